@@ -1,0 +1,73 @@
+#include "device.h"
+
+#include <mutex>
+
+namespace infini::cpu {
+namespace {
+
+// Makes a ticket that completes with everything that `mark_all` marks. Null: that is complete already.
+template <class MarkAll>
+Error mark(Ticket **result, MarkAll mark_all) {
+    *result = nullptr;
+    Ticket *ticket = Ticket::make();
+    if (!ticket) return fail(infinirtErrorMemoryAllocation, "no memory to wait for a stream");
+    Error error = mark_all(*ticket);
+    ticket->arrive();  // frees nobody: nobody awaits the ticket yet
+    if (!error && !ticket->done())
+        *result = ticket;
+    else
+        ticket->drop();
+    return error;
+}
+
+}  // namespace
+
+void Device::add(Stream &stream) {
+    std::lock_guard guard(order);
+    stream.next_in_device = streams;
+    if (streams) streams->previous_in_device = &stream;
+    streams = &stream;
+}
+
+void Device::remove(Stream &stream) {
+    std::lock_guard guard(order);
+    (stream.previous_in_device ? stream.previous_in_device->next_in_device : streams) =
+        stream.next_in_device;
+    if (stream.next_in_device)
+        stream.next_in_device->previous_in_device = stream.previous_in_device;
+}
+
+Error Device::mark_blocking(Ticket **ticket) {
+    *ticket = nullptr;
+    if (busy.load() == 0) return infinirtSuccess;
+    return mark(ticket, [this](Ticket &all) { return mark_streams(all, Which::Legacy); });
+}
+
+Error Device::mark_legacy(Ticket **ticket) {
+    return mark(ticket, [this](Ticket &all) { return legacy.mark(all); });
+}
+
+Error Device::mark_streams(Ticket &all, Which which) {
+    for (Stream *stream = streams; stream; stream = stream->next_in_device)
+        if (which == Which::All || stream->type == StreamType::Blocking)
+            if (Error error = stream->mark(all)) return error;
+    return infinirtSuccess;
+}
+
+Error Device::synchronize(Which which) {
+    Ticket *ticket;
+    {
+        std::lock_guard guard(order);
+        Error error = mark(&ticket, [&](Ticket &all) {
+            Error failed = legacy.mark(all);
+            return failed ? failed : mark_streams(all, which);
+        });
+        if (error) return error;
+    }
+    if (!ticket) return infinirtSuccess;
+    ticket->wait(spin_ns());
+    ticket->drop();
+    return infinirtSuccess;
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,48 @@
+// Events: the ticket of the last record. Queues hold tickets, never events, so an event can be recorded again or
+// destroyed at any time and whoever waits for an earlier record is not disturbed.
+#pragma once
+
+#include "error.h"
+#include "fork.h"
+#include "queue.h"
+#include "shared_event.h"
+#include "ticket.h"
+
+namespace infini::cpu {
+
+class Event {
+public:
+    Event(unsigned flags, SharedEvent *shared) : flags_(flags), shared_(shared) {}
+    ~Event();
+
+    static Error create(unsigned flags, Event **event);
+    static Error import(const infinirtIpcEventHandle_t &handle, Event **event);
+    Error export_to(infinirtIpcEventHandle_t *handle) const;
+
+    // Success, or the error that an event from before a fork() gives.
+    Error usable() const {
+        return generation_ == fork_generation ? infinirtSuccess : made_before_fork("event");
+    }
+
+    // Recorded and complete at once: nothing stands before it. False: no memory.
+    bool record_now();
+    // Recorded at the place of `item` in a queue. False: no memory.
+    bool record(Item &item);
+    // Makes `item` wait for the last record. False: that is complete, or there was none.
+    bool await(Item &item);
+
+    bool complete();
+    void wait();
+    static Error elapsed(Event &start, Event &end, float *milliseconds);
+
+private:
+    Ticket *current();  // with a reference; null before the first record
+
+    const unsigned flags_;
+    const unsigned generation_ = fork_generation;
+    Mutex lock_;
+    Ticket *ticket_ = nullptr;    // of the last record; guarded by lock_
+    SharedEvent *const shared_;  // set: other processes may know the event, and there is no ticket
+};
+
+}  // namespace infini::cpu

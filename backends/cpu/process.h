@@ -1,0 +1,34 @@
+// Everything that lives once per process and that a forked child replaces by a new one.
+//
+// fork() copies memory but not threads: in the child the workers are gone and any lock may be held by nobody. So the
+// child leaves all of it untouched, for ever, and starts with a fresh Process. Streams and events remember the
+// generation in which they were made. Memory belongs to no generation and stays usable.
+// Nothing here is ever destroyed: worker threads use it until the process is gone.
+#pragma once
+
+#include "device.h"
+#include "thread_pool.h"
+#include "ticket.h"
+#include "workers.h"
+
+namespace infini::cpu {
+
+constexpr int kMaxDevices = 64;
+
+struct Process {
+    int device_count = 0;
+    Device *devices[kMaxDevices] = {};
+    Tickets tickets;
+    Workers workers;
+    ThreadPool pool;
+    Process *parent = nullptr;  // keeps what was abandoned reachable, for leak checkers
+};
+
+extern Process *process;
+
+// Called once by probe.
+void start_process(int device_count);
+
+inline Device &device_at(int index) { return *process->devices[index]; }
+
+}  // namespace infini::cpu

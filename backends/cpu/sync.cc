@@ -1,0 +1,25 @@
+#include "sync.h"
+
+namespace infini::cpu {
+
+int64_t spin_ns() {
+    // Longer spinning would win a little latency but steal the processor from the very work waited for
+    // on machines with few of them.
+    static const int64_t nanoseconds = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 5'000 : 0;
+    return nanoseconds;
+}
+
+void Mutex::lock_slowly() {
+    // Critical sections are short: the owner is most likely about to leave, unless it was preempted.
+    for (int i = 0; i < 64; ++i) {
+        uint32_t expected = kFree;
+        if (word_.load(std::memory_order_relaxed) == kFree &&
+            word_.compare_exchange_weak(expected, kHeld, std::memory_order_acquire,
+                                        std::memory_order_relaxed))
+            return;
+        relax();
+    }
+    while (word_.exchange(kWanted, std::memory_order_acquire) != kFree) futex_wait(word_, kWanted);
+}
+
+}  // namespace infini::cpu

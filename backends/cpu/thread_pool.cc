@@ -1,0 +1,114 @@
+#include "thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+
+namespace infini::cpu {
+
+bool start_thread(void *(*main)(void *), void *argument) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread;
+    int failed = pthread_create(&thread, &attributes, main, argument);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return !failed;
+}
+
+size_t ThreadPool::default_size() {
+    constexpr long kMost = 1024;
+    if (const char *text = std::getenv("INFINI_NUM_THREADS")) {
+        char *end;
+        long number = std::strtol(text, &end, 10);
+        if (end != text && *end == '\0' && number >= 1) return size_t(std::min(number, kMost));
+    }
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return size_t(std::max(1, CPU_COUNT(&allowed)));
+    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kMost));
+}
+
+// Does pieces until none is left. True if there was at least one.
+bool ThreadPool::Loop::work() {
+    bool any = false;
+    for (;;) {
+        size_t begin = next.fetch_add(piece, std::memory_order_relaxed);
+        if (begin >= count) return any;
+        call(body, begin, std::min(begin + piece, count));
+        any = true;
+    }
+}
+
+void ThreadPool::run(Loop &loop, size_t grain) {
+    // A few pieces for each thread: one that starts late or is held up does fewer of them.
+    constexpr size_t kPiecesPerThread = 4;
+    size_t pieces = size_ * kPiecesPerThread;
+    loop.piece = std::max({grain, (loop.count + pieces - 1) / pieces, size_t(1)});
+    size_t wanted = std::min(size_, (loop.count + loop.piece - 1) / loop.piece) - 1;
+    {
+        std::lock_guard guard(lock_);
+        while (started_ < wanted && start_thread(thread_main, this)) ++started_;
+        loop.following = loops_;
+        loops_ = &loop;
+    }
+    posted_.fetch_add(1);
+    if (sleepers_.load() != 0) futex_wake(posted_, int(wanted));
+
+    loop.work();
+
+    {
+        std::lock_guard guard(lock_);  // from here on nobody joins
+        Loop **place = &loops_;
+        while (*place != &loop) place = &(*place)->following;
+        *place = loop.following;
+    }
+    auto alone = [&] { return loop.helpers.load(std::memory_order_acquire) == 0; };
+    if (spin(spin_ns(), alone)) return;
+    while (uint32_t helpers = loop.helpers.load(std::memory_order_acquire))
+        futex_wait(loop.helpers, helpers);
+}
+
+void *ThreadPool::thread_main(void *pool) {
+    pthread_setname_np(pthread_self(), "infini-pool");
+    static_cast<ThreadPool *>(pool)->help();
+    return nullptr;
+}
+
+// A loop with pieces left, which the calling helper now works on.
+ThreadPool::Loop *ThreadPool::join() {
+    std::lock_guard guard(lock_);
+    for (Loop *loop = loops_; loop; loop = loop->following)
+        if (loop->next.load(std::memory_order_relaxed) < loop->count) {
+            loop->helpers.fetch_add(1, std::memory_order_relaxed);
+            return loop;
+        }
+    return nullptr;
+}
+
+void ThreadPool::help() {
+    for (;;) {
+        uint32_t posted = posted_.load();
+        while (Loop *loop = join()) {
+            loop->work();
+            // The caller may be gone right after the last helper is: the wake-up then finds nobody, which is harmless.
+            std::atomic<uint32_t> &helpers = loop->helpers;
+            if (helpers.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(helpers, 1);
+        }
+        if (spin(spin_ns(), [&] { return posted_.load(std::memory_order_relaxed) != posted; }))
+            continue;
+        sleepers_.fetch_add(1);
+        futex_wait(posted_, posted);
+        sleepers_.fetch_sub(1);
+    }
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,67 @@
+// The one pool of threads for loops over data, shared by all streams and devices of the process.
+//
+// The caller always takes part, so a loop ends even when every other thread is busy, and loops may be nested.
+// Several callers at once share the helpers: each helper takes pieces of whatever loop has some left.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync.h"
+
+namespace infini::cpu {
+
+class ThreadPool {
+public:
+    // INFINI_NUM_THREADS, else the number of processors that this process may use.
+    static size_t default_size();
+
+    size_t size() const { return size_; }  // threads that can work on a loop, the caller included
+
+    // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain` but the last,
+    // in no particular order and on several threads. Returns when all are done. `body` must not throw.
+    template <class Body>
+    void parallel_for(size_t count, size_t grain, const Body &body) {
+        if (size_ == 1 || count <= grain) {
+            if (count) body(size_t(0), count);
+            return;
+        }
+        Loop loop;
+        loop.call = [](const void *self, size_t begin, size_t end) {
+            (*static_cast<const Body *>(self))(begin, end);
+        };
+        loop.body = &body;
+        loop.count = count;
+        run(loop, grain);
+    }
+
+private:
+    struct Loop {
+        void (*call)(const void *body, size_t begin, size_t end);
+        const void *body;
+        size_t count, piece;
+        std::atomic<size_t> next{0};       // where the next piece begins
+        std::atomic<uint32_t> helpers{0};  // threads beside the caller that work on it; a futex
+        Loop *following = nullptr;
+
+        bool work();
+    };
+
+    void run(Loop &loop, size_t grain);
+    void help();
+    Loop *join();
+    static void *thread_main(void *pool);
+
+    const size_t size_ = default_size();
+    Mutex lock_;                         // guards the list and started_
+    Loop *loops_ = nullptr;              // loops with pieces left
+    size_t started_ = 0;                 // helper threads; they start when first needed and never end
+    std::atomic<uint32_t> posted_{0};    // counts loops; idle helpers sleep on it
+    std::atomic<uint32_t> sleepers_{0};
+};
+
+// Starts a detached thread that takes no signals: those are for the program's own threads. False: none to be had.
+bool start_thread(void *(*main)(void *), void *argument);
+
+}  // namespace infini::cpu

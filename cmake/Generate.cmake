@@ -1,0 +1,43 @@
+# Runs the generator over spec/ when CMake configures, and again whenever a file of spec/ changes.
+# It knows nothing of what is generated: whatever lies under generated/ afterwards is used.
+
+set(components Interpreter)
+if(INFINI_PYTHON)
+    list(APPEND components Development.Module)
+    set(optional OPTIONAL_COMPONENTS Development.SABIModule)
+endif()
+find_package(Python 3.10 REQUIRED COMPONENTS ${components} ${optional})
+
+set(INFINI_GENERATED "${CMAKE_BINARY_DIR}/generated")
+file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+    ${spec_files} "${PROJECT_SOURCE_DIR}/csrc/python/_rt.pyi")
+
+# The generator leaves files alone that would not change, so an edit of one declaration recompiles only
+# what it touches. Files that an earlier run wrote and this one did not are removed.
+execute_process(
+    COMMAND "${Python_EXECUTABLE}" -B -m spec.generate --out "${INFINI_GENERATED}" --list
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    OUTPUT_VARIABLE written
+    COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "[\r\n]+" ";" written "${written}")
+file(GLOB_RECURSE stale RELATIVE "${INFINI_GENERATED}" "${INFINI_GENERATED}/*")
+list(REMOVE_ITEM stale ${written})
+foreach(file IN LISTS stale)
+    file(REMOVE "${INFINI_GENERATED}/${file}")
+endforeach()
+
+# The contract is read as csrc/base/backend.h here and included as <infini/backend.h> everywhere.
+set(INFINI_CONTRACT "${CMAKE_BINARY_DIR}/contract")
+configure_file("${PROJECT_SOURCE_DIR}/csrc/base/backend.h" "${INFINI_CONTRACT}/infini/backend.h"
+    COPYONLY)
+
+# infini_headers: the public headers, for clients and for back ends alike.
+add_library(infini_headers INTERFACE)
+add_library(Infini::headers ALIAS infini_headers)
+set_target_properties(infini_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(infini_headers INTERFACE
+    "$<BUILD_INTERFACE:${INFINI_GENERATED}/include>"
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+    "$<BUILD_INTERFACE:${INFINI_CONTRACT}>"
+    "$<INSTALL_INTERFACE:${INFINI_INCLUDEDIR}>")

@@ -1,0 +1,25 @@
+# What a C or C++ user gets: headers, libraries, the CMake package, the pkg-config file, the reference
+# pages, and the null back end as sources to clone. All of it works wherever the folder is moved.
+
+include(CMakePackageConfigHelpers)
+set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
+
+install(TARGETS infinirt infini_headers EXPORT InfiniTargets LIBRARY DESTINATION "${INFINI_LIBDIR}")
+install(TARGETS infini_cpu LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
+install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
+install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"
+    "${INFINI_CONTRACT}/" DESTINATION "${INFINI_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY "${INFINI_GENERATED}/docs/" DESTINATION "${INFINI_SHAREDIR}/docs")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/backends/null" DESTINATION "${INFINI_SHAREDIR}")
+
+install(EXPORT InfiniTargets NAMESPACE Infini:: DESTINATION "${cmake_dir}")
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/InfiniConfig.cmake.in"
+    "${CMAKE_BINARY_DIR}/InfiniConfig.cmake" INSTALL_DESTINATION "${cmake_dir}"
+    NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/InfiniConfig.cmake" "${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
+    DESTINATION "${cmake_dir}")
+
+configure_file("${CMAKE_CURRENT_LIST_DIR}/infini.pc.in" "${CMAKE_BINARY_DIR}/infini.pc" @ONLY)
+install(FILES "${CMAKE_BINARY_DIR}/infini.pc" DESTINATION "${INFINI_LIBDIR}/pkgconfig")

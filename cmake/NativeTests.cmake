@@ -1,0 +1,15 @@
+# Every tests/native/*.cc or *.c is one program and one test, named after its file.
+
+find_package(Threads REQUIRED)
+file(GLOB native_tests CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/tests/native/*.cc" "${PROJECT_SOURCE_DIR}/tests/native/*.c")
+foreach(source IN LISTS native_tests)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(${name} "${source}")
+    target_link_libraries(${name} PRIVATE infinirt infini_flags Threads::Threads)
+    # The CPU back end is loaded at run time, so nothing else says that the test needs it.
+    add_dependencies(${name} infini_cpu infini-probe)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endforeach()

@@ -1,0 +1,220 @@
+/* The back-end contract: all that a chip maker implements and all that the core calls.
+ *
+ * A back end is one shared library that exports `infini_backend_open`. The core opens it, checks
+ * the sizes and versions below, asks it to probe its hardware, and from then on calls only these
+ * tables. The core supplies everything else of the runtime API in software: capture and graphs,
+ * memory pools, pointer look-up, pitched forms, argument checks, error records, default devices
+ * and streams.
+ *
+ * Rules
+ *  - A table begins with its own size. Entries are only ever appended. The core treats what lies
+ *    beyond a table's size as null, so an older back end keeps working with a newer core.
+ *  - An entry marked (optional) may be null; the text says what the core does then. All others
+ *    must be set.
+ *  - Every function returns an infinirtError_t. Before returning an error a back end may call
+ *    InfiniHost::explain with one sentence for the user (vendor's own code and text, what to do).
+ *  - All functions are called from any thread, also concurrently; no function may throw.
+ *  - The core passes only live objects that the back end made, and checked ranges of memory.
+ *
+ * Ownership: the core owns every stream, event and allocation it asked for and gives each back
+ * once. A stream or event given back while work still uses it lives on inside the back end until
+ * that work is done.
+ */
+#ifndef INFINI_BACKEND_H
+#define INFINI_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "infinirt_runtime_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INFINI_BACKEND_ABI 1
+
+/* ---- Work: what can stand in a stream ------------------------------------------------------- */
+
+typedef enum InfiniWorkKind {
+    /* Copy a box of bytes. */
+    INFINI_WORK_COPY = 1,
+    /* Fill a box with a repeated value of 1, 2 or 4 bytes. */
+    INFINI_WORK_FILL = 2,
+    /* Call a host function. It may block: other streams go on meanwhile. */
+    INFINI_WORK_HOST = 3,
+    /* Record an event. */
+    INFINI_WORK_RECORD = 4,
+    /* Wait for the record of an event that was submitted last before this item. */
+    INFINI_WORK_WAIT = 5
+} InfiniWorkKind;
+
+typedef struct InfiniCopy {
+    void *dst;
+    const void *src;
+    size_t width, height, depth; /* bytes, rows, slices: none of them 0 */
+    size_t dst_pitch, dst_slice; /* bytes from row to row, from slice to slice */
+    size_t src_pitch, src_slice;
+    int dst_device, src_device; /* device number, or -1 for host memory */
+} InfiniCopy;
+
+typedef struct InfiniFill {
+    void *dst;
+    uint32_t value;
+    uint32_t element;            /* 1, 2 or 4 bytes */
+    size_t width, height, depth; /* elements, rows, slices: none of them 0 */
+    size_t pitch, slice;         /* bytes from row to row, from slice to slice */
+} InfiniFill;
+
+typedef struct InfiniHostCall {
+    void (*function)(void *);
+    void *data;
+} InfiniHostCall;
+
+typedef struct InfiniWork {
+    InfiniWorkKind kind;
+    union {
+        InfiniCopy copy;
+        InfiniFill fill;
+        InfiniHostCall host;
+        void *event; /* RECORD, WAIT */
+    } as;
+} InfiniWork;
+
+/* ---- What a device says of itself ----------------------------------------------------------- */
+
+typedef struct InfiniDeviceInfo {
+    size_t size; /* sizeof(InfiniDeviceInfo), set by the core */
+    char name[256];
+    char bus_id[64]; /* PCI address or the like; empty if there is none */
+    unsigned char uuid[16];
+    size_t memory_bytes;
+    int major, minor;    /* architecture version */
+    int multiprocessors; /* cores or compute units */
+    int clock_khz, memory_clock_khz, memory_bus_bits;
+    int l2_bytes;
+    int warp_width;
+    int integrated;           /* shares memory with the host */
+    int host_pointers_usable; /* kernels may follow any host pointer */
+    int copy_engines;
+    /* Of streams; the greatest priority is the smaller number. */
+    int least_priority, greatest_priority;
+} InfiniDeviceInfo;
+
+/* ---- The driver table ----------------------------------------------------------------------- */
+
+typedef struct InfiniDriver {
+    size_t size; /* sizeof(InfiniDriver) of the header that the back end was built with */
+
+    /* -- Devices -- */
+
+    /* Describe a device. */
+    infinirtError_t (*device_info)(int device, InfiniDeviceInfo *info);
+    /* Tell free and total memory now. */
+    infinirtError_t (*device_memory)(int device, size_t *free_bytes, size_t *total_bytes);
+    /* Wait for all streams of the device. */
+    infinirtError_t (*device_synchronize)(int device);
+    /* Answer an attribute query. (optional) Default: from device_info. */
+    infinirtError_t (*device_attribute)(int device, enum infinirtDeviceAttr attribute, int *value);
+    /* Can `device` reach the memory of `peer`? (optional) Default: no. */
+    infinirtError_t (*peer_access)(int device, int peer, int *can);
+
+    /* -- Memory: `bytes` > 0, addresses at least 256-byte aligned -- */
+
+    /* Allocate device memory, or return MemoryAllocation and stay usable. */
+    infinirtError_t (*allocate)(int device, size_t bytes, void **memory);
+    /* Free it. The core has waited for the work that uses it. */
+    infinirtError_t (*release)(int device, void *memory, size_t bytes);
+    /* Allocate pinned host memory. (optional) Default: plain host memory. */
+    infinirtError_t (*allocate_host)(size_t bytes, unsigned flags, void **memory);
+    /* Free it. (optional) Comes with allocate_host. */
+    infinirtError_t (*release_host)(void *memory, size_t bytes);
+    /* Pin host memory of the client's. (optional) Default: no effect. */
+    infinirtError_t (*register_host)(void *memory, size_t bytes, unsigned flags);
+    /* Unpin it. (optional) Comes with register_host. */
+    infinirtError_t (*unregister_host)(void *memory, size_t bytes);
+    /* Allocate memory that host and device both use; freed by release. (optional) Default: none. */
+    infinirtError_t (*allocate_managed)(int device, size_t bytes, void **memory);
+
+    /* -- Streams. A null handle is the device's legacy default stream: work in it waits for all
+     *    work submitted before to the device's blocking streams, and the other way round. -- */
+
+    /* Make a stream; flags and priority as in infinirtStreamCreateWithPriority. */
+    infinirtError_t (*stream_create)(int device, unsigned flags, int priority, void **stream);
+    /* Give a stream back. Does not wait. */
+    infinirtError_t (*stream_destroy)(int device, void *stream);
+    /* Is all submitted work done? Success or NotReady. */
+    infinirtError_t (*stream_query)(int device, void *stream);
+    /* Wait until all submitted work is done. */
+    infinirtError_t (*stream_synchronize)(int device, void *stream);
+    /* Append `count` items, in order. The items are copied; memory and events they name are not. */
+    infinirtError_t (*submit)(int device, void *stream, const InfiniWork *work, size_t count);
+
+    /* -- Events. Before its first record an event counts as complete. -- */
+
+    /* Make an event; flags as in infinirtEventCreateWithFlags. */
+    infinirtError_t (*event_create)(int device, unsigned flags, void **event);
+    /* Give an event back. Does not wait. */
+    infinirtError_t (*event_destroy)(int device, void *event);
+    /* Has the last submitted record happened? Success or NotReady. */
+    infinirtError_t (*event_query)(int device, void *event);
+    /* Wait for it. */
+    infinirtError_t (*event_synchronize)(int device, void *event);
+    /* Time between two records; InvalidResourceHandle without timing or record, or NotReady. */
+    infinirtError_t (*event_elapsed)(void *start, void *end, float *milliseconds);
+
+    /* -- Between processes (optional, all or none). Default: not supported. -- */
+
+    /* Make a handle of an allocation that another process can open. */
+    infinirtError_t (*memory_export)(int device, void *memory, size_t bytes,
+                                     infinirtIpcMemHandle_t *handle);
+    /* Open such a handle. */
+    infinirtError_t (*memory_import)(int device, const infinirtIpcMemHandle_t *handle,
+                                     void **memory, size_t *bytes);
+    /* Close what memory_import opened. */
+    infinirtError_t (*memory_close)(int device, void *memory, size_t bytes);
+    /* Make a handle of an event that was made with infinirtEventInterprocess. */
+    infinirtError_t (*event_export)(void *event, infinirtIpcEventHandle_t *handle);
+    /* Open such a handle; given back by event_destroy. */
+    infinirtError_t (*event_import)(int device, const infinirtIpcEventHandle_t *handle,
+                                    void **event);
+} InfiniDriver;
+
+/* ---- What the core offers to a back end ----------------------------------------------------- */
+
+typedef struct InfiniHost {
+    size_t size;
+    uint32_t abi;
+    void (*explain)(
+        const char *sentence); /* why the error about to be returned happened (this thread) */
+} InfiniHost;
+
+/* ---- The back end --------------------------------------------------------------------------- */
+
+typedef struct InfiniBackend {
+    size_t size;      /* sizeof(InfiniBackend) */
+    uint32_t abi;     /* INFINI_BACKEND_ABI that the back end was built with */
+    const char *name; /* kind of device, lower case: the word of INFINI_DEVICE and `infini info` */
+    const char *vendor;  /* for people */
+    const char *version; /* of the back end, for people */
+
+    /* Look for devices. Returns their number; 0 with one sentence in `reason` if there is none. */
+    int (*probe)(char *reason, size_t reason_bytes);
+
+    const InfiniDriver *driver;
+
+    /* The back end's own implementation of a function of infinirt_runtime_api.h, by its name without
+     * the prefix ("StreamCreate"), of that function's very type; null when it has none. The core
+     * then forwards to it, with what the client gave, instead of using its own software.
+     * (optional) Default: the core's software serves every function. */
+    void *(*function)(const char *name);
+} InfiniBackend;
+
+/* The one symbol a back end exports. Returns null if it cannot work with this host. */
+typedef const InfiniBackend *(*InfiniBackendOpen)(const InfiniHost *host);
+#define INFINI_BACKEND_OPEN "infini_backend_open"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

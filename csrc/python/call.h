@@ -1,0 +1,47 @@
+// One call of the C API from Python: waiting without the interpreter's lock, and errors as exceptions.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "convert.h"
+#include "infini/ext.h"
+
+namespace infini::python {
+
+// Copies and fills from this size on are worth two hand-overs of the interpreter's lock.
+constexpr size_t kLargeBytes = 32 << 10;
+
+[[noreturn]] void throw_error(infinirtError_t code);
+// For functions of infini/ext.h, which answer with a status and record the code.
+void check_status(infiniStatus_t status);
+
+inline void check(infinirtError_t code) {
+    if (code != infinirtSuccess) [[unlikely]] throw_error(code);
+}
+
+// For queries: is it done?
+inline bool ready(infinirtError_t code) {
+    if (code == infinirtSuccess) return true;
+    if (code != infinirtErrorNotReady) throw_error(code);
+    return false;
+}
+
+// Runs a call that may wait, so that other Python threads go on: among them host functions which the call may be
+// waiting for.
+template <class F>
+infinirtError_t waiting(F &&call) {
+    nb::gil_scoped_release released;
+    return call();
+}
+
+template <class F>
+infinirtError_t waiting_if(bool long_enough, F &&call) {
+    return long_enough ? waiting(call) : call();
+}
+
+// For updates of instantiated graphs: that the graphs differ is told by the result.
+inline infinirtError_t unless_differing(infinirtError_t code) {
+    return code == infinirtErrorGraphExecUpdateFailure ? infinirtSuccess : code;
+}
+
+}  // namespace infini::python

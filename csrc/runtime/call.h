@@ -1,0 +1,83 @@
+// One call of the runtime API: which function, on which thread; argument checks; how it ends.
+#pragma once
+
+#include <cstdarg>
+
+#include "core.h"
+
+namespace infini::rt {
+
+struct Event;
+struct Exec;
+struct Graph;
+struct Node;
+struct UserObject;
+
+class Call {
+public:
+    explicit Call(Function function) : function(function), thread(Thread::current()) {}
+
+    // False when no device can serve the call, or it is made inside a host function of a stream.
+    bool ready() {
+        if (thread.device && thread.host_function_depth == 0) [[likely]]
+            return true;
+        return prepare();
+    }
+
+    template <class F>
+    F own() const {
+        return reinterpret_cast<F>(thread.backend->own[static_cast<size_t>(function)]);
+    }
+
+    // Argument checks. `index` counts from 1. On failure the error is recorded: return
+    // call.error().
+    bool require(const void *pointer, int index, const char *name) {
+        return pointer || missing(index, name);
+    }
+    bool require_list(const void *list, size_t count, int index, const char *name) {
+        return list || count == 0 || missing(index, name);
+    }
+    Stream *stream(infinirtStream_t handle, int index, const char *name);
+    Event *event(infinirtEvent_t handle, int index, const char *name);
+    Graph *graph(infinirtGraph_t handle, int index, const char *name);
+    Node *node(infinirtGraphNode_t handle, int index, const char *name);
+    Exec *exec(infinirtGraphExec_t handle, int index, const char *name);
+    Pool *pool(infinirtMemPool_t handle, int index, const char *name);
+    UserObject *user_object(infinirtUserObject_t handle, int index, const char *name);
+
+    // Records a sentence and gives back the code. The function's name is put in front.
+    Error fail(Error code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+    // As fail, for the result of a driver function: keeps the sentence that the back end explained.
+    Error driver(Error code, const char *what);
+    Error unsupported(const char *reason);
+
+    Error error() const { return thread.last_error; }
+    Error done(Error code) {
+        if (code != infinirtSuccess) [[unlikely]]
+            finish(code);
+        return code;
+    }
+
+    // The entry point caught an exception: host memory ran out.
+    static Error caught(Function function) noexcept;
+
+    Device &device() { return *thread.device; }
+
+    const Function function;
+    Thread &thread;
+
+private:
+    bool explained_ = false;  // fail() made the message for the error that ends this call
+
+    bool prepare();
+    bool missing(int index, const char *name);
+    void finish(Error code);
+};
+
+// For code without a Call (first-generation face, ext.h): set message and last error.
+void record_error(Thread &thread, Error code, const std::string &sentence);
+
+const char *error_name(Error code);
+const char *error_string(Error code);
+
+}  // namespace infini::rt

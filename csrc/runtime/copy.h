@@ -1,0 +1,66 @@
+// Copies: a plan is checked once and then run, in a stream or at once.
+#pragma once
+
+#include "memory.h"
+#include "stream.h"
+
+namespace infini::rt {
+
+// What kind of memory an operand lies in.
+enum class Place : uint8_t {
+    Pageable,  // host memory that the runtime does not know
+    Host,      // pinned or registered
+    Managed,
+    Device,
+};
+
+struct Operand {
+    Device *device = nullptr;  // null for Pageable
+    Place place = Place::Pageable;
+
+    bool as_host() const { return place != Place::Device; }
+    bool as_device() const { return place != Place::Pageable; }
+    bool on_device() const { return place >= Place::Managed; }
+    int device_number() const { return on_device() ? device->index : -1; }  // as in InfiniCopy
+};
+
+// Finds out what `bytes` at `pointer` are. They must lie in one allocation, or be accessible host memory.
+Error find_operand(Call &call, const char *name, const void *pointer, size_t bytes, int role,
+                   Operand *operand);
+
+// Bytes from the first to behind the last of a box; false if that does not fit into an address.
+bool box_span(size_t width, size_t height, size_t depth, size_t pitch, size_t slice, size_t *span);
+
+struct CopyPlan {
+    InfiniWork work;
+    Operand dst, src;
+    bool empty = false;  // no bytes: nothing else is set, and there is nothing to do
+};
+
+// Checks work.as.copy, of which all but the device numbers is set, and completes the plan.
+Error check_plan(Call &call, infinirtMemcpyKind kind, CopyPlan *plan);
+Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
+                CopyPlan *plan);
+Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+                size_t height, infinirtMemcpyKind kind, CopyPlan *plan);
+Error plan_box(Call &call, const infinirtMemcpy3DParms &parameters, CopyPlan *plan);
+
+// Runs in the current device's legacy stream and waits where CUDA does: always unless both sides are device memory.
+Error run_copy(Call &call, const CopyPlan &plan);
+// Runs in the stream, or becomes a node of its capture. The client may change pageable memory that is copied from as
+// soon as this returns; with `read_now` any host memory.
+Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now = false);
+
+// Does the operand belong to another kind of device than the calling thread's?
+inline bool foreign(const Call &call, const Operand &operand) {
+    return operand.on_device() && &operand.device->backend != call.thread.backend;
+}
+// A synchronous copy from or to devices of other kinds than the calling thread's.
+Error copy_foreign(Call &call, const CopyPlan &plan);
+// An asynchronous copy whose source is read before this returns.
+Error submit_staged(Call &call, const CopyPlan &plan, Stream &stream);
+
+// Waits for the device's legacy stream.
+Error wait_for_legacy(Call &call, Device &device);
+
+}  // namespace infini::rt

@@ -1,0 +1,292 @@
+// Devices: choosing them, describing them, waiting for them.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "capture.h"
+#include "impl.h"
+#include "memory.h"
+#include "pool.h"
+
+namespace infini::rt {
+namespace {
+
+Device *look_up(Call &call, int number, int index) {
+    auto &devices = call.thread.backend->devices;
+    if (number >= 0 && static_cast<size_t>(number) < devices.size()) return devices[number].get();
+    call.fail(infinirtErrorInvalidDevice,
+              "argument %d (device) is %d: expected 0 to %zu, the %s devices here", index, number,
+              devices.size() - 1, call.thread.backend->name.c_str());
+    return nullptr;
+}
+
+// Devices without a PCI address get one made of kind and number, so that the two functions below
+// match.
+std::string bus_id(const Device &device) {
+    if (device.info.bus_id[0]) return device.info.bus_id;
+    return device.backend.name + ":" + std::to_string(device.index);
+}
+
+// What follows from the back end's description, for attributes that it does not answer itself.
+// False: unknown here.
+bool described(const InfiniDeviceInfo &info, infinirtDeviceAttr attribute, int *value) {
+    switch (attribute) {
+        case infinirtDevAttrMultiProcessorCount:
+            *value = info.multiprocessors;
+            return true;
+        case infinirtDevAttrWarpSize:
+            *value = info.warp_width;
+            return true;
+        case infinirtDevAttrClockRate:
+            *value = info.clock_khz;
+            return true;
+        case infinirtDevAttrMemoryClockRate:
+            *value = info.memory_clock_khz;
+            return true;
+        case infinirtDevAttrGlobalMemoryBusWidth:
+            *value = info.memory_bus_bits;
+            return true;
+        case infinirtDevAttrL2CacheSize:
+            *value = info.l2_bytes;
+            return true;
+        case infinirtDevAttrComputeCapabilityMajor:
+            *value = info.major;
+            return true;
+        case infinirtDevAttrComputeCapabilityMinor:
+            *value = info.minor;
+            return true;
+        case infinirtDevAttrIntegrated:
+            *value = info.integrated;
+            return true;
+        case infinirtDevAttrAsyncEngineCount:
+            *value = info.copy_engines;
+            return true;
+        case infinirtDevAttrGpuOverlap:
+            *value = info.copy_engines > 0;
+            return true;
+        case infinirtDevAttrStreamPrioritiesSupported:
+            *value = info.least_priority != info.greatest_priority;
+            return true;
+        case infinirtDevAttrPageableMemoryAccess:
+        case infinirtDevAttrPageableMemoryAccessUsesHostPageTables:
+        case infinirtDevAttrCanUseHostPointerForRegisteredMem:
+        case infinirtDevAttrConcurrentManagedAccess:
+        case infinirtDevAttrDirectManagedMemAccessFromHost:
+        case infinirtDevAttrManagedMemory:
+            *value = info.host_pointers_usable;
+            return true;
+        // The core's software gives these to every device.
+        case infinirtDevAttrCanMapHostMemory:
+        case infinirtDevAttrConcurrentKernels:
+        case infinirtDevAttrUnifiedAddressing:
+        case infinirtDevAttrHostRegisterSupported:
+        case infinirtDevAttrMemoryPoolsSupported:
+            *value = 1;
+            return true;
+        case infinirtDevAttrMaxPitch:
+            *value = 0x7fffffff;
+            return true;
+        case infinirtDevAttrTextureAlignment:
+        case infinirtDevAttrTexturePitchAlignment:
+            *value = 256;
+            return true;
+        default:
+            *value = 0;
+            return attribute > 0 && attribute < infinirtDevAttrMax;
+    }
+}
+
+void describe(const Device &device, infinirtDeviceProp *prop) {
+    const InfiniDeviceInfo &info = device.info;
+    *prop = {};
+    snprintf(prop->name, sizeof prop->name, "%s", info.name);
+    static_assert(sizeof prop->uuid == sizeof info.uuid);
+    memcpy(&prop->uuid, info.uuid, sizeof info.uuid);
+    prop->totalGlobalMem = info.memory_bytes;
+    prop->warpSize = info.warp_width;
+    prop->memPitch = 0x7fffffff;
+    prop->clockRate = info.clock_khz;
+    prop->major = info.major;
+    prop->minor = info.minor;
+    prop->textureAlignment = prop->texturePitchAlignment = 256;
+    prop->deviceOverlap = info.copy_engines > 0;
+    prop->multiProcessorCount = info.multiprocessors;
+    prop->integrated = info.integrated;
+    prop->canMapHostMemory = prop->concurrentKernels = prop->unifiedAddressing = 1;
+    prop->hostRegisterSupported = prop->memoryPoolsSupported = 1;
+    prop->asyncEngineCount = info.copy_engines;
+    prop->memoryClockRate = info.memory_clock_khz;
+    prop->memoryBusWidth = info.memory_bus_bits;
+    prop->l2CacheSize = info.l2_bytes;
+    prop->streamPrioritiesSupported = info.least_priority != info.greatest_priority;
+    prop->managedMemory = prop->pageableMemoryAccess = prop->concurrentManagedAccess =
+        prop->directManagedMemAccessFromHost = prop->canUseHostPointerForRegisteredMem =
+            prop->pageableMemoryAccessUsesHostPageTables = info.host_pointers_usable;
+}
+
+constexpr unsigned kScheduleFlags =
+    infinirtDeviceScheduleSpin | infinirtDeviceScheduleYield | infinirtDeviceScheduleBlockingSync;
+
+Error check_flags(Call &call, unsigned flags) {
+    unsigned schedule = flags & infinirtDeviceScheduleMask;
+    if ((flags & ~infinirtDeviceMask) || (schedule & (schedule - 1)) ||
+        (schedule & ~kScheduleFlags))
+        return call.fail(infinirtErrorInvalidValue,
+                         "flags is 0x%x: expected at most one infinirtDeviceSchedule... flag, with "
+                         "infinirtDeviceMapHost, ...LmemResizeToMax or ...SyncMemops",
+                         flags);
+    return infinirtSuccess;
+}
+
+}  // namespace
+
+namespace impl {
+
+Error GetDeviceCount(Call &call, int *count) {
+    *count = static_cast<int>(call.thread.backend->devices.size());
+    return infinirtSuccess;
+}
+
+Error GetDevice(Call &call, int *device) {
+    *device = call.device().index;
+    return infinirtSuccess;
+}
+
+Error SetDevice(Call &call, int device) {
+    Device *found = look_up(call, device, 1);
+    if (!found) return call.error();
+    call.thread.use(*found);
+    return infinirtSuccess;
+}
+
+Error InitDevice(Call &call, int device, unsigned int deviceFlags, unsigned int flags) {
+    Device *found = look_up(call, device, 1);
+    if (!found) return call.error();
+    if (flags & ~infinirtInitDeviceFlagsAreValid)
+        return call.fail(infinirtErrorInvalidValue,
+                         "flags is 0x%x: expected 0 or infinirtInitDeviceFlagsAreValid", flags);
+    if (!(flags & infinirtInitDeviceFlagsAreValid)) return infinirtSuccess;
+    if (Error error = check_flags(call, deviceFlags)) return error;
+    found->flags.store(deviceFlags, std::memory_order_relaxed);
+    return infinirtSuccess;
+}
+
+// A list of devices to try in order: the first of them that exists becomes the device of this
+// thread.
+Error SetValidDevices(Call &call, int *device_arr, int len) {
+    if (len < 0)
+        return call.fail(infinirtErrorInvalidValue, "argument 2 (len) is %d: expected 0 or more",
+                         len);
+    for (int i = 0; i < len; ++i)
+        if (!look_up(call, device_arr[i], 1)) return call.error();
+    if (len > 0) call.thread.use(*call.thread.backend->devices[device_arr[0]]);
+    return infinirtSuccess;
+}
+
+Error DeviceSynchronize(Call &call) { return synchronize(call, call.device()); }
+
+Error DeviceReset(Call &call) {
+    Device &device = call.device();
+    if (Error error = synchronize(call, device)) return error;
+    StreamTable::get().each([&](Stream &stream) {
+        bool own = false;
+        for (Stream *kept : call.thread.default_streams) own |= kept == &stream;
+        if (&stream.device != &device || own) return;
+        device.driver().stream_destroy(device.index, stream.driver);
+        StreamTable::get().destroy(&stream);
+    });
+    EventTable::get().each([&](Event &event) {
+        if (&event.device != &device) return;
+        device.driver().event_destroy(device.index, event.driver);
+        EventTable::get().destroy(&event);
+    });
+    for (const MemoryRange &range : memory_of(device)) {
+        if (range.kind != MemoryKind::Device && range.kind != MemoryKind::Managed) continue;
+        MemoryRange removed;
+        void *base = reinterpret_cast<void *>(range.base);
+        if (remove_memory(base, range.kind, &removed))
+            device.driver().release(device.index, base, removed.bytes);
+    }
+    device.flags.store(0, std::memory_order_relaxed);
+    device.peers.store(0, std::memory_order_relaxed);
+    for (auto &limit : device.limits) limit.store(0, std::memory_order_relaxed);
+    return infinirtSuccess;
+}
+
+Error GetDeviceProperties(Call &call, infinirtDeviceProp *prop, int device) {
+    Device *found = look_up(call, device, 2);
+    if (!found) return call.error();
+    describe(*found, prop);
+    return infinirtSuccess;
+}
+
+Error DeviceGetAttribute(Call &call, int *value, infinirtDeviceAttr attr, int device) {
+    Device *found = look_up(call, device, 3);
+    if (!found) return call.error();
+    if (auto answer = found->driver().device_attribute) {
+        if (answer(device, attr, value) == infinirtSuccess) return infinirtSuccess;
+        call.thread.explanation.clear();
+    }
+    if (described(found->info, attr, value)) return infinirtSuccess;
+    return call.fail(infinirtErrorInvalidValue,
+                     "argument 2 (attr) is %d: expected an infinirtDevAttr value", attr);
+}
+
+Error ChooseDevice(Call &call, int *device, const infinirtDeviceProp *prop) {
+    // The device that shares most of what is asked for; the first of equals.
+    int best = -1;
+    for (const auto &candidate : call.thread.backend->devices) {
+        const InfiniDeviceInfo &info = candidate->info;
+        int score =
+            (info.memory_bytes >= prop->totalGlobalMem) +
+            (info.major > prop->major || (info.major == prop->major && info.minor >= prop->minor)) +
+            (info.multiprocessors >= prop->multiProcessorCount) +
+            (info.integrated == prop->integrated) +
+            (prop->name[0] && strncmp(info.name, prop->name, sizeof prop->name) == 0);
+        if (score <= best) continue;
+        best = score;
+        *device = candidate->index;
+    }
+    return infinirtSuccess;
+}
+
+Error SetDeviceFlags(Call &call, unsigned int flags) {
+    if (Error error = check_flags(call, flags)) return error;
+    call.device().flags.store(flags, std::memory_order_relaxed);
+    return infinirtSuccess;
+}
+
+Error GetDeviceFlags(Call &call, unsigned int *flags) {
+    *flags = call.device().flags.load(std::memory_order_relaxed) | infinirtDeviceMapHost;
+    return infinirtSuccess;
+}
+
+Error DeviceGetByPCIBusId(Call &call, int *device, const char *pciBusId) {
+    for (const auto &candidate : call.thread.backend->devices) {
+        if (bus_id(*candidate) != pciBusId) continue;
+        *device = candidate->index;
+        return infinirtSuccess;
+    }
+    return call.fail(infinirtErrorInvalidDevice,
+                     "argument 2 (pciBusId) is \"%.64s\": no device has it", pciBusId);
+}
+
+Error DeviceGetPCIBusId(Call &call, char *pciBusId, int len, int device) {
+    Device *found = look_up(call, device, 3);
+    if (!found) return call.error();
+    std::string id = bus_id(*found);
+    if (len <= static_cast<int>(id.size()))
+        return call.fail(infinirtErrorInvalidValue, "argument 2 (len) is %d: expected %zu or more",
+                         len, id.size() + 1);
+    memcpy(pciBusId, id.c_str(), id.size() + 1);
+    return infinirtSuccess;
+}
+
+Error DeviceGetStreamPriorityRange(Call &call, int *leastPriority, int *greatestPriority) {
+    if (leastPriority) *leastPriority = call.device().info.least_priority;
+    if (greatestPriority) *greatestPriority = call.device().info.greatest_priority;
+    return infinirtSuccess;
+}
+
+}  // namespace impl
+}  // namespace infini::rt

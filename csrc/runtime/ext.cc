@@ -1,0 +1,93 @@
+// What lies outside both faces: kinds of devices, back ends, the message behind an error.
+#include "infini/ext.h"
+
+#include "call.h"
+
+using namespace infini::rt;
+
+namespace {
+
+infiniStatus_t fail(const char *function, Error code, infiniStatus_t status,
+                    const std::string &sentence) {
+    record_error(Thread::current(), code, std::string(function) + ": " + sentence);
+    return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char *infiniGetLastErrorMessage(void) {
+    Thread &thread = Thread::current();
+    if (thread.message.empty() && thread.failed_code != infinirtSuccess)
+        thread.message =
+            std::string(thread.failed_function) + ": " + error_string(thread.failed_code);
+    return thread.message.c_str();
+}
+
+infiniStatus_t infinirtSetDeviceKind(const char *kind) {
+    constexpr const char *kName = "infinirtSetDeviceKind";
+    if (!kind)
+        return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
+                    "kind is null: expected a word such as \"cpu\"");
+    Backend *backend = find_backend(std::string(kind));
+    if (backend && !backend->devices.empty()) {
+        Thread::current().use(*backend);
+        return INFINI_STATUS_SUCCESS;
+    }
+    std::string sentence = std::string("no ") + kind + " device: ";
+    if (backend) {
+        sentence += backend->reason;
+    } else {
+        sentence += "no back end of that kind was found; there are:";
+        for (const Backend *other : backends()) sentence += " " + other->name;
+    }
+    return fail(kName, infinirtErrorInvalidDevice, INFINI_STATUS_DEVICE_NOT_FOUND, sentence);
+}
+
+const char *infinirtGetDeviceKind(void) {
+    Thread &thread = Thread::current();
+    if (thread.backend) return thread.backend->name.c_str();
+    Backend *backend = default_backend();
+    return backend ? backend->name.c_str() : "";
+}
+
+int infinirtGetBackendCount(void) { return static_cast<int>(backends().size()); }
+
+infiniStatus_t infinirtGetBackendInfo(int index, infinirtBackendInfo *info) {
+    constexpr const char *kName = "infinirtGetBackendInfo";
+    if (!info)
+        return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
+                    "info is null: expected a valid pointer");
+    if (info->size != sizeof(infinirtBackendInfo))
+        return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
+                    "info->size is " + std::to_string(info->size) +
+                        ": expected sizeof(infinirtBackendInfo)");
+    std::vector<Backend *> list = backends();
+    if (index < 0 || static_cast<size_t>(index) >= list.size())
+        return fail(
+            kName, infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
+            "index is " + std::to_string(index) + ": expected less than infinirtGetBackendCount()");
+    const Backend &backend = *list[index];
+    info->name = backend.name.c_str();
+    info->vendor = backend.vendor.c_str();
+    info->version = backend.version.c_str();
+    info->path = backend.path.c_str();
+    info->reason = backend.reason.c_str();
+    info->device_count = static_cast<int>(backend.devices.size());
+    info->device_type = backend.kind;
+    return INFINI_STATUS_SUCCESS;
+}
+
+infiniStatus_t infinirtLoadBackend(const char *path) {
+    constexpr const char *kName = "infinirtLoadBackend";
+    if (!path)
+        return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
+                    "path is null: expected the path of a back-end library");
+    Backend *backend = load_backend(path);
+    if (!backend->devices.empty()) return INFINI_STATUS_SUCCESS;
+    return fail(kName, infinirtErrorInvalidDevice, INFINI_STATUS_DEVICE_NOT_FOUND,
+                backend->name + " (" + path + "): " + backend->reason);
+}
+
+}  // extern "C"

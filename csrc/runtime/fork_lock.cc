@@ -1,0 +1,64 @@
+#include "fork_lock.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+namespace infini::rt {
+namespace {
+
+// All live mutexes, ordered by rank. Leaked: mutexes of leaked objects outlive static destruction.
+struct Registry {
+    std::mutex mutex;
+    std::vector<ForkSafeMutex *> ranked;
+};
+
+Registry &registry() {
+    static auto *instance = new Registry;
+    return *instance;
+}
+
+std::atomic<unsigned> generation{0};
+
+void before_fork() {
+    registry().mutex.lock();
+    for (ForkSafeMutex *mutex : registry().ranked) mutex->lock();
+}
+
+void release_all() {
+    auto &ranked = registry().ranked;
+    for (auto it = ranked.rbegin(); it != ranked.rend(); ++it) (*it)->unlock();
+    registry().mutex.unlock();
+}
+
+void after_fork_in_child() {
+    generation.fetch_add(1, std::memory_order_relaxed);
+    release_all();
+}
+
+}  // namespace
+
+ForkSafeMutex::ForkSafeMutex(LockRank rank) : rank(rank) {
+    std::lock_guard lock(registry().mutex);
+    auto &ranked = registry().ranked;
+    auto place = std::upper_bound(
+        ranked.begin(), ranked.end(), rank,
+        [](LockRank value, const ForkSafeMutex *other) { return value < other->rank; });
+    ranked.insert(place, this);
+}
+
+ForkSafeMutex::~ForkSafeMutex() {
+    std::lock_guard lock(registry().mutex);
+    std::erase(registry().ranked, this);
+}
+
+void install_fork_handlers() {
+    static std::once_flag once;
+    std::call_once(once, [] { pthread_atfork(before_fork, release_all, after_fork_in_child); });
+}
+
+unsigned fork_generation() { return generation.load(std::memory_order_relaxed); }
+
+}  // namespace infini::rt

@@ -1,0 +1,27 @@
+// Checked parameters of nodes, for graphs and for instantiated graphs alike.
+#pragma once
+
+#include "graph.h"
+
+namespace infini::rt {
+
+// Looks handles up and checks that they are nodes of the graph. graph_mutex() held.
+Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *handles, size_t count,
+                 const char *name, std::vector<Node *> *nodes);
+// All zero, or no data at all.
+Error check_edge_data(Call &call, const infinirtGraphEdgeData *data, size_t count);
+
+Error make_memcpy(Call &call, const infinirtMemcpy3DParms &copy, NodeParameters *made);
+Error make_memcpy(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
+                  NodeParameters *made);
+Error make_memset(Call &call, const infinirtMemsetParams &fill, NodeParameters *made);
+Error make_host(Call &call, infinirtHostFn_t function, void *data, NodeParameters *made);
+// From the members of the union that belong to Memcpy, Memset, Host, EventRecord and WaitEvent.
+Error check_reserved(Call &call, const infinirtGraphNodeParams &parameters);
+Error make_parameters(Call &call, const infinirtGraphNodeParams &parameters, NodeParameters *made);
+
+// What a client wants to set must belong to the node's type.
+Error check_type(Call &call, const Node &node, infinirtGraphNodeType type);
+const char *type_name(infinirtGraphNodeType type);
+
+}  // namespace infini::rt

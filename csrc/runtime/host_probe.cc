@@ -1,0 +1,69 @@
+// Is host memory that the runtime does not know really there? A wild pointer is to give an error, not a crash.
+//
+// The limit of this: only the first and the last page of a range are asked about, and what was found is remembered
+// for each thread. Memory that is unmapped or protected later, or has a hole in the middle, is not noticed.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+
+#include "memory.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace infini::rt {
+namespace {
+
+const uintptr_t page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+
+// Slow but exact. True if the question cannot be answered.
+bool mapped(uintptr_t address, bool write) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps) return true;
+    uintptr_t begin, end;
+    char read_flag, write_flag, line[512];
+    bool found = false, allowed = false;
+    while (!found && fgets(line, sizeof line, maps)) {
+        // A name longer than the buffer comes as a further line, which does not look like a range.
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c%c", &begin, &end, &read_flag, &write_flag) != 4)
+            continue;
+        found = address - begin < end - begin;
+        if (found) allowed = read_flag == 'r' && (!write || write_flag == 'w');
+    }
+    fclose(maps);
+    return found && allowed;
+}
+
+bool probe_page(MemoryCache &cache, uintptr_t address, bool write) {
+    uintptr_t page = address & ~(page_bytes - 1);
+    uintptr_t &known = cache.pages[page / page_bytes % MemoryCache::kPages];
+    if ((known & ~uintptr_t{1}) == page && page != 0 && (!write || (known & 1))) return true;
+    int saved = errno;
+    bool there = false;
+    // Fetching the page does what the access is about to do anyway, and says if it may.
+    if (madvise(reinterpret_cast<void *>(page), page_bytes,
+                write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+        there = true;
+    else if (errno == EINVAL)  // an old kernel, device memory mapped by the client, or not permitted
+        there = mapped(address, write);
+    errno = saved;
+    if (there) known = page | (write ? 1 : 0);
+    return there;
+}
+
+}  // namespace
+
+bool probe_host(MemoryCache &cache, const void *pointer, size_t bytes, bool write) {
+    auto first = reinterpret_cast<uintptr_t>(pointer);
+    uintptr_t last = first + (bytes - 1);
+    if (last < first) return false;
+    return probe_page(cache, first, write) &&
+           (first / page_bytes == last / page_bytes || probe_page(cache, last, write));
+}
+
+}  // namespace infini::rt

@@ -1,0 +1,28 @@
+// Opening one back-end library and judging whether it can be used.
+#pragma once
+
+#include <string>
+
+#include "backend.h"
+
+namespace infini::rt {
+
+struct OpenedBackend {
+    const InfiniBackend *table = nullptr;
+    InfiniDriver driver{};  // entries beyond the library's own table are null
+    int devices = 0;
+    std::string name;    // as the library says, else its file name
+    std::string reason;  // why it cannot be used, or has no device; empty when it has one
+};
+
+// Never throws, never keeps a half-opened library in use. Calls the library's own code: a crash in
+// it is a crash here.
+OpenedBackend open_backend(const std::string &path, const InfiniHost &host);
+
+// The same in a child process (the program infini-probe beside this library), for libraries that
+// are not our own. Empty when the library behaved; else why it must not be opened here.
+std::string probe_in_child(const std::string &program, const std::string &path);
+
+std::string file_name(const std::string &path);
+
+}  // namespace infini::rt

@@ -1,0 +1,11 @@
+// Managed memory: what was advised about parts of it.
+#pragma once
+
+#include <cstdint>
+
+namespace infini::rt {
+
+// The managed allocation that began there is no more.
+void forget_advice(uintptr_t base);
+
+}  // namespace infini::rt

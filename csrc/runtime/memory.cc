@@ -1,0 +1,162 @@
+// Device memory: Malloc, Free and their pitched forms; what the runtime tells about an address.
+#include "memory.h"
+
+#include "capture.h"
+#include "graph.h"
+#include "impl.h"
+#include "managed.h"
+#include "pool.h"
+
+namespace infini::rt {
+namespace {
+
+// Of MallocPitch and Malloc3D: as wide as the vector loads and texture rows of current hardware ask for.
+constexpr size_t kPitchAlignment = 512;
+
+Error no_memory(Call &call, size_t bytes, Error code) {
+    if (code != infinirtErrorMemoryAllocation) return call.driver(code, "allocating memory");
+    std::string explained = std::move(call.thread.explanation);
+    call.thread.explanation.clear();
+    return call.fail(code, "no memory for %zu bytes on device %d%s%s", bytes, call.device().index,
+                     explained.empty() ? "" : ": ", explained.c_str());
+}
+
+Error allocate(Call &call, size_t bytes, void **memory) {
+    Device &device = call.device();
+    if (Error error = check_unsafe_call(call)) return error;
+    if (bytes > PTRDIFF_MAX) return no_memory(call, bytes, infinirtErrorMemoryAllocation);
+    Error error = device.driver().allocate(device.index, bytes, memory);
+    if (error == infinirtErrorMemoryAllocation && trim_pools(device)) {
+        call.thread.explanation.clear();
+        error = device.driver().allocate(device.index, bytes, memory);
+    }
+    if (error != infinirtSuccess) return no_memory(call, bytes, error);
+    MemoryRange range;
+    range.base = reinterpret_cast<uintptr_t>(*memory);
+    range.bytes = bytes;
+    range.device = &device;
+    if (add_memory(range)) return infinirtSuccess;
+    device.driver().release(device.index, *memory, bytes);
+    return call.fail(infinirtErrorUnknown, "the device gave memory at %p that is in use already",
+                     *memory);
+}
+
+bool round_up(size_t value, size_t to, size_t *rounded) {
+    return !__builtin_add_overflow(value, to - 1, rounded) && (*rounded -= *rounded % to, true);
+}
+
+Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
+    Device &device = *range.device;
+    MemoryRange removed;
+    if (!remove_memory(pointer, range.kind, &removed))
+        return call.fail(infinirtErrorInvalidValue,
+                         "devPtr is %p: expected the address that the allocation gave, it begins at "
+                         "0x%zx",
+                         pointer, static_cast<size_t>(range.base));
+    if (range.kind == MemoryKind::Managed) forget_advice(range.base);
+    // Work that still uses the memory ends first.
+    Error waited = device.driver().device_synchronize(device.index);
+    Error released = device.driver().release(device.index, pointer, removed.bytes);
+    release_unused(device);
+    if (waited != infinirtSuccess) return call.driver(waited, "waiting for the device");
+    return call.driver(released, "giving the memory back");
+}
+
+}  // namespace
+
+Device *device_argument(Call &call, int number, const char *name) {
+    auto &devices = call.thread.backend->devices;
+    if (number >= 0 && static_cast<size_t>(number) < devices.size()) return devices[number].get();
+    call.fail(infinirtErrorInvalidDevice, "%s is %d: expected a device number from 0 to %zu", name,
+              number, devices.size() - 1);
+    return nullptr;
+}
+
+namespace impl {
+
+Error Malloc(Call &call, void **devPtr, size_t size) {
+    void *memory = nullptr;
+    if (size > 0)
+        if (Error error = allocate(call, size, &memory)) return error;
+    *devPtr = memory;
+    return infinirtSuccess;
+}
+
+Error MallocPitch(Call &call, void **devPtr, size_t *pitch, size_t width, size_t height) {
+    infinirtPitchedPtr memory{};
+    if (Error error = Malloc3D(call, &memory, {width, height, 1})) return error;
+    *devPtr = memory.ptr;
+    *pitch = memory.pitch;
+    return infinirtSuccess;
+}
+
+Error Malloc3D(Call &call, infinirtPitchedPtr *pitchedDevPtr, infinirtExtent extent) {
+    void *memory = nullptr;
+    size_t pitch = 0, bytes = 0;
+    bool fits = round_up(extent.width, kPitchAlignment, &pitch) &&
+                !__builtin_mul_overflow(pitch, extent.height, &bytes) &&
+                !__builtin_mul_overflow(bytes, extent.depth, &bytes);
+    if (!fits)
+        return call.fail(infinirtErrorMemoryAllocation,
+                         "the extent %zu x %zu x %zu does not fit into the address space",
+                         extent.width, extent.height, extent.depth);
+    if (bytes > 0)
+        if (Error error = allocate(call, bytes, &memory)) return error;
+    *pitchedDevPtr = {memory, pitch, extent.width, extent.height};
+    return infinirtSuccess;
+}
+
+Error Free(Call &call, void *devPtr) {
+    if (!devPtr) return infinirtSuccess;
+    if (Error error = check_unsafe_call(call)) return error;
+    MemoryRange range;
+    if (!find_memory(devPtr, &range))
+        return call.fail(infinirtErrorInvalidValue,
+                         "devPtr is %p: expected memory of infinirtMalloc that was not freed", devPtr);
+    switch (range.kind) {
+        case MemoryKind::Device:
+        case MemoryKind::Managed: return free_device_memory(call, range, devPtr);
+        case MemoryKind::Pool: return free_block(call, range, devPtr, nullptr);
+        case MemoryKind::Graph:
+            if (free_graph_memory(devPtr)) return infinirtSuccess;
+            return call.fail(infinirtErrorInvalidValue,
+                             "devPtr is %p: the graph's allocation there is not live", devPtr);
+        case MemoryKind::Imported:
+            return call.fail(infinirtErrorInvalidValue,
+                             "devPtr is memory of another process: use infinirtIpcCloseMemHandle");
+        case MemoryKind::Pinned:
+            return call.fail(infinirtErrorInvalidValue,
+                             "devPtr is pinned host memory: use infinirtFreeHost");
+        case MemoryKind::Registered:
+            return call.fail(infinirtErrorInvalidValue,
+                             "devPtr is registered host memory: use infinirtHostUnregister");
+    }
+    return infinirtErrorInvalidValue;
+}
+
+Error MemGetInfo(Call &call, size_t *free, size_t *total) {
+    Device &device = call.device();
+    return call.driver(device.driver().device_memory(device.index, free, total),
+                       "asking for the device's memory");
+}
+
+// As in CUDA 12, an address that the runtime does not know is host memory of the program, not an error.
+Error PointerGetAttributes(Call &, infinirtPointerAttributes *attributes, const void *ptr) {
+    MemoryRange range;
+    void *pointer = const_cast<void *>(ptr);
+    if (!find_memory(ptr, &range)) {
+        *attributes = {infinirtMemoryTypeUnregistered, infinirtInvalidDeviceId, nullptr, pointer};
+        return infinirtSuccess;
+    }
+    int device = range.device->index;
+    if (range.on_host())
+        *attributes = {infinirtMemoryTypeHost, device, pointer, pointer};
+    else if (range.kind == MemoryKind::Managed)
+        *attributes = {infinirtMemoryTypeManaged, device, pointer, pointer};
+    else
+        *attributes = {infinirtMemoryTypeDevice, device, pointer, nullptr};
+    return infinirtSuccess;
+}
+
+}  // namespace impl
+}  // namespace infini::rt

@@ -1,0 +1,50 @@
+// The record of all memory that the runtime knows, and checked copy and fill requests.
+#pragma once
+
+#include <memory>
+
+#include "call.h"
+#include "memory_range.h"
+
+namespace infini::rt {
+
+// Look-ups need no lock while the set of ranges is unchanged (each thread keeps the last few).
+bool find_memory(const void *pointer, MemoryRange *range);
+// False if it overlaps a known range.
+bool add_memory(const MemoryRange &range);
+// False if no range of this kind begins there.
+bool remove_memory(const void *base, MemoryKind kind, MemoryRange *removed);
+// Every range of a device, as a copy of that part of the record.
+std::vector<MemoryRange> memory_of(const Device &device);
+
+// Counts the changes of the record.
+extern std::atomic<uint64_t> memory_generation;
+
+// The range, or the gap between two (device is null), that an address lies in. `role` (0 destination, 1 source)
+// only says where to look first. The result stands until the thread's next look-up in that role.
+const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int role);
+
+inline const MemoryRange &look_up(MemoryCache &cache, const void *pointer, int role) {
+    auto address = reinterpret_cast<uintptr_t>(pointer);
+    if (cache.generation == memory_generation.load(std::memory_order_acquire)) [[likely]] {
+        const MemoryRange &range = cache.last[role];
+        if (address - range.base < range.bytes) [[likely]]
+            return range;
+    }
+    return look_up_in_record(cache, address, role);
+}
+
+// Host memory that the runtime does not know: can its first and last byte be read (written)?
+bool probe_host(MemoryCache &cache, const void *pointer, size_t bytes, bool write);
+
+// Checked requests: direction, bounds of known memory, overflow. For an empty box `*empty` is set and nothing
+// is to be done.
+Error make_copy(Call &call, const infinirtMemcpy3DParms &parameters, InfiniWork *work, bool *empty);
+Error make_copy(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
+                InfiniWork *work, bool *empty);
+Error make_fill(Call &call, const infinirtMemsetParams &parameters, InfiniWork *work, bool *empty);
+
+// The device of that number of the calling thread's kind. Null with the error recorded.
+Device *device_argument(Call &call, int number, const char *name);
+
+}  // namespace infini::rt

@@ -1,0 +1,68 @@
+// The state of one thread: current device, last error, default streams.
+#include "stream.h"
+
+namespace infini::rt {
+
+constinit thread_local Thread *Thread::instance = nullptr;
+
+// Ends the state with its thread. A call made later still, by another library's destructor, starts
+// a new state.
+struct ThreadEnd {
+    bool armed = false;
+    ~ThreadEnd() {
+        delete Thread::instance;
+        Thread::instance = nullptr;
+    }
+};
+
+Thread &Thread::make() {
+    static thread_local ThreadEnd end;
+    end.armed = true;
+    instance = new Thread;
+    return *instance;
+}
+
+Thread::~Thread() {
+    // Work still queued in these streams goes on: destroying does not wait.
+    for (Stream *stream : default_streams) {
+        stream->device.driver().stream_destroy(stream->device.index, stream->driver);
+        StreamTable::get().destroy(stream);
+    }
+}
+
+void Thread::use(Device &next) {
+    if (device && &device->backend != &next.backend) {
+        std::erase_if(chosen, [&](Device *old) {
+            return &old->backend == &device->backend || &old->backend == &next.backend;
+        });
+        chosen.push_back(device);
+    }
+    backend = &next.backend;
+    device = &next;
+}
+
+void Thread::use(Backend &next) {
+    if (backend == &next) return;
+    for (Device *old : chosen)
+        if (&old->backend == &next) return use(*old);
+    use(*next.devices.front());
+}
+
+Stream *thread_stream(Call &call, Device &device) {
+    for (Stream *stream : call.thread.default_streams)
+        if (&stream->device == &device) return stream;
+    void *driver = nullptr;
+    Error error = device.driver().stream_create(device.index, infinirtStreamDefault, 0, &driver);
+    Stream *stream = nullptr;
+    if (error == infinirtSuccess)
+        stream = StreamTable::get().make(device, driver, infinirtStreamDefault, 0);
+    if (!stream) {
+        call.done(call.driver(error ? error : infinirtErrorMemoryAllocation,
+                              "making this thread's default stream"));
+        return nullptr;
+    }
+    call.thread.default_streams.push_back(stream);
+    return stream;
+}
+
+}  // namespace infini::rt

@@ -1,0 +1,118 @@
+"""Kinds of device, and the back ends that bring them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+from infinicore import _rt
+from infinicore._rt_enums import DEVICE_KINDS
+
+ENTRY_POINTS = "infinicore.backends"
+
+
+class Backend(NamedTuple):
+    """A back end that was found, usable or not.
+
+    >>> [b.name for b in rt.backends() if b.device_count]
+    ['cpu']
+    """
+
+    name: str
+    """The kind of device, or the library's file name when it could not be opened."""
+    vendor: str
+    version: str
+    path: str
+    reason: str
+    """Why it has no device; empty when it has one."""
+    device_count: int
+    device_type: int
+    """The number of the kind in C (infiniDevice_t)."""
+
+
+_failed: list[Backend] = []
+
+
+def _some_package_offers_any() -> bool:
+    """A look at the installed packages' files, much quicker than importing importlib.metadata."""
+    for folder in sys.path:
+        try:
+            entries = list(os.scandir(folder or "."))
+        except NotADirectoryError:
+            return True  # an archive: only importlib.metadata can look into it
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.endswith((".dist-info", ".egg-info")):
+                try:
+                    with open(os.path.join(entry.path, "entry_points.txt"), "rb") as file:
+                        if ENTRY_POINTS.encode() in file.read():
+                            return True
+                except OSError:
+                    continue
+    return False
+
+
+def load_entry_points() -> None:
+    """Open the back ends that installed packages offer; what goes wrong is listed by `backends()`."""
+    if not _some_package_offers_any():
+        return
+    from importlib import metadata
+
+    for entry in metadata.entry_points(group=ENTRY_POINTS):
+        # Whatever a stranger's package does, importing this one must go on.
+        try:
+            found = entry.load()
+            path = os.fspath(found() if callable(found) else found)
+            _rt._load_backend(path)
+        except Exception as error:
+            reason = f"entry point {entry.value}: {type(error).__name__}: {error}"
+            _failed.append(Backend(entry.name, "", "", "", reason, 0, -1))
+
+
+def backends() -> list[Backend]:
+    """Every back end that was found, also those without a device, with the reason.
+
+    >>> for backend in rt.backends():
+    ...     print(backend.name, backend.device_count, backend.reason)
+    """
+    return [Backend(*found) for found in _rt._backends()] + _failed
+
+
+def kinds() -> dict[str, int]:
+    """The kinds of device that are present, and how many devices there are of each.
+
+    >>> rt.kinds()
+    {'cpu': 1}
+    """
+    return {b.name: b.device_count for b in backends() if b.device_count}
+
+
+def absent_kinds() -> dict[str, str]:
+    """The kinds of device that are absent, and why.
+
+    >>> rt.absent_kinds()["nvidia"]
+    'no back end found'
+    """
+    present = kinds()
+    reasons = {b.name: b.reason for b in backends() if b.name not in present}
+    known = {kind: "no back end found" for kind in DEVICE_KINDS if kind not in present}
+    return {**known, **reasons}
+
+
+def kind() -> str:
+    """The kind of device that the calling thread's calls go to.
+
+    >>> rt.kind()
+    'cpu'
+    """
+    return _rt._kind()
+
+
+def set_kind(kind: str) -> None:
+    """Let the calling thread's calls go to another kind of device.
+
+    >>> rt.set_kind("cpu")
+    """
+    _rt._set_kind(kind)

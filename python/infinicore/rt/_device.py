@@ -1,0 +1,148 @@
+"""Devices."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from infinicore import _rt
+from infinicore.rt._backends import kind as current_kind
+from infinicore.rt._backends import kinds, set_kind
+
+if TYPE_CHECKING:
+    from infinicore.rt._pool import MemoryPool
+
+
+class Device:
+    """A device, by its number and kind; as a context manager, the thread's current device.
+
+    Devices compare equal when kind and number do. `with` restores what was current before.
+
+    >>> with rt.Device(0) as device:
+    ...     memory = rt.Memory(1024)                 # of this device
+    ...     print(device.name)
+    """
+
+    __slots__ = ("_before", "index", "kind")
+
+    def __init__(self, index: int = 0, kind: str | None = None) -> None:
+        self.kind = current_kind() if kind is None else kind
+        self.index = index
+        self._before: list[Device] = []
+        count = kinds().get(self.kind, 0)
+        if not 0 <= index < count:
+            raise ValueError(f"no device {index} of kind {self.kind!r}: there are {count}")
+
+    @classmethod
+    def current(cls) -> Device:
+        """The calling thread's current device.
+
+        >>> rt.Device.current()
+        Device(0, 'cpu')
+        """
+        device = cls.__new__(cls)
+        device.index = _rt.GetDevice()
+        device.kind = current_kind()
+        device._before = []
+        return device
+
+    def use(self) -> None:
+        """Make this the calling thread's current device.
+
+        >>> rt.Device(0).use()
+        """
+        if current_kind() != self.kind:
+            set_kind(self.kind)
+        _rt.SetDevice(self.index)
+
+    def __enter__(self) -> Device:
+        self._before.append(Device.current())
+        self.use()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._before.pop().use()
+
+    @property
+    def name(self) -> str:
+        """What the device calls itself."""
+        return self.properties.name
+
+    @property
+    def properties(self) -> _rt.DeviceProp:
+        """All that the device tells of itself."""
+        with self:
+            return _rt.GetDeviceProperties(self.index)
+
+    def attribute(self, attribute: int) -> int:
+        """One number about the device; much cheaper than all properties.
+
+        >>> rt.Device(0).attribute(rt.DevAttrMultiProcessorCount)
+        """
+        with self:
+            return _rt.DeviceGetAttribute(attribute, self.index)
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes.
+
+        >>> free, total = rt.Device(0).memory()
+        """
+        with self:
+            return _rt.MemGetInfo()
+
+    @property
+    def priorities(self) -> tuple[int, int]:
+        """The least and the greatest stream priority; the greatest is the smallest number."""
+        with self:
+            return _rt.DeviceGetStreamPriorityRange()
+
+    def can_access(self, peer: Device) -> bool:
+        """Whether this device could reach another's memory directly.
+
+        >>> rt.Device(0).can_access(rt.Device(1))
+        """
+        if peer.kind != self.kind:
+            return False
+        with self:
+            return bool(_rt.DeviceCanAccessPeer(self.index, peer.index))
+
+    def synchronize(self) -> None:
+        """Wait until all work given to the device is done.
+
+        >>> rt.Device(0).synchronize()
+        """
+        with self:
+            _rt.DeviceSynchronize()
+
+    @property
+    def pool(self) -> MemoryPool:
+        """The pool that stream-ordered allocations take memory from."""
+        from infinicore.rt._pool import MemoryPool
+
+        return MemoryPool.of(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return (self.kind, self.index) == (other.kind, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.index))
+
+    def __repr__(self) -> str:
+        return f"Device({self.index}, {self.kind!r})"
+
+
+def devices(kind: str | None = None) -> list[Device]:
+    """All devices of one kind, or of every kind.
+
+    >>> [device.name for device in rt.devices("cpu")]
+    """
+    present = kinds()
+    wanted = present if kind is None else {kind: present.get(kind, 0)}
+    return [Device(index, name) for name, count in wanted.items() for index in range(count)]

@@ -1,0 +1,302 @@
+"""Memory of devices and of the host."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from infinicore import _rt
+from infinicore._rt_enums import MemcpyDefault
+from infinicore.rt._backends import kind as current_kind
+from infinicore.rt._stream import Stream
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from infinicore.rt._pool import MemoryPool
+
+    Source: TypeAlias = "Memory | Buffer"
+
+# Numbers of DLPack for kinds of device; others go by the number for extensions.
+_DLPACK_CPU = 1
+_DLPACK_EXTENSION = 12
+
+
+class Memory(_rt._Block):
+    """A block of memory of the current device, freed when nobody needs it any more.
+
+    Copies and fills without a stream have happened when the call returns; with `stream=` they stand in its order, and
+    the memory on both sides is kept for as long as they need it. If the stream is being captured, the graph keeps it.
+
+    What the host can reach (CPU devices, pinned and managed memory) has the buffer protocol and can be lent by DLPack.
+    Neither waits for work that is still in a stream: synchronize it before you look.
+
+    >>> memory = rt.Memory(1 << 20)
+    >>> memory.fill(0)
+    >>> memory[:5].copy_from(b"hello")
+    >>> memory[:5].to_bytes()
+    b'hello'
+    """
+
+    __slots__ = ("_frees_in_order",)
+
+    _frees_in_order: Stream | None  # the stream in whose order it is freed; None: freeing waits
+
+    def __init__(self, nbytes: int) -> None:
+        self._own("Memory", _rt.Malloc(nbytes), nbytes, host=current_kind() == "cpu")
+
+    def _own(
+        self,
+        what: str,
+        address: int,
+        nbytes: int,
+        *,
+        host: bool,
+        readonly: bool = False,
+        after: object = None,
+        in_order: Stream | None = None,
+    ) -> None:
+        super().__init__(what, address, nbytes, host, readonly, after)
+        self._frees_in_order = in_order
+
+    # ---- Other ways to make it ---------------------------------------------------------------------
+
+    @classmethod
+    def host(cls, nbytes: int, flags: int = 0) -> Memory:
+        """Pinned host memory, which copies fastest and every device can reach.
+
+        >>> staging = rt.Memory.host(4096)
+        """
+        memory = cls.__new__(cls)
+        memory._own("HostMemory", _rt.HostAlloc(nbytes, flags), nbytes, host=True)
+        return memory
+
+    @classmethod
+    def managed(cls, nbytes: int) -> Memory:
+        """Memory that host and devices use by one address.
+
+        >>> shared = rt.Memory.managed(4096)
+        """
+        memory = cls.__new__(cls)
+        memory._own("Memory", _rt.MallocManaged(nbytes), nbytes, host=True)
+        return memory
+
+    @classmethod
+    def ordered(cls, nbytes: int, stream: Stream, pool: MemoryPool | None = None) -> Memory:
+        """Memory of a pool, allocated and freed in the order of a stream.
+
+        By default from the current pool of the stream's device. Other streams may use it behind an event.
+
+        >>> scratch = rt.Memory.ordered(4096, stream)
+        """
+        if pool is None:
+            address = _rt.MallocAsync(nbytes, stream)
+        else:
+            address = _rt.MallocFromPoolAsync(nbytes, pool, stream)
+        memory = cls.__new__(cls)
+        host = stream.kind == "cpu"
+        # What a capture allocates belongs to the graph, which frees it by a node or at its end.
+        what = "" if stream.capturing else "PoolMemory"
+        memory._own(what, address, nbytes, host=host, after=stream, in_order=stream)
+        return memory
+
+    @classmethod
+    def _of_graph(cls, address: int, nbytes: int, kind: str) -> Memory:
+        """Memory that a graph owns."""
+        memory = cls.__new__(cls)
+        memory._own("", address, nbytes, host=kind == "cpu")
+        return memory
+
+    @classmethod
+    def open(cls, handle: _rt.IpcMemHandle, nbytes: int) -> Memory:
+        """Map another process's memory on the current device.
+
+        >>> memory = rt.Memory.open(*pickle.loads(message))
+        """
+        memory = cls.__new__(cls)
+        host = current_kind() == "cpu"
+        memory._own("IpcMemory", _rt.IpcOpenMemHandle(handle), nbytes, host=host)
+        return memory
+
+    @classmethod
+    def from_dlpack(cls, source: Any) -> Memory:
+        """Borrow compact memory of the host from a NumPy array, a tensor, or anything with DLPack.
+
+        >>> memory = rt.Memory.from_dlpack(numpy.arange(4))
+        """
+        try:
+            capsule = source.__dlpack__(max_version=(1, 0))
+        except TypeError:  # a producer from before the versions
+            capsule = source.__dlpack__()
+        address, nbytes, device, _, readonly, owner = _rt._from_dlpack(capsule)
+        if device != _DLPACK_CPU:
+            raise BufferError(f"from_dlpack: expected host memory, got DLPack's device type {device}")
+        memory = cls.__new__(cls)
+        null = Stream.from_handle(0)
+        memory._own(
+            "", address, nbytes, host=True, readonly=readonly, after=owner, in_order=null
+        )
+        return memory
+
+    def __getitem__(self, part: slice) -> Memory:
+        """A part of the memory, which keeps the whole alive.
+
+        >>> head = memory[:16]
+        """
+        if not isinstance(part, slice):
+            raise TypeError("memory is divided by slices; memoryview(memory)[i] reads one byte")
+        start, stop, step = part.indices(self.nbytes)
+        if step != 1:
+            raise ValueError(f"a part of memory has no gaps: expected step 1, got {step}")
+        memory = type(self).__new__(type(self))
+        memory._own(
+            "View",
+            self.ptr + start,
+            max(0, stop - start),
+            host=self.host_accessible,
+            readonly=self.readonly,
+            after=self,
+            in_order=self._frees_in_order,
+        )
+        return memory
+
+    # ---- Copies and fills --------------------------------------------------------------------------
+
+    def copy_from(
+        self, source: Source, nbytes: int | None = None, stream: Stream | None = None
+    ) -> None:
+        """Copy bytes from other memory, or from any object with the buffer protocol.
+
+        >>> memory.copy_from(b"some bytes")
+        >>> memory.copy_from(other, stream=stream)
+        """
+        _copy(self, source, _size(source) if nbytes is None else nbytes, stream)
+
+    def copy_to(
+        self, target: Source, nbytes: int | None = None, stream: Stream | None = None
+    ) -> None:
+        """Copy bytes to other memory, or to any writable object with the buffer protocol.
+
+        >>> array = numpy.empty(1024, "u1")
+        >>> memory.copy_to(array)
+        """
+        if nbytes is None:
+            nbytes = min(self.nbytes, _size(target))
+        _copy(target, self, nbytes, stream)
+
+    def fill(self, value: int, stream: Stream | None = None) -> None:
+        """Set every byte.
+
+        >>> memory.fill(0)
+        """
+        if not 0 <= value <= 255:
+            raise ValueError(f"fill: expected a byte, 0 to 255, got {value}")
+        if stream is None:
+            _rt.Memset(self, value, self.nbytes)
+        else:
+            _rt.MemsetAsync(self, value, self.nbytes, stream)
+            _hold(stream, self)
+
+    def to_bytes(self) -> bytes:
+        """A copy of the contents.
+
+        >>> memory.to_bytes()[:4]
+        """
+        copy = bytearray(self.nbytes)
+        self.copy_to(copy)
+        return bytes(copy)
+
+    # ---- Lending -----------------------------------------------------------------------------------
+
+    def share(self) -> tuple[_rt.IpcMemHandle, int]:
+        """What `Memory.open` needs in another process; it can be pickled.
+
+        >>> message = pickle.dumps(memory.share())
+        """
+        return _rt.IpcGetMemHandle(self), self.nbytes
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.host_accessible:
+            return _DLPACK_CPU, 0
+        return _DLPACK_EXTENSION, _rt.PointerGetAttributes(self).device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        device = self.__dlpack_device__()
+        if dl_device is not None and tuple(dl_device) != device:
+            raise BufferError(f"this memory is on DLPack's device {device}, not on {dl_device}")
+        if copy:
+            raise BufferError("__dlpack__ lends; it does not copy")
+        if stream is not None and stream != -1:
+            # The borrower reads in its stream what the null stream wrote.
+            ready = _rt.EventCreateWithFlags(0)
+            try:
+                _rt.EventRecord(ready)
+                _rt.StreamWaitEvent(stream, ready)
+            finally:
+                _rt.EventDestroy(ready)
+        versioned = max_version is not None and max_version[0] >= 1
+        if self.readonly and not versioned:
+            raise BufferError("DLPack before version 1 cannot lend memory that is read-only")
+        return self._to_dlpack(versioned, *device)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if not self.host_accessible:
+            raise AttributeError("the host cannot read this device's memory directly")
+        data = (self.ptr, self.readonly)
+        return {"version": 3, "shape": (self.nbytes,), "typestr": "|u1", "data": data}
+
+    # ---- Housekeeping ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        place = "closed" if self.closed else f"at {self.ptr:#x} on {self.kind}"
+        return f"<Memory of {self.nbytes} bytes, {place}>"
+
+
+def _size(what: Source) -> int:
+    return what.nbytes if isinstance(what, Memory) else memoryview(what).nbytes
+
+
+def _copy(target: Source, source: Source, nbytes: int, stream: Stream | None) -> None:
+    for name, side in (("target", target), ("source", source)):
+        if not 0 <= nbytes <= _size(side):
+            raise ValueError(f"cannot copy {nbytes} bytes: the {name} has {_size(side)}")
+    if isinstance(target, Memory) and target.readonly:
+        raise BufferError("the target is read-only")
+    if stream is None:
+        _rt.Memcpy(target, source, nbytes, MemcpyDefault)
+        return
+    _rt.MemcpyAsync(target, source, nbytes, MemcpyDefault, stream)
+    _hold(stream, target)
+    _hold(stream, source)
+
+
+def _hold(stream: Stream, what: Source) -> None:
+    """Keep memory until a stream is done with it, unless freeing it waits anyway."""
+    if not isinstance(what, Memory):
+        _rt._hold(stream, memoryview(what))  # a view: a bytearray must not move meanwhile
+    elif what._frees_in_order is None or what._frees_in_order.handle == stream.handle:
+        _rt._hold_captured(stream, what)
+    else:
+        _rt._hold(stream, what)

@@ -1,0 +1,126 @@
+"""Memory pools: allocation in stream order."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from infinicore import _rt
+from infinicore import _rt_enums as enums
+from infinicore.rt._device import Device
+from infinicore.rt._memory import Memory
+from infinicore.rt._stream import Stream
+
+
+class MemoryPool(_rt._Owner):
+    """Memory of a device that is kept for the next allocation.
+
+    What is freed stays in the pool; `release_threshold` says how many bytes are kept when the device is waited for.
+    Without `max_size` the device is the limit. A closed pool goes with its last allocation.
+
+    >>> pool = rt.MemoryPool(release_threshold=1 << 30)
+    >>> memory = pool.allocate(4096, stream)
+    """
+
+    __slots__ = ("device",)
+
+    device: Device
+
+    def __init__(
+        self, device: Device | None = None, max_size: int = 0, release_threshold: int = 0
+    ) -> None:
+        self.device = Device.current() if device is None else device
+        place = _rt.MemLocation(type=enums.MemLocationTypeDevice, id=self.device.index)
+        props = _rt.MemPoolProps(
+            allocType=enums.MemAllocationTypePinned, location=place, maxSize=max_size
+        )
+        with self.device:
+            super().__init__("MemPool", _rt.MemPoolCreate(props))
+        if release_threshold:
+            self.release_threshold = release_threshold
+
+    @classmethod
+    def of(cls, device: Device | None = None) -> MemoryPool:
+        """The pool that stream-ordered allocations on a device take memory from.
+
+        >>> rt.MemoryPool.of(rt.Device(0)).used
+        """
+        pool = cls.__new__(cls)
+        pool.device = Device.current() if device is None else device
+        with pool.device:
+            _rt._Owner.__init__(pool, "", _rt.DeviceGetMemPool(pool.device.index))
+        return pool
+
+    def use(self) -> None:
+        """Let stream-ordered allocations on the pool's device take memory from this pool.
+
+        >>> pool.use()
+        """
+        with self.device:
+            _rt.DeviceSetMemPool(self.device.index, self)
+
+    def allocate(self, nbytes: int, stream: Stream) -> Memory:
+        """Allocate in the order of a stream; freed in its order when the object goes.
+
+        >>> memory = pool.allocate(4096, stream)
+        """
+        return Memory.ordered(nbytes, stream, self)
+
+    def trim(self, keep: int = 0) -> None:
+        """Give unused memory back to the device until no more than this many bytes are reserved.
+
+        >>> pool.trim()
+        """
+        _rt.MemPoolTrimTo(self, keep)
+
+    @property
+    def release_threshold(self) -> int:
+        """How many bytes are kept when the device is waited for."""
+        return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReleaseThreshold)
+
+    @release_threshold.setter
+    def release_threshold(self, nbytes: int) -> None:
+        _rt.MemPoolSetAttribute(self, enums.MemPoolAttrReleaseThreshold, nbytes)
+
+    @property
+    def used(self) -> int:
+        """Bytes in use now."""
+        return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrUsedMemCurrent)
+
+    @property
+    def used_high(self) -> int:
+        """The most bytes that were in use at a time."""
+        return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrUsedMemHigh)
+
+    @property
+    def reserved(self) -> int:
+        """Bytes that the pool holds of the device, used or not."""
+        return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReservedMemCurrent)
+
+    @property
+    def reserved_high(self) -> int:
+        """The most bytes that the pool held at a time."""
+        return _rt.MemPoolGetAttribute(self, enums.MemPoolAttrReservedMemHigh)
+
+    def reset_high(self) -> None:
+        """Let both high-water marks start again from what they are now.
+
+        >>> pool.reset_high()
+        """
+        _rt.MemPoolSetAttribute(self, enums.MemPoolAttrUsedMemHigh, 0)
+        _rt.MemPoolSetAttribute(self, enums.MemPoolAttrReservedMemHigh, 0)
+
+    def __enter__(self) -> MemoryPool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<MemoryPool, closed>"
+        return f"<MemoryPool of {self.device}: {self.used} of {self.reserved} bytes used>"

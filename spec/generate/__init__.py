@@ -1,0 +1,1 @@
+"""Derives all generated files from the spec: `python -m spec.generate --out DIR`."""

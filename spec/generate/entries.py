@@ -1,0 +1,86 @@
+"""The entry points of the aligned face: each checks its arguments and hands over to the back end's
+own function, where it has one, or to the core's software."""
+
+from __future__ import annotations
+
+from .. import Api, First
+from ..model import Function, Group, Param, declare
+from . import text
+
+PART = "c"
+
+
+def files(api: Api, first: First) -> dict[str, str]:
+    return {
+        f"src/entries_{group.name}.cc": group_entries(group)
+        for group in api.groups
+        if any(not function.same_as for function in group.functions)
+    }
+
+
+def group_entries(group: Group) -> str:
+    bodies = "\n".join(entry(function) for function in group.functions if not function.same_as)
+    return f"""\
+// Entry points: {group.title.lower()}.
+// {text.NOTE}
+#include "call.h"
+#include "impl.h"
+
+using namespace infini::rt;
+
+{bodies}"""
+
+
+def entry(function: Function) -> str:
+    params = [param.c for param in function.params]
+    if function.returns != "infinirtError_t":  # GetErrorName, GetErrorString: a look-up, no call
+        look_up = {"GetErrorName": "error_name", "GetErrorString": "error_string"}[function.name]
+        lines = [text.call(declare(function.returns, function.c_name), params, " {")]
+        lines += [f"    return {look_up}({function.params[0].name});"]
+        return "\n".join([*lines, "}", ""])
+    lines = [text.call(declare(function.returns, function.c_name), params, " try {")]
+    lines += [f"    {line}" for line in _body(function)]
+    # Host memory can run out anywhere; nothing may be thrown into a C program.
+    lines += ["} catch (...) {", f"    return Call::caught(Function::{function.name});"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _body(function: Function) -> list[str]:
+    arguments = [param.name for param in function.params]
+    lines = [f"Call call(Function::{function.name});"]
+    if not function.anywhere:
+        lines.append("if (!call.ready()) return call.error();")
+        take = f"if (auto own = call.own<decltype(&{function.c_name})>())"
+        if len(take) > text.WIDTH - 4:
+            take = take.replace(" = ", " =\n            ")
+        own = text.call("return call.done(own", arguments, ");", 8).lstrip()
+        lines += [take, f"    {own}"]
+    if not function.served:
+        reason = f'"{function.unsupported}"'
+        return [*lines, text.call("return call.unsupported", [reason], ";", 4).lstrip()]
+    passed = ["call"]
+    for index, param in enumerate(function.params, 1):
+        lines += _check(param, index)
+        passed.append(f"*{param.name}_" if param.handle else param.name)
+    call = f"impl::{function.name}"
+    if function.group == "error":  # they tell the last error; they must not set it
+        return [*lines, text.call(f"return {call}", passed, ";", 4).lstrip()]
+    return [*lines, text.call(f"return call.done({call}", passed, ");", 4).lstrip()]
+
+
+def _check(param: Param, index: int) -> list[str]:
+    where = f'{index}, "{param.name}"'
+    if param.handle:
+        class_, look_up = param.handle
+        return [
+            f"{class_} *{param.name}_ = call.{look_up}({param.name}, {where});",
+            f"if (!{param.name}_) return call.error();",
+        ]
+    if param.required:
+        # A pointer to a function is no pointer to void for C++, but POSIX makes it one.
+        pointer = param.name if param.is_pointer else f"reinterpret_cast<void *>({param.name})"
+        return [f"if (!call.require({pointer}, {where})) return call.error();"]
+    if param.role == "list":
+        check = f"call.require_list({param.name}, {param.count}, {where})"
+        return [f"if (!{check}) return call.error();"]
+    return []

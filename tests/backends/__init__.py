@@ -1,0 +1,1 @@
+"""Back ends that are not ours: found, judged, used, or refused with a reason."""

@@ -1,0 +1,131 @@
+"""Suites x devices: the suites name no kind of device; `--device` says which one they run on.
+
+What a kind can do, will never do, and cannot do yet stands in `expectations/<kind>.py`:
+
+    TAGS                 abilities that tests ask for with @pytest.mark.needs("...")
+    EXCLUDED             {part of a test's id: reason}     never run
+    EXPECTED_FAILURES    {part of a test's id: reason}     run; passing is reported as a failure
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+HANG_SECONDS = 240  # kills the run, with all threads' stacks; every wait in a test ends long before
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("infini")
+    group.addoption("--device", default="cpu", help="kind of device to run the suites on")
+    group.addoption("--backend", help="library of a back end to load first")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "needs(tag): an ability of the device, see tests/expectations"
+    )
+    config.addinivalue_line("markers", "devices(n): runs only where there are so many devices")
+    # Before the library is loaded, and inherited by the processes that tests start.
+    os.environ["INFINI_DEVICE"] = config.getoption("--device")
+    if backend := config.getoption("--backend"):
+        os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())
+
+
+def expectations(kind: str) -> ModuleType:
+    path = HERE / "expectations" / f"{kind}.py"
+    if not path.exists():
+        raise pytest.UsageError(f"--device {kind}: expected {path} to say what it can do")
+    spec = importlib.util.spec_from_file_location(f"expectations_{kind}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def match(item: pytest.Item, table: dict[str, str]) -> str:
+    return next((reason for part, reason in table.items() if part in item.nodeid), "")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    expected = expectations(config.getoption("--device"))
+    for item in items:
+        missing = [mark.args[0] for mark in item.iter_markers("needs")]
+        missing = [tag for tag in missing if tag not in expected.TAGS]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
+        elif reason := match(item, expected.EXCLUDED):
+            item.add_marker(pytest.mark.skip(reason=reason))
+        elif reason := match(item, expected.EXPECTED_FAILURES):
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def _watchdog() -> Iterator[None]:
+    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="session")
+def _runtime(pytestconfig: pytest.Config) -> Any:
+    from kit import open_runtime
+
+    rt = open_runtime()
+    kind = pytestconfig.getoption("--device")
+    if rt.set_kind(kind) != "INFINI_STATUS_SUCCESS":
+        pytest.skip(f"no {kind} device: {rt.message()}")
+    return rt
+
+
+@pytest.fixture
+def rt(_runtime: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The aligned face by function names; see kit/binding.py."""
+    wanted = request.node.get_closest_marker("devices")
+    if wanted and _runtime.GetDeviceCount() < wanted.args[0]:
+        pytest.skip(f"needs {wanted.args[0]} devices; test_devices.py runs it with as many")
+    _runtime.code.GetLastError()
+    _runtime.SetDevice(0)
+    yield _runtime
+    _runtime.code.GetLastError()
+
+
+@pytest.fixture
+def make(rt: Any) -> Iterator[Any]:
+    """Makes streams, events, memory, graphs, and destroys them after the test."""
+    from kit import Maker
+
+    maker = Maker(rt)
+    yield maker
+    maker.end()
+
+
+@pytest.fixture
+def refused(rt: Any) -> Any:
+    """`with refused("ErrorInvalidValue", "argument 2"): call` - the code, and a part of the message."""
+    from contextlib import contextmanager
+
+    from kit import Failure
+
+    @contextmanager
+    def check(name: str, *parts: str) -> Iterator[None]:
+        with pytest.raises(Failure) as caught:
+            yield
+        failure = caught.value
+        assert failure.name == name, str(failure)
+        assert failure.message.startswith(f"{failure.function}: "), failure.message
+        for part in parts:
+            assert part in failure.message, failure.message
+
+    return check

@@ -1,0 +1,11 @@
+"""The CPU: complete, so it is excluded from nothing."""
+
+TAGS = {
+    "host-readable",  # the host follows device pointers
+    "ipc",
+    "managed",
+    "peer",  # devices reach each other's memory
+    "many-devices",  # INFINI_CPU_DEVICES=n
+}
+EXCLUDED: dict[str, str] = {}
+EXPECTED_FAILURES: dict[str, str] = {}

@@ -1,0 +1,11 @@
+"""What the suites are written with: the library through ctypes, latches, processes, compilers.
+
+The suites call the C functions themselves, through prototypes derived from `spec/`, so that they see the
+codes, run without the Python package's own layer, and can be pointed at any build of the library.
+"""
+
+from .binding import Failure, Runtime, open_runtime
+from .latch import Latch, Order
+from .memory import Buffer, Maker
+
+__all__ = ["Buffer", "Failure", "Latch", "Maker", "Order", "Runtime", "open_runtime"]

@@ -1,0 +1,31 @@
+"""Compiling C and C++ against the installed headers and libraries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from .binding import root
+
+WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+C = os.environ.get("CC", "cc")
+CXX = os.environ.get("CXX", "c++")
+
+
+def compile_(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+
+
+def has_compiler() -> bool:
+    return bool(shutil.which(C) and shutil.which(CXX))
+
+
+def shared_library(source: Path, output: Path, *options: str) -> Path:
+    """A back end: against the headers alone, linked with nothing of ours."""
+    flags = ["-std=c++17", "-O1", "-g", "-shared", "-fPIC", "-pthread", *WARNINGS]
+    include = f"-I{root() / 'include'}"
+    compile_([CXX, *flags, include, *options, str(source), "-o", str(output)])
+    return output

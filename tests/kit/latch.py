@@ -1,0 +1,114 @@
+"""Asynchrony made deterministic: host functions that wait for a flag, and a record of who ran when."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+# Far longer than anything takes; a wait that reaches it is a hang and fails the test.
+LIMIT = 30.0
+
+
+class Latch:
+    """Holds a stream: `latch.hold(stream)` queues a host function that waits for `latch.open()`.
+
+    As a context manager it is open at the end whatever happens, so a failing test leaves nothing stuck.
+    """
+
+    def __init__(self, rt: Any, stream: int | None = None) -> None:
+        self._rt = rt
+        self._flag = threading.Event()
+        self._reached = threading.Event()
+        self.timed_out = False
+        self.function = HOST_FUNCTION(self._wait)
+        if stream is not None:
+            self.hold(stream)
+
+    def _wait(self, _: int | None) -> None:
+        self._reached.set()
+        if not self._flag.wait(LIMIT):
+            self.timed_out = True
+
+    def hold(self, stream: int) -> Latch:
+        self._rt.LaunchHostFunc(stream, self.function, None)
+        return self
+
+    def reached(self) -> Latch:
+        """Wait until the stream stands at the latch."""
+        assert self._reached.wait(LIMIT), "the stream did not get to its latch"
+        return self
+
+    @property
+    def is_reached(self) -> bool:
+        return self._reached.is_set()
+
+    def open(self) -> None:
+        self._flag.set()
+
+    def __enter__(self) -> Latch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open()
+        assert not self.timed_out, "the latch was never opened: something waited that must not wait"
+
+
+class Order:
+    """A list that host functions of streams append to."""
+
+    def __init__(self, rt: Any) -> None:
+        self._rt = rt
+        self.seen: list[Any] = []
+        self._kept: list[Any] = []
+
+    def function(self, word: Any, also: Callable[[], Any] | None = None) -> Any:
+        def run(_: int | None) -> None:
+            if also:
+                also()
+            self.seen.append(word)
+
+        made = HOST_FUNCTION(run)
+        self._kept.append(made)  # ctypes frees a callback with its last reference
+        return made
+
+    def note(self, stream: int, word: Any, also: Callable[[], Any] | None = None) -> None:
+        self._rt.LaunchHostFunc(stream, self.function(word, also), None)
+
+
+def settle(rt: Any, rounds: int = 50) -> None:
+    """Let everything run that can: many round trips through a stream that waits for nobody.
+
+    For showing that something did NOT happen. It cannot make a right implementation fail, and gives a
+    wrong one every chance to show itself.
+    """
+    stream = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
+    ran = Order(rt)
+    for index in range(rounds):
+        ran.note(stream, index)
+        rt.StreamSynchronize(stream)
+    rt.StreamDestroy(stream)
+    assert ran.seen == list(range(rounds))
+
+
+def in_thread(function: Callable[[], Any]) -> Any:
+    """The result of a function that another thread runs; its exception is raised here."""
+    box: list[Any] = []
+
+    def run() -> None:
+        try:
+            box.append((True, function()))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            box.append((False, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(LIMIT)
+    assert box, "the thread did not end"
+    done, value = box[0]
+    if not done:
+        raise value
+    return value

@@ -1,0 +1,106 @@
+"""Memory and objects of a test, and their end."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+
+class Buffer:
+    """Memory of a known size, read and written by copies alone: a device's memory may be out of reach."""
+
+    def __init__(self, rt: Any, address: int, size: int) -> None:
+        self._rt = rt
+        self.address = address
+        self.size = size
+
+    def __add__(self, offset: int) -> int:
+        return self.address + offset
+
+    def write(self, data: bytes, offset: int = 0) -> Buffer:
+        self._rt.Memcpy(self.address + offset, data, len(data), self._rt.MemcpyDefault)
+        return self
+
+    def read(self, offset: int = 0, count: int | None = None) -> bytes:
+        count = self.size - offset if count is None else count
+        into = (ctypes.c_ubyte * count)()
+        self._rt.Memcpy(into, self.address + offset, count, self._rt.MemcpyDefault)
+        return bytes(into)
+
+    def view(self) -> Any:
+        """The bytes themselves. Only for memory that the host can reach."""
+        return (ctypes.c_ubyte * self.size).from_address(self.address)
+
+
+class Maker:
+    """Makes objects and destroys them, the last first, when the test is over."""
+
+    def __init__(self, rt: Any) -> None:
+        self.rt = rt
+        self._ends: list[Callable[[], Any]] = []
+
+    def later(self, end: Callable[..., Any], *arguments: Any) -> None:
+        self._ends.append(lambda: end(*arguments))
+
+    def stream(self, flags: int = 0, priority: int = 0) -> int:
+        stream = self.rt.StreamCreateWithPriority(flags, priority)
+        self.later(self.rt.code.StreamDestroy, stream)
+        return stream
+
+    def free_stream(self) -> int:
+        """One that the null stream does not wait for."""
+        return self.stream(self.rt.StreamNonBlocking)
+
+    def event(self, flags: int = 0) -> int:
+        event = self.rt.EventCreateWithFlags(flags)
+        self.later(self.rt.code.EventDestroy, event)
+        return event
+
+    def buffer(self, size: int, data: bytes | int | None = None) -> Buffer:
+        address = self.rt.Malloc(size)
+        self.later(self.rt.code.Free, address)
+        buffer = Buffer(self.rt, address, size)
+        if isinstance(data, int):
+            self.rt.Memset(address, data, size)
+            self.rt.DeviceSynchronize()
+        elif data is not None:
+            buffer.write(data)
+        return buffer
+
+    def pinned(self, size: int, data: bytes | int = 0) -> Buffer:
+        address = self.rt.MallocHost(size)
+        self.later(self.rt.code.FreeHost, address)
+        ctypes.memmove(address, bytes([data]) * size if isinstance(data, int) else data, size)
+        return Buffer(self.rt, address, size)
+
+    def graph(self) -> int:
+        graph = self.rt.GraphCreate(0)
+        self.later(self.rt.code.GraphDestroy, graph)
+        return graph
+
+    def own_graph(self, graph: int) -> int:
+        """Takes a graph over that a capture gave."""
+        self.later(self.rt.code.GraphDestroy, graph)
+        return graph
+
+    def exec(self, graph: int, flags: int = 0) -> int:
+        made = self.rt.GraphInstantiate(graph, flags)
+        self.later(self.rt.code.GraphExecDestroy, made)
+        return made
+
+    def pool(self, **members: Any) -> int:
+        properties = self.rt.struct("MemPoolProps", allocType=self.rt.MemAllocationTypePinned)
+        properties.location.type = self.rt.MemLocationTypeDevice
+        properties.location.id = self.rt.GetDevice()
+        for name, value in members.items():
+            setattr(properties, name, value)
+        pool = self.rt.MemPoolCreate(properties)
+        self.later(self.rt.code.MemPoolDestroy, pool)
+        return pool
+
+    def end(self) -> None:
+        self.rt.code.DeviceSynchronize()
+        while self._ends:
+            self._ends.pop()()
+        self.rt.code.GetLastError()

@@ -1,0 +1,1 @@
+"""What the runtime does, on whatever kind of device `--device` names."""
