@@ -1,15 +1,16 @@
-# infini_flags: what every library and program of the project is compiled and linked with.
+# infini_warnings: for everything that is compiled. infini_flags: for every library and program, too.
+
+add_library(infini_warnings INTERFACE)
+target_compile_options(infini_warnings INTERFACE -Wall -Wextra)
+if(INFINI_WERROR)
+    target_compile_options(infini_warnings INTERFACE -Werror)
+endif()
 
 add_library(infini_flags INTERFACE)
-target_compile_options(infini_flags INTERFACE -Wall -Wextra)
+target_link_libraries(infini_flags INTERFACE infini_warnings)
 # Symbols are bound when a library loads: no indirection through the PLT on a call, and no surprise later.
 target_compile_options(infini_flags INTERFACE -fno-plt)
 target_link_options(infini_flags INTERFACE -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined)
-
-if(INFINI_WERROR)
-    target_compile_options(infini_flags INTERFACE -Werror)
-endif()
-
 if(INFINI_SANITIZE)
     target_compile_options(infini_flags INTERFACE
         -fsanitize=${INFINI_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)

@@ -86,6 +86,7 @@ def _runtime(pytestconfig: pytest.Config) -> Any:
     kind = pytestconfig.getoption("--device")
     if rt.set_kind(kind) != "INFINI_STATUS_SUCCESS":
         pytest.skip(f"no {kind} device: {rt.message()}")
+    rt.tags = expectations(kind).TAGS
     return rt
 
 

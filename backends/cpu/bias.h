@@ -1,10 +1,11 @@
 // Lets the one thread that uses a legacy stream enter it with plain stores and loads.
 //
-// The atomic way in and out costs some 20 ns, a fifth of copying 4 KiB. A thread that has come that way a few times in a row
-// becomes the owner. It then only says that it is inside, and looks whether it still owns the stream; the fence that
-// belongs between the two is on the other side: whoever else needs the stream revokes the ownership and has the kernel
-// put a fence into all running threads of the process (membarrier). That is slow, but happens once: after it,
-// everybody takes the atomic way again, the longer the more often it happened.
+// The atomic way in and out costs some 20 ns, a fifth of copying 4 KiB. A thread that has come that
+// way a few times in a row becomes the owner. It then only says that it is inside, and looks
+// whether it still owns the stream; the fence that belongs between the two is on the other side:
+// whoever else needs the stream revokes the ownership and has the kernel put a fence into all
+// running threads of the process (membarrier). That is slow, but happens once: after it, everybody
+// takes the atomic way again, the longer the more often it happened.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,8 @@ public:
     public:
         explicit Visit(Bias &bias) : bias_(bias) {
             bias.inside_.store(1, std::memory_order_relaxed);
-            std::atomic_signal_fence(std::memory_order_seq_cst);  // for the compiler; see above for the CPU
+            std::atomic_signal_fence(
+                std::memory_order_seq_cst);  // for the compiler; see above for the CPU
         }
         ~Visit() {
             std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -8,7 +8,7 @@
 namespace infini::cpu {
 
 void copy_box(const InfiniCopy &work);
-void fill(const InfiniFill &work);
+void fill_box(const InfiniFill &work);
 
 constexpr size_t kPlainCopy = 256 << 10;  // up to here one thread is fastest
 
@@ -18,6 +18,14 @@ inline void copy(const InfiniCopy &work) {
         std::memmove(work.dst, work.src, work.width);
     else
         copy_box(work);
+}
+
+inline void fill(const InfiniFill &work) {
+    if (work.element == 1 && work.height == 1 && work.depth == 1 && work.width <= kPlainCopy)
+        [[likely]]
+        std::memset(work.dst, int(work.value & 0xff), work.width);
+    else
+        fill_box(work);
 }
 
 // A copy or a fill.

@@ -5,7 +5,8 @@
 namespace infini::cpu {
 namespace {
 
-// Makes a ticket that completes with everything that `mark_all` marks. Null: that is complete already.
+// Makes a ticket that completes with everything that `mark_all` marks. Null: that is complete
+// already.
 template <class MarkAll>
 Error mark(Ticket **result, MarkAll mark_all) {
     *result = nullptr;
@@ -65,7 +66,7 @@ Error Device::synchronize(Which which) {
         if (error) return error;
     }
     if (!ticket) return infinirtSuccess;
-    ticket->wait(spin_ns());
+    ticket->wait(spin_long_ns());
     ticket->drop();
     return infinirtSuccess;
 }

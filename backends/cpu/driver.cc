@@ -1,4 +1,5 @@
-// The CPU back end's tables. Each entry finds its objects and hands on; the work is done in the file of that noun.
+// The CPU back end's tables. Each entry finds its objects and hands on; the work is done in the
+// file of that noun.
 #include <infini/backend.h>
 
 #include <cerrno>

@@ -10,8 +10,9 @@ Error Event::create(unsigned flags, Event **event) {
     SharedEvent *shared = nullptr;
     if (flags & infinirtEventInterprocess) {
         if (!(flags & infinirtEventDisableTiming))
-            return fail(infinirtErrorInvalidValue,
-                        "an event with infinirtEventInterprocess also needs infinirtEventDisableTiming");
+            return fail(
+                infinirtErrorInvalidValue,
+                "an event with infinirtEventInterprocess also needs infinirtEventDisableTiming");
         if (Error error = SharedEvent::create(&shared)) return error;
     }
     *event = new (std::nothrow) Event(flags, shared);
@@ -23,7 +24,8 @@ Error Event::create(unsigned flags, Event **event) {
 Error Event::import(const infinirtIpcEventHandle_t &handle, Event **event) {
     SharedEvent *shared = nullptr;
     if (Error error = SharedEvent::import(handle, &shared)) return error;
-    *event = new (std::nothrow) Event(infinirtEventInterprocess | infinirtEventDisableTiming, shared);
+    *event =
+        new (std::nothrow) Event(infinirtEventInterprocess | infinirtEventDisableTiming, shared);
     if (*event) return infinirtSuccess;
     shared->drop();
     return fail(infinirtErrorMemoryAllocation, "no memory for an event");
@@ -50,7 +52,8 @@ bool Event::record_now() {
     bool timed = !(flags_ & infinirtEventDisableTiming);
     int64_t time = timed ? now_ns() : 0;
     std::lock_guard guard(lock_);
-    // References are taken from ticket_ under the lock: one that is held once is ours alone, and complete.
+    // References are taken from ticket_ under the lock: one that is held once is ours alone, and
+    // complete.
     if (!ticket_ || !ticket_->held_once()) {
         Ticket *fresh = Ticket::make(0);
         if (!fresh) return false;
@@ -109,7 +112,7 @@ Ticket *Event::current() {
 }
 
 void Event::wait() {
-    int64_t spinning = flags_ & infinirtEventBlockingSync ? 0 : spin_ns();
+    int64_t spinning = flags_ & infinirtEventBlockingSync ? 0 : spin_long_ns();
     if (shared_) return shared_->wait(shared_->last_record(), spinning);
     Ticket *ticket = current();
     if (!ticket) return;

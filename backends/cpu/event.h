@@ -1,5 +1,5 @@
-// Events: the ticket of the last record. Queues hold tickets, never events, so an event can be recorded again or
-// destroyed at any time and whoever waits for an earlier record is not disturbed.
+// Events: the ticket of the last record. Queues hold tickets, never events, so an event can be
+// recorded again or destroyed at any time and whoever waits for an earlier record is not disturbed.
 #pragma once
 
 #include "error.h"
@@ -41,7 +41,7 @@ private:
     const unsigned flags_;
     const unsigned generation_ = fork_generation;
     Mutex lock_;
-    Ticket *ticket_ = nullptr;    // of the last record; guarded by lock_
+    Ticket *ticket_ = nullptr;   // of the last record; guarded by lock_
     SharedEvent *const shared_;  // set: other processes may know the event, and there is no ticket
 };
 

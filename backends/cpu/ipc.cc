@@ -72,8 +72,8 @@ Error ipc_open(IpcKind kind, const void *opaque, IpcHandle *handle, int *fd) {
 }
 
 void *ipc_map(int fd, size_t bytes, void *place) {
-    void *memory = mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0),
-                        fd, 0);
+    void *memory =
+        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0), fd, 0);
     return memory == MAP_FAILED ? nullptr : memory;
 }
 

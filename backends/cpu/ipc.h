@@ -1,7 +1,8 @@
 // Memory that other processes can map.
 //
-// It lies in a memfd: a file without a name that vanishes with its last user, so nothing is left behind when
-// processes die. Others reach it as /proc/<pid>/fd/<fd> as long as the exporter holds it open.
+// It lies in a memfd: a file without a name that vanishes with its last user, so nothing is left
+// behind when processes die. Others reach it as /proc/<pid>/fd/<fd> as long as the exporter holds
+// it open.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ static_assert(sizeof(IpcHandle) <= sizeof(infinirtIpcEventHandle_t));
 // Makes a file of zeros and the handle to it. The caller closes handle->fd.
 Error ipc_create(IpcKind kind, size_t bytes, IpcHandle *handle);
 
-// Opens the file of a handle, from whatever process, after checking that it is what the handle says.
+// Opens the file of a handle, from whatever process, after checking that it is what the handle
+// says.
 Error ipc_open(IpcKind kind, const void *opaque, IpcHandle *handle, int *fd);
 
 // Maps the whole file, at a given address if `place` is not null. Null on failure.

@@ -26,7 +26,8 @@ std::string read_text(const std::string &path) {
     return text;
 }
 
-// What follows `key` (and spaces, tabs and a colon) at the start of a line; empty if no line has it.
+// What follows `key` (and spaces, tabs and a colon) at the start of a line; empty if no line has
+// it.
 std::string field(const std::string &text, const std::string &key) {
     for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
         if (at != 0 && text[at - 1] != '\n') continue;
@@ -54,17 +55,28 @@ struct ArmPart {
     const char *name;
 };
 constexpr ArmPart kArmParts[] = {
-    {0x41, 0xd03, "Arm Cortex-A53"},      {0x41, 0xd05, "Arm Cortex-A55"},
-    {0x41, 0xd07, "Arm Cortex-A57"},      {0x41, 0xd08, "Arm Cortex-A72"},
-    {0x41, 0xd0b, "Arm Cortex-A76"},      {0x41, 0xd0c, "Arm Neoverse-N1"},
-    {0x41, 0xd40, "Arm Neoverse-V1"},     {0x41, 0xd41, "Arm Cortex-A78"},
-    {0x41, 0xd44, "Arm Cortex-X1"},       {0x41, 0xd49, "Arm Neoverse-N2"},
-    {0x41, 0xd4f, "Arm Neoverse-V2"},     {0x41, 0xd83, "Arm Neoverse-V3AE"},
-    {0x41, 0xd84, "Arm Neoverse-V3"},     {0x41, 0xd8e, "Arm Neoverse-N3"},
-    {0x46, 0x001, "Fujitsu A64FX"},       {0x48, 0xd01, "HiSilicon TaiShan v110"},
-    {0x48, 0xd02, "HiSilicon TaiShan v120"}, {0x4e, 0x004, "NVIDIA Carmel"},
-    {0x70, 0x662, "Phytium FTC662"},      {0x70, 0x663, "Phytium FTC663"},
-    {0x70, 0x862, "Phytium FTC862"},      {0xc0, 0xac3, "Ampere-1"},
+    {0x41, 0xd03, "Arm Cortex-A53"},
+    {0x41, 0xd05, "Arm Cortex-A55"},
+    {0x41, 0xd07, "Arm Cortex-A57"},
+    {0x41, 0xd08, "Arm Cortex-A72"},
+    {0x41, 0xd0b, "Arm Cortex-A76"},
+    {0x41, 0xd0c, "Arm Neoverse-N1"},
+    {0x41, 0xd40, "Arm Neoverse-V1"},
+    {0x41, 0xd41, "Arm Cortex-A78"},
+    {0x41, 0xd44, "Arm Cortex-X1"},
+    {0x41, 0xd49, "Arm Neoverse-N2"},
+    {0x41, 0xd4f, "Arm Neoverse-V2"},
+    {0x41, 0xd83, "Arm Neoverse-V3AE"},
+    {0x41, 0xd84, "Arm Neoverse-V3"},
+    {0x41, 0xd8e, "Arm Neoverse-N3"},
+    {0x46, 0x001, "Fujitsu A64FX"},
+    {0x48, 0xd01, "HiSilicon TaiShan v110"},
+    {0x48, 0xd02, "HiSilicon TaiShan v120"},
+    {0x4e, 0x004, "NVIDIA Carmel"},
+    {0x70, 0x662, "Phytium FTC662"},
+    {0x70, 0x663, "Phytium FTC663"},
+    {0x70, 0x862, "Phytium FTC862"},
+    {0xc0, 0xac3, "Ampere-1"},
     {0xc0, 0xac4, "Ampere-1a"},
 };
 
@@ -73,13 +85,14 @@ std::string processor_name(const std::string &cpuinfo) {
     if (!name.empty()) return name;
     std::string implementer = field(cpuinfo, "CPU implementer"), part = field(cpuinfo, "CPU part");
     for (const ArmPart &known : kArmParts)
-        if (number(implementer) == known.implementer && number(part) == known.part) return known.name;
+        if (number(implementer) == known.implementer && number(part) == known.part)
+            return known.name;
     if (!part.empty()) return "Arm processor " + implementer + ":" + part;
     return "CPU";
 }
 
-// Times a chain of additions, of which every processor does one in a cycle. For machines, mostly virtual ones,
-// that do not tell their clock.
+// Times a chain of additions, of which every processor does one in a cycle. For machines, mostly
+// virtual ones, that do not tell their clock.
 int measured_khz() {
     constexpr int kTries = 5, kRounds = 2'000, kAdds = 16;
     int64_t best = INT64_MAX;
@@ -105,12 +118,13 @@ int clock_khz(const std::string &cpuinfo) {
     return mhz > 0 ? int(mhz * 1000) : measured_khz();
 }
 
-int l2_bytes() {
+// 0 if there is no cache of that level.
+size_t cache_bytes(size_t level) {
     for (int i = 0; i < 8; ++i) {
         std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
-        if (number(read_text(cache + "level")) == 2) return int(number(read_text(cache + "size")));
+        if (number(read_text(cache + "level")) == level) return number(read_text(cache + "size"));
     }
-    return int(std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE)));
+    return 0;
 }
 
 int architecture_version([[maybe_unused]] const std::string &cpuinfo) {
@@ -135,7 +149,8 @@ MachineFacts read_facts() {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) facts.cores = CPU_COUNT(&allowed);
     facts.clock_khz = clock_khz(cpuinfo);
-    facts.l2_bytes = l2_bytes();
+    facts.l2_bytes = int(cache_bytes(2));
+    facts.cache_bytes = std::max({cache_bytes(3), cache_bytes(2), size_t(8) << 20});
     facts.major = architecture_version(cpuinfo);
 
     // FNV-1a, twice, of what identifies the machine.
@@ -172,10 +187,11 @@ Group control_group() {
         std::string folder = root + path + "/";
         size_t limit = number(read_text(folder + (v2 ? "memory.max" : "memory.limit_in_bytes")));
         if (limit != 0 && limit < tightest.limit) {
-            size_t used = number(read_text(folder + (v2 ? "memory.current" : "memory.usage_in_bytes")));
+            size_t used =
+                number(read_text(folder + (v2 ? "memory.current" : "memory.usage_in_bytes")));
             // Cached files make room when memory is needed.
-            size_t cached = number(
-                field(read_text(folder + "memory.stat"), v2 ? "inactive_file" : "total_inactive_file"));
+            size_t cached = number(field(read_text(folder + "memory.stat"),
+                                         v2 ? "inactive_file" : "total_inactive_file"));
             tightest = {limit, used - std::min(used, cached)};
         }
         if (path.empty()) return tightest;

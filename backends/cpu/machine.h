@@ -11,7 +11,8 @@ struct MachineFacts {
     int cores;             // that this process may use
     int clock_khz;
     int l2_bytes;
-    int major, minor;      // x86-64-v<major>, or Armv<major>
+    size_t cache_bytes;  // of the last level
+    int major, minor;    // x86-64-v<major>, or Armv<major>
 };
 const MachineFacts &machine();
 

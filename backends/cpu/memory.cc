@@ -24,7 +24,8 @@ std::atomic<size_t> used{0};
 
 struct Exports {
     Mutex lock;
-    std::map<void *, IpcHandle> handles;  // by address; their files are open until the memory is released
+    std::map<void *, IpcHandle>
+        handles;  // by address; their files are open until the memory is released
 };
 
 Exports &exports() {
@@ -58,8 +59,8 @@ void *map_huge_pages(size_t bytes) {
 Error memory_allocate(size_t bytes, void **memory) {
     size_t total = memory_total();
     if (bytes > total)
-        return fail(infinirtErrorMemoryAllocation, "%zu bytes asked for, but the device has only %zu",
-                    bytes, total);
+        return fail(infinirtErrorMemoryAllocation,
+                    "%zu bytes asked for, but the device has only %zu", bytes, total);
     size_t size = whole_pages(bytes);
     size_t before = used.fetch_add(size);
     if (before + size > total) {
@@ -78,7 +79,8 @@ Error memory_allocate(size_t bytes, void **memory) {
 
 Error memory_allocate_host(size_t bytes, void **memory) {
     if (Error error = memory_allocate(bytes, memory)) return error;
-    // Pages stay in memory once they are touched, if this user may have that; nothing depends on it.
+    // Pages stay in memory once they are touched, if this user may have that; nothing depends on
+    // it.
     mlock2(*memory, whole_pages(bytes), MLOCK_ONFAULT);
     return infinirtSuccess;
 }
@@ -99,14 +101,16 @@ Error memory_release(void *memory, size_t bytes) {
 }
 
 Error memory_info(size_t *free_bytes, size_t *total_bytes) {
-    // Pages count as available until they are touched, but a client expects what it allocated to be gone from
-    // the free memory at once. So what was available when nothing was allocated is kept to compare with.
+    // Pages count as available until they are touched, but a client expects what it allocated to be
+    // gone from the free memory at once. So what was available when nothing was allocated is kept
+    // to compare with.
     static std::atomic<size_t> available_at_first{0};
     size_t total = memory_total(), available = memory_available(), taken = used.load();
     size_t first = available_at_first.load();
     if (taken == 0 || available > first) available_at_first.store(first = available);
     *total_bytes = total;
-    *free_bytes = std::min({available, first - std::min(first, taken), total - std::min(total, taken)});
+    *free_bytes =
+        std::min({available, first - std::min(first, taken), total - std::min(total, taken)});
     return infinirtSuccess;
 }
 

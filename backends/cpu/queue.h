@@ -17,7 +17,7 @@ enum class Kind : uint32_t {
     Copy,
     Fill,
     Host,
-    Complete,        // a ticket: its event was recorded here, or somebody waits for this place in the queue
+    Complete,        // a ticket: of a record of an event, or of a wait for this place in the queue
     Await,           // a ticket: go on when it is complete
     SharedComplete,  // the same two for an event that other processes know
     SharedAwait,
@@ -43,8 +43,9 @@ struct Item {
 };
 
 // A queue without limit, as a list of blocks that never move, so that items run where they stand.
-// Producers exclude each other by the stream's lock; there is one consumer at a time, whoever runs the stream. The
-// two sides meet only in the stream's count of published items, so neither ever waits for the other.
+// Producers exclude each other by the stream's lock; there is one consumer at a time, whoever runs
+// the stream. The two sides meet only in the stream's count of published items, so neither ever
+// waits for the other.
 class Queue {
 public:
     Queue() = default;
@@ -110,12 +111,12 @@ private:
         Block *next;
     };
 
-    // Consumer's side.
-    Block *head_ = nullptr;
-    size_t head_used_ = 0;
     // Producers' side: `tail_` is written to, `last_` is the last one reserved.
     Block *tail_ = nullptr, *last_ = nullptr;
     size_t tail_used_ = 0, room_ = 0;
+    // Consumer's side, in a cache line of its own.
+    alignas(64) Block *head_ = nullptr;
+    size_t head_used_ = 0;
     // An empty block on its way back from the consumer: a stream in steady use allocates nothing.
     std::atomic<Block *> spare_{nullptr};
 };

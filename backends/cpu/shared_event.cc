@@ -35,7 +35,8 @@ bool process_lives(int pid) {
 Error SharedEvent::map(const IpcHandle &handle, int fd, SharedEvent **event) {
     void *page = ipc_map(fd, kPageBytes);
     if (!page)
-        return fail(infinirtErrorMemoryAllocation, "cannot map an event's page: %s", strerror(errno));
+        return fail(infinirtErrorMemoryAllocation, "cannot map an event's page: %s",
+                    strerror(errno));
     *event = new (std::nothrow) SharedEvent(handle, static_cast<Page *>(page));
     if (*event) return infinirtSuccess;
     munmap(page, kPageBytes);

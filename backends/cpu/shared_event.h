@@ -1,7 +1,8 @@
-// The state of an event that several processes know (infinirtEventInterprocess): one page of shared memory.
+// The state of an event that several processes know (infinirtEventInterprocess): one page of shared
+// memory.
 //
-// No process can call another back, so waiting for such an event takes a thread: a stream that awaits it is treated
-// like one that runs a host function.
+// No process can call another back, so waiting for such an event takes a thread: a stream that
+// awaits it is treated like one that runs a host function.
 #pragma once
 
 #include <atomic>
@@ -21,11 +22,12 @@ public:
     void hold() { references_.fetch_add(1, std::memory_order_relaxed); }
     void drop();
 
-    uint64_t record();                     // a new record, not complete yet; returns its number
-    void complete(uint64_t number);        // that record
-    uint64_t last_record() const;          // 0: never recorded
+    uint64_t record();               // a new record, not complete yet; returns its number
+    void complete(uint64_t number);  // that record
+    uint64_t last_record() const;    // 0: never recorded
     bool complete_at(uint64_t number) const;
-    // The same, and a record of a process that died, which nobody will complete, counts as complete.
+    // The same, and a record of a process that died, which nobody will complete, counts as
+    // complete.
     bool complete_or_abandoned(uint64_t number);
     void wait(uint64_t number, int64_t spin_ns);
 
@@ -37,9 +39,10 @@ private:
     static constexpr size_t kRecords = 252;
     struct Page {
         std::atomic<uint64_t> recorded;  // number of the last record
-        std::atomic<uint32_t> changes;   // counts completions; the futex of sleepers in all processes
+        std::atomic<uint32_t>
+            changes;  // counts completions; the futex of sleepers in all processes
         std::atomic<uint32_t> sleepers;
-        Record records[kRecords];        // record n stands at n % kRecords
+        Record records[kRecords];  // record n stands at n % kRecords
     };
     static_assert(sizeof(Page) <= 4096);
     static_assert(std::atomic<uint64_t>::is_always_lock_free);
@@ -49,8 +52,8 @@ private:
     static Error map(const IpcHandle &handle, int fd, SharedEvent **event);
 
     std::atomic<uint32_t> references_{1};
-    IpcHandle handle_;      // as exported
-    int fd_ = -1;           // kept open by the exporter alone
+    IpcHandle handle_;  // as exported
+    int fd_ = -1;       // kept open by the exporter alone
     Page *const page_;
 };
 

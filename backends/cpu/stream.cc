@@ -38,19 +38,24 @@ void Stream::drop() {
 bool Stream::settled() const {
     if (pending.load(std::memory_order_acquire) != 0) return false;
     switch (type) {
-        case StreamType::NonBlocking: return true;
-        case StreamType::Blocking: return device.legacy.pending.load() == 0;
-        case StreamType::Legacy: return device.busy.load() == 0;
+        case StreamType::NonBlocking:
+            return true;
+        case StreamType::Blocking:
+            return device.legacy.pending.load() == 0;
+        case StreamType::Legacy:
+            return device.busy.load() == 0;
     }
     return false;
 }
 
-// Copies and fills in the legacy stream, when nothing is pending before them, are done by the calling thread.
+// Copies and fills in the legacy stream, when nothing is pending before them, are done by the
+// calling thread.
 bool Stream::perform_inline(const InfiniWork &work) {
     if (device.perform_at_once(work)) return true;
     // Take the run of an idle stream, without putting anything into its queue.
     uint64_t idle = 0;
-    if (device.busy.load(std::memory_order_relaxed) != 0 || !pending.compare_exchange_strong(idle, 1))
+    if (device.busy.load(std::memory_order_relaxed) != 0 ||
+        !pending.compare_exchange_strong(idle, 1))
         return false;
     bool alone = device.busy.load() == 0;
     if (alone) {
@@ -67,12 +72,14 @@ bool Stream::perform_inline(const InfiniWork &work) {
 bool Stream::start_inline(const InfiniWork &work) {
     switch (work.kind) {
         case INFINI_WORK_COPY:
-        case INFINI_WORK_FILL: return type == StreamType::Legacy && perform_inline(work);
+        case INFINI_WORK_FILL:
+            return type == StreamType::Legacy && perform_inline(work);
         case INFINI_WORK_RECORD:
             return settled() && static_cast<Event *>(work.as.event)->record_now();
         case INFINI_WORK_WAIT:
             return static_cast<Event *>(work.as.event)->complete() && settled();
-        default: return false;
+        default:
+            return false;
     }
 }
 
@@ -86,9 +93,12 @@ Error Stream::submit(const InfiniWork *work, size_t count) {
     if (Error error = process->workers.start()) return error;
 
     switch (type) {
-        case StreamType::Legacy: return submit_legacy(work, count);
-        case StreamType::Blocking: return submit_blocking(work, count);
-        case StreamType::NonBlocking: break;
+        case StreamType::Legacy:
+            return submit_legacy(work, count);
+        case StreamType::Blocking:
+            return submit_blocking(work, count);
+        case StreamType::NonBlocking:
+            break;
     }
     bool awakened = false;
     lock.lock();
@@ -144,8 +154,8 @@ Error Stream::submit_blocking(const InfiniWork *work, size_t count) {
     return error;
 }
 
-// Puts `work` into the queue, after a wait for `behind` if that is set, and publishes it. The caller holds `lock`.
-// `awakened`: the stream was idle, and the caller has to schedule it.
+// Puts `work` into the queue, after a wait for `behind` if that is set, and publishes it. The
+// caller holds `lock`. `awakened`: the stream was idle, and the caller has to schedule it.
 Error Stream::append(const InfiniWork *work, size_t count, Ticket *behind, bool *awakened) {
     Error error = infinirtSuccess;
     uint64_t added = 0;
@@ -180,12 +190,13 @@ Error Stream::append(const InfiniWork *work, size_t count, Ticket *behind, bool 
                 break;
             case INFINI_WORK_RECORD:
                 put = static_cast<Event *>(work[i].as.event)->record(item);
-                if (!put) error = fail(infinirtErrorMemoryAllocation, "no memory to record an event");
+                if (!put)
+                    error = fail(infinirtErrorMemoryAllocation, "no memory to record an event");
                 break;
             default:
                 put = false;
-                error = fail(infinirtErrorNotSupported, "work of kind %d is unknown to this back end",
-                             int(work[i].kind));
+                error = fail(infinirtErrorNotSupported,
+                             "work of kind %d is unknown to this back end", int(work[i].kind));
         }
         if (put)
             ++added;
@@ -213,7 +224,8 @@ Error Stream::mark(Ticket &ticket) {
     std::lock_guard guard(lock);
     uint64_t seen = pending.load();
     if (uint32_t(seen) == 0) return infinirtSuccess;
-    if (!queue.reserve(1)) return fail(infinirtErrorMemoryAllocation, "no memory to wait for a stream");
+    if (!queue.reserve(1))
+        return fail(infinirtErrorMemoryAllocation, "no memory to wait for a stream");
     Item &item = queue.put();
     item.kind = Kind::Complete;
     item.ticket = &ticket;
@@ -235,7 +247,7 @@ bool Stream::complete() const {
 }
 
 Error Stream::synchronize() {
-    if (spin(spin_ns(), [this] { return complete(); })) return infinirtSuccess;
+    if (spin(spin_long_ns(), [this] { return complete(); })) return infinirtSuccess;
     if (type == StreamType::Legacy) return device.synchronize(Device::Which::Legacy);
     Ticket *ticket = Ticket::make();
     if (!ticket) return fail(infinirtErrorMemoryAllocation, "no memory to wait for a stream");

@@ -1,11 +1,13 @@
 // Streams: queues of work that run in order, and the rules of the legacy default stream.
 //
-// A stream is idle (nothing pending), or exactly one party holds its *run*: the right to take items from its
-// queue. The run goes from the thread that makes the stream busy to a worker, from there to a ticket on which the
-// stream is parked and back to a worker, until nothing is pending. No thread waits for a stream meanwhile.
+// A stream is idle (nothing pending), or exactly one party holds its *run*: the right to take items
+// from its queue. The run goes from the thread that makes the stream busy to a worker, from there
+// to a ticket on which the stream is parked and back to a worker, until nothing is pending. No
+// thread waits for a stream meanwhile.
 //
-// Ownership: the client's handle is one reference, having pending work is another. The thread that drops the last takes the stream
-// off its device's list and deletes it, so a stream can be destroyed while it is busy.
+// Ownership: the client's handle is one reference, having pending work is another. The thread that
+// drops the last takes the stream off its device's list and deletes it, so a stream can be
+// destroyed while it is busy.
 #pragma once
 
 #include <atomic>
@@ -21,7 +23,8 @@ namespace infini::cpu {
 
 struct Device;
 
-// Priorities as in CUDA: the smaller the number, the more urgent. `rank` counts from the most urgent, 0.
+// Priorities as in CUDA: the smaller the number, the more urgent. `rank` counts from the most
+// urgent, 0.
 constexpr int kGreatestPriority = -5, kLeastPriority = 0;
 constexpr int kRanks = kLeastPriority - kGreatestPriority + 1;
 
@@ -43,8 +46,8 @@ struct Stream {
     // Everything pending is one more arrival of `ticket`; does nothing when the stream is idle.
     Error mark(Ticket &ticket);
 
-    // For the holder of the run: item `front` is done. True: that was the last, and the run has ended. The stream
-    // may be gone then.
+    // For the holder of the run: item `front` is done. True: that was the last, and the run has
+    // ended. The stream may be gone then.
     bool retire();
 
     // The number of items published and not retired. The holder of the run has at least one.

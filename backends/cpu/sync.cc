@@ -3,14 +3,20 @@
 namespace infini::cpu {
 
 int64_t spin_ns() {
-    // Longer spinning would win a little latency but steal the processor from the very work waited for
-    // on machines with few of them.
     static const int64_t nanoseconds = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 5'000 : 0;
     return nanoseconds;
 }
 
+// Longer spinning would win a little latency, but steal the processor from the very work waited
+// for.
+int64_t spin_long_ns() {
+    static const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors > 3 ? 20'000 : processors > 1 ? 10'000 : 0;
+}
+
 void Mutex::lock_slowly() {
-    // Critical sections are short: the owner is most likely about to leave, unless it was preempted.
+    // Critical sections are short: the owner is most likely about to leave, unless it was
+    // preempted.
     for (int i = 0; i < 64; ++i) {
         uint32_t expected = kFree;
         if (word_.load(std::memory_order_relaxed) == kFree &&

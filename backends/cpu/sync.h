@@ -1,10 +1,12 @@
 // The means of waiting that everything here is built from: clock, spinning, futex, mutex.
 //
-// A futex is a 32-bit word in memory on which the kernel lets threads sleep. All waits follow one pattern:
-// look, spin for a few microseconds (waking a sleeping thread costs more than that), then sleep.
+// A futex is a 32-bit word in memory on which the kernel lets threads sleep. All waits follow one
+// pattern: look, spin for a few microseconds (waking a sleeping thread costs more than that), then
+// sleep.
 #pragma once
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +31,10 @@ inline void relax() {
 #endif
 }
 
-// How long to spin before sleeping; 0 on a machine with one processor.
+// How long to spin before sleeping; 0 on a machine with one processor. The long one is for work that
+// is under way: being woken at its end takes as long as it takes a thread to start it.
 int64_t spin_ns();
+int64_t spin_long_ns();
 
 // Spins until `ready()` or for `nanoseconds`. Returns what `ready()` said last.
 template <class Ready>
@@ -39,15 +43,19 @@ bool spin(int64_t nanoseconds, Ready ready) {
     if (nanoseconds <= 0) return false;
     int64_t end = now_ns() + nanoseconds;
     do {
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < 16; ++i) {
             relax();
             if (ready()) return true;
         }
+        sched_yield();  // the processor may be the very one that is needed to make it ready
     } while (now_ns() < end);
     return false;
 }
 
-enum class Scope { Process, Shared };  // Shared: the word lies in memory shared with other processes
+enum class Scope {
+    Process,
+    Shared
+};  // Shared: the word lies in memory shared with other processes
 
 // Sleeps while the word holds `value`, for at most `timeout_ns` (-1: no limit). May return early.
 inline void futex_wait(std::atomic<uint32_t> &word, uint32_t value, int64_t timeout_ns = -1,
@@ -62,7 +70,8 @@ inline void futex_wake(std::atomic<uint32_t> &word, int threads, Scope scope = S
             nullptr, nullptr, 0);
 }
 
-// A mutex of 4 bytes that costs two atomic operations when nobody else wants it. Works with std::lock_guard.
+// A mutex of 4 bytes that costs two atomic operations when nobody else wants it. Works with
+// std::lock_guard.
 class Mutex {
 public:
     void lock() {

@@ -99,7 +99,8 @@ void ThreadPool::help() {
         uint32_t posted = posted_.load();
         while (Loop *loop = join()) {
             loop->work();
-            // The caller may be gone right after the last helper is: the wake-up then finds nobody, which is harmless.
+            // The caller may be gone right after the last helper is: the wake-up then finds nobody,
+            // which is harmless.
             std::atomic<uint32_t> &helpers = loop->helpers;
             if (helpers.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(helpers, 1);
         }

@@ -1,7 +1,8 @@
 // The one pool of threads for loops over data, shared by all streams and devices of the process.
 //
-// The caller always takes part, so a loop ends even when every other thread is busy, and loops may be nested.
-// Several callers at once share the helpers: each helper takes pieces of whatever loop has some left.
+// The caller always takes part, so a loop ends even when every other thread is busy, and loops may
+// be nested. Several callers at once share the helpers: each helper takes pieces of whatever loop
+// has some left.
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,9 @@ public:
 
     size_t size() const { return size_; }  // threads that can work on a loop, the caller included
 
-    // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain` but the last,
-    // in no particular order and on several threads. Returns when all are done. `body` must not throw.
+    // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain`
+    // but the last, in no particular order and on several threads. Returns when all are done.
+    // `body` must not throw.
     template <class Body>
     void parallel_for(size_t count, size_t grain, const Body &body) {
         if (size_ == 1 || count <= grain) {
@@ -54,14 +56,15 @@ private:
     static void *thread_main(void *pool);
 
     const size_t size_ = default_size();
-    Mutex lock_;                         // guards the list and started_
-    Loop *loops_ = nullptr;              // loops with pieces left
-    size_t started_ = 0;                 // helper threads; they start when first needed and never end
-    std::atomic<uint32_t> posted_{0};    // counts loops; idle helpers sleep on it
+    Mutex lock_;                       // guards the list and started_
+    Loop *loops_ = nullptr;            // loops with pieces left
+    size_t started_ = 0;               // helper threads; they start when first needed and never end
+    std::atomic<uint32_t> posted_{0};  // counts loops; idle helpers sleep on it
     std::atomic<uint32_t> sleepers_{0};
 };
 
-// Starts a detached thread that takes no signals: those are for the program's own threads. False: none to be had.
+// Starts a detached thread that takes no signals: those are for the program's own threads. False:
+// none to be had.
 bool start_thread(void *(*main)(void *), void *argument);
 
 }  // namespace infini::cpu

@@ -1,8 +1,10 @@
-// A ticket stands for "everything up to here is done": one record of an event, or one wait for a stream.
+// A ticket stands for "everything up to here is done": one record of an event, or one wait for a
+// stream.
 //
-// Ownership: tickets are counted references. The event that was recorded, the item in the queue that will
-// complete it, the items that await it and the threads that wait for it hold one each. When the last is dropped the ticket
-// goes back to Tickets, which keeps the memory for ever, so a late wake-up never touches freed memory.
+// Ownership: tickets are counted references. The event that was recorded, the item in the queue
+// that will complete it, the items that await it and the threads that wait for it hold one each.
+// When the last is dropped the ticket goes back to Tickets, which keeps the memory for ever, so a
+// late wake-up never touches freed memory.
 #pragma once
 
 #include <atomic>
@@ -16,7 +18,8 @@ struct Stream;
 
 class Ticket {
 public:
-    // A ticket that completes after `arrivals` calls of arrive(), with one reference. Null: no memory.
+    // A ticket that completes after `arrivals` calls of arrive(), with one reference. Null: no
+    // memory.
     static Ticket *make(uint32_t arrivals = 1);
 
     void hold() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -28,8 +31,9 @@ public:
     // One more arrival is needed. Only while the caller's own arrival is outstanding.
     void expect() { arrivals_.fetch_add(1, std::memory_order_relaxed); }
 
-    // What the last arrival sets free. The caller schedules `streams` (linked by Stream::next) and calls wake()
-    // if `sleepers`; between the two it can finish its own bookkeeping, so that the woken find it done.
+    // What the last arrival sets free. The caller schedules `streams` (linked by Stream::next) and
+    // calls wake() if `sleepers`; between the two it can finish its own bookkeeping, so that the
+    // woken find it done.
     struct Freed {
         Stream *streams = nullptr;
         bool sleepers = false;

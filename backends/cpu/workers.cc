@@ -14,28 +14,30 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int kKeptIdle = 4;                       // idle threads beyond these
-constexpr int64_t kIdleNs = 5'000'000'000;         // end after this time
-constexpr int kStreak = 32;                        // items before an equally urgent stream has its turn
+constexpr int kKeptIdle = 4;                // idle threads beyond these
+constexpr int64_t kIdleNs = 5'000'000'000;  // end after this time
+constexpr int kStreak = 32;                 // items before an equally urgent stream has its turn
 
 }  // namespace
 
 struct Workers::Worker {
     Workers *owner;
-    Stream *stream;     // what to run next
-    bool slot;          // holds a slot
+    Stream *stream;  // what to run next
+    bool slot;       // holds a slot
     // kCalled: `stream` is set. kAsleep: a caller has to wake the futex.
     static constexpr uint32_t kAwake = 0, kAsleep = 1, kCalled = 2;
     std::atomic<uint32_t> state{kAwake};
     Worker *previous_idle = nullptr, *next_idle = nullptr;
     int64_t patience_ns = spin_ns();  // how long to spin for work
+    bool kept = false;  // stays when idle, and so sleeps without a timer, which costs a microsecond
 };
 
 Workers::Workers() : limit_(std::max(2, int(ThreadPool::default_size()))) {}
 
 // ---- Running a stream ---------------------------------------------------------------------------
 
-// Runs items until the stream has none left, is parked, or has to wait for a slot. Returns the stream to go on with.
+// Runs items until the stream has none left, is parked, or has to wait for a slot. Returns the
+// stream to go on with.
 Stream *Workers::run(Worker &self, Stream *stream) {
     Stream *freed = nullptr;  // by tickets completed here; scheduled before anything takes time
     for (int streak = 0;; ++streak) {
@@ -61,8 +63,9 @@ Stream *Workers::run(Worker &self, Stream *stream) {
                 leave(self);
                 unsigned generation = fork_generation;
                 item.host.function(item.host.data);
-                // The function has forked, and this is the child: the stream is a relic of the parent, and its
-                // only thread has nothing left to do. No exit handlers: those are the parent's, too.
+                // The function has forked, and this is the child: the stream is a relic of the
+                // parent, and its only thread has nothing left to do. No exit handlers: those are
+                // the parent's, too.
                 if (generation != fork_generation) _exit(0);
                 break;
             }
@@ -100,8 +103,8 @@ Stream *Workers::run(Worker &self, Stream *stream) {
     }
 }
 
-// Keeps the first of the freed streams for this thread: a chain of streams that wait for each other needs no switch
-// of threads.
+// Keeps the first of the freed streams for this thread: a chain of streams that wait for each other
+// needs no switch of threads.
 Stream *Workers::go_on_with(Stream *freed) {
     if (!freed) return nullptr;
     Stream *own = std::exchange(freed, freed->next);
@@ -133,7 +136,8 @@ void Workers::leave(Worker &self) {
     if (stream) hand_over(worker, stream, true);
 }
 
-// Should another stream have this one's slot? More urgent ones at once, equally urgent ones after a while.
+// Should another stream have this one's slot? More urgent ones at once, equally urgent ones after a
+// while.
 bool Workers::outranked(const Stream &stream, int streak) const {
     uint32_t ranks = ready_ranks_.load(std::memory_order_relaxed);
     if (ranks == 0) [[likely]]
@@ -203,8 +207,9 @@ bool Workers::spawn(Stream *stream, bool slot) {
 
 Error Workers::start_first() {
     if (spawn(nullptr, false)) return infinirtSuccess;
-    return fail(infinirtErrorMemoryAllocation,
-                "the system gives no thread to run streams; raise the limit of processes (ulimit -u)");
+    return fail(
+        infinirtErrorMemoryAllocation,
+        "the system gives no thread to run streams; raise the limit of processes (ulimit -u)");
 }
 
 void *Workers::thread_main(void *worker) {
@@ -241,7 +246,7 @@ void Workers::serve(Worker &self) {
 bool Workers::wait_for_work(Worker &self, bool spins) {
     auto called = [&] { return self.state.load(std::memory_order_acquire) == Worker::kCalled; };
     int64_t since = now_ns();
-    // Spins as long as a call came last time, if that was soon.
+    // Spins for long only if a call came soon last time.
     if (spins && spin(self.patience_ns, called)) return true;
     if (spins) {
         std::lock_guard guard(lock_);
@@ -250,8 +255,8 @@ bool Workers::wait_for_work(Worker &self, bool spins) {
     uint32_t awake = Worker::kAwake;
     self.state.compare_exchange_strong(awake, Worker::kAsleep, std::memory_order_acq_rel);
     while (!called()) {
-        futex_wait(self.state, Worker::kAsleep, kIdleNs);
-        if (called() || now_ns() - since < kIdleNs) continue;
+        futex_wait(self.state, Worker::kAsleep, self.kept ? -1 : kIdleNs);
+        if (called() || self.kept || now_ns() - since < kIdleNs) continue;
         std::lock_guard guard(lock_);
         bool idle = self.previous_idle || idle_ == &self;  // else somebody is about to call
         if (idle && idle_count_ > kKeptIdle) {
@@ -260,7 +265,8 @@ bool Workers::wait_for_work(Worker &self, bool spins) {
         }
         since = now_ns();
     }
-    self.patience_ns = now_ns() - since < spin_ns() ? spin_ns() : spin_ns() / 8;
+    // Waking up took time, too: a call that came within spin_ns() is noticed some time later.
+    self.patience_ns = now_ns() - since < 3 * spin_ns() ? spin_ns() : spin_ns() / 8;
     return true;
 }
 
@@ -276,7 +282,7 @@ bool Workers::add_idle(Worker &worker) {
     worker.next_idle = idle_;
     if (idle_) idle_->previous_idle = &worker;
     idle_ = &worker;
-    ++idle_count_;
+    worker.kept = ++idle_count_ <= kKeptIdle;
     if (spinner_) return false;
     spinner_ = &worker;
     return true;

@@ -1,8 +1,9 @@
 // The threads that run streams.
 //
-// A stream that becomes ready gets an idle thread or a new one. Moving data takes one of a few slots, so that many busy
-// streams do not fight for the memory bus; when all are taken, ready streams wait, the most urgent first. Host functions need
-// no slot and may block for ever: other streams get other threads. Threads stay for a while when they have nothing to do.
+// A stream that becomes ready gets an idle thread or a new one. Moving data takes one of a few
+// slots, so that many busy streams do not fight for the memory bus; when all are taken, ready
+// streams wait, the most urgent first. Host functions need no slot and may block for ever: other
+// streams get other threads. Threads stay for a while when they have nothing to do.
 #pragma once
 
 #include <atomic>
@@ -58,15 +59,16 @@ private:
     const int limit_;  // slots
     std::atomic<int> threads_{0};
 
-    Mutex lock_;  // guards all below
+    Mutex lock_;       // guards all below
     int running_ = 0;  // slots taken
     struct {
         Stream *first = nullptr, *last = nullptr;
-    } ready_[kRanks];                     // streams that wait for a slot
-    std::atomic<uint32_t> ready_ranks_{0};  // bit r: ready_[r] is not empty; read without the lock, too
-    Worker *idle_ = nullptr;              // the one that was busy last is first
+    } ready_[kRanks];  // streams that wait for a slot
+    std::atomic<uint32_t> ready_ranks_{
+        0};                   // bit r: ready_[r] is not empty; read without the lock, too
+    Worker *idle_ = nullptr;  // the one that was busy last is first
     int idle_count_ = 0;
-    Worker *spinner_ = nullptr;           // the one idle thread that has not gone to sleep yet
+    Worker *spinner_ = nullptr;  // the one idle thread that has not gone to sleep yet
 };
 
 }  // namespace infini::cpu

@@ -1,6 +1,6 @@
-// The null back end: the smallest one that is correct. One device whose memory is host memory; work
-// runs inside submit(), on the calling thread. Clone it, then replace one function after the other
-// by your runtime's.
+// The smallest correct back end: one device that is the host itself. Work is done inside submit,
+// before it returns, so streams and events have nothing to wait for. Clone it (README.md says how)
+// and replace one part after the other.
 #include <infini/backend.h>
 
 #include <chrono>
@@ -11,190 +11,200 @@
 
 namespace {
 
-constexpr size_t kMemory = size_t(1) << 30;
+using Error = infinirtError_t;
+
 const InfiniHost *host;
 
-infinirtError_t fail(infinirtError_t code, const char *sentence) {
-    host->explain(sentence);
-    return code;
-}
+// ---- Devices ------------------------------------------------------------------------------------
 
-// ---- Devices ----------------------------------------------------------------------------------
+constexpr size_t kMemoryBytes = size_t(1) << 30;
 
-int probe(char *reason, size_t reason_bytes) {
-    // Open your vendor's libraries here with dlopen. What is missing is the reason, not an error.
-    if (std::getenv("INFINI_NULL_ABSENT")) {
-        std::snprintf(reason, reason_bytes, "INFINI_NULL_ABSENT is set");
-        return 0;
-    }
-    return 1;
-}
-
-infinirtError_t device_info(int, InfiniDeviceInfo *info) {
-    std::snprintf(info->name, sizeof info->name, "null device");
-    info->memory_bytes = kMemory;
-    info->multiprocessors = 1;
-    info->warp_width = 1;
-    info->integrated = 1;
-    info->host_pointers_usable = 1;
+Error device_info(int, InfiniDeviceInfo *result) {
+    InfiniDeviceInfo info{};
+    info.size = result->size;
+    snprintf(info.name, sizeof info.name, "null device");
+    memcpy(info.uuid, "infini-null-0000", sizeof info.uuid);
+    info.memory_bytes = kMemoryBytes;
+    info.major = 1;
+    info.multiprocessors = 1;
+    info.warp_width = 1;
+    info.integrated = 1;
+    info.host_pointers_usable = 1;
+    info.copy_engines = 1;
+    // A core older than this header has a shorter struct.
+    memcpy(result, &info, info.size < sizeof info ? info.size : sizeof info);
     return infinirtSuccess;
 }
 
-infinirtError_t device_memory(int, size_t *free_bytes, size_t *total_bytes) {
-    *free_bytes = *total_bytes = kMemory;
+Error device_memory(int, size_t *free_bytes, size_t *total_bytes) {
+    *free_bytes = *total_bytes = kMemoryBytes;
     return infinirtSuccess;
 }
 
-// All work is done when submit() returns, so there is never anything to wait for.
-infinirtError_t device_synchronize(int) { return infinirtSuccess; }
+Error device_synchronize(int) { return infinirtSuccess; }
 
-// ---- Memory -----------------------------------------------------------------------------------
+// ---- Memory -------------------------------------------------------------------------------------
 
-infinirtError_t allocate(int, size_t bytes, void **memory) {
-    if (bytes > kMemory) return fail(infinirtErrorMemoryAllocation, "the null device has 1 GiB");
-    *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    return *memory ? infinirtSuccess : fail(infinirtErrorMemoryAllocation, "out of memory");
+Error allocate(int, size_t bytes, void **memory) {
+    constexpr size_t kAlignment = 256;
+    *memory = nullptr;
+    if (bytes <= kMemoryBytes)
+        *memory =
+            std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    if (*memory) return infinirtSuccess;
+    host->explain("the null device has no such amount of memory; ask for less");
+    return infinirtErrorMemoryAllocation;
 }
 
-infinirtError_t release(int, void *memory, size_t) {
+Error release(int, void *memory, size_t) {
     std::free(memory);
     return infinirtSuccess;
 }
 
-// ---- Events -----------------------------------------------------------------------------------
+// ---- Streams ------------------------------------------------------------------------------------
+
+struct Stream {};
 
 struct Event {
-    bool timed, recorded = false;
-    std::chrono::steady_clock::time_point time{};
+    bool timed = true, recorded = false;
+    std::chrono::steady_clock::time_point time;
 };
 
-infinirtError_t event_create(int, unsigned flags, void **event) {
-    *event = new (std::nothrow) Event{.timed = !(flags & infinirtEventDisableTiming)};
-    return *event ? infinirtSuccess : fail(infinirtErrorMemoryAllocation, "out of memory");
+Error stream_create(int, unsigned, int, void **stream) {
+    *stream = new (std::nothrow) Stream;
+    return *stream ? infinirtSuccess : infinirtErrorMemoryAllocation;
 }
 
-infinirtError_t event_destroy(int, void *event) {
-    delete static_cast<Event *>(event);
+Error stream_destroy(int, void *stream) {
+    delete static_cast<Stream *>(stream);
     return infinirtSuccess;
 }
 
-infinirtError_t event_query(int, void *) { return infinirtSuccess; }
-infinirtError_t event_synchronize(int, void *) { return infinirtSuccess; }
-
-infinirtError_t event_elapsed(void *start, void *end, float *milliseconds) {
-    auto *a = static_cast<Event *>(start), *b = static_cast<Event *>(end);
-    if (!a->timed || !b->timed || !a->recorded || !b->recorded)
-        return infinirtErrorInvalidResourceHandle;
-    *milliseconds = std::chrono::duration<float, std::milli>(b->time - a->time).count();
-    return infinirtSuccess;
-}
-
-// ---- Streams ----------------------------------------------------------------------------------
-
-// A stream needs no state here, but each needs a handle of its own: null is the legacy stream.
-infinirtError_t stream_create(int, unsigned, int, void **stream) {
-    *stream = std::malloc(1);
-    return *stream ? infinirtSuccess : fail(infinirtErrorMemoryAllocation, "out of memory");
-}
-
-infinirtError_t stream_destroy(int, void *stream) {
-    std::free(stream);
-    return infinirtSuccess;
-}
-
-infinirtError_t stream_query(int, void *) { return infinirtSuccess; }
-infinirtError_t stream_synchronize(int, void *) { return infinirtSuccess; }
+Error stream_is_done(int, void *) { return infinirtSuccess; }  // query and synchronize alike
 
 void copy(const InfiniCopy &box) {
     for (size_t z = 0; z < box.depth; ++z)
         for (size_t y = 0; y < box.height; ++y)
-            std::memmove(static_cast<char *>(box.dst) + z * box.dst_slice + y * box.dst_pitch,
-                         static_cast<const char *>(box.src) + z * box.src_slice + y * box.src_pitch,
-                         box.width);
+            memmove(static_cast<char *>(box.dst) + z * box.dst_slice + y * box.dst_pitch,
+                    static_cast<const char *>(box.src) + z * box.src_slice + y * box.src_pitch,
+                    box.width);
 }
 
 void fill(const InfiniFill &box) {
     for (size_t z = 0; z < box.depth; ++z)
-        for (size_t y = 0; y < box.height; ++y)
-            for (size_t x = 0; x < box.width; ++x)
-                std::memcpy(
-                    static_cast<char *>(box.dst) + z * box.slice + y * box.pitch + x * box.element,
-                    &box.value, box.element);  // little-endian: the low bytes come first
+        for (size_t y = 0; y < box.height; ++y) {
+            char *row = static_cast<char *>(box.dst) + z * box.slice + y * box.pitch;
+            for (size_t x = 0; x < box.width * box.element; ++x)
+                row[x] = char(box.value >> (8 * (x % box.element)));
+        }
 }
 
-infinirtError_t submit(int, void *, const InfiniWork *work, size_t count) {
-    for (const InfiniWork *item = work; item != work + count; ++item) {
-        switch (item->kind) {
+Error submit(int, void *, const InfiniWork *work, size_t count) {
+    for (; count != 0; ++work, --count) switch (work->kind) {
             case INFINI_WORK_COPY:
-                copy(item->as.copy);
+                copy(work->as.copy);
                 break;
             case INFINI_WORK_FILL:
-                fill(item->as.fill);
+                fill(work->as.fill);
                 break;
             case INFINI_WORK_HOST:
-                item->as.host.function(item->as.host.data);
+                work->as.host.function(work->as.host.data);
                 break;
             case INFINI_WORK_RECORD: {
-                auto *event = static_cast<Event *>(item->as.event);
+                auto *event = static_cast<Event *>(work->as.event);
                 event->recorded = true;
                 event->time = std::chrono::steady_clock::now();
                 break;
             }
             case INFINI_WORK_WAIT:
-                break;  // what was recorded has happened
+                break;  // whatever was recorded is done
+            default:
+                host->explain("the null back end is older than this kind of work");
+                return infinirtErrorNotSupported;
         }
-    }
     return infinirtSuccess;
 }
 
-// ---- The tables -------------------------------------------------------------------------------
+// ---- Events -------------------------------------------------------------------------------------
 
-const InfiniDriver kDriver{
-    .size = sizeof(InfiniDriver),
-    .device_info = device_info,
-    .device_memory = device_memory,
-    .device_synchronize = device_synchronize,
-    .device_attribute = nullptr,  // from device_info
-    .peer_access = nullptr,       // no peers
-    .allocate = allocate,
-    .release = release,
-    .allocate_host = nullptr,  // plain host memory
-    .release_host = nullptr,
-    .register_host = nullptr,  // no effect
-    .unregister_host = nullptr,
-    .allocate_managed = allocate,
-    .stream_create = stream_create,
-    .stream_destroy = stream_destroy,
-    .stream_query = stream_query,
-    .stream_synchronize = stream_synchronize,
-    .submit = submit,
-    .event_create = event_create,
-    .event_destroy = event_destroy,
-    .event_query = event_query,
-    .event_synchronize = event_synchronize,
-    .event_elapsed = event_elapsed,
-    .memory_export = nullptr,  // no IPC
-    .memory_import = nullptr,
-    .memory_close = nullptr,
-    .event_export = nullptr,
-    .event_import = nullptr,
+Error event_create(int, unsigned flags, void **event) {
+    *event = new (std::nothrow) Event{!(flags & infinirtEventDisableTiming), false, {}};
+    return *event ? infinirtSuccess : infinirtErrorMemoryAllocation;
+}
+
+Error event_destroy(int, void *event) {
+    delete static_cast<Event *>(event);
+    return infinirtSuccess;
+}
+
+Error event_is_done(int, void *) { return infinirtSuccess; }  // query and synchronize alike
+
+Error event_elapsed(void *start, void *end, float *milliseconds) {
+    auto *first = static_cast<Event *>(start), *second = static_cast<Event *>(end);
+    if (!first->timed || !second->timed || !first->recorded || !second->recorded) {
+        host->explain(
+            "both events must be recorded, and neither made with infinirtEventDisableTiming");
+        return infinirtErrorInvalidResourceHandle;
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(second->time - first->time).count();
+    return infinirtSuccess;
+}
+
+// ---- The tables ---------------------------------------------------------------------------------
+
+const InfiniDriver driver = {
+    sizeof(InfiniDriver),  // size
+
+    device_info,         // device_info
+    device_memory,       // device_memory
+    device_synchronize,  // device_synchronize
+    nullptr,             // device_attribute
+    nullptr,             // peer_access
+
+    allocate,  // allocate
+    release,   // release
+    nullptr,   // allocate_host
+    nullptr,   // release_host
+    nullptr,   // register_host
+    nullptr,   // unregister_host
+    nullptr,   // allocate_managed
+
+    stream_create,   // stream_create
+    stream_destroy,  // stream_destroy
+    stream_is_done,  // stream_query
+    stream_is_done,  // stream_synchronize
+    submit,          // submit
+
+    event_create,   // event_create
+    event_destroy,  // event_destroy
+    event_is_done,  // event_query
+    event_is_done,  // event_synchronize
+    event_elapsed,  // event_elapsed
+
+    nullptr,  // memory_export
+    nullptr,  // memory_import
+    nullptr,  // memory_close
+    nullptr,  // event_export
+    nullptr,  // event_import
 };
 
-const InfiniBackend kBackend{
-    .size = sizeof(InfiniBackend),
-    .abi = INFINI_BACKEND_ABI,
-    .name = "null",
-    .vendor = "nobody",
-    .version = "1",
-    .probe = probe,
-    .driver = &kDriver,
-    .function = nullptr,  // the core's software serves every function
+int probe(char *, size_t) { return 1; }
+
+const InfiniBackend backend = {
+    sizeof(InfiniBackend),  // size
+    INFINI_BACKEND_ABI,     // abi
+    "null",                 // name
+    "nobody",               // vendor
+    "1.0",                  // version
+    probe,                  // probe
+    &driver,                // driver
+    nullptr,                // function
 };
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_backend_open(
-    const InfiniHost *core) {
-    host = core;
-    return &kBackend;
+    const InfiniHost *offered) {
+    host = offered;
+    return offered->abi == INFINI_BACKEND_ABI ? &backend : nullptr;
 }

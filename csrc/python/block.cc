@@ -1,4 +1,5 @@
-// A block of memory: an Owner with a size, the buffer protocol and DLPack. The base of infinicore.rt.Memory.
+// A block of memory: an Owner with a size, the buffer protocol and DLPack. The base of
+// infinicore.rt.Memory.
 #include <atomic>
 
 #include "dlpack.h"
@@ -25,8 +26,8 @@ public:
 
     void close() {
         if (Py_ssize_t count = users.load()) {
-            PyErr_Format(PyExc_BufferError, "cannot close memory that is in use: %zd views, parts or loans",
-                         count);
+            PyErr_Format(PyExc_BufferError,
+                         "cannot close memory that is in use: %zd views, parts or loans", count);
             throw nb::python_error();
         }
         leave_whole();
@@ -48,7 +49,7 @@ private:
     }
 };
 
-// ---- The buffer protocol ---------------------------------------------------------------------------
+// ---- The buffer protocol ------------------------------------------------------------------------
 
 int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     Block &block = *nb::inst_ptr<Block>(self);
@@ -79,7 +80,7 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-// ---- DLPack, lending ---------------------------------------------------------------------------------
+// ---- DLPack, lending ----------------------------------------------------------------------------
 
 constexpr const char *kName = "dltensor", *kVersionedName = "dltensor_versioned";
 
@@ -140,7 +141,7 @@ nb::object to_dlpack(nb::handle self, bool versioned, int device_type, int devic
     }));
 }
 
-// ---- DLPack, borrowing ---------------------------------------------------------------------------------
+// ---- DLPack, borrowing --------------------------------------------------------------------------
 
 size_t bytes_of(const dlpack::Tensor &tensor) {
     int64_t items = 1;
@@ -186,8 +187,8 @@ void bind_block(nb::module_ &m) {
     nb::class_<Block, Owner> cls(m, "_Block", nb::type_slots(slots));
     Owner::block_type = reinterpret_cast<PyTypeObject *>(cls.ptr());
     cls.def(nb::init<const std::string &, Int<uintptr_t>, Int<size_t>, bool, bool, nb::object>(),
-             "what"_a, "address"_a, "nbytes"_a, "host"_a, "readonly"_a = false,
-             "after"_a.none() = nb::none())
+            "what"_a, "address"_a, "nbytes"_a, "host"_a, "readonly"_a = false,
+            "after"_a.none() = nb::none())
         .def_prop_ro(
             "ptr", [](nb::handle self) { return nb::cast<Block &>(self).handle(self); },
             "The address of the first byte.")

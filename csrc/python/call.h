@@ -1,4 +1,5 @@
-// One call of the C API from Python: waiting without the interpreter's lock, and errors as exceptions.
+// One call of the C API from Python: waiting without the interpreter's lock, and errors as
+// exceptions.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,7 +17,8 @@ constexpr size_t kLargeBytes = 32 << 10;
 void check_status(infiniStatus_t status);
 
 inline void check(infinirtError_t code) {
-    if (code != infinirtSuccess) [[unlikely]] throw_error(code);
+    if (code != infinirtSuccess) [[unlikely]]
+        throw_error(code);
 }
 
 // For queries: is it done?
@@ -26,8 +28,8 @@ inline bool ready(infinirtError_t code) {
     return false;
 }
 
-// Runs a call that may wait, so that other Python threads go on: among them host functions which the call may be
-// waiting for.
+// Runs a call that may wait, so that other Python threads go on: among them host functions which
+// the call may be waiting for.
 template <class F>
 infinirtError_t waiting(F &&call) {
     nb::gil_scoped_release released;

@@ -91,7 +91,7 @@ infinirtGraph_t captured_graph(infinirtStream_t stream) {
     return status == infinirtStreamCaptureStatusActive ? graph : nullptr;
 }
 
-// ---- Callables of instantiated graphs -------------------------------------------------------------
+// ---- Callables of instantiated graphs -----------------------------------------------------------
 
 struct Keeper {
     infinirtGraphExec_t exec = nullptr;
@@ -113,7 +113,7 @@ void drop_keeper(void *data) {
     delete keeper;
 }
 
-// ---- Functions of the API that take callables ------------------------------------------------------
+// ---- Functions of the API that take callables ---------------------------------------------------
 
 bool is_address(nb::handle function) { return PyLong_Check(function.ptr()); }
 
@@ -123,8 +123,8 @@ infinirtHostFn_t address_of(nb::handle function) {
 
 void require_callable(nb::handle function, const char *name) {
     if (PyCallable_Check(function.ptr())) return;
-    PyErr_Format(PyExc_TypeError, "%s: expected a callable or the address of a C function, got %R", name,
-                 function.ptr());
+    PyErr_Format(PyExc_TypeError, "%s: expected a callable or the address of a C function, got %R",
+                 name, function.ptr());
     throw nb::python_error();
 }
 
@@ -132,7 +132,8 @@ void require_callable(nb::handle function, const char *name) {
 
 namespace by_hand {
 
-void LaunchHostFunc(Handle<infinirtStream_t> stream, nb::object fn, const Address<true> &user_data) {
+void LaunchHostFunc(Handle<infinirtStream_t> stream, nb::object fn,
+                    const Address<true> &user_data) {
     if (is_address(fn)) return check(infinirtLaunchHostFunc(stream, address_of(fn), user_data));
     require_callable(fn, "fn");
     if (infinirtGraph_t graph = captured_graph(stream)) {
@@ -149,7 +150,7 @@ void LaunchHostFunc(Handle<infinirtStream_t> stream, nb::object fn, const Addres
 }
 
 void StreamAddCallback(Handle<infinirtStream_t> stream, nb::object callback,
-                         Int<unsigned int> flags) {
+                       Int<unsigned int> flags) {
     require_callable(callback, "callback");
     infinirtError_t error =
         infinirtStreamAddCallback(stream, run_callback, callback.inc_ref().ptr(), flags);
@@ -158,7 +159,7 @@ void StreamAddCallback(Handle<infinirtStream_t> stream, nb::object callback,
 }
 
 nb::object UserObjectCreate(nb::object ptr, nb::object destroy, Int<unsigned int> references,
-                              Int<unsigned int> flags) {
+                            Int<unsigned int> flags) {
     infinirtUserObject_t object = nullptr;
     if (is_address(destroy)) {
         void *pointer = reinterpret_cast<void *>(nb::cast<uintptr_t>(ptr));
@@ -166,12 +167,13 @@ nb::object UserObjectCreate(nb::object ptr, nb::object destroy, Int<unsigned int
         return give(object);
     }
     if (!destroy.is_none()) require_callable(destroy, "destroy");
-    check(make_user_object(ptr, destroy.is_none() ? nb::handle() : destroy, references, flags, &object));
+    check(make_user_object(ptr, destroy.is_none() ? nb::handle() : destroy, references, flags,
+                           &object));
     return give(object);
 }
 
 nb::object GraphAddHostNode(Handle<infinirtGraph_t> graph,
-                               const List<infinirtGraphNode_t> &dependencies, nb::object params) {
+                            const List<infinirtGraphNode_t> &dependencies, nb::object params) {
     infinirtGraphNode_t node = nullptr;
     auto add = [&](const infinirtHostNodeParams *what) {
         return infinirtGraphAddHostNode(&node, graph, dependencies.items.data(),
@@ -195,17 +197,19 @@ nb::object GraphAddHostNode(Handle<infinirtGraph_t> graph,
 
 void GraphHostNodeSetParams(Handle<infinirtGraphNode_t> node, nb::object params) {
     infinirtHostNodeParams *given = nullptr;
-    if (nb::try_cast(params, given) && given) return check(infinirtGraphHostNodeSetParams(node, given));
+    if (nb::try_cast(params, given) && given)
+        return check(infinirtGraphHostNodeSetParams(node, given));
     require_callable(params, "pNodeParams");
     infinirtHostNodeParams mine{run, params.ptr()};
     check(infinirtGraphHostNodeSetParams(node, &mine));
     auto place = host_nodes.find(node);
     // Of a node that was not made here the graph is unknown: its callable stays for good.
-    if (place == host_nodes.end() || keep(place->second, params) != infinirtSuccess) params.inc_ref();
+    if (place == host_nodes.end() || keep(place->second, params) != infinirtSuccess)
+        params.inc_ref();
 }
 
-void GraphExecHostNodeSetParams(Handle<infinirtGraphExec_t> exec,
-                                     Handle<infinirtGraphNode_t> node, nb::object params) {
+void GraphExecHostNodeSetParams(Handle<infinirtGraphExec_t> exec, Handle<infinirtGraphNode_t> node,
+                                nb::object params) {
     infinirtHostNodeParams *given = nullptr;
     if (nb::try_cast(params, given) && given)
         return check(infinirtGraphExecHostNodeSetParams(exec, node, given));
@@ -215,7 +219,8 @@ void GraphExecHostNodeSetParams(Handle<infinirtGraphExec_t> exec,
     params.inc_ref();
     std::lock_guard lock(keeper_mutex);
     auto place = keepers.find(exec);
-    if (place != keepers.end()) place->second->objects.push_back(params.ptr());  // else it stays for good
+    if (place != keepers.end())
+        place->second->objects.push_back(params.ptr());  // else it stays for good
 }
 
 }  // namespace by_hand
@@ -236,7 +241,8 @@ void hold_captured(Handle<infinirtStream_t> stream, nb::args objects) {
 
 }  // namespace
 
-infinirtError_t with_keeper_begin(infinirtGraph_t graph, infinirtUserObject_t *object, void **keeper) {
+infinirtError_t with_keeper_begin(infinirtGraph_t graph, infinirtUserObject_t *object,
+                                  void **keeper) {
     auto *made = new Keeper;
     infinirtError_t error =
         infinirtUserObjectCreate(object, made, drop_keeper, 1, infinirtUserObjectNoDestructorSync);
@@ -269,13 +275,14 @@ void forget_node(infinirtGraphNode_t node) { host_nodes.erase(node); }
 
 void bind_callbacks(nb::module_ &m) {
     m.def("_hold", hold, "stream"_a.none(), "object"_a,
-          "Keep an object until a stream has come this far; if it is being captured, with the graph.");
+          "Keep an object until a stream has come this far; if it is being captured, with the "
+          "graph.");
     m.def("_hold_captured", hold_captured, "stream"_a.none(), "objects"_a,
           "If a stream is being captured, keep objects as long as the graph.");
     m.def(
         "_keep",
-        [](Handle<infinirtGraph_t> graph, nb::object object) { check(keep(graph, object)); }, "graph"_a,
-        "object"_a, "Keep an object as long as a graph, its clones and instantiations.");
+        [](Handle<infinirtGraph_t> graph, nb::object object) { check(keep(graph, object)); },
+        "graph"_a, "object"_a, "Keep an object as long as a graph, its clones and instantiations.");
 }
 
 }  // namespace infini::python

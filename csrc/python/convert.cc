@@ -6,14 +6,15 @@ namespace infini::python {
 
 size_t common_length(const char *first, size_t length, const char *second, size_t other) {
     if (length == other) return length;
-    PyErr_Format(PyExc_ValueError, "%s has %zu items and %s has %zu: expected the same number", first,
-                 length, second, other);
+    PyErr_Format(PyExc_ValueError, "%s has %zu items and %s has %zu: expected the same number",
+                 first, length, second, other);
     throw nb::python_error();
 }
 
 void throw_out_of_range(PyObject *source, const char *low, const char *high) {
     PyErr_Clear();
-    PyErr_Format(PyExc_OverflowError, "expected an integer from %s to %s, got %R", low, high, source);
+    PyErr_Format(PyExc_OverflowError, "expected an integer from %s to %s, got %R", low, high,
+                 source);
     throw nb::python_error();
 }
 
@@ -28,9 +29,11 @@ bool number_of(PyObject *source, Number what, uintptr_t &value) {
         value = owner->handle(source);
         return true;
     }
-    static PyObject *names[] = {PyUnicode_InternFromString("handle"), PyUnicode_InternFromString("ptr")};
+    static PyObject *names[] = {PyUnicode_InternFromString("handle"),
+                                PyUnicode_InternFromString("ptr")};
     nb::object attribute = nb::steal(PyObject_GetAttr(source, names[static_cast<int>(what)]));
-    if (attribute.is_valid()) return PyLong_Check(attribute.ptr()) && load_int(attribute.ptr(), value);
+    if (attribute.is_valid())
+        return PyLong_Check(attribute.ptr()) && load_int(attribute.ptr(), value);
     // A closed object says so itself; only a missing attribute means "something else".
     if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
     PyErr_Clear();

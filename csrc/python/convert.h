@@ -1,8 +1,8 @@
 // How Python values become arguments of the C API, and results become Python values.
 //
-// The generated bindings take these types as parameters: Int, Code and Handle are plain numbers, Address is where a
-// pointer to memory stands in C, List is an array with its length. An exact int is the first case in each of
-// them: that is what a hot loop passes.
+// The generated bindings take these types as parameters: Int, Code and Handle are plain numbers,
+// Address is where a pointer to memory stands in C, List is an array with its length. An exact int
+// is the first case in each of them: that is what a hot loop passes.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -40,8 +40,9 @@ struct Handle {
     operator T() const { return value; }
 };
 
-// None is null; an object with an attribute `ptr` stands for that address; any other object with the buffer
-// protocol stands for its memory, which it cannot give up or move before the call returns.
+// None is null; an object with an attribute `ptr` stands for that address; any other object with
+// the buffer protocol stands for its memory, which it cannot give up or move before the call
+// returns.
 template <bool writable>
 class Address {
 public:
@@ -65,7 +66,8 @@ private:
     Py_buffer view_;
 };
 
-// An address that is stored in a struct: memory of a Python object could vanish under it, so no buffers.
+// An address that is stored in a struct: memory of a Python object could vanish under it, so no
+// buffers.
 struct Stored {
     void *value = nullptr;
 };
@@ -110,7 +112,8 @@ bool load_int(PyObject *source, T &value) {
 }
 
 inline bool load_pointer(PyObject *source, Number what, uintptr_t &value) {
-    if (PyLong_Check(source)) [[likely]] return load_int(source, value);
+    if (PyLong_Check(source)) [[likely]]
+        return load_int(source, value);
     if (source == Py_None) {
         value = 0;
         return true;
@@ -118,7 +121,8 @@ inline bool load_pointer(PyObject *source, Number what, uintptr_t &value) {
     return number_of(source, what, value) || load_int(source, value);
 }
 
-// Turns numbers into members of an enum of infinicore._rt_enums; a number without a member stays a number.
+// Turns numbers into members of an enum of infinicore._rt_enums; a number without a member stays a
+// number.
 class EnumMembers {
 public:
     explicit constexpr EnumMembers(const char *name) : name_(name) {}
@@ -183,7 +187,8 @@ struct type_caster<infini::python::Handle<T>> {
     NB_TYPE_CASTER(infini::python::Handle<T>, const_name("int"))
     bool from_python(handle source, uint32_t, cleanup_list *) {
         uintptr_t number = 0;
-        if (!infini::python::load_pointer(source.ptr(), infini::python::Number::Handle, number)) return false;
+        if (!infini::python::load_pointer(source.ptr(), infini::python::Number::Handle, number))
+            return false;
         value.value = reinterpret_cast<T>(number);
         return true;
     }
@@ -200,7 +205,8 @@ struct type_caster<infini::python::Stored> {
     NB_TYPE_CASTER(infini::python::Stored, const_name("int"))
     bool from_python(handle source, uint32_t, cleanup_list *) {
         uintptr_t number = 0;
-        if (!infini::python::load_pointer(source.ptr(), infini::python::Number::Address, number)) return false;
+        if (!infini::python::load_pointer(source.ptr(), infini::python::Number::Address, number))
+            return false;
         value.value = reinterpret_cast<void *>(number);
         return true;
     }

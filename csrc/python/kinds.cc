@@ -31,7 +31,8 @@ void bind_kinds(nb::module_ &m) {
     m.def("_backends", backends);
     m.def("_load_backend", load_backend, "path"_a);
     m.def("_kind", [] { return infinirtGetDeviceKind(); });
-    m.def("_set_kind", [](const char *kind) { check_status(infinirtSetDeviceKind(kind)); }, "kind"_a);
+    m.def(
+        "_set_kind", [](const char *kind) { check_status(infinirtSetDeviceKind(kind)); }, "kind"_a);
     m.def("_last_error_message", [] { return infiniGetLastErrorMessage(); });
 }
 

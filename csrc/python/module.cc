@@ -1,10 +1,12 @@
-// The extension module infinicore._rt: the C API by its names, and what the classes of infinicore.rt build on.
+// The extension module infinicore._rt: the C API by its names, and what the classes of
+// infinicore.rt build on.
 #include "bindings.h"
 #include "owner.h"
 
 NB_MODULE(_rt, m) {
     using namespace infini::python;
-    // Objects may outlive the module at exit, held by other libraries; that is no reason for a warning there.
+    // Objects may outlive the module at exit, held by other libraries; that is no reason for a
+    // warning there.
     nb::set_leak_warnings(false);
     bind_generated(m);
     nb::list names;

@@ -63,30 +63,37 @@ infinirtError_t free_in_order(void *memory, PyObject *stream) {
 infinirtError_t free_now(const Owner::Held &held) {
     KindScope scope(held.kind);
     switch (held.what) {
-    case Resource::Nothing: return infinirtSuccess;
-    case Resource::Stream: return infinirtStreamDestroy(as<infinirtStream_t>(held.handle));
-    case Resource::Event: return infinirtEventDestroy(as<infinirtEvent_t>(held.handle));
-    case Resource::Graph:
-        forget_graph(as<infinirtGraph_t>(held.handle));
-        return infinirtGraphDestroy(as<infinirtGraph_t>(held.handle));
-    case Resource::GraphExec:
-        return waiting([&] { return infinirtGraphExecDestroy(as<infinirtGraphExec_t>(held.handle)); });
-    case Resource::MemPool:
-        return waiting([&] { return infinirtMemPoolDestroy(as<infinirtMemPool_t>(held.handle)); });
-    case Resource::Memory: return waiting([&] { return infinirtFree(as<void *>(held.handle)); });
-    case Resource::HostMemory:
-        return waiting([&] { return infinirtFreeHost(as<void *>(held.handle)); });
-    case Resource::PoolMemory: return free_in_order(as<void *>(held.handle), held.after);
-    case Resource::IpcMemory:
-        return waiting([&] { return infinirtIpcCloseMemHandle(as<void *>(held.handle)); });
+        case Resource::Nothing:
+            return infinirtSuccess;
+        case Resource::Stream:
+            return infinirtStreamDestroy(as<infinirtStream_t>(held.handle));
+        case Resource::Event:
+            return infinirtEventDestroy(as<infinirtEvent_t>(held.handle));
+        case Resource::Graph:
+            forget_graph(as<infinirtGraph_t>(held.handle));
+            return infinirtGraphDestroy(as<infinirtGraph_t>(held.handle));
+        case Resource::GraphExec:
+            return waiting(
+                [&] { return infinirtGraphExecDestroy(as<infinirtGraphExec_t>(held.handle)); });
+        case Resource::MemPool:
+            return waiting(
+                [&] { return infinirtMemPoolDestroy(as<infinirtMemPool_t>(held.handle)); });
+        case Resource::Memory:
+            return waiting([&] { return infinirtFree(as<void *>(held.handle)); });
+        case Resource::HostMemory:
+            return waiting([&] { return infinirtFreeHost(as<void *>(held.handle)); });
+        case Resource::PoolMemory:
+            return free_in_order(as<void *>(held.handle), held.after);
+        case Resource::IpcMemory:
+            return waiting([&] { return infinirtIpcCloseMemHandle(as<void *>(held.handle)); });
     }
     return infinirtSuccess;
 }
 
 // Freeing these during a capture would spoil it.
 bool spoils_captures(Resource what) {
-    return what == Resource::Memory || what == Resource::HostMemory || what == Resource::PoolMemory ||
-           what == Resource::IpcMemory || what == Resource::MemPool;
+    return what == Resource::Memory || what == Resource::HostMemory ||
+           what == Resource::PoolMemory || what == Resource::IpcMemory || what == Resource::MemPool;
 }
 
 bool must_wait(infinirtError_t error) {
@@ -115,7 +122,8 @@ Owner::~Owner() {
     bool empty = closed_ || held_.what == Resource::Nothing || held_.handle == 0;
     if (!empty) {
         nb::error_scope keep_exception;
-        bool later = inside_host_function() || (spoils_captures(held_.what) && capture_in_progress());
+        bool later =
+            inside_host_function() || (spoils_captures(held_.what) && capture_in_progress());
         if (later || !free_quietly(held_)) {
             auto again = [](void *data) {
                 auto *held = static_cast<Held *>(data);
@@ -156,10 +164,9 @@ void bind_owner(nb::module_ &m) {
     nb::class_<Owner> cls(m, "_Owner", nb::is_weak_referenceable());
     Owner::owner_type = reinterpret_cast<PyTypeObject *>(cls.ptr());
     cls.def(nb::init<const std::string &, Int<uintptr_t>, nb::object>(), "what"_a, "handle"_a,
-             "after"_a.none() = nb::none())
+            "after"_a.none() = nb::none())
         .def_prop_ro(
-            "handle",
-            [](nb::handle self) { return nb::cast<Owner &>(self).handle(self); },
+            "handle", [](nb::handle self) { return nb::cast<Owner &>(self).handle(self); },
             "The number by which the functions of the C API know it.")
         .def_prop_ro("closed", &Owner::closed, "Whether it was given back.")
         .def("close", &Owner::close, "Give it back now. A second time has no effect.")

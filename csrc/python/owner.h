@@ -1,28 +1,38 @@
 // Objects that own something of the runtime and give it back: the base of the Python classes.
 //
-// Who holds, who frees, when: an Owner frees its handle once, in close() or when Python drops it, whichever comes first. It
-// frees on the device kind it was made on. Where freeing is not permitted (in a host function, during a capture) it
-// is done as soon as it is.
+// Who holds, who frees, when: an Owner frees its handle once, in close() or when Python drops it,
+// whichever comes first. It frees on the device kind it was made on. Where freeing is not permitted
+// (in a host function, during a capture) it is done as soon as it is.
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <string>
-
-#include <nanobind/stl/string.h>
 
 #include "call.h"
 #include "callbacks.h"
 
 namespace infini::python {
 
-enum class Resource { Nothing, Stream, Event, Graph, GraphExec, MemPool, Memory, HostMemory, PoolMemory, IpcMemory };
+enum class Resource {
+    Nothing,
+    Stream,
+    Event,
+    Graph,
+    GraphExec,
+    MemPool,
+    Memory,
+    HostMemory,
+    PoolMemory,
+    IpcMemory
+};
 
 class Owner {
 public:
-    // `what` names a Resource ("Stream"); `after` is an object that must live at least as long, and for PoolMemory
-    // the stream in whose order it is freed.
+    // `what` names a Resource ("Stream"); `after` is an object that must live at least as long, and
+    // for PoolMemory the stream in whose order it is freed.
     Owner(const std::string &what, Int<uintptr_t> handle, nb::object after);
     Owner(const Owner &) = delete;
     ~Owner();
@@ -41,7 +51,8 @@ public:
     uintptr_t detach();
     // Of a closed one there is no handle: raises, with the name of the Python class.
     uintptr_t handle(nb::handle self) const {
-        if (closed_) [[unlikely]] throw_closed(self);
+        if (closed_) [[unlikely]]
+            throw_closed(self);
         return held_.handle;
     }
     uintptr_t raw() const { return held_.handle; }

@@ -80,7 +80,8 @@ void release_later(bool (*release)(void *), void *data) {
 void settle() {
     scheduled.store(false);
     Dropped *item = dropped.exchange(nullptr, std::memory_order_acquire);
-    if (!item && releases.empty()) [[likely]] return;
+    if (!item && releases.empty()) [[likely]]
+        return;
     nb::error_scope pending_error;  // a destructor must not see, or lose, the caller's exception
     Dropped *oldest_first = nullptr;
     while (item) {

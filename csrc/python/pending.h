@@ -1,5 +1,5 @@
-// What is given up later: references to Python objects that code without the interpreter's lock lets go, and resources
-// that cannot be freed at the moment.
+// What is given up later: references to Python objects that code without the interpreter's lock
+// lets go, and resources that cannot be freed at the moment.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,19 +8,20 @@
 
 namespace infini::python {
 
-// Gives up a reference from any thread, with or without the interpreter's lock, whatever locks are held. If
-// `destroy` is given, `destroy(object)` is called first; that reference is given up too.
+// Gives up a reference from any thread, with or without the interpreter's lock, whatever locks are
+// held. If `destroy` is given, `destroy(object)` is called first; that reference is given up too.
 void drop_later(PyObject *object, PyObject *destroy = nullptr);
 
-// Frees a resource as soon as that is permitted: not inside a host function, not while a stream is being captured.
-// `release` gives back whether the matter is settled.
+// Frees a resource as soon as that is permitted: not inside a host function, not while a stream is
+// being captured. `release` gives back whether the matter is settled.
 void release_later(bool (*release)(void *), void *data);
 
-// Does what is due. Needs the interpreter's lock and must not run inside a call of the library. The main
-// thread comes here by itself before long.
+// Does what is due. Needs the interpreter's lock and must not run inside a call of the library. The
+// main thread comes here by itself before long.
 void settle();
 
-// From Python: captures in progress, so that the garbage collector cannot spoil them by freeing memory.
+// From Python: captures in progress, so that the garbage collector cannot spoil them by freeing
+// memory.
 void note_capture(infinirtStream_t stream);
 bool capture_in_progress();
 

@@ -1,4 +1,5 @@
-// Structs of the C API as Python classes: fields to read and write, made from keywords, from and to bytes.
+// Structs of the C API as Python classes: fields to read and write, made from keywords, from and to
+// bytes.
 #pragma once
 
 #include <cstring>
@@ -9,6 +10,7 @@
 namespace infini::python {
 
 nb::object struct_repr(nb::handle self);
+nb::object struct_reduce(nb::handle self);
 void set_fields(nb::handle self, const nb::kwargs &fields);
 
 template <class S>
@@ -38,10 +40,7 @@ nb::class_<S> struct_class(nb::module_ &m, const char *name,
             return value;
         },
         nb::arg("data"));
-    // Copies and pickles: what makes the opaque handles travel between processes.
-    cls.def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(self.type().attr("from_bytes"), nb::make_tuple(self.attr("__bytes__")()));
-    });
+    cls.def("__reduce__", [](nb::handle self) { return struct_reduce(self); });
     return cls;
 }
 
@@ -69,8 +68,8 @@ void array_field(nb::class_<S> &cls, const char *name, T S::*member) {
             if (nb::isinstance<nb::str>(value)) data = value.attr("encode")();
             nb::bytes given(data);
             if (given.size() > count) {
-                PyErr_Format(PyExc_ValueError, "%s: expected at most %zu bytes, got %zu", name, count,
-                             given.size());
+                PyErr_Format(PyExc_ValueError, "%s: expected at most %zu bytes, got %zu", name,
+                             count, given.size());
                 throw nb::python_error();
             }
             std::memcpy(items, given.data(), given.size());

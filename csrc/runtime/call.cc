@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "exec.h"
-#include "exec.h"
+#include "memory.h"
 #include "pool.h"
 #include "stream.h"
 
@@ -50,6 +50,25 @@ bool Call::missing(int index, const char *name) {
     return false;
 }
 
+bool Call::look_at(const void *pointer, size_t bytes, bool write, int index, const char *name) {
+    if (!pointer) return missing(index, name);
+    if (probe_host(thread.memory, pointer, bytes, write)) return true;
+    done(fail(infinirtErrorInvalidValue,
+              "argument %d (%s) is %p: expected a pointer to %zu bytes that can be %s", index, name,
+              pointer, bytes, write ? "written" : "read"));
+    return false;
+}
+
+bool Call::look_at_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
+    if (!list) return missing(index, name);
+    if (count <= SIZE_MAX / bytes && probe_host(thread.memory, list, count * bytes, false))
+        return true;
+    done(fail(infinirtErrorInvalidValue,
+              "argument %d (%s) is %p: expected a list of %zu items that can be read", index, name,
+              list, count));
+    return false;
+}
+
 Error Call::fail(Error code, const char *pattern, ...) {
     va_list arguments;
     va_start(arguments, pattern);
@@ -76,7 +95,8 @@ Error Call::unsupported(const char *reason) {
 }
 
 void Call::finish(Error code) {
-    thread.last_error = code;
+    // "Not ready" is an answer: it does not replace the record of an error (CUDA's rule).
+    if (code != infinirtErrorNotReady) thread.last_error = code;
     if (explained_) return;
     // The message is made when somebody asks: a polled query must stay cheap.
     thread.message = std::move(thread.explanation);

@@ -29,13 +29,24 @@ public:
         return reinterpret_cast<F>(thread.backend->own[static_cast<size_t>(function)]);
     }
 
-    // Argument checks. `index` counts from 1. On failure the error is recorded: return
-    // call.error().
+    // Argument checks. `index` counts from 1. On failure the error is recorded: return call.error().
+    // Required pointers: not null, and there is memory of that size to read or write. Pages are
+    // remembered, so this costs a few comparisons; a pointer that was good before and was unmapped
+    // since is not noticed.
+    bool readable(const void *pointer, size_t bytes, int index, const char *name) {
+        return thread.memory.knows_pages(pointer, bytes, false) ||
+               look_at(pointer, bytes, false, index, name);
+    }
+    bool writable(const void *pointer, size_t bytes, int index, const char *name) {
+        return thread.memory.knows_pages(pointer, bytes, true) ||
+               look_at(pointer, bytes, true, index, name);
+    }
+    bool readable_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
+        return count == 0 || look_at_list(list, count, bytes, index, name);
+    }
+    // A required function.
     bool require(const void *pointer, int index, const char *name) {
         return pointer || missing(index, name);
-    }
-    bool require_list(const void *list, size_t count, int index, const char *name) {
-        return list || count == 0 || missing(index, name);
     }
     Stream *stream(infinirtStream_t handle, int index, const char *name);
     Event *event(infinirtEvent_t handle, int index, const char *name);
@@ -69,6 +80,8 @@ public:
 private:
     bool explained_ = false;  // fail() made the message for the error that ends this call
 
+    bool look_at(const void *pointer, size_t bytes, bool write, int index, const char *name);
+    bool look_at_list(const void *list, size_t count, size_t bytes, int index, const char *name);
     bool prepare();
     bool missing(int index, const char *name);
     void finish(Error code);

@@ -50,19 +50,40 @@ Error check_unsafe_call(Call &call) {
                      "capture, or use infinirtThreadExchangeStreamCaptureMode");
 }
 
+namespace {
+
+// Would the null stream of the device wait for a captured stream? Those captures may become invalid by it.
+// Needs graph_mutex() held.
+bool legacy_depends_on_capture(const Device &device, bool invalidate) {
+    bool depends = false;
+    for (Capture *capture : captures())
+        for (Stream *stream : capture->streams)
+            if (stream->blocking() && &stream->device == &device) {
+                depends = true;
+                capture->invalidated |= invalidate;
+            }
+    return depends;
+}
+
+constexpr const char *kImplicit =
+    "the null stream would wait for a stream that is being captured%s: use another stream, or "
+    "capture one made with infinirtStreamNonBlocking";
+
+}  // namespace
+
 Error check_legacy_use(Call &call, Device &device) {
     if (captures_in_progress.load(std::memory_order_acquire) == 0) return infinirtSuccess;
     std::lock_guard lock(graph_mutex());
-    bool refused = false;
-    for (Capture *capture : captures())
-        for (Stream *stream : capture->streams)
-            if (stream->blocking() && &stream->device == &device)
-                capture->invalidated = refused = true;
-    if (!refused) return infinirtSuccess;
-    return call.fail(infinirtErrorStreamCaptureImplicit,
-                     "the null stream would wait for a stream that is being captured (the capture "
-                     "is now invalid): "
-                     "use another stream, or capture one made with infinirtStreamNonBlocking");
+    if (!legacy_depends_on_capture(device, true)) return infinirtSuccess;
+    return call.fail(infinirtErrorStreamCaptureImplicit, kImplicit,
+                     " (the capture is now invalid)");
+}
+
+Error check_legacy_question(Call &call, Device &device) {
+    if (captures_in_progress.load(std::memory_order_acquire) == 0) return infinirtSuccess;
+    std::lock_guard lock(graph_mutex());
+    if (!legacy_depends_on_capture(device, false)) return infinirtSuccess;
+    return call.fail(infinirtErrorStreamCaptureImplicit, kImplicit, "");
 }
 
 Error refuse_in_capture(Call &call, Stream &stream, const char *why) {
@@ -77,7 +98,9 @@ Error check_not_captured(Call &call, Stream &stream) {
     if (stream.capture.load(std::memory_order_acquire))
         return refuse_in_capture(call, stream,
                                  "the stream is being captured: its work does not run");
-    return stream.legacy ? check_legacy_use(call, stream.device) : infinirtSuccess;
+    if (stream.legacy)
+        if (Error error = check_legacy_use(call, stream.device)) return error;
+    return check_unsafe_call(call);
 }
 
 Error check_device_not_captured(Call &call, Device &device) {
@@ -174,11 +197,7 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
         if (!stream.legacy) return infinirtSuccess;
     }
     if (stream.legacy) {
-        bool refused = false;
-        for (Capture *capture : captures())
-            for (Stream *other : capture->streams)
-                if (other->blocking() && &other->device == &stream.device)
-                    capture->invalidated = refused = true;
+        bool refused = legacy_depends_on_capture(stream.device, true);
         if (from) from->invalidated = refused = true;
         if (refused)
             return call.fail(infinirtErrorStreamCaptureImplicit,
@@ -200,6 +219,8 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
             merge_tail(stream, event.tail);
             return infinirtSuccess;
         }
+        // An event that was never recorded counts as complete.
+        if (!event.recorded()) return infinirtSuccess;
         into->invalidated = true;
         if (from) {
             from->invalidated = true;
@@ -249,6 +270,8 @@ Error begin_capture(Call &call, Stream &stream, infinirtStreamCaptureMode mode, 
         return call.fail(infinirtErrorInvalidValue,
                          "mode is %d: expected global, thread local or relaxed (0 to 2)", mode);
     if (stream.legacy)
+        if (Error error = check_legacy_use(call, stream.device)) return error;
+    if (stream.legacy)
         return call.fail(infinirtErrorStreamCaptureUnsupported,
                          "argument 1 (stream) is the null stream: expected a created stream, it "
                          "alone can be captured");
@@ -289,21 +312,23 @@ Error end_capture(Call &call, Stream &stream, infinirtGraph_t *result) {
             infinirtErrorStreamCaptureUnmatched,
             "argument 1 (stream) joined this capture: expected the stream that began it");
     }
-    if (capture->mode != infinirtStreamCaptureModeRelaxed &&
-        capture->owner != std::this_thread::get_id())
-        return call.fail(
-            infinirtErrorStreamCaptureWrongThread,
-            "the capture was begun by another thread: expected that one, or relaxed mode");
+    // CUDA's rule: the attempt of another thread ends the capture without a graph.
+    bool wrong_thread = capture->mode != infinirtStreamCaptureModeRelaxed &&
+                        capture->owner != std::this_thread::get_id();
     bool invalidated = capture->invalidated;
     bool joined = all_joined(*capture);
     Graph *graph = capture->graph;
     bool owned = capture->owns_graph;
     end(capture);
-    if (!invalidated && joined) {
+    if (!wrong_thread && !invalidated && joined) {
         *result = handle_of(graph);
         return infinirtSuccess;
     }
     if (owned) delete_graph(graph);
+    if (wrong_thread)
+        return call.fail(infinirtErrorStreamCaptureWrongThread,
+                         "the capture was begun by another thread: expected that one, or relaxed "
+                         "mode; the capture is over and no graph was made");
     if (invalidated)
         return call.fail(infinirtErrorStreamCaptureInvalidated,
                          "an earlier call during the capture invalidated it; no graph was made");

@@ -66,7 +66,7 @@ Error ThreadExchangeStreamCaptureMode(Call &call, infinirtStreamCaptureMode *mod
 
 Error StreamIsCapturing(Call &call, Stream &stream, infinirtStreamCaptureStatus *pCaptureStatus) {
     *pCaptureStatus = infinirtStreamCaptureStatusNone;
-    if (stream.legacy) return check_legacy_use(call, stream.device);
+    if (stream.legacy) return check_legacy_question(call, stream.device);
     std::lock_guard lock(graph_mutex());
     if (Capture *capture = stream.capture.load(std::memory_order_relaxed))
         *pCaptureStatus = capture->invalidated ? infinirtStreamCaptureStatusInvalidated
@@ -81,7 +81,7 @@ Error StreamGetCaptureInfo_v3(Call &call, Stream &stream,
                               const infinirtGraphEdgeData **edgeData_out,
                               size_t *numDependencies_out) {
     *captureStatus_out = infinirtStreamCaptureStatusNone;
-    if (stream.legacy) return check_legacy_use(call, stream.device);
+    if (stream.legacy) return check_legacy_question(call, stream.device);
     std::lock_guard lock(graph_mutex());
     Capture *capture = stream.capture.load(std::memory_order_relaxed);
     if (!capture) return infinirtSuccess;

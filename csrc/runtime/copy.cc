@@ -15,9 +15,8 @@ Error wait_for_legacy(Call &call, Device &device) {
 
 Error run_copy(Call &call, const CopyPlan &plan) {
     Device &device = call.device();
-    if (captures_in_progress.load(std::memory_order_acquire)) [[unlikely]] {
+    if (captures_in_progress.load(std::memory_order_relaxed)) [[unlikely]] {
         if (Error error = check_legacy_use(call, device)) return error;
-        if (Error error = check_unsafe_call(call)) return error;
     }
     if (foreign(call, plan.dst) || foreign(call, plan.src)) [[unlikely]]
         return copy_foreign(call, plan);

@@ -18,23 +18,14 @@ constexpr Place kPlaces[] = {
     Place::Device,   // Imported
 };
 
-const char *describe(Place place) {
-    switch (place) {
-        case Place::Pageable: return "host memory that was not allocated by the runtime, or freed";
-        case Place::Host: return "pinned host memory";
-        case Place::Managed: return "managed memory";
-        case Place::Device: return "device memory";
-    }
-    return "";
-}
-
 Error outside(Call &call, const char *name, const void *pointer, size_t bytes,
               const MemoryRange &range) {
     if (!range.device)
-        return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: %zu bytes from there run from host memory into an allocation of "
-                         "the runtime; expected one or the other",
-                         name, pointer, bytes);
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "%s is %p: %zu bytes from there run from host memory into an allocation of "
+            "the runtime; expected one or the other",
+            name, pointer, bytes);
     if (range.kind == MemoryKind::Pool)
         return call.fail(infinirtErrorInvalidValue,
                          "%s is %p: expected %zu bytes of one allocation of infinirtMallocAsync "
@@ -83,36 +74,29 @@ namespace {
 constexpr const char *kKinds[] = {"infinirtMemcpyHostToHost", "infinirtMemcpyHostToDevice",
                                   "infinirtMemcpyDeviceToHost", "infinirtMemcpyDeviceToDevice"};
 
-// Pinned and managed memory passes for both, since devices and the host reach it by one address.
-constexpr unsigned kAnyPlace = 0xf;
-constexpr unsigned kHostPlaces = kAnyPlace & ~(1u << static_cast<unsigned>(Place::Device));
-constexpr unsigned kDevicePlaces = kAnyPlace & ~(1u << static_cast<unsigned>(Place::Pageable));
-
-struct Direction {
-    unsigned dst, src;  // sets of Place
+// CUDA's rule: a side that the kind calls device memory must not be plain host memory. Else all memory
+// that the runtime knows is reached by one address, and passes for either.
+constexpr bool kDeviceSides[][2] = {
+    {false, false},  // infinirtMemcpyHostToHost
+    {true, false},   // infinirtMemcpyHostToDevice
+    {false, true},   // infinirtMemcpyDeviceToHost
+    {true, true},    // infinirtMemcpyDeviceToDevice
+    {false, false},  // infinirtMemcpyDefault
 };
 
-constexpr Direction kDirections[] = {
-    {kHostPlaces, kHostPlaces},      // infinirtMemcpyHostToHost
-    {kDevicePlaces, kHostPlaces},    // infinirtMemcpyHostToDevice
-    {kHostPlaces, kDevicePlaces},    // infinirtMemcpyDeviceToHost
-    {kDevicePlaces, kDevicePlaces},  // infinirtMemcpyDeviceToDevice
-    {kAnyPlace, kAnyPlace},          // infinirtMemcpyDefault
-};
-
-Error wrong_place(Call &call, const char *name, const void *pointer, infinirtMemcpyKind kind,
-                  unsigned expected, Place place) {
-    return call.fail(infinirtErrorInvalidValue, "%s is %p: %s asks for %s memory, this is %s", name,
-                     pointer, kKinds[kind], expected == kHostPlaces ? "host" : "device",
-                     describe(place));
+Error not_of_a_device(Call &call, const char *name, const void *pointer, infinirtMemcpyKind kind) {
+    return call.fail(infinirtErrorInvalidValue,
+                     "%s is %p: %s asks for device memory, this is host memory that "
+                     "the runtime did not allocate, or memory that was freed",
+                     name, pointer, kKinds[kind]);
 }
 
 Error check_direction(Call &call, infinirtMemcpyKind kind, const CopyPlan &plan) {
-    const Direction &expected = kDirections[kind];
-    if (!(expected.dst >> static_cast<unsigned>(plan.dst.place) & 1)) [[unlikely]]
-        return wrong_place(call, "dst", plan.work.as.copy.dst, kind, expected.dst, plan.dst.place);
-    if (!(expected.src >> static_cast<unsigned>(plan.src.place) & 1)) [[unlikely]]
-        return wrong_place(call, "src", plan.work.as.copy.src, kind, expected.src, plan.src.place);
+    const bool *device = kDeviceSides[kind];
+    if (device[0] && plan.dst.place == Place::Pageable) [[unlikely]]
+        return not_of_a_device(call, "dst", plan.work.as.copy.dst, kind);
+    if (device[1] && plan.src.place == Place::Pageable) [[unlikely]]
+        return not_of_a_device(call, "src", plan.work.as.copy.src, kind);
     return infinirtSuccess;
 }
 
@@ -128,6 +112,20 @@ Error check_pitch(Call &call, const char *name, size_t pitch, size_t width) {
     return call.fail(infinirtErrorInvalidPitchValue,
                      "%s is %zu: expected at least the %zu bytes of a row, and at most %d", name,
                      pitch, width, INT_MAX);
+}
+
+// The same memory as in the last call, and no pool's: all that most copies need.
+inline bool quickly(MemoryCache &cache, const void *pointer, size_t bytes, int role,
+                    Operand *operand) {
+    const MemoryRange &range = cache.last[role];
+    if (!range.contains(pointer, bytes) ||
+        cache.generation != memory_generation.load(std::memory_order_relaxed))
+        return false;
+    operand->device = range.device;
+    operand->place = kPlaces[static_cast<size_t>(range.kind)];
+    if (range.device) return range.kind != MemoryKind::Pool;
+    operand->place = Place::Pageable;
+    return cache.knows_pages(pointer, bytes, role == 0);
 }
 
 Error too_large(Call &call, const char *name, const void *pointer) {
@@ -163,8 +161,12 @@ Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMe
     copy.src = src;
     copy.width = copy.dst_pitch = copy.dst_slice = copy.src_pitch = copy.src_slice = count;
     copy.height = copy.depth = 1;
-    if (Error error = find_operand(call, "dst", dst, count, 0, &plan->dst)) return error;
-    if (Error error = find_operand(call, "src", src, count, 1, &plan->src)) return error;
+    bool both = quickly(call.thread.memory, dst, count, 0, &plan->dst) &&
+                quickly(call.thread.memory, src, count, 1, &plan->src);
+    if (!both) [[unlikely]] {
+        if (Error error = find_operand(call, "dst", dst, count, 0, &plan->dst)) return error;
+        if (Error error = find_operand(call, "src", src, count, 1, &plan->src)) return error;
+    }
     copy.dst_device = plan->dst.device_number();
     copy.src_device = plan->src.device_number();
     return check_direction(call, kind, *plan);
@@ -204,17 +206,19 @@ Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, con
     size_t end_of_row, rows = memory.ysize, skipped;
     if (__builtin_add_overflow(at.x, extent.width, &end_of_row) || *pitch < end_of_row ||
         (*pitch > INT_MAX && !one_row))
-        return call.fail(infinirtErrorInvalidPitchValue,
-                         "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu), "
-                         "and at most %d",
-                         name, memory.pitch, name, at.x, extent.width, INT_MAX);
+        return call.fail(
+            infinirtErrorInvalidPitchValue,
+            "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu), "
+            "and at most %d",
+            name, memory.pitch, name, at.x, extent.width, INT_MAX);
     size_t end_of_slice;
     bool later_slice = extent.depth > 1 || at.z > 0;
     if (__builtin_add_overflow(at.y, extent.height, &end_of_slice) ||
         (later_slice && rows < end_of_slice))
-        return call.fail(infinirtErrorInvalidValue,
-                         "%sPtr.ysize is %zu: expected at least %sPos.y + extent.height (%zu + %zu)",
-                         name, rows, name, at.y, extent.height);
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "%sPtr.ysize is %zu: expected at least %sPos.y + extent.height (%zu + %zu)", name, rows,
+            name, at.y, extent.height);
     if (!later_slice) rows = end_of_slice;
     if (__builtin_mul_overflow(*pitch, rows, slice) ||
         __builtin_mul_overflow(*slice, at.z, &skipped) ||

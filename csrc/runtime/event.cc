@@ -9,10 +9,24 @@ namespace {
 // An event whose last record was captured has no time and no state of its own.
 Error check_not_captured(Call &call, Event &event) {
     if (event.capture_id.load(std::memory_order_acquire) == 0) return infinirtSuccess;
+    if (!event.capture.load(std::memory_order_acquire))
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "the event was last recorded in a stream capture that has ended: record it "
+            "again first");
     return call.fail(
         infinirtErrorCapturedEvent,
         "the event was last recorded in a stream capture: it can only be waited for by "
         "streams, inside that capture");
+}
+
+// Asking about or waiting for an event; one of a capture invalidates that.
+Error check_question(Call &call, Event &event) {
+    if (event.capture_id.load(std::memory_order_acquire) == 0) return check_unsafe_call(call);
+    std::lock_guard lock(graph_mutex());
+    if (Capture *capture = event.capture.load(std::memory_order_relaxed))
+        capture->invalidated = true;
+    return check_not_captured(call, event);
 }
 
 void leave_capture(Event &event) {
@@ -148,13 +162,13 @@ Error EventRecordWithFlags(Call &call, Event &event, Stream &stream, unsigned in
 }
 
 Error EventQuery(Call &call, Event &event) {
-    if (Error error = check_not_captured(call, event)) return error;
+    if (Error error = check_question(call, event)) return error;
     Error error = event.device.driver().event_query(event.device.index, event.driver);
     return call.driver(error, "asking about the event");
 }
 
 Error EventSynchronize(Call &call, Event &event) {
-    if (Error error = check_not_captured(call, event)) return error;
+    if (Error error = check_question(call, event)) return error;
     Error error = event.device.driver().event_synchronize(event.device.index, event.driver);
     if (error != infinirtSuccess) return call.driver(error, "waiting for the event");
     release_unused(event.device);

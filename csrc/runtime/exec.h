@@ -1,13 +1,13 @@
 // Instantiated graphs.
 //
-// At instantiation the graph is compiled into lanes. A lane is a stream: lane 0 is the one that the graph is
-// launched into, the others are private to the Exec, so independent branches run side by side. Where a node
-// depends on one in another lane, an event is recorded there and waited for here. All of that is plain work
-// in one array, cut into segments; a launch submits the segments one after the other. A linear graph is one
-// segment: one submit.
+// At instantiation the graph is compiled into lanes. A lane is a stream: lane 0 is the one that the
+// graph is launched into, the others are private to the Exec, so independent branches run side by
+// side. Where a node depends on one in another lane, an event is recorded there and waited for
+// here. All of that is plain work in one array, cut into segments; a launch submits the segments
+// one after the other. A linear graph is one segment: one submit.
 //
-// Launches of one Exec run one after the other: each ends with a record of `done`, for which the next one
-// waits if it comes from another stream.
+// Launches of one Exec run one after the other: each ends with a record of `done`, for which the
+// next one waits if it comes from another stream.
 #pragma once
 
 #include <unordered_map>

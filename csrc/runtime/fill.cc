@@ -66,7 +66,6 @@ Error run_fill(Call &call, const FillPlan &plan) {
     Device &device = foreign(call, plan.dst) ? *plan.dst.device : call.device();
     if (captures_in_progress.load(std::memory_order_acquire)) [[unlikely]] {
         if (Error error = check_legacy_use(call, device)) return error;
-        if (Error error = check_unsafe_call(call)) return error;
     }
     if (Error error = submit_now(call, *device.legacy, &plan.work, 1)) return error;
     // As in CUDA, the host does not wait for a fill of device memory.

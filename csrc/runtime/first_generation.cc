@@ -135,6 +135,7 @@ infiniStatus_t GetDeviceResourceSnapshot(infiniDevice_t device, int device_id,
 }
 
 infiniStatus_t EventCreateWithFlags(infinirtEvent_t *event_ptr, uint32_t flags) {
+    if (!event_ptr) return missing("EventCreateWithFlags", "event_ptr");
     enter();
     if (flags & ~(INFINIRT_EVENT_DISABLE_TIMING | INFINIRT_EVENT_BLOCKING_SYNC))
         return fail("EventCreateWithFlags", infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
@@ -154,14 +155,13 @@ infiniStatus_t EventQuery(infinirtEvent_t event, infinirtEventStatus_t *status_p
     infinirtError_t error = ::infinirtEventQuery(static_cast<::infinirtEvent_t>(event));
     if (error != infinirtSuccess && error != infinirtErrorNotReady) return status_of(error);
     *status_ptr = error == infinirtSuccess ? INFINIRT_EVENT_COMPLETE : INFINIRT_EVENT_NOT_READY;
-    // Here "not ready" is an answer, no error.
-    if (error == infinirtErrorNotReady) Thread::current().last_error = infinirtSuccess;
     return INFINI_STATUS_SUCCESS;
 }
 
 infiniStatus_t GraphInstantiate(infinirtGraphExec_t *graph_exec_ptr, infinirtGraph_t graph,
                                 infinirtGraphNode_t *node_ptr, char *log_buffer,
                                 size_t buffer_size) {
+    if (!graph_exec_ptr) return missing("GraphInstantiate", "graph_exec_ptr");
     enter();
     infinirtGraphInstantiateParams parameters{};
     infinirtError_t error = ::infinirtGraphInstantiateWithParams(

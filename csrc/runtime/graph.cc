@@ -88,20 +88,23 @@ Graph *clone_graph(const Graph &graph) {
 
 namespace {
 
-// What a client would have written to get this copy. The directions are those that it has in effect.
+// What a client would have written to get this copy. The directions are those that it has in
+// effect.
 infinirtMemcpy3DParms parameters_of(const InfiniCopy &copy) {
     infinirtMemcpy3DParms parameters{};
     auto box = [&](const void *pointer, size_t pitch, size_t slice) {
         bool line = copy.height == 1 && copy.depth == 1;
-        return infinirtPitchedPtr{const_cast<void *>(pointer), line ? copy.width : pitch, copy.width,
+        return infinirtPitchedPtr{const_cast<void *>(pointer), line ? copy.width : pitch,
+                                  copy.width,
                                   copy.depth > 1 && pitch ? slice / pitch : copy.height};
     };
     parameters.dstPtr = box(copy.dst, copy.dst_pitch, copy.dst_slice);
     parameters.srcPtr = box(copy.src, copy.src_pitch, copy.src_slice);
     parameters.extent = {copy.width, copy.height, copy.depth};
     bool to_host = copy.dst_device < 0, from_host = copy.src_device < 0;
-    parameters.kind = to_host ? (from_host ? infinirtMemcpyHostToHost : infinirtMemcpyDeviceToHost)
-                              : (from_host ? infinirtMemcpyHostToDevice : infinirtMemcpyDeviceToDevice);
+    parameters.kind = to_host
+                          ? (from_host ? infinirtMemcpyHostToHost : infinirtMemcpyDeviceToHost)
+                          : (from_host ? infinirtMemcpyHostToDevice : infinirtMemcpyDeviceToDevice);
     return parameters;
 }
 
@@ -117,8 +120,12 @@ Node *add_fill_nodes(Graph &graph, Device &device, const InfiniWork &work,
         node->work = work;
         node->work.as.fill.dst = static_cast<char *>(fill.dst) + slice * fill.slice;
         node->work.as.fill.depth = 1;
-        node->fill = {node->work.as.fill.dst, fill.height > 1 ? fill.pitch : 0, fill.value,
-                      fill.element, fill.width, fill.height};
+        node->fill = {node->work.as.fill.dst,
+                      fill.height > 1 ? fill.pitch : 0,
+                      fill.value,
+                      fill.element,
+                      fill.width,
+                      fill.height};
     }
     return node;
 }
@@ -159,8 +166,8 @@ bool is_captured(const Graph &graph) {
 }
 
 std::vector<Node *> topological_order(const Graph &graph) {
-    // Of the nodes that could come next the one made first does: it keeps branches together that were
-    // recorded one after the other.
+    // Of the nodes that could come next the one made first does: it keeps branches together that
+    // were recorded one after the other.
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
     std::vector<size_t> open(graph.nodes.size());
     for (size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -1,9 +1,9 @@
 // Graphs and their nodes. Instantiated graphs are in exec.h.
 //
-// Ownership: a Graph owns its nodes; a child node owns its own graph; an Exec owns a private clone of the
-// graph it was made from, so later edits of the graph do not touch it. What may still be in use when its
-// last owner goes (memory of allocation nodes, host calls, references to user objects) is held by
-// counted pointers. All of it is guarded by graph_mutex().
+// Ownership: a Graph owns its nodes; a child node owns its own graph; an Exec owns a private clone
+// of the graph it was made from, so later edits of the graph do not touch it. What may still be in
+// use when its last owner goes (memory of allocation nodes, host calls, references to user objects)
+// is held by counted pointers. All of it is guarded by graph_mutex().
 #pragma once
 
 #include <memory>
@@ -30,11 +30,11 @@ using UserObjectReferences = std::vector<std::pair<UserObject *, uint64_t>>;
 
 // What a node does, by its type. Everything here was checked.
 struct NodeParameters {
-    InfiniWork work{};                        // Memcpy, Memset, Host: what is submitted
-    infinirtMemcpy3DParms copy{};             // Memcpy
-    infinirtMemsetParams fill{};              // Memset
-    std::shared_ptr<HostCall> host;           // Host: what `work` calls; never changed, only replaced
-    Event *event = nullptr;                   // EventRecord, WaitEvent: may be dead, so look it up
+    InfiniWork work{};               // Memcpy, Memset, Host: what is submitted
+    infinirtMemcpy3DParms copy{};    // Memcpy
+    infinirtMemsetParams fill{};     // Memset
+    std::shared_ptr<HostCall> host;  // Host: what `work` calls; never changed, only replaced
+    Event *event = nullptr;          // EventRecord, WaitEvent: may be dead, so look it up
     infinirtMemAllocNodeParams allocation{};  // MemAlloc
     std::shared_ptr<GraphMemory> memory;      // MemAlloc, MemFree
 };
@@ -44,11 +44,11 @@ struct Node : NodeParameters {
 
     Graph *const graph;
     const infinirtGraphNodeType type;
-    const uint64_t id;           // never used twice
-    uint64_t cloned_from = 0;    // id of the node that this is a copy of
-    Device *const device;        // where the work runs
+    const uint64_t id;         // never used twice
+    uint64_t cloned_from = 0;  // id of the node that this is a copy of
+    Device *const device;      // where the work runs
     std::vector<Node *> dependencies, dependents;
-    Graph *child = nullptr;      // Graph
+    Graph *child = nullptr;  // Graph
 
     // In the private clone of an Exec.
     static constexpr size_t kNowhere = SIZE_MAX;
@@ -62,9 +62,9 @@ struct Graph {
     Graph();
 
     const uint64_t id;
-    std::vector<Node *> nodes;       // in order of creation
-    Node *owner = nullptr;           // the child node that this graph belongs to
-    Exec *exec = nullptr;            // of a graph with memory nodes: the only one made from it
+    std::vector<Node *> nodes;  // in order of creation
+    Node *owner = nullptr;      // the child node that this graph belongs to
+    Exec *exec = nullptr;       // of a graph with memory nodes: the only one made from it
     UserObjectReferences user_objects;
 };
 
@@ -77,8 +77,8 @@ inline infinirtGraphNode_t handle_of(Node *node) {
     return reinterpret_cast<infinirtGraphNode_t>(node);
 }
 
-// Holds graph_mutex(). What was left over meanwhile (clients' destructors to call, memory to give back to a
-// device) is done after it has been given up, since neither may be done with a lock held.
+// Holds graph_mutex(). What was left over meanwhile (clients' destructors to call, memory to give
+// back to a device) is done after it has been given up, since neither may be done with a lock held.
 class GraphLock {
 public:
     GraphLock() { graph_mutex().lock(); }
@@ -105,7 +105,8 @@ bool is_captured(const Graph &graph);       // being captured into right now
 // The nodes so that each comes after all it depends on; those on or behind a cycle are left out.
 std::vector<Node *> topological_order(const Graph &graph);
 
-// Counts the references of graphs. The client's destructor is left over when no reference is left at all.
+// Counts the references of graphs. The client's destructor is left over when no reference is left
+// at all.
 void retain(const UserObjectReferences &objects);
 void release(const UserObjectReferences &objects);
 
@@ -114,8 +115,9 @@ Error add_allocation_node(Call &call, Graph &graph, Device &device, size_t bytes
                           const std::vector<Node *> &dependencies, Node **node, void **pointer);
 Error add_free_node(Call &call, Graph &graph, Device &device, void *pointer,
                     const std::vector<Node *> &dependencies, Node **node);
-// Free / FreeAsync of memory that a launched graph allocated; no lock held. With a stream, the memory may be
-// in use until the work submitted to it so far is done. False if `pointer` is no such memory.
+// Free / FreeAsync of memory that a launched graph allocated; no lock held. With a stream, the
+// memory may be in use until the work submitted to it so far is done. False if `pointer` is no such
+// memory.
 bool free_graph_memory(const void *pointer, Stream *stream = nullptr);
 
 }  // namespace infini::rt

@@ -7,8 +7,8 @@
 namespace infini::rt {
 namespace {
 
-// The driver's objects for the lanes of a plan (indices into Exec::lanes) and its recorded steps (into
-// Exec::events). An Exec keeps what it once made and uses it again when it is compiled again.
+// The driver's objects for the lanes of a plan (indices into Exec::lanes) and its recorded steps
+// (into Exec::events). An Exec keeps what it once made and uses it again when it is compiled again.
 struct Objects {
     std::vector<uint32_t> lanes;
     std::vector<size_t> events;  // in the order of the steps
@@ -29,7 +29,8 @@ Error choose_stream(Call &call, Exec &exec, Device &device, Cursors &cursors, si
     *chosen = find_next(exec.lanes, cursors, &device);
     if (*chosen < exec.lanes.size()) return infinirtSuccess;
     void *stream = nullptr;
-    Error error = device.driver().stream_create(device.index, infinirtStreamNonBlocking, 0, &stream);
+    Error error =
+        device.driver().stream_create(device.index, infinirtStreamNonBlocking, 0, &stream);
     if (error != infinirtSuccess)
         return call.driver(error, "the device did not make a stream for a branch of the graph");
     exec.lanes.push_back({&device, stream});
@@ -51,7 +52,8 @@ Error choose_objects(Call &call, Exec &exec, const Plan &plan, Objects *objects)
     Device &home = *plan.lanes[0];
     if (exec.lanes.empty()) exec.lanes.push_back({&home, nullptr});
     if (!exec.done) {
-        Error error = home.driver().event_create(home.index, infinirtEventDisableTiming, &exec.done);
+        Error error =
+            home.driver().event_create(home.index, infinirtEventDisableTiming, &exec.done);
         if (error != infinirtSuccess)
             return call.driver(error, "the device did not make an event for the end of the graph");
     }
@@ -87,8 +89,9 @@ InfiniWork work_of(const Node &node) {
     return node.work;
 }
 
-// Lays the steps out. A wait refers to the record that was submitted last before it, so whenever a step waits
-// for one of another lane, what that lane has so far becomes a segment and is submitted first.
+// Lays the steps out. A wait refers to the record that was submitted last before it, so whenever a
+// step waits for one of another lane, what that lane has so far becomes a segment and is submitted
+// first.
 class Layout {
 public:
     Layout(const Plan &plan, const Objects &objects, const Exec &exec)

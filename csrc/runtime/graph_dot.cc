@@ -23,11 +23,16 @@ std::string text(const char *format, ...) {
 
 const char *kind_name(infinirtMemcpyKind kind) {
     switch (kind) {
-        case infinirtMemcpyHostToHost: return "host to host";
-        case infinirtMemcpyHostToDevice: return "host to device";
-        case infinirtMemcpyDeviceToHost: return "device to host";
-        case infinirtMemcpyDeviceToDevice: return "device to device";
-        default: return "default";
+        case infinirtMemcpyHostToHost:
+            return "host to host";
+        case infinirtMemcpyHostToDevice:
+            return "host to device";
+        case infinirtMemcpyDeviceToHost:
+            return "device to host";
+        case infinirtMemcpyDeviceToDevice:
+            return "device to device";
+        default:
+            return "default";
     }
 }
 
@@ -48,7 +53,8 @@ private:
             fprintf(file_, "%*snode_%" PRIu64 " [label=\"%s\"];\n", depth * 4, "", node->id,
                     label(*node).c_str());
             if (!node->child) continue;
-            fprintf(file_, "%*ssubgraph cluster_%" PRIu64 " {\n%*slabel=\"graph of node %" PRIu64 "\";\n",
+            fprintf(file_,
+                    "%*ssubgraph cluster_%" PRIu64 " {\n%*slabel=\"graph of node %" PRIu64 "\";\n",
                     depth * 4, "", node->child->id, depth * 4 + 4, "", node->id);
             write_inside(*node->child, depth + 1);
             fprintf(file_, "%*s}\n", depth * 4, "");
@@ -87,8 +93,10 @@ private:
                 return text("\\nevent %p", static_cast<void *>(node.event));
             case infinirtGraphNodeTypeMemAlloc:
                 return text("\\n%zu bytes at %p", node.memory->bytes, node.memory->base);
-            case infinirtGraphNodeTypeMemFree: return text("\\n%p", node.memory->base);
-            default: return "";
+            case infinirtGraphNodeTypeMemFree:
+                return text("\\n%p", node.memory->base);
+            default:
+                return "";
         }
     }
 
@@ -106,8 +114,8 @@ private:
     }
 
     static std::string fill(const infinirtMemsetParams &fill) {
-        return text("\\ndst %p pitch %zu\\nvalue 0x%x of %u bytes\\n%zu x %zu", fill.dst, fill.pitch,
-                    fill.value, fill.elementSize, fill.width, fill.height);
+        return text("\\ndst %p pitch %zu\\nvalue 0x%x of %u bytes\\n%zu x %zu", fill.dst,
+                    fill.pitch, fill.value, fill.elementSize, fill.width, fill.height);
     }
 
     FILE *file_;

@@ -14,9 +14,10 @@ Error find_switchable(Call &call, const Exec &exec, const Node &node, Node **cop
                          type_name(node.type));
     auto found = exec.nodes.find(node.id);
     if (found == exec.nodes.end())
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (hNode) is not part of argument 1: expected a node of the graph "
-                         "that was instantiated");
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 2 (hNode) is not part of argument 1: expected a node of the graph "
+            "that was instantiated");
     *copy = found->second;
     return infinirtSuccess;
 }

@@ -22,11 +22,13 @@ struct Problem {
 Error check_flags(Call &call, unsigned long long flags, bool with_parameters) {
     if (flags & ~kKnownFlags)
         return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%llx: expected a union of infinirtGraphInstantiateFlags", flags);
+                         "flags is 0x%llx: expected a union of infinirtGraphInstantiateFlags",
+                         flags);
     if (flags & infinirtGraphInstantiateFlagDeviceLaunch)
-        return call.fail(infinirtErrorNotSupported,
-                         "flags has infinirtGraphInstantiateFlagDeviceLaunch: graphs are launched from "
-                         "the host only");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "flags has infinirtGraphInstantiateFlagDeviceLaunch: graphs are launched from "
+            "the host only");
     if ((flags & infinirtGraphInstantiateFlagUpload) && !with_parameters)
         return call.fail(infinirtErrorInvalidValue,
                          "flags has infinirtGraphInstantiateFlagUpload: expected "
@@ -43,8 +45,9 @@ Error check_graph(Call &call, const Graph &graph, Problem *problem) {
         for (Node *node : graph.nodes)
             if (!reached[node->mark]) problem->node = node;
         problem->result = infinirtGraphInstantiateInvalidStructure;
-        return call.fail(infinirtErrorInvalidValue,
-                         "the edges of the graph form a cycle: expected an order in which nodes can run");
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "the edges of the graph form a cycle: expected an order in which nodes can run");
     }
     for (Node *node : order) {
         problem->node = node;
@@ -55,10 +58,11 @@ Error check_graph(Call &call, const Graph &graph, Problem *problem) {
                              node->device->backend.name.c_str(), call.thread.backend->name.c_str());
         }
         if (node->event && !event_use(*node).driver)
-            return call.fail(infinirtErrorInvalidValue,
-                             "the event of an %s node was destroyed: expected it to live as long as the "
-                             "graph",
-                             type_name(node->type));
+            return call.fail(
+                infinirtErrorInvalidValue,
+                "the event of an %s node was destroyed: expected it to live as long as the "
+                "graph",
+                type_name(node->type));
         if (node->child)
             if (Error error = check_graph(call, *node->child, problem)) return error;
     }
@@ -69,13 +73,15 @@ Error check_graph(Call &call, const Graph &graph, Problem *problem) {
 Error check_memory(Call &call, const Graph &graph) {
     if (!has_memory_nodes(graph)) return infinirtSuccess;
     if (graph.exec)
-        return call.fail(infinirtErrorNotSupported,
-                         "the graph has nodes that allocate or free memory and is instantiated already: "
-                         "only one instantiation of it may exist at a time");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "the graph has nodes that allocate or free memory and is instantiated already: "
+            "only one instantiation of it may exist at a time");
     if (graph.owner)
-        return call.fail(infinirtErrorNotSupported,
-                         "the graph has nodes that allocate or free memory and belongs to a child-graph "
-                         "node: only the outer graph can be instantiated");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "the graph has nodes that allocate or free memory and belongs to a child-graph "
+            "node: only the outer graph can be instantiated");
     return infinirtSuccess;
 }
 
@@ -92,15 +98,17 @@ Error instantiate(Call &call, Graph &graph, unsigned long long flags, infinirtGr
     if (Error error = check_unsafe_call(call)) return error;
     GraphLock lock;
     if (is_captured(graph))
-        return call.fail(infinirtErrorIllegalState,
-                         "the graph is being captured into: expected infinirtStreamEndCapture first");
+        return call.fail(
+            infinirtErrorIllegalState,
+            "the graph is being captured into: expected infinirtStreamEndCapture first");
     if (Error error = check_graph(call, graph, problem)) return error;
     if (Error error = check_memory(call, graph)) return error;
     Graph *clone = clone_graph(graph);
     Exec *exec = clone ? ExecTable::get().make(clone, flags) : nullptr;
     if (!exec) {
         if (clone) delete_graph(clone);
-        return call.fail(infinirtErrorMemoryAllocation, "too many graph nodes or instantiated graphs");
+        return call.fail(infinirtErrorMemoryAllocation,
+                         "too many graph nodes or instantiated graphs");
     }
     index_nodes(*exec, *clone);
     Error error;
@@ -142,9 +150,7 @@ void let_go_on_device_thread(void *held) {
 }  // namespace
 
 Exec::Exec(Graph *graph, unsigned long long flags)
-    : flags(flags),
-      number(next_number.fetch_add(1, std::memory_order_relaxed)),
-      graph(graph) {}
+    : flags(flags), number(next_number.fetch_add(1, std::memory_order_relaxed)), graph(graph) {}
 
 void let_go(std::unique_ptr<Held> held) {
     graph_mutex().lock();
@@ -215,7 +221,8 @@ Error GraphInstantiateWithParams(Call &call, infinirtGraphExec_t *pGraphExec, Gr
 }
 
 Error GraphExecGetFlags(Call &, Exec &graphExec, unsigned long long *flags) {
-    *flags = graphExec.flags;
+    *flags =
+        graphExec.flags & ~infinirtGraphInstantiateFlagUpload;  // as CUDA: it was for the making
     return infinirtSuccess;
 }
 

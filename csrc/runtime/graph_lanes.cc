@@ -21,8 +21,9 @@ void merge(Frontier &into, const Frontier &other) {
         into[lane] = std::max(into[lane], other[lane]);
 }
 
-// What has to be done before a node may run is kept as a frontier. Nodes without work of their own (empty,
-// disabled, memory, child graphs) are nothing but a frontier, so they cost nothing in a launch.
+// What has to be done before a node may run is kept as a frontier. Nodes without work of their own
+// (empty, disabled, memory, child graphs) are nothing but a frontier, so they cost nothing in a
+// launch.
 class Planner {
 public:
     explicit Planner(Device &home) {
@@ -60,20 +61,24 @@ public:
 private:
     size_t visit(Node &node, size_t before) {
         switch (node.type) {
-            case infinirtGraphNodeTypeGraph: return walk(*node.child, before);
+            case infinirtGraphNodeTypeGraph:
+                return walk(*node.child, before);
             case infinirtGraphNodeTypeMemAlloc:
             case infinirtGraphNodeTypeMemFree:
-            case infinirtGraphNodeTypeEmpty: break;
+            case infinirtGraphNodeTypeEmpty:
+                break;
             case infinirtGraphNodeTypeEventRecord:
-            case infinirtGraphNodeTypeWaitEvent: plan_.events.push_back(event_use(node)); [[fallthrough]];
+            case infinirtGraphNodeTypeWaitEvent:
+                plan_.events.push_back(event_use(node));
+                [[fallthrough]];
             default:
                 if (node.enabled) return place(&node, choose_lane(*node.device, before), before);
         }
         return before;
     }
 
-    // A lane whose last step comes before the node anyway, so that nothing is held up; best the one that did
-    // the last thing the node waits for. Lane 0 first: it is the stream of the launch.
+    // A lane whose last step comes before the node anyway, so that nothing is held up; best the one
+    // that did the last thing the node waits for. Lane 0 first: it is the stream of the launch.
     uint32_t choose_lane(Device &device, size_t before) {
         const Frontier &frontier = frontiers_[before];
         uint32_t best = UINT32_MAX;
@@ -115,7 +120,8 @@ private:
         Frontier frontier = frontiers_[before];
         Frontier known;
         if (!lanes_[lane].empty()) known = frontiers_[plan_.steps[lanes_[lane].back()].frontier];
-        // The last step of each other lane that this one needs and the lane does not know to be done.
+        // The last step of each other lane that this one needs and the lane does not know to be
+        // done.
         std::vector<size_t> waits;
         for (size_t other = 0; other < frontier.size(); ++other)
             if (other != lane && frontier[other] > at(known, other))

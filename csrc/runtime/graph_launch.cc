@@ -11,16 +11,17 @@ Error check_events(Call &call, const Exec &exec) {
     for (const EventUse &use : exec.event_uses) {
         const Event *event = EventTable::get().find(use.event);
         if (event && event->driver == use.driver) continue;
-        return call.fail(infinirtErrorInvalidValue,
-                         "an event that the graph %s was destroyed: expected it to live as long as the "
-                         "graph is launched",
-                         use.records ? "records" : "waits for");
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "an event that the graph %s was destroyed: expected it to live as long as the "
+            "graph is launched",
+            use.records ? "records" : "waits for");
     }
     return infinirtSuccess;
 }
 
-// What was known of the events that the launch records is void: they now stand for something in the graph.
-// Returns those whose last record was captured.
+// What was known of the events that the launch records is void: they now stand for something in the
+// graph. Returns those whose last record was captured.
 std::vector<Event *> forget_records(const Exec &exec) {
     std::vector<Event *> captured;
     for (const EventUse &use : exec.event_uses) {
@@ -74,8 +75,8 @@ Error start_event(Call &call, Exec &exec, Device &device, void **event) {
     return infinirtSuccess;
 }
 
-// Lane 0 belongs to another device than the stream: it gets a stream of its own, which the launch stream
-// starts and then waits for.
+// Lane 0 belongs to another device than the stream: it gets a stream of its own, which the launch
+// stream starts and then waits for.
 Error launch_from_elsewhere(Call &call, Exec &exec, Stream &stream, bool wait_first) {
     Lane &lane0 = exec.lanes[0];
     if (!lane0.stream) {
@@ -92,7 +93,8 @@ Error launch_from_elsewhere(Call &call, Exec &exec, Stream &stream, bool wait_fi
     around[0].as.event = exec.done;
     around[1].kind = INFINI_WORK_RECORD;
     around[1].as.event = start;
-    Error error = submit_to(call, stream.device, stream.driver, around + !wait_first, 1 + wait_first);
+    Error error =
+        submit_to(call, stream.device, stream.driver, around + !wait_first, 1 + wait_first);
     if (error != infinirtSuccess) return error;
     exec.program.work[0].as.event = start;
     error = submit_segments(call, exec, lane0.stream, true);
@@ -124,9 +126,8 @@ Error launch(Call &call, Exec &exec, Stream &stream) {
         bool wait_first = exec.last_stream != 0 && exec.last_stream != stream.number;
         exec.last_stream = stream.number;
         stream.position.fetch_add(1, std::memory_order_relaxed);
-        error = &stream.device == exec.home
-                    ? submit_segments(call, exec, stream.driver, wait_first)
-                    : launch_from_elsewhere(call, exec, stream, wait_first);
+        error = &stream.device == exec.home ? submit_segments(call, exec, stream.driver, wait_first)
+                                            : launch_from_elsewhere(call, exec, stream, wait_first);
     }
     if (!captured.empty()) leave_captures(captured);
     return error;
@@ -138,9 +139,10 @@ Error GraphLaunch(Call &call, Exec &graphExec, Stream &stream) {
     if (captures_in_progress.load(std::memory_order_acquire)) [[unlikely]] {
         // As in CUDA: an instantiated graph cannot be recorded, only a graph as a child node.
         if (stream.capture.load(std::memory_order_acquire))
-            return refuse_in_capture(call, stream,
-                                     "a graph cannot be launched into a stream that is being captured: "
-                                     "add it with infinirtGraphAddChildGraphNode");
+            return refuse_in_capture(
+                call, stream,
+                "a graph cannot be launched into a stream that is being captured: "
+                "add it with infinirtGraphAddChildGraphNode");
         if (stream.legacy)
             if (Error error = check_legacy_use(call, stream.device)) return error;
     }

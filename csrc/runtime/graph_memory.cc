@@ -82,7 +82,8 @@ void sweep_graph_leftovers() {
 
 std::shared_ptr<GraphMemory> reserve_graph_memory(Call &call, Device &device, size_t bytes) {
     if (bytes == 0) {
-        call.fail(infinirtErrorInvalidValue, "the size is 0: expected at least one byte to allocate");
+        call.fail(infinirtErrorInvalidValue,
+                  "the size is 0: expected at least one byte to allocate");
         return nullptr;
     }
     void *base = nullptr;
@@ -183,11 +184,12 @@ Error use_memory(Call &call, const MemoryUse &use, bool free_first) {
     for (auto *list : {&use.leaves, &use.transient})
         for (const GraphMemory *memory : *list)
             if (memory->live && !free_first)
-                return call.fail(infinirtErrorInvalidValue,
-                                 "the memory at %p, which an earlier launch allocated, was not freed: "
-                                 "free it first, or instantiate with "
-                                 "infinirtGraphInstantiateFlagAutoFreeOnLaunch",
-                                 memory->base);
+                return call.fail(
+                    infinirtErrorInvalidValue,
+                    "the memory at %p, which an earlier launch allocated, was not freed: "
+                    "free it first, or instantiate with "
+                    "infinirtGraphInstantiateFlagAutoFreeOnLaunch",
+                    memory->base);
     for (const GraphMemory *memory : use.frees)
         if (!memory->live)
             return call.fail(infinirtErrorInvalidValue,
@@ -197,7 +199,8 @@ Error use_memory(Call &call, const MemoryUse &use, bool free_first) {
 
     auto begin = [](GraphMemory *memory) {
         Device &device = memory->device;
-        if (!memory->live) grow(device.graph_memory_used, device.graph_memory_used_high, memory->bytes);
+        if (!memory->live)
+            grow(device.graph_memory_used, device.graph_memory_used_high, memory->bytes);
         memory->live = true;
     };
     auto end = [&](GraphMemory *memory) {
@@ -228,7 +231,8 @@ bool free_graph_memory(const void *pointer, Stream *stream) {
     Device &device = memory->device;
     device.graph_memory_used.fetch_sub(memory->bytes, std::memory_order_relaxed);
     if (stream) {
-        // Held until the stream has come here: work before may use the memory when all its graphs are gone.
+        // Held until the stream has come here: work before may use the memory when all its graphs
+        // are gone.
         using Reference = std::shared_ptr<GraphMemory>;
         auto *last = new Reference(std::move(self));
         InfiniWork work;
@@ -236,9 +240,11 @@ bool free_graph_memory(const void *pointer, Stream *stream) {
         work.as.host = {[](void *reference) { delete static_cast<Reference *>(reference); }, last};
         stream->position.fetch_add(1, std::memory_order_relaxed);
         Device &runs = stream->device;
-        if (runs.driver().submit(runs.index, stream->driver, &work, 1) != infinirtSuccess) delete last;
+        if (runs.driver().submit(runs.index, stream->driver, &work, 1) != infinirtSuccess)
+            delete last;
     } else {
-        device.driver().device_synchronize(device.index);  // as for all memory that is freed at once
+        device.driver().device_synchronize(
+            device.index);  // as for all memory that is freed at once
     }
     self.reset();
     memory.reset();
@@ -251,11 +257,16 @@ namespace {
 
 std::atomic<uint64_t> *attribute(Device &device, infinirtGraphMemAttributeType attr) {
     switch (attr) {
-        case infinirtGraphMemAttrUsedMemCurrent: return &device.graph_memory_used;
-        case infinirtGraphMemAttrUsedMemHigh: return &device.graph_memory_used_high;
-        case infinirtGraphMemAttrReservedMemCurrent: return &device.graph_memory_reserved;
-        case infinirtGraphMemAttrReservedMemHigh: return &device.graph_memory_reserved_high;
-        default: return nullptr;
+        case infinirtGraphMemAttrUsedMemCurrent:
+            return &device.graph_memory_used;
+        case infinirtGraphMemAttrUsedMemHigh:
+            return &device.graph_memory_used_high;
+        case infinirtGraphMemAttrReservedMemCurrent:
+            return &device.graph_memory_reserved;
+        case infinirtGraphMemAttrReservedMemHigh:
+            return &device.graph_memory_reserved_high;
+        default:
+            return nullptr;
     }
 }
 
@@ -274,10 +285,11 @@ Error DeviceGetGraphMemAttribute(Call &call, int device, infinirtGraphMemAttribu
     if (!which) return call.error();
     std::atomic<uint64_t> *amount = attribute(*which, attr);
     if (!amount)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (attr) is %d: expected used or reserved memory, current or high "
-                         "(0 to 3)",
-                         static_cast<int>(attr));
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 2 (attr) is %d: expected used or reserved memory, current or high "
+            "(0 to 3)",
+            static_cast<int>(attr));
     uint64_t bytes = amount->load(std::memory_order_relaxed);
     memcpy(value, &bytes, sizeof bytes);  // the client's pointer may be misaligned
     return infinirtSuccess;
@@ -300,8 +312,8 @@ Error DeviceSetGraphMemAttribute(Call &call, int device, infinirtGraphMemAttribu
                          "argument 3 (value) points to %llu: expected 0, which resets the mark",
                          wanted);
     auto &current = used ? which->graph_memory_used : which->graph_memory_reserved;
-    attribute(*which, attr)->store(current.load(std::memory_order_relaxed),
-                                   std::memory_order_relaxed);
+    attribute(*which, attr)
+        ->store(current.load(std::memory_order_relaxed), std::memory_order_relaxed);
     return infinirtSuccess;
 }
 

@@ -1,9 +1,9 @@
 // Memory of allocation nodes.
 //
-// It is taken from the device when the node is made, since its address must be known then, and is held by the
-// node, its clones, and the nodes that free it. Between a launch that allocates it and whatever frees it the
-// memory is live and holds itself, so it outlives its graph (CUDA's rule). When nobody holds it any more it is
-// left over, and the next sweep gives it back to the device.
+// It is taken from the device when the node is made, since its address must be known then, and is
+// held by the node, its clones, and the nodes that free it. Between a launch that allocates it and
+// whatever frees it the memory is live and holds itself, so it outlives its graph (CUDA's rule).
+// When nobody holds it any more it is left over, and the next sweep gives it back to the device.
 #pragma once
 
 #include <memory>
@@ -43,8 +43,8 @@ std::shared_ptr<GraphMemory> check_free_node(Call &call, const Graph &graph, con
 
 // What a launch of the graph does to memory; its child graphs included.
 MemoryUse memory_use(const Graph &graph);
-// A launch allocates and frees. Refuses to allocate what is live (unless it is to be freed first) and to free
-// what is not. With an Exec's mutex held.
+// A launch allocates and frees. Refuses to allocate what is live (unless it is to be freed first)
+// and to free what is not. With an Exec's mutex held.
 Error use_memory(Call &call, const MemoryUse &use, bool free_first);
 
 }  // namespace infini::rt

@@ -61,14 +61,15 @@ Error add_child(Call &call, infinirtGraphNode_t *out, Graph &graph,
     if (move) {
         if (Error error = check_movable(call, graph, child)) return error;
     } else if (has_memory_nodes(child)) {
-        return call.fail(infinirtErrorNotSupported,
-                         "the child graph has nodes that allocate or free memory: such a graph cannot "
-                         "be copied, only moved (infinirtGraphChildGraphOwnershipMove)");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "the child graph has nodes that allocate or free memory: such a graph cannot "
+            "be copied, only moved (infinirtGraphChildGraphOwnershipMove)");
     }
     // Copied before the node is added: a graph may take in a copy of itself.
     Graph *inside = move ? &child : clone_graph(child);
-    Node *node = inside ? add_node(graph, infinirtGraphNodeTypeGraph, call.device(), dependencies)
-                        : nullptr;
+    Node *node =
+        inside ? add_node(graph, infinirtGraphNodeTypeGraph, call.device(), dependencies) : nullptr;
     if (!node) {
         if (inside && !move) delete_graph(inside);
         return call.fail(infinirtErrorMemoryAllocation, "too many graph nodes");
@@ -86,9 +87,10 @@ Error check_access(Call &call, const infinirtMemAllocNodeParams &wanted) {
                          wanted.accessDescCount);
     size_t devices = call.thread.backend->devices.size();
     if (wanted.accessDescCount > devices)
-        return call.fail(infinirtErrorInvalidValue,
-                         "nodeParams.accessDescCount is %zu: expected at most one for each of %zu devices",
-                         wanted.accessDescCount, devices);
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "nodeParams.accessDescCount is %zu: expected at most one for each of %zu devices",
+            wanted.accessDescCount, devices);
     for (size_t i = 0; i < wanted.accessDescCount; ++i) {
         const infinirtMemAccessDesc &each = wanted.accessDescs[i];
         if (each.location.type != infinirtMemLocationTypeDevice || each.location.id < 0 ||
@@ -110,13 +112,15 @@ Error make_allocation(Call &call, infinirtMemAllocNodeParams *wanted, NodeParame
                          "infinirtMemAllocationTypePinned",
                          static_cast<int>(properties.allocType));
     if (properties.handleTypes != infinirtMemHandleTypeNone)
-        return call.fail(infinirtErrorNotSupported,
-                         "nodeParams.poolProps.handleTypes is %d: memory of graphs cannot be exported",
-                         static_cast<int>(properties.handleTypes));
+        return call.fail(
+            infinirtErrorNotSupported,
+            "nodeParams.poolProps.handleTypes is %d: memory of graphs cannot be exported",
+            static_cast<int>(properties.handleTypes));
     if (properties.location.type != infinirtMemLocationTypeDevice)
-        return call.fail(infinirtErrorNotSupported,
-                         "nodeParams.poolProps.location.type is %d: graphs allocate on devices only",
-                         static_cast<int>(properties.location.type));
+        return call.fail(
+            infinirtErrorNotSupported,
+            "nodeParams.poolProps.location.type is %d: graphs allocate on devices only",
+            static_cast<int>(properties.location.type));
     auto &devices = call.thread.backend->devices;
     if (properties.location.id < 0 || static_cast<size_t>(properties.location.id) >= devices.size())
         return call.fail(infinirtErrorInvalidValue,
@@ -141,7 +145,8 @@ Error add_allocation(Call &call, infinirtGraphNode_t *out, Graph &graph,
     {
         GraphLock lock;
         std::vector<Node *> dependencies;
-        if (Error error = find_dependencies(call, graph, handles, count, &dependencies)) return error;
+        if (Error error = find_dependencies(call, graph, handles, count, &dependencies))
+            return error;
     }
     NodeParameters made;
     Device *device = nullptr;
@@ -281,9 +286,10 @@ Error GraphAddNode_v2(Call &call, infinirtGraphNode_t *pGraphNode, Graph &graph,
             infinirtGraphChildGraphNodeOwnership ownership = nodeParams->graph.ownership;
             if (ownership != infinirtGraphChildGraphOwnershipClone &&
                 ownership != infinirtGraphChildGraphOwnershipMove)
-                return call.fail(infinirtErrorInvalidValue,
-                                 "nodeParams.graph.ownership is %d: expected clone or move (0 or 1)",
-                                 static_cast<int>(ownership));
+                return call.fail(
+                    infinirtErrorInvalidValue,
+                    "nodeParams.graph.ownership is %d: expected clone or move (0 or 1)",
+                    static_cast<int>(ownership));
             Graph *child = call.graph(nodeParams->graph.graph, 5, "nodeParams.graph.graph");
             if (!child) return call.error();
             return add_child(call, pGraphNode, graph, pDependencies, numDependencies, *child,

@@ -23,20 +23,34 @@ infinirtPitchedPtr with_pitch(infinirtPitchedPtr pointer, size_t x, size_t width
 
 const char *type_name(infinirtGraphNodeType type) {
     switch (type) {
-        case infinirtGraphNodeTypeKernel: return "kernel";
-        case infinirtGraphNodeTypeMemcpy: return "memcpy";
-        case infinirtGraphNodeTypeMemset: return "memset";
-        case infinirtGraphNodeTypeHost: return "host";
-        case infinirtGraphNodeTypeGraph: return "child graph";
-        case infinirtGraphNodeTypeEmpty: return "empty";
-        case infinirtGraphNodeTypeWaitEvent: return "event wait";
-        case infinirtGraphNodeTypeEventRecord: return "event record";
-        case infinirtGraphNodeTypeExtSemaphoreSignal: return "external semaphore signal";
-        case infinirtGraphNodeTypeExtSemaphoreWait: return "external semaphore wait";
-        case infinirtGraphNodeTypeMemAlloc: return "memory allocation";
-        case infinirtGraphNodeTypeMemFree: return "memory free";
-        case infinirtGraphNodeTypeConditional: return "conditional";
-        default: return "unknown";
+        case infinirtGraphNodeTypeKernel:
+            return "kernel";
+        case infinirtGraphNodeTypeMemcpy:
+            return "memcpy";
+        case infinirtGraphNodeTypeMemset:
+            return "memset";
+        case infinirtGraphNodeTypeHost:
+            return "host";
+        case infinirtGraphNodeTypeGraph:
+            return "child graph";
+        case infinirtGraphNodeTypeEmpty:
+            return "empty";
+        case infinirtGraphNodeTypeWaitEvent:
+            return "event wait";
+        case infinirtGraphNodeTypeEventRecord:
+            return "event record";
+        case infinirtGraphNodeTypeExtSemaphoreSignal:
+            return "external semaphore signal";
+        case infinirtGraphNodeTypeExtSemaphoreWait:
+            return "external semaphore wait";
+        case infinirtGraphNodeTypeMemAlloc:
+            return "memory allocation";
+        case infinirtGraphNodeTypeMemFree:
+            return "memory free";
+        case infinirtGraphNodeTypeConditional:
+            return "conditional";
+        default:
+            return "unknown";
     }
 }
 
@@ -103,24 +117,24 @@ Error make_parameters(Call &call, const infinirtGraphNodeParams &parameters, Nod
     switch (parameters.type) {
         case infinirtGraphNodeTypeMemcpy:
             if (parameters.memcpy.flags != 0)
-                return call.fail(infinirtErrorInvalidValue, "nodeParams.memcpy.flags is %d: expected 0",
+                return call.fail(infinirtErrorInvalidValue,
+                                 "nodeParams.memcpy.flags is %d: expected 0",
                                  parameters.memcpy.flags);
             return make_memcpy(call, parameters.memcpy.copyParams, made);
         case infinirtGraphNodeTypeMemset: {
             const infinirtMemsetParamsV2 &fill = parameters.memset;
-            return make_memset(call,
-                               {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width,
-                                fill.height},
-                               made);
+            return make_memset(
+                call, {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width, fill.height},
+                made);
         }
         case infinirtGraphNodeTypeHost:
             return make_host(call, parameters.host.fn, parameters.host.userData, made);
         case infinirtGraphNodeTypeWaitEvent:
         case infinirtGraphNodeTypeEventRecord: {
             bool record = parameters.type == infinirtGraphNodeTypeEventRecord;
-            made->event = call.event(
-                record ? parameters.eventRecord.event : parameters.eventWait.event, 1,
-                record ? "nodeParams.eventRecord.event" : "nodeParams.eventWait.event");
+            made->event =
+                call.event(record ? parameters.eventRecord.event : parameters.eventWait.event, 1,
+                           record ? "nodeParams.eventRecord.event" : "nodeParams.eventWait.event");
             return made->event ? infinirtSuccess : call.error();
         }
         case infinirtGraphNodeTypeMemAlloc:

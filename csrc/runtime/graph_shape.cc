@@ -35,7 +35,8 @@ Error find_nodes(Call &call, const Graph &graph, const infinirtGraphNode_t *hand
 
 namespace {
 
-// Hands a list over as CUDA does: without room only its length; what room is left over becomes null.
+// Hands a list over as CUDA does: without room only its length; what room is left over becomes
+// null.
 Error hand_over(Call &call, const std::vector<Node *> &nodes, infinirtGraphNode_t *out,
                 infinirtGraphEdgeData *edges, size_t *count) {
     if (out) {
@@ -107,7 +108,8 @@ namespace impl {
 
 Error GraphCreate(Call &call, infinirtGraph_t *pGraph, unsigned int flags) {
     if (flags != 0)
-        return call.fail(infinirtErrorInvalidValue, "argument 2 (flags) is 0x%x: expected 0", flags);
+        return call.fail(infinirtErrorInvalidValue, "argument 2 (flags) is 0x%x: expected 0",
+                         flags);
     GraphLock lock;
     Graph *graph = new_graph();
     if (!graph) return call.fail(infinirtErrorMemoryAllocation, "too many graphs");
@@ -118,8 +120,9 @@ Error GraphCreate(Call &call, infinirtGraph_t *pGraph, unsigned int flags) {
 Error GraphDestroy(Call &call, Graph &graph) {
     GraphLock lock;
     if (graph.owner)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 1 (graph) belongs to a child-graph node: it goes with that node");
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 1 (graph) belongs to a child-graph node: it goes with that node");
     if (is_captured(graph))
         return call.fail(infinirtErrorIllegalState,
                          "argument 1 (graph) is being captured into: expected "
@@ -132,9 +135,10 @@ Error GraphDestroy(Call &call, Graph &graph) {
 Error GraphClone(Call &call, infinirtGraph_t *pGraphClone, Graph &originalGraph) {
     GraphLock lock;
     if (has_memory_nodes(originalGraph))
-        return call.fail(infinirtErrorNotSupported,
-                         "argument 2 (originalGraph) has nodes that allocate or free memory: such a "
-                         "graph cannot be cloned");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "argument 2 (originalGraph) has nodes that allocate or free memory: such a "
+            "graph cannot be cloned");
     Graph *clone = clone_graph(originalGraph);
     if (!clone) return call.fail(infinirtErrorMemoryAllocation, "too many graph nodes");
     *pGraphClone = handle_of(clone);
@@ -149,9 +153,10 @@ Error GraphNodeFindInClone(Call &call, infinirtGraphNode_t *pNode, Node &origina
         *pNode = handle_of(node);
         return infinirtSuccess;
     }
-    return call.fail(infinirtErrorInvalidValue,
-                     "argument 3 (clonedGraph) has no copy of argument 2 (originalNode): expected a "
-                     "clone of the node's graph in which the copy was not destroyed");
+    return call.fail(
+        infinirtErrorInvalidValue,
+        "argument 3 (clonedGraph) has no copy of argument 2 (originalNode): expected a "
+        "clone of the node's graph in which the copy was not destroyed");
 }
 
 Error GraphNodeGetType(Call &, Node &node, infinirtGraphNodeType *pType) {
@@ -250,9 +255,9 @@ Error GraphRemoveDependencies_v2(Call &call, Graph &graph, const infinirtGraphNo
         if (Error error = check_removable(call, graph)) return error;
     for (size_t i = 0; i < numDependencies; ++i)
         if (!connected(edges.from[i], edges.to[i]))
-            return call.fail(infinirtErrorInvalidValue,
-                             "from[%zu] and to[%zu] are not connected: expected an edge of the graph",
-                             i, i);
+            return call.fail(
+                infinirtErrorInvalidValue,
+                "from[%zu] and to[%zu] are not connected: expected an edge of the graph", i, i);
     for (size_t i = 0; i < numDependencies; ++i) disconnect(edges.from[i], edges.to[i]);
     return infinirtSuccess;
 }

@@ -16,7 +16,8 @@ bool same_copy(const InfiniCopy &a, const InfiniCopy &b) {
            a.src_pitch == b.src_pitch && a.src_slice == b.src_slice;
 }
 
-// CUDA's limits for changes, so that what works here works on other devices. Null if the change is allowed.
+// CUDA's limits for changes, so that what works here works on other devices. Null if the change is
+// allowed.
 const char *copy_limit(const InfiniCopy &now, const InfiniCopy &next) {
     if (now.dst_device != next.dst_device || now.src_device != next.src_device)
         return "a copy must stay between the same devices, or device and host";
@@ -49,7 +50,8 @@ const char *limit(const Node &node, const NodeParameters &next, const Device &de
         }
         case infinirtGraphNodeTypeWaitEvent:
             return EventTable::get().find(next.event) ? nullptr : "the event was destroyed";
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 
@@ -72,16 +74,18 @@ void replace(Exec &exec, Node &node, const NodeParameters &next) {
 // Holds an Exec for a change. What is replaced meanwhile is let go of once no launch uses it.
 class Change {
 public:
-    explicit Change(Call &call, Exec &exec) : call_(call), exec_(exec) {
+    Change(Call &call, Exec &exec) : call_(call), exec_(exec) {
         graph_mutex().lock();
         exec.mutex().lock();
     }
     ~Change() {
         bool idle = exec_.idle();
-        bool objects = !exec_.retired.user_objects.empty();
+        // Clients may wait for their destructors; the rest can wait, but must not pile up when the
+        // graph is never idle.
+        bool now = !exec_.retired.user_objects.empty() || exec_.retired.things.size() >= kMany;
         auto replaced = std::make_unique<Held>();
-        if (idle || objects) std::swap(*replaced, exec_.retired);
-        if (!idle && objects) let_go_later(call_, exec_, std::move(replaced));
+        if (idle || now) std::swap(*replaced, exec_.retired);
+        if (!idle && now) let_go_later(call_, exec_, std::move(replaced));
         exec_.mutex().unlock();
         graph_mutex().unlock();
         if (replaced) let_go(std::move(replaced));
@@ -90,6 +94,7 @@ public:
     Change &operator=(const Change &) = delete;
 
 private:
+    static constexpr size_t kMany = 1024;
     Call &call_;
     Exec &exec_;
 };
@@ -97,9 +102,10 @@ private:
 Error find_copy(Call &call, const Exec &exec, const Node &node, Node **copy) {
     auto found = exec.nodes.find(node.id);
     if (found == exec.nodes.end())
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (node) is not part of argument 1: expected a node of the graph "
-                         "that was instantiated");
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 2 (node) is not part of argument 1: expected a node of the graph "
+            "that was instantiated");
     *copy = found->second;
     return infinirtSuccess;
 }
@@ -129,8 +135,8 @@ public:
     const std::vector<std::pair<Node *, Node *>> &pairs() const { return pairs_; }
     const std::vector<std::pair<Graph *, const Graph *>> &graphs() const { return graphs_; }
 
-    // From the nodes without dependents, in the order in which they were made, back along the edges, in the
-    // order in which they were added.
+    // From the nodes without dependents, in the order in which they were made, back along the
+    // edges, in the order in which they were added.
     Difference match(Graph &mine, const Graph &theirs) {
         constexpr auto kTopology = infinirtGraphExecUpdateErrorTopologyChanged;
         if (mine.nodes.size() != theirs.nodes.size())
@@ -152,7 +158,8 @@ public:
                 return {kTopology, their, "the edges differ"};
             if (!is_new) continue;
             if (my->type != their->type)
-                return {infinirtGraphExecUpdateErrorNodeTypeChanged, their, "a node's type differs"};
+                return {infinirtGraphExecUpdateErrorNodeTypeChanged, their,
+                        "a node's type differs"};
             pairs_.emplace_back(my, their);
             if (my->child) {
                 Difference inside = match(*my->child, *their->child);
@@ -213,10 +220,11 @@ void follow_memory(Exec &exec, Graph &graph) {
 
 Error report(Call &call, const Difference &difference, const char *what) {
     if (difference.result == infinirtGraphExecUpdateSuccess) return infinirtSuccess;
-    return call.fail(infinirtErrorGraphExecUpdateFailure,
-                     "%s cannot be taken over: %s; expected the same shape and parameters within the "
-                     "limits of an update, else instantiate anew",
-                     what, difference.reason);
+    return call.fail(
+        infinirtErrorGraphExecUpdateFailure,
+        "%s cannot be taken over: %s; expected the same shape and parameters within the "
+        "limits of an update, else instantiate anew",
+        what, difference.reason);
 }
 
 }  // namespace
@@ -243,9 +251,10 @@ Error GraphExecChildGraphNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
     if (Error error = check_type(call, node, infinirtGraphNodeTypeGraph)) return error;
     if (Error error = find_copy(call, hGraphExec, node, &copy)) return error;
     if (has_memory_nodes(childGraph))
-        return call.fail(infinirtErrorNotSupported,
-                         "argument 3 (childGraph) has nodes that allocate or free memory: they cannot be "
-                         "taken over");
+        return call.fail(
+            infinirtErrorNotSupported,
+            "argument 3 (childGraph) has nodes that allocate or free memory: they cannot be "
+            "taken over");
     return report(call, take_over(hGraphExec, *copy->child, childGraph), "argument 3 (childGraph)");
 }
 

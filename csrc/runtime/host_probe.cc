@@ -40,19 +40,19 @@ bool mapped(uintptr_t address, bool write) {
 }
 
 bool probe_page(MemoryCache &cache, uintptr_t address, bool write) {
-    uintptr_t page = address & ~(page_bytes - 1);
-    uintptr_t &known = cache.pages[page / page_bytes % MemoryCache::kPages];
-    if ((known & ~uintptr_t{1}) == page && page != 0 && (!write || (known & 1))) return true;
+    if (cache.knows_page(address, write)) return true;
     int saved = errno;
     bool there = false;
     // Fetching the page does what the access is about to do anyway, and says if it may.
-    if (madvise(reinterpret_cast<void *>(page), page_bytes,
+    if (madvise(reinterpret_cast<void *>(address / page_bytes * page_bytes), page_bytes,
                 write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
         there = true;
     else if (errno == EINVAL)  // an old kernel, device memory mapped by the client, or not permitted
         there = mapped(address, write);
     errno = saved;
-    if (there) known = page | (write ? 1 : 0);
+    if (there)
+        cache.page_of(address) =
+            address / MemoryCache::kPageBytes * MemoryCache::kPageBytes | (write ? 3 : 1);
     return there;
 }
 
@@ -61,9 +61,7 @@ bool probe_page(MemoryCache &cache, uintptr_t address, bool write) {
 bool probe_host(MemoryCache &cache, const void *pointer, size_t bytes, bool write) {
     auto first = reinterpret_cast<uintptr_t>(pointer);
     uintptr_t last = first + (bytes - 1);
-    if (last < first) return false;
-    return probe_page(cache, first, write) &&
-           (first / page_bytes == last / page_bytes || probe_page(cache, last, write));
+    return last >= first && probe_page(cache, first, write) && probe_page(cache, last, write);
 }
 
 }  // namespace infini::rt

@@ -97,13 +97,16 @@ std::vector<Advice> read(const Pages &pages) {
     return found;
 }
 
-Error to_location(Call &call, const char *name, const infinirtMemLocation &given, Location *location) {
+Error to_location(Call &call, const char *name, const infinirtMemLocation &given,
+                  Location *location) {
     *location = {given.type, given.id};
     switch (given.type) {
         case infinirtMemLocationTypeDevice:
             return device_argument(call, given.id, name) ? infinirtSuccess : call.error();
         case infinirtMemLocationTypeHost:
-        case infinirtMemLocationTypeHostNumaCurrent: location->id = 0; return infinirtSuccess;
+        case infinirtMemLocationTypeHostNumaCurrent:
+            location->id = 0;
+            return infinirtSuccess;
         case infinirtMemLocationTypeHostNuma:
             if (given.id >= 0) return infinirtSuccess;
             [[fallthrough]];
@@ -239,7 +242,8 @@ Error MallocManaged(Call &call, void **devPtr, size_t size, unsigned int flags) 
         return call.fail(infinirtErrorInvalidValue,
                          "flags is 0x%x: expected infinirtMemAttachGlobal or infinirtMemAttachHost",
                          flags);
-    if (size == 0) return call.fail(infinirtErrorInvalidValue, "size is 0: expected at least 1");
+    *devPtr = nullptr;
+    if (size == 0) return infinirtSuccess;  // as Malloc
     auto driver_allocate = device.driver().allocate_managed;
     if (!driver_allocate)
         return call.fail(infinirtErrorNotSupported, "%s devices have no managed memory",
@@ -314,10 +318,11 @@ Error StreamAttachMemAsync(Call &call, Stream &stream, void *devPtr, size_t leng
                            unsigned int flags) {
     if (flags != infinirtMemAttachGlobal && flags != infinirtMemAttachHost &&
         flags != infinirtMemAttachSingle)
-        return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected infinirtMemAttachGlobal, infinirtMemAttachHost or "
-                         "infinirtMemAttachSingle",
-                         flags);
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "flags is 0x%x: expected infinirtMemAttachGlobal, infinirtMemAttachHost or "
+            "infinirtMemAttachSingle",
+            flags);
     if (flags == infinirtMemAttachSingle && stream.legacy)
         return call.fail(infinirtErrorInvalidValue,
                          "infinirtMemAttachSingle with the null stream: expected a created stream");

@@ -107,8 +107,8 @@ Error Malloc3D(Call &call, infinirtPitchedPtr *pitchedDevPtr, infinirtExtent ext
 }
 
 Error Free(Call &call, void *devPtr) {
-    if (!devPtr) return infinirtSuccess;
     if (Error error = check_unsafe_call(call)) return error;
+    if (!devPtr) return infinirtSuccess;
     MemoryRange range;
     if (!find_memory(devPtr, &range))
         return call.fail(infinirtErrorInvalidValue,

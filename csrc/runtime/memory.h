@@ -17,7 +17,8 @@ bool remove_memory(const void *base, MemoryKind kind, MemoryRange *removed);
 // Every range of a device, as a copy of that part of the record.
 std::vector<MemoryRange> memory_of(const Device &device);
 
-// Counts the changes of the record.
+// Counts the changes of the record. Read without order: a change that happened before the call, by the program's own
+// synchronisation, is seen by any read, and what is compared with it is the thread's own.
 extern std::atomic<uint64_t> memory_generation;
 
 // The range, or the gap between two (device is null), that an address lies in. `role` (0 destination, 1 source)
@@ -26,7 +27,7 @@ const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int 
 
 inline const MemoryRange &look_up(MemoryCache &cache, const void *pointer, int role) {
     auto address = reinterpret_cast<uintptr_t>(pointer);
-    if (cache.generation == memory_generation.load(std::memory_order_acquire)) [[likely]] {
+    if (cache.generation == memory_generation.load(std::memory_order_relaxed)) [[likely]] {
         const MemoryRange &range = cache.last[role];
         if (address - range.base < range.bytes) [[likely]]
             return range;

@@ -58,9 +58,20 @@ struct MemoryCache {
     unsigned next_block = 0;
     Block blocks[kBlocks];
 
-    // Pages of other host memory that were found accessible: the address, with bit 0 set if for writing too.
+    // Pages of other host memory that were found accessible: the address, with bit 0 set, and bit 1 if for writing too.
+    static constexpr uintptr_t kPageBytes = 4096;
     static constexpr unsigned kPages = 256;
     uintptr_t pages[kPages] = {};
+
+    uintptr_t &page_of(uintptr_t address) { return pages[address / kPageBytes % kPages]; }
+    bool knows_page(uintptr_t address, bool write) {
+        uintptr_t page = address / kPageBytes * kPageBytes, known = page_of(address);
+        return known == (page | 3) || (!write && known == (page | 1));
+    }
+    bool knows_pages(const void *pointer, size_t bytes, bool write) {
+        auto first = reinterpret_cast<uintptr_t>(pointer);
+        return knows_page(first, write) && knows_page(first + bytes - 1, write);
+    }
 };
 
 }  // namespace infini::rt

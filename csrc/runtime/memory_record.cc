@@ -20,7 +20,7 @@ Record &record() {
     return *instance;
 }
 
-void changed() { memory_generation.fetch_add(1, std::memory_order_release); }
+void changed() { memory_generation.fetch_add(1, std::memory_order_relaxed); }
 
 MemoryRange range_or_gap(const std::map<uintptr_t, MemoryRange> &ranges, uintptr_t address) {
     auto after = ranges.upper_bound(address);
@@ -40,7 +40,7 @@ MemoryRange range_or_gap(const std::map<uintptr_t, MemoryRange> &ranges, uintptr
 
 const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int role) {
     MemoryRange &last = cache.last[role];
-    if (cache.generation == memory_generation.load(std::memory_order_acquire)) {
+    if (cache.generation == memory_generation.load(std::memory_order_relaxed)) {
         for (const MemoryRange &range : cache.ranges)
             if (address - range.base < range.bytes) return last = range;
     }

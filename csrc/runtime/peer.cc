@@ -18,7 +18,8 @@ Device *peer_argument(Call &call, int number) {
     Device *peer = device_argument(call, number, "peerDevice");
     if (!peer) return nullptr;
     if (peer == &call.device()) {
-        call.fail(infinirtErrorInvalidDevice, "peerDevice is %d, the current device itself", number);
+        call.fail(infinirtErrorPeerAccessUnsupported, "peerDevice is %d, the current device itself",
+                  number);
         return nullptr;
     }
     if (number < 64) return peer;
@@ -48,8 +49,8 @@ Error order(Call &call, Stream &before, Stream &stream) {
     if (&before == &stream) return infinirtSuccess;
     const InfiniDriver &driver = before.device.driver();
     InfiniWork work;
-    Error error = driver.event_create(before.device.index, infinirtEventDisableTiming,
-                                      &work.as.event);
+    Error error =
+        driver.event_create(before.device.index, infinirtEventDisableTiming, &work.as.event);
     if (error != infinirtSuccess) return call.driver(error, "making an event");
     work.kind = INFINI_WORK_RECORD;
     error = submit_now(call, before, &work, 1);
@@ -66,7 +67,6 @@ Error run_between(Call &call, const CopyPlan &plan, int dst_device, int src_devi
     Stream &stream = *call.device().legacy;
     for (Stream *side : {sides[0], sides[1], &stream})
         if (Error error = check_legacy_use(call, side->device)) return error;
-    if (Error error = check_unsafe_call(call)) return error;
     for (Stream *side : sides)
         if (Error error = order(call, *side, stream)) return error;
     if (Error error = submit_now(call, stream, &plan.work, 1)) return error;
@@ -76,8 +76,8 @@ Error run_between(Call &call, const CopyPlan &plan, int dst_device, int src_devi
 }
 
 Error check_numbers(Call &call, int dst_device, int src_device) {
-    bool known =
-        device_argument(call, dst_device, "dstDevice") && device_argument(call, src_device, "srcDevice");
+    bool known = device_argument(call, dst_device, "dstDevice") &&
+                 device_argument(call, src_device, "srcDevice");
     return known ? infinirtSuccess : call.error();
 }
 
@@ -170,12 +170,16 @@ Error DeviceGetP2PAttribute(Call &call, int *value, infinirtDeviceP2PAttr attr, 
         return call.fail(infinirtErrorInvalidDevice,
                          "srcDevice and dstDevice are both %d: expected two devices", srcDevice);
     switch (attr) {
-        case infinirtDevP2PAttrPerformanceRank: *value = 0; return infinirtSuccess;
+        case infinirtDevP2PAttrPerformanceRank:
+            *value = 0;
+            return infinirtSuccess;
         case infinirtDevP2PAttrAccessSupported:
         case infinirtDevP2PAttrNativeAtomicSupported:
             *value = can_access(*from, *to);
             return infinirtSuccess;
-        case infinirtDevP2PAttrCudaArrayAccessSupported: *value = 0; return infinirtSuccess;
+        case infinirtDevP2PAttrCudaArrayAccessSupported:
+            *value = 0;
+            return infinirtSuccess;
     }
     return call.fail(infinirtErrorInvalidValue,
                      "attr is %d: expected an infinirtDeviceP2PAttr (1 to 4)",

@@ -98,7 +98,7 @@ private:
     void absorb(PoolBlock *block, PoolBlock *next);
     void drop(FreePoint *point);
     void poll(FreeBin &bin, bool ask);  // which places were passed; without asking: which are of no use
-    void pass_oldest(FreeBin &bin);
+    void pass(FreeBin &bin, FreePoint *point);
     static void *event_behind(const FreeBin &bin, uint64_t position);
     bool ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const;
     void remove_chunk(PoolChunk *chunk, Chunks *given);

@@ -42,6 +42,7 @@ Error allocate(Call &call, Pool *pool, Device &device, size_t bytes, Stream &str
     if (stream.capture.load(std::memory_order_acquire))
         return capture_allocation(call, device, bytes, stream, memory);
     if (Error error = check_stream(call, stream)) return error;
+    if (Error error = check_unsafe_call(call)) return error;
     if (!pool && !(pool = current_pool(call, device))) return call.error();
     return allocate_block(call, *pool, stream, bytes, memory);
 }
@@ -140,6 +141,7 @@ Error DeviceSetMemPool(Call &call, int device, Pool &memPool) {
 }
 
 Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoolProps *poolProps) {
+    if (Error error = check_unsafe_call(call)) return error;
     const infinirtMemPoolProps &properties = *poolProps;
     if (properties.allocType != infinirtMemAllocationTypePinned)
         return call.fail(infinirtErrorInvalidValue,
@@ -178,7 +180,8 @@ Error MemPoolDestroy(Call &call, Pool &memPool) {
     return infinirtSuccess;
 }
 
-Error MemPoolTrimTo(Call &, Pool &memPool, size_t minBytesToKeep) {
+Error MemPoolTrimTo(Call &call, Pool &memPool, size_t minBytesToKeep) {
+    if (Error error = check_unsafe_call(call)) return error;
     Pool::Chunks given;
     {
         std::lock_guard lock(memPool.mutex());
@@ -221,6 +224,7 @@ Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
 }
 
 Error MemPoolGetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, void *value) {
+    if (Error error = check_unsafe_call(call)) return error;
     if (std::atomic<bool> *rule = reuse_rule(memPool, attr)) {
         *static_cast<int *>(value) = rule->load(std::memory_order_relaxed);
         return infinirtSuccess;

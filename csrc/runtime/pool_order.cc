@@ -99,10 +99,8 @@ void Pool::drop(FreePoint *point) {
     if (--point->references == 0) spare_points_.push_back(point);
 }
 
-// The oldest place of the bin was passed, or nobody cares any more.
-void Pool::pass_oldest(FreeBin &bin) {
-    FreePoint *point = bin.pending.front();
-    bin.pending.pop_front();
+// A place left the list: it was passed, or nobody cares any more.
+void Pool::pass(FreeBin &bin, FreePoint *point) {
     if (point->event) {
         if (bin.device == &device && spare_events_.size() < 64)
             spare_events_.push_back(point->event);
@@ -124,7 +122,18 @@ void *Pool::event_behind(const FreeBin &bin, uint64_t position) {
 // Places of one stream are passed in order, so an event that is complete speaks for all before it.
 void Pool::poll(FreeBin &bin, bool ask) {
     auto &pending = bin.pending;
-    while (!pending.empty() && pending.front()->references == 1) pass_oldest(bin);
+    auto pop_front = [&] {
+        FreePoint *oldest = pending.front();
+        pending.pop_front();
+        pass(bin, oldest);
+    };
+    // Those that only the list knows need no asking. In steady use they are the newest.
+    while (!pending.empty() && pending.back()->references == 1) {
+        FreePoint *newest = pending.back();
+        pending.pop_back();
+        pass(bin, newest);
+    }
+    while (!pending.empty() && pending.front()->references == 1) pop_front();
     if (!ask || pending.empty()) return;
     if (bin.legacy && !pending.back()->event)
         record_event(*bin.device->legacy, &pending.back()->event);
@@ -132,8 +141,8 @@ void Pool::poll(FreeBin &bin, bool ask) {
     while (!pending.empty()) {
         void *event = event_behind(bin, 0);
         if (!event || driver.event_query(bin.device->index, event) == infinirtErrorNotReady) break;
-        while (pending.front()->event != event) pass_oldest(bin);
-        pass_oldest(bin);
+        while (pending.front()->event != event) pop_front();
+        pop_front();
     }
     Thread::current().explanation.clear();
 }

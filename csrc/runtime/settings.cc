@@ -1,5 +1,5 @@
 // Settings of a device that are kept for those who ask, versions, and the record of errors.
-#include "call.h"
+#include "capture.h"
 #include "impl.h"
 
 namespace infini::rt::impl {
@@ -38,6 +38,7 @@ Error RuntimeGetVersion(Call &, int *runtimeVersion) {
 }
 
 Error DeviceSetLimit(Call &call, infinirtLimit limit, size_t value) {
+    if (Error error = check_unsafe_call(call)) return error;
     if (!known(call.device(), limit))
         return call.fail(infinirtErrorInvalidValue,
                          "argument 1 (limit) is %d: expected an infinirtLimit", limit);

@@ -58,6 +58,11 @@ struct Event {
     const unsigned flags;
     bool imported = false;  // from another process
 
+    bool recorded() const {
+        return imported || recorded_stream.load(std::memory_order_relaxed) != 0 ||
+               capture_id.load(std::memory_order_relaxed) != 0;
+    }
+
     // Where the last record stands.
     std::atomic<uint64_t> recorded_stream{0}, recorded_position{0};
     Clock clock;  // of that stream then; guarded by clock_mutex()

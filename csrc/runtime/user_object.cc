@@ -22,17 +22,18 @@ void destroy_unused(UserObject &object) {
 
 Error check_count(Call &call, unsigned count, int index) {
     if (count > 0 && count <= INT_MAX) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidValue, "argument %d (count) is %u: expected 1 to %d", index,
-                     count, INT_MAX);
+    return call.fail(infinirtErrorInvalidValue, "argument %d (count) is %u: expected 1 to %d",
+                     index, count, INT_MAX);
 }
 
 // The client can give away its own references only, not those of graphs.
 Error check_owned(Call &call, const UserObject &object, unsigned count, int index) {
     if (count <= object.references) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidValue,
-                     "argument %d (count) is %u, but %llu references to the object are left outside of "
-                     "graphs",
-                     index, count, static_cast<unsigned long long>(object.references));
+    return call.fail(
+        infinirtErrorInvalidValue,
+        "argument %d (count) is %u, but %llu references to the object are left outside of "
+        "graphs",
+        index, count, static_cast<unsigned long long>(object.references));
 }
 
 }  // namespace
@@ -111,9 +112,10 @@ Error GraphReleaseUserObject(Call &call, Graph &graph, UserObject &object, unsig
                               [&](const auto &each) { return each.first == &object; });
     uint64_t own = entry == held.end() ? 0 : entry->second;
     if (count > own)
-        return call.fail(infinirtErrorInvalidValue,
-                         "argument 3 (count) is %u, but the graph holds %llu references to the object",
-                         count, static_cast<unsigned long long>(own));
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 3 (count) is %u, but the graph holds %llu references to the object", count,
+            static_cast<unsigned long long>(own));
     entry->second -= count;
     if (entry->second == 0) held.erase(entry);
     release({{&object, count}});

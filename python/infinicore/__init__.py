@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from infinicore import rt
+    import infinicore.rt as rt
 
     __version__: str
 

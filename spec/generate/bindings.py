@@ -1,8 +1,8 @@
 """The Python bindings: C++ for nanobind, one file per group of functions and one for the structs.
 
 How Python calls a function is derived in `python_face.py`; how values are converted stands in
-`csrc/python/convert.h`. What is said here is what a call does around the C function: waiting without the
-interpreter's lock, raising, and giving up what Python objects held.
+`csrc/python/convert.h`. What is said here is what a call does around the C function: waiting
+without the interpreter's lock, raising, and giving up what Python objects held.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 
 from .. import Api, First
-from ..model import Field, Group, Param, Struct
+from ..model import Field, Group, Param
 from . import text
 from .python_face import BY_HAND, CODES, QUERIES, Face, Types, faces, python_name
 
 PART = "python"
 
-# These may wait, or run host functions that need the interpreter's lock, so they run without it. Besides them:
-# all that synchronize, and all copies and fills that are not asynchronous.
+# These may wait, or run host functions that need the interpreter's lock, so they run without it.
+# Besides them: all that synchronize, and all copies and fills that are not asynchronous.
 WAITS = {
     *("DeviceReset", "ThreadExit", "Free", "FreeHost", "HostRegister", "HostUnregister"),
     *("Malloc", "MallocHost", "MallocManaged", "MallocPitch", "Malloc3D", "HostAlloc"),
@@ -55,7 +55,8 @@ AROUND = {
     "GraphInstantiate": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
     "GraphInstantiateWithFlags": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
     "GraphInstantiateWithParams": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
-    "GraphExecUpdate": "unless_differing(with_keeper(hGraph, &hGraphExec.value, [&] {{ return {}; }}))",
+    "GraphExecUpdate": "unless_differing("
+    "with_keeper(hGraph, &hGraphExec.value, [&] {{ return {}; }}))",
 }
 
 
@@ -260,7 +261,8 @@ def fills(face: Face) -> list[str]:
     full = {param.name: f"{param.name}.data()" for param in arrays}
     if not counted.is_pointer:
         return [*lines, f"check({c_call(face, full)});"]
-    # Another thread may have added items since the first call: no more are taken than there is room for.
+    # Another thread may have added items since the first call: no more are taken than there is
+    # room for.
     call = c_call(face, {**full, count: f"&{count}"})
     return [*lines, f"if ({count}) check({call});", f"{count} = std::min({count}, {count}_room);"]
 

@@ -76,11 +76,25 @@ def _check(param: Param, index: int) -> list[str]:
             f"{class_} *{param.name}_ = call.{look_up}({param.name}, {where});",
             f"if (!{param.name}_) return call.error();",
         ]
-    if param.required:
+    if param.required and not param.is_pointer:
         # A pointer to a function is no pointer to void for C++, but POSIX makes it one.
-        pointer = param.name if param.is_pointer else f"reinterpret_cast<void *>({param.name})"
+        pointer = f"reinterpret_cast<void *>({param.name})"
         return [f"if (!call.require({pointer}, {where})) return call.error();"]
-    if param.role == "list":
-        check = f"call.require_list({param.name}, {param.count}, {where})"
+    if param.role in ("out", "inout", "in", "out?", "in?"):
+        verb = "readable" if param.role.startswith("in") and param.role != "inout" else "writable"
+        check = f"!call.{verb}({param.name}, {_size(param)}, {where})"
+        return [f"if ({'' if param.required else f'{param.name} && '}{check}) return call.error();"]
+    if param.role == "text":
+        check = f"call.writable({param.name}, 1, {where})"
         return [f"if (!{check}) return call.error();"]
+    if param.role in ("list", "list?"):
+        check = f"!call.readable_list({param.name}, {param.count}, {_size(param)}, {where})"
+        given = f"{param.name} && " if param.role == "list?" else ""
+        return [f"if ({given}{check}) return call.error();"]
     return []
+
+
+def _size(param: Param) -> str:
+    """Of what a pointer points to; texts and untyped memory count as one byte."""
+    opaque = param.type.removeprefix("const ") in ("void *", "char *")
+    return "1" if opaque else f"sizeof *{param.name}"

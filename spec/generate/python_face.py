@@ -1,7 +1,8 @@
-"""What the API looks like in Python: derived from the roles of the parameters, for bindings and stubs.
+"""What the API looks like in Python: derived from the parameters' roles, for bindings and stubs.
 
-Out parameters are returned; lists take any iterable, and their counts are left out; arrays that C fills are returned as
-lists; a text buffer is returned as `str`. Addresses and handles are ints. Two queries return a bool.
+Out parameters are returned; lists take any iterable, and their counts are left out; arrays that C
+fills are returned as lists; a text buffer is returned as `str`. Addresses and handles are ints.
+Two queries return a bool.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ QUERIES = ("StreamQuery", "EventQuery")
 # These give back a code instead of raising it.
 CODES = ("GetLastError", "PeekAtLastError")
 
-# Written in csrc/python/callbacks.cc, because they take Python callables: arguments as (name, annotation,
-# default in Python), and what is returned.
+# Written in csrc/python/callbacks.cc, because they take Python callables: arguments as (name,
+# annotation, default in Python), and what is returned.
 CALLABLE = "Callable[[], object]"
 BY_HAND = {
     "LaunchHostFunc": (
@@ -85,14 +86,15 @@ BY_HAND = {
 NOTES = {
     "StreamQuery": "Returns True when it has nothing left to do, False when it has.",
     "EventQuery": "Returns True when it has been reached, False when it has not.",
-    "LaunchHostFunc": "`fn` is called without arguments; it may also be the address of a C function,"
-    " which gets `userData`.",
+    "LaunchHostFunc": "`fn` is called without arguments; it may also be the address of a C"
+    " function, which gets `userData`.",
     "StreamAddCallback": "`callback` is called with the stream and its state.",
-    "UserObjectCreate": "`ptr` may be any object: it is kept alive, and given to `destroy`, if there is"
-    " one, when the last reference goes.",
-    "GraphAddHostNode": "A callable stands for itself; the graph, its clones and instantiations keep it"
-    " alive.",
-    "GraphHostNodeSetParams": "A callable is kept alive by the graph, together with the one it replaces.",
+    "UserObjectCreate": "`ptr` may be any object: it is kept alive, and given to `destroy`, if"
+    " there is one, when the last reference goes.",
+    "GraphAddHostNode": "A callable stands for itself; the graph, its clones and instantiations"
+    " keep it alive.",
+    "GraphHostNodeSetParams": "A callable is kept alive by the graph, together with the one it"
+    " replaces.",
     "GraphExecHostNodeSetParams": "A callable is kept alive by the instantiated graph.",
     "GraphExecUpdate": "Graphs that differ too much are no exception: look at `result`.",
     "MemRangeGetAttribute": "The answer is a list of 32-bit numbers.",
@@ -325,14 +327,12 @@ class Face:
         """The parameters whose values are returned."""
         found = []
         for param in self.function.params:
-            if param.name in self.counts:
-                continue
-            if param.role in ("out", "out?", "fill", "text"):
-                found.append(param)
-            elif (
+            exchanged = (
                 param.role == "inout"
                 and self.types.resolve(self.pointee(param)) in self.types.enums
-            ):
+            )
+            returned = exchanged or param.role in ("out", "out?", "fill", "text")
+            if returned and param.name not in self.counts:
                 found.append(param)
         return tuple(found)
 

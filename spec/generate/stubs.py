@@ -1,7 +1,8 @@
 """Python that is derived: the stub of the extension module, and the enums and flags.
 
-`infinicore/_rt.pyi` tells type checkers and editors what the bindings offer; its last part, for what is bound by hand, is
-`csrc/python/_rt.pyi`. `infinicore/_rt_enums.py` holds the enums and constants under their C names without the prefix.
+`infinicore/_rt.pyi` tells type checkers and editors what the bindings offer; its last part, for
+what is bound by hand, is `csrc/python/_rt.pyi`. `infinicore/_rt_enums.py` holds the enums and
+constants under their C names without the prefix.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def stub(api: Api, types: Types) -> str:
 {text.NOTE}
 """
 
+import builtins
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
@@ -67,7 +69,9 @@ _Handle: TypeAlias = int | _HasHandle | None
     for struct in api.structs:
         parts += struct_stub(types.python(struct), struct.fields, types, names)
     for face in functions:
-        doc = textwrap.fill(f'"""{face.doc}"""', 96, initial_indent="    ", subsequent_indent="    ")
+        doc = textwrap.fill(
+            f'"""{face.doc}"""', 96, initial_indent="    ", subsequent_indent="    "
+        )
         parts.append(f"{face.signature}:\n{doc}\n")
         names.append(face.name)
     parts.append(all_names(names))
@@ -78,9 +82,7 @@ def all_names(names: list[str]) -> str:
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n"
 
 
-def struct_stub(
-    name: str, fields: tuple[Field, ...], types: Types, names: list[str]
-) -> list[str]:
+def struct_stub(name: str, fields: tuple[Field, ...], types: Types, names: list[str]) -> list[str]:
     """A class, and before it classes for members whose type has no name; `names` is added to."""
     inner: list[str] = []
     attributes: list[tuple[str, str]] = []
@@ -95,9 +97,10 @@ def struct_stub(
     given = "".join(f", {field}: {given_as(kind)} = ..." for field, kind in attributes)
     lines = [f"class {name}:", f"    def __init__(self, *{given}) -> None: ..."]
     lines += [f"    {field}: {annotation}" for field, annotation in attributes]
-    lines.append("    def __bytes__(self) -> bytes: ...")
+    # Spelled out: a struct may have a field of the name `bytes`.
+    lines.append("    def __bytes__(self) -> builtins.bytes: ...")
     lines.append("    @staticmethod")
-    lines.append(f"    def from_bytes(data: bytes) -> {name}: ...")
+    lines.append(f"    def from_bytes(data: builtins.bytes) -> {name}: ...")
     return [*inner, "\n".join(lines), ""]
 
 
@@ -108,12 +111,12 @@ def given_as(annotation: str) -> str:
 
 def field_annotation(field: Field, types: Types) -> str:
     if field.dims and types.resolve(field.type) in ("char", "unsigned char"):
-        return "str" if field.dims[0] >= 128 else "bytes"
+        return "str" if field.dims[0] >= 128 else "builtins.bytes"
     kind = types.annotation(field.type)
     return f"tuple[{kind}, ...]" if field.dims else kind
 
 
-# ---- Enums and constants ---------------------------------------------------------------------------
+# ---- Enums and constants ------------------------------------------------------------------------
 
 
 def plain(name: str) -> str:
@@ -133,7 +136,8 @@ def aliases(api: Api) -> dict[str, str]:
 
 def check_names(api: Api, types: Types) -> None:
     """Everything lives in one Python module, so no name may stand for two things."""
-    names = [types.python(item) for item in (*api.enums, *api.structs)]
+    names = [types.python(enum) for enum in api.enums]
+    names += [types.python(struct) for struct in api.structs]
     names += [plain(value.name) for enum in api.enums for value in enum.values]
     names += [*constants(api), *aliases(api), *(function.name for function in api.functions)]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -154,8 +158,8 @@ def enums(api: Api, first: First, types: Types) -> str:
     return f'''\
 """Enums and constants of the API under their C names without the prefix.
 
-An enum is made when it, or one of its members, is first asked for: making them all would take longer
-than importing everything else.
+An enum is made when it, or one of its members, is first asked for: making them all would take
+longer than importing everything else.
 
 {text.NOTE}
 """
@@ -200,7 +204,12 @@ def __dir__():
 
 
 def enums_stub(api: Api, types: Types) -> str:
-    lines = ["from enum import IntEnum", "from typing import Final", "", "DEVICE_KINDS: dict[str, int]"]
+    lines = [
+        "from enum import IntEnum",
+        "from typing import Final",
+        "",
+        "DEVICE_KINDS: dict[str, int]",
+    ]
     names = []
     for enum in api.enums:
         names.append(types.python(enum))
@@ -208,7 +217,9 @@ def enums_stub(api: Api, types: Types) -> str:
         if enum.doc:
             lines.append(f'    """{enum.doc}"""')
         for value in enum.values:
-            lines.append(f"    {plain(value.name)} = {value.value}" + f"  # {value.doc}" * bool(value.doc))
+            lines.append(
+                f"    {plain(value.name)} = {value.value}" + f"  # {value.doc}" * bool(value.doc)
+            )
     lines.append("")
     for enum in api.enums:
         for value in enum.values:
@@ -220,4 +231,6 @@ def enums_stub(api: Api, types: Types) -> str:
     for name, target in aliases(api).items():
         lines.append(f"{name}: Final = {target}")
     names += [*constants(api), *aliases(api)]
-    return f'"""Enums and constants. {text.NOTE}"""\n\n' + "\n".join(lines) + "\n\n" + all_names(names)
+    return (
+        f'"""Enums and constants. {text.NOTE}"""\n\n' + "\n".join(lines) + "\n\n" + all_names(names)
+    )

@@ -1,6 +1,7 @@
 """The CPU: complete, so it is excluded from nothing."""
 
 TAGS = {
+    "asynchronous",  # a submit returns before its work is done
     "host-readable",  # the host follows device pointers
     "ipc",
     "managed",

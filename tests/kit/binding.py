@@ -166,6 +166,7 @@ class Runtime:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
+        self.tags: set[str] = {"asynchronous"}  # what the device can do; the suites' conftest knows
         self.code = Codes(self)
         self.first = FirstGeneration(library)
         library.infiniGetLastErrorMessage.restype = ctypes.c_char_p
@@ -190,7 +191,7 @@ class Runtime:
             raise Failure(function, ERROR_NAMES.get(code, str(code)), self.message())
 
     def message(self) -> str:
-        return self.library.infiniGetLastErrorMessage().decode()
+        return self.library.infiniGetLastErrorMessage().decode(errors="replace")
 
     def kind(self) -> str:
         return self.library.infinirtGetDeviceKind().decode()

@@ -21,14 +21,14 @@ inline thread_local std::string explanation;  // what the back end said about it
         }                                                                                      \
     } while (0)
 
-#define CHECK_EQ(left, right)                                                                     \
-    do {                                                                                          \
-        long long left_ = static_cast<long long>(left), right_ = static_cast<long long>(right);   \
-        if (left_ != right_) {                                                                    \
-            std::fprintf(stderr, "%s:%d: %s is %lld, not %lld (process %d): %s\n", __FILE__,      \
-                         __LINE__, #left, left_, right_, getpid(), explanation.c_str());          \
-            std::abort();                                                                         \
-        }                                                                                         \
+#define CHECK_EQ(left, right)                                                                   \
+    do {                                                                                        \
+        long long left_ = static_cast<long long>(left), right_ = static_cast<long long>(right); \
+        if (left_ != right_) {                                                                  \
+            std::fprintf(stderr, "%s:%d: %s is %lld, not %lld (process %d): %s\n", __FILE__,    \
+                         __LINE__, #left, left_, right_, getpid(), explanation.c_str());        \
+            std::abort();                                                                       \
+        }                                                                                       \
     } while (0)
 
 #define OK(call) CHECK_EQ(call, infinirtSuccess)
@@ -44,18 +44,20 @@ inline const InfiniDriver *driver;
 inline int device_count;
 inline char probe_reason[256];
 
-inline std::string library_path() {
-    if (const char *path = std::getenv("INFINI_CPU_LIBRARY")) return path;
+// `place` is seen from the folder of this program in the build tree.
+inline std::string library_path(const char *variable, const char *place) {
+    if (const char *path = std::getenv(variable)) return path;
     char self[4096] = "";
     CHECK(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     std::string folder(self, std::string(self).rfind('/'));
-    return folder + "/../root/lib/backends/libinfini_cpu.so";
+    return folder + place;
 }
 
-inline void open_driver() {
+inline void open_driver(const char *variable = "INFINI_CPU_LIBRARY",
+                        const char *place = "/../root/lib/backends/libinfini_cpu.so") {
     static const InfiniHost host = {sizeof(InfiniHost), INFINI_BACKEND_ABI,
                                     [](const char *sentence) { explanation = sentence; }};
-    void *library = dlopen(library_path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(library_path(variable, place).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) std::fprintf(stderr, "%s\n", dlerror());
     CHECK(library);
     auto open = reinterpret_cast<InfiniBackendOpen>(dlsym(library, INFINI_BACKEND_OPEN));
@@ -68,7 +70,8 @@ inline void open_driver() {
 
 // ---- Shorthand ----------------------------------------------------------------------------------
 
-inline void *make_stream(unsigned flags = infinirtStreamNonBlocking, int priority = 0, int device = 0) {
+inline void *make_stream(unsigned flags = infinirtStreamNonBlocking, int priority = 0,
+                         int device = 0) {
     void *stream = nullptr;
     OK(driver->stream_create(device, flags, priority, &stream));
     return stream;
@@ -126,7 +129,9 @@ inline void record(void *stream, void *event, int device = 0) {
 inline void wait(void *stream, void *event, int device = 0) {
     submit(stream, event_work(INFINI_WORK_WAIT, event), device);
 }
-inline void synchronize(void *stream, int device = 0) { OK(driver->stream_synchronize(device, stream)); }
+inline void synchronize(void *stream, int device = 0) {
+    OK(driver->stream_synchronize(device, stream));
+}
 
 // A stream runs up to the latch and waits there until it is opened: asynchrony without sleeping.
 class Latch {

@@ -41,7 +41,8 @@ void life_of_an_allocation() {
     FAILS(infinirtFreeAsync(memory, stream), infinirtErrorInvalidValue);
     FAILS(infinirtGraphClone(&clone, graph), infinirtErrorNotSupported);
     infinirtGraph_t outer = make_graph();
-    FAILS(infinirtGraphAddChildGraphNode(&other, outer, nullptr, 0, graph), infinirtErrorNotSupported);
+    FAILS(infinirtGraphAddChildGraphNode(&other, outer, nullptr, 0, graph),
+          infinirtErrorNotSupported);
     FAILS(infinirtGraphDestroyNode(node), infinirtErrorNotSupported);
 
     infinirtGraphExec_t exec = instantiate(graph), second;
@@ -232,7 +233,8 @@ void event_nodes() {
     OK(infinirtGraphExecEventRecordNodeSetEvent(recorder, record, other));
     OK(infinirtGraphLaunch(recorder, a));
     OK(infinirtEventSynchronize(other));
-    FAILS(infinirtGraphExecEventRecordNodeSetEvent(recorder, wait, other), infinirtErrorInvalidValue);
+    FAILS(infinirtGraphExecEventRecordNodeSetEvent(recorder, wait, other),
+          infinirtErrorInvalidValue);
     // An event that is gone is an error, no crash.
     OK(infinirtEventDestroy(other));
     FAILS(infinirtGraphLaunch(recorder, a), infinirtErrorInvalidValue);

@@ -10,7 +10,8 @@ namespace {
 
 void shape() {
     infinirtGraph_t graph = make_graph();
-    infinirtGraphNode_t a = add_empty(graph), b = add_empty(graph, {a}), c = add_empty(graph, {a, b});
+    infinirtGraphNode_t a = add_empty(graph), b = add_empty(graph, {a}),
+                        c = add_empty(graph, {a, b});
     CHECK_EQ(nodes_of(graph).size(), 3);
     CHECK_EQ(edges_of(graph), 3);
 
@@ -243,7 +244,8 @@ void picture() {
     add_empty(child);
     OK(infinirtGraphAddChildGraphNode(&node, graph, &fill, 1, child));
     std::string path = std::string(std::getenv("TMPDIR") ? std::getenv("TMPDIR") : "/tmp") +
-                       "/infini_graph_" + std::to_string(reinterpret_cast<uintptr_t>(graph)) + ".dot";
+                       "/infini_graph_" + std::to_string(reinterpret_cast<uintptr_t>(graph)) +
+                       ".dot";
     auto print = [&](unsigned flags) {
         OK(infinirtGraphDebugDotPrint(graph, path.c_str(), flags));
         std::stringstream text;
@@ -256,7 +258,8 @@ void picture() {
     CHECK(plain.find("subgraph") != std::string::npos);
     CHECK(plain.find("0xab") == std::string::npos);
     CHECK(verbose.find("0xab") != std::string::npos);
-    FAILS(infinirtGraphDebugDotPrint(graph, "/nowhere/at/all.dot", 0), infinirtErrorOperatingSystem);
+    FAILS(infinirtGraphDebugDotPrint(graph, "/nowhere/at/all.dot", 0),
+          infinirtErrorOperatingSystem);
     OK(infinirtGraphDestroy(graph));
     OK(infinirtGraphDestroy(child));
     OK(infinirtFree(memory));

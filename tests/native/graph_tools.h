@@ -34,8 +34,8 @@ inline infinirtGraphNode_t add_host(infinirtGraph_t graph, infinirtHostFn_t func
     return node;
 }
 
-inline infinirtGraphNode_t add_fill(infinirtGraph_t graph, void *memory, unsigned value, size_t bytes,
-                                    const Nodes &after = {}) {
+inline infinirtGraphNode_t add_fill(infinirtGraph_t graph, void *memory, unsigned value,
+                                    size_t bytes, const Nodes &after = {}) {
     infinirtGraphNode_t node;
     infinirtMemsetParams parameters{memory, 0, value, 1, bytes, 1};
     OK(infinirtGraphAddMemsetNode(&node, graph, after.data(), after.size(), &parameters));

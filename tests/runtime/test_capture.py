@@ -348,8 +348,6 @@ IMPLICIT = {
     "host function": lambda rt, _, __: Order(rt).note(0, "null"),
     "copy": lambda rt, a, _: rt.MemcpyAsync(a, a + 32, 16, rt.MemcpyDeviceToDevice, 0),
     "record": lambda rt, _, event: rt.EventRecord(event, 0),
-    "query": lambda rt, _, __: rt.StreamQuery(0),
-    "synchronize": lambda rt, _, __: rt.StreamSynchronize(0),
 }
 
 

@@ -63,12 +63,30 @@ def test_directions_that_do_not_exist(rt, make, refused):
             rt.Memcpy(a.address, b.address, 64, kind)
 
 
-def test_directions_that_the_addresses_contradict(rt, make, refused):
-    device, pinned = make.buffer(64, 0), make.pinned(64)
-    with refused("ErrorInvalidValue"):
-        rt.Memcpy(pinned.address, device.address, 64, rt.MemcpyHostToDevice)
-    with refused("ErrorInvalidValue"):
-        rt.Memcpy(device.address, pinned.address, 64, rt.MemcpyDeviceToHost)
+PLACES = ["pageable", "pinned", "device"]
+CALLED_DEVICE = {0: (), 1: ("to",), 2: ("from",), 3: ("to", "from"), 4: ()}  # by each infinirtMemcpyKind
+
+
+@pytest.mark.parametrize("kind", CALLED_DEVICE)
+@pytest.mark.parametrize("source", PLACES)
+@pytest.mark.parametrize("target", PLACES)
+def test_directions_and_places(rt, make, target, source, kind):
+    """One thing is wrong: to call pageable host memory a device's. All else is found from the addresses."""
+    page = [(ctypes.c_ubyte * 64)() for _ in range(2)]
+    places = {
+        "pageable": [ctypes.addressof(memory) for memory in page],
+        "pinned": [make.pinned(64).address for _ in range(2)],
+        "device": [make.buffer(64, 0).address for _ in range(2)],
+    }
+    wrong = (target == "pageable" and "to" in CALLED_DEVICE[kind]) or (
+        source == "pageable" and "from" in CALLED_DEVICE[kind]
+    )
+    data, into = pattern(64), (ctypes.c_ubyte * 64)()
+    rt.Memcpy(places[source][1], data, 64, rt.MemcpyDefault)
+    code = rt.code.Memcpy(places[target][0], places[source][1], 64, kind)
+    assert code == ("ErrorInvalidValue" if wrong else "Success")
+    rt.Memcpy(into, places[target][0], 64, rt.MemcpyDefault)
+    assert bytes(into) == (bytes(64) if wrong else data)
 
 
 def test_more_than_the_allocation_holds(rt, make, refused):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit import Latch
 from kit.latch import in_thread
 from spec import api
 
@@ -32,6 +33,17 @@ def test_the_latest_error_counts(rt):
     assert rt.code.SetDevice(-1) == "ErrorInvalidDevice"
     assert rt.code.StreamCreateWithFlags(0x80) == "ErrorInvalidValue"
     assert rt.code.GetLastError() == "ErrorInvalidValue"
+
+
+def test_not_ready_is_an_answer_and_no_error(rt, make):
+    stream = make.free_stream()
+    assert rt.code.SetDevice(-1) == "ErrorInvalidDevice"
+    with Latch(rt, stream).reached():
+        assert rt.code.StreamQuery(stream) == "ErrorNotReady"
+        assert rt.code.PeekAtLastError() == "ErrorInvalidDevice"
+        rt.code.GetLastError()
+        assert rt.code.StreamQuery(stream) == "ErrorNotReady"
+        assert rt.code.PeekAtLastError() == "Success"
 
 
 def test_an_error_of_one_thread_is_not_seen_by_another(rt):

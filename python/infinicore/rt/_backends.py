@@ -55,18 +55,17 @@ def _some_package_offers_any() -> bool:
 
 
 def load_entry_points() -> None:
-    """Open the back ends that installed packages offer; what goes wrong is listed by `backends()`."""
+    """Open the back ends that installed packages offer; `backends()` lists what went wrong."""
     if not _some_package_offers_any():
         return
     from importlib import metadata
 
     for entry in metadata.entry_points(group=ENTRY_POINTS):
-        # Whatever a stranger's package does, importing this one must go on.
         try:
             found = entry.load()
             path = os.fspath(found() if callable(found) else found)
             _rt._load_backend(path)
-        except Exception as error:
+        except Exception as error:  # importing this package must go on
             reason = f"entry point {entry.value}: {type(error).__name__}: {error}"
             _failed.append(Backend(entry.name, "", "", "", reason, 0, -1))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from infinicore import _rt_enums as enums
 
-# What to do next, by the name of the error without its prefix. The library's message says what happened.
+# What to do next, by the name of the error without its prefix. The library's message says what
+# happened.
 _HINTS = {
     "ErrorMemoryAllocation": "free memory, or give unused memory of pools back with MemPoolTrimTo",
     "ErrorNoDevice": "`infini doctor` lists the back ends and why they have no device",
@@ -17,8 +18,8 @@ _HINTS = {
     "ErrorNotPermitted": "host functions must not call the runtime: hand the work to a thread of"
     " your own",
     "ErrorStreamCaptureUnsupported": "do this before the capture begins, or after it ended",
-    "ErrorStreamCaptureInvalidated": "an earlier call spoiled the capture: end it, and capture again"
-    " without that call",
+    "ErrorStreamCaptureInvalidated": "an earlier call spoiled the capture: end it, and capture"
+    " again without that call",
     "ErrorStreamCaptureUnjoined": "let the capturing stream wait for an event of every other stream"
     " that joined the capture",
     "ErrorStreamCaptureImplicit": "use another stream than the null stream during a capture",

@@ -12,8 +12,8 @@ from infinicore.rt._stream import Stream
 class Event(_rt._Owner):
     """A point in a stream. Before its first record it counts as reached.
 
-    Without `timing` it is cheaper. With `blocking` a thread that waits for it sleeps instead of polling. An `interprocess`
-    event, which has no timing, can be opened by other processes.
+    Without `timing` it is cheaper. With `blocking` a thread that waits for it sleeps instead of
+    polling. An `interprocess` event, which has no timing, can be opened by other processes.
 
     >>> start = stream.record()
     >>> copy.copy_from(memory, stream=stream)

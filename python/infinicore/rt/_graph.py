@@ -66,8 +66,8 @@ class Node:
 class Graph(_rt._Owner):
     """Work with its order, captured from streams or built node by node.
 
-    The graph, and what is instantiated from it, keep the memory, events and functions alive that its nodes use. Pointers given
-    as numbers are the caller's to keep.
+    The graph, and what is instantiated from it, keep the memory, events and functions alive that
+    its nodes use. Pointers given as numbers are the caller's to keep.
 
     >>> graph = rt.Graph()
     >>> filled = graph.add_memset(a, 7)
@@ -86,10 +86,10 @@ class Graph(_rt._Owner):
         super().__init__("Graph", handle)
         self._exec = None
 
-    # ---- Running -----------------------------------------------------------------------------------
+    # ---- Running --------------------------------------------------------------------------------
 
     def instantiate(self, auto_free: bool = False) -> GraphExec:
-        """Make a copy that is ready to launch. `auto_free` frees at a launch what the last one left.
+        """Make a copy that is ready to launch. `auto_free`: a launch frees what the last one left.
 
         >>> exec = graph.instantiate()
         """
@@ -106,7 +106,7 @@ class Graph(_rt._Owner):
             self._exec = self.instantiate()
         self._exec.launch(stream)
 
-    # ---- Building ----------------------------------------------------------------------------------
+    # ---- Building -------------------------------------------------------------------------------
 
     def _add(self, handle: int, *kept: object) -> Node:
         self._exec = None
@@ -211,7 +211,7 @@ class Graph(_rt._Owner):
         _rt.GraphAddDependencies(self, [a for a, _ in pairs], [b for _, b in pairs])
         self._exec = None
 
-    # ---- Looking -----------------------------------------------------------------------------------
+    # ---- Looking --------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> list[Node]:
@@ -332,9 +332,9 @@ def _pinned(what: Source) -> object:
 def capture(stream: Stream, mode: str = "global") -> Iterator[Graph]:
     """Record what is given to a stream as nodes of a new graph, and run none of it.
 
-    Other streams join by waiting for an event of a capturing one, and must be joined again before the end. `mode` says
-    which calls that would spoil a capture are refused meanwhile: "global", those of all threads; "thread_local", those
-    of this one; "relaxed", none.
+    Other streams join by waiting for an event of a capturing one, and must be joined again before
+    the end. `mode` says which calls that would spoil a capture are refused meanwhile: "global",
+    those of all threads; "thread_local", those of this one; "relaxed", none.
 
     >>> with rt.capture(stream) as graph:
     ...     a.fill(7, stream=stream)

@@ -25,11 +25,13 @@ _DLPACK_EXTENSION = 12
 class Memory(_rt._Block):
     """A block of memory of the current device, freed when nobody needs it any more.
 
-    Copies and fills without a stream have happened when the call returns; with `stream=` they stand in its order, and
-    the memory on both sides is kept for as long as they need it. If the stream is being captured, the graph keeps it.
+    Copies and fills without a stream have happened when the call returns; with `stream=` they
+    stand in its order, and the memory on both sides is kept for as long as they need it. If the
+    stream is being captured, the graph keeps it.
 
-    What the host can reach (CPU devices, pinned and managed memory) has the buffer protocol and can be lent by DLPack.
-    Neither waits for work that is still in a stream: synchronize it before you look.
+    What the host can reach (CPU devices, pinned and managed memory) has the buffer protocol and
+    can be lent by DLPack. Neither waits for work that is still in a stream: synchronize it before
+    you look.
 
     >>> memory = rt.Memory(1 << 20)
     >>> memory.fill(0)
@@ -38,8 +40,9 @@ class Memory(_rt._Block):
     b'hello'
     """
 
-    __slots__ = ("_frees_in_order",)
+    __slots__ = ("_borrowed", "_frees_in_order")
 
+    _borrowed: bool  # memory that the runtime did not allocate
     _frees_in_order: Stream | None  # the stream in whose order it is freed; None: freeing waits
 
     def __init__(self, nbytes: int) -> None:
@@ -55,11 +58,13 @@ class Memory(_rt._Block):
         readonly: bool = False,
         after: object = None,
         in_order: Stream | None = None,
+        borrowed: bool = False,
     ) -> None:
         super().__init__(what, address, nbytes, host, readonly, after)
+        self._borrowed = borrowed
         self._frees_in_order = in_order
 
-    # ---- Other ways to make it ---------------------------------------------------------------------
+    # ---- Other ways to make it ------------------------------------------------------------------
 
     @classmethod
     def host(cls, nbytes: int, flags: int = 0) -> Memory:
@@ -85,7 +90,8 @@ class Memory(_rt._Block):
     def ordered(cls, nbytes: int, stream: Stream, pool: MemoryPool | None = None) -> Memory:
         """Memory of a pool, allocated and freed in the order of a stream.
 
-        By default from the current pool of the stream's device. Other streams may use it behind an event.
+        By default from the current pool of the stream's device. Other streams may use it behind an
+        event.
 
         >>> scratch = rt.Memory.ordered(4096, stream)
         """
@@ -130,12 +136,11 @@ class Memory(_rt._Block):
             capsule = source.__dlpack__()
         address, nbytes, device, _, readonly, owner = _rt._from_dlpack(capsule)
         if device != _DLPACK_CPU:
-            raise BufferError(f"from_dlpack: expected host memory, got DLPack's device type {device}")
+            raise BufferError(
+                f"from_dlpack: expected host memory, got DLPack's device type {device}"
+            )
         memory = cls.__new__(cls)
-        null = Stream.from_handle(0)
-        memory._own(
-            "", address, nbytes, host=True, readonly=readonly, after=owner, in_order=null
-        )
+        memory._own("", address, nbytes, host=True, readonly=readonly, after=owner, borrowed=True)
         return memory
 
     def __getitem__(self, part: slice) -> Memory:
@@ -157,10 +162,11 @@ class Memory(_rt._Block):
             readonly=self.readonly,
             after=self,
             in_order=self._frees_in_order,
+            borrowed=self._borrowed,
         )
         return memory
 
-    # ---- Copies and fills --------------------------------------------------------------------------
+    # ---- Copies and fills -----------------------------------------------------------------------
 
     def copy_from(
         self, source: Source, nbytes: int | None = None, stream: Stream | None = None
@@ -191,7 +197,9 @@ class Memory(_rt._Block):
         """
         if not 0 <= value <= 255:
             raise ValueError(f"fill: expected a byte, 0 to 255, got {value}")
-        if stream is None:
+        if self._borrowed:  # the runtime fills only memory that it knows
+            self.copy_from(bytes([value]) * self.nbytes, stream=stream)
+        elif stream is None:
             _rt.Memset(self, value, self.nbytes)
         else:
             _rt.MemsetAsync(self, value, self.nbytes, stream)
@@ -206,7 +214,7 @@ class Memory(_rt._Block):
         self.copy_to(copy)
         return bytes(copy)
 
-    # ---- Lending -----------------------------------------------------------------------------------
+    # ---- Lending --------------------------------------------------------------------------------
 
     def share(self) -> tuple[_rt.IpcMemHandle, int]:
         """What `Memory.open` needs in another process; it can be pickled.
@@ -253,7 +261,7 @@ class Memory(_rt._Block):
         data = (self.ptr, self.readonly)
         return {"version": 3, "shape": (self.nbytes,), "typestr": "|u1", "data": data}
 
-    # ---- Housekeeping ------------------------------------------------------------------------------
+    # ---- Housekeeping ---------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self.nbytes
@@ -296,7 +304,9 @@ def _hold(stream: Stream, what: Source) -> None:
     """Keep memory until a stream is done with it, unless freeing it waits anyway."""
     if not isinstance(what, Memory):
         _rt._hold(stream, memoryview(what))  # a view: a bytearray must not move meanwhile
-    elif what._frees_in_order is None or what._frees_in_order.handle == stream.handle:
-        _rt._hold_captured(stream, what)
-    else:
+        return
+    order = what._frees_in_order
+    if what._borrowed or (order is not None and order.handle != stream.handle):
         _rt._hold(stream, what)
+    else:
+        _rt._hold_captured(stream, what)

@@ -14,8 +14,9 @@ from infinicore.rt._stream import Stream
 class MemoryPool(_rt._Owner):
     """Memory of a device that is kept for the next allocation.
 
-    What is freed stays in the pool; `release_threshold` says how many bytes are kept when the device is waited for.
-    Without `max_size` the device is the limit. A closed pool goes with its last allocation.
+    What is freed stays in the pool; `release_threshold` says how many bytes are kept when the
+    device is waited for. Without `max_size` the device is the limit. A closed pool goes with its
+    last allocation.
 
     >>> pool = rt.MemoryPool(release_threshold=1 << 30)
     >>> memory = pool.allocate(4096, stream)

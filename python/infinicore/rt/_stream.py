@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Stream(_rt._Owner):
     """A queue: its work is done in order, beside the work of other streams.
 
-    A `nonblocking` stream is free of the null stream's order. A smaller `priority` goes first. `with` waits for the work
-    at the end and closes the stream; closing alone does not wait, and work in the stream is still done.
+    A `nonblocking` stream is free of the null stream's order. A smaller `priority` goes first.
+    `with` waits for the work at the end and closes the stream; closing alone does not wait, and
+    work in the stream is still done.
 
     >>> with rt.Stream() as stream:
     ...     memory.fill(0, stream=stream)
@@ -75,8 +76,8 @@ class Stream(_rt._Owner):
     def launch(self, function: Callable[[], object]) -> None:
         """Call a Python function after the work now in the stream; later work waits for it.
 
-        It must not call the runtime. An exception in it goes to `sys.unraisablehook`. If the stream is being captured, each
-        launch of the graph calls it.
+        It must not call the runtime. An exception in it goes to `sys.unraisablehook`. If the
+        stream is being captured, each launch of the graph calls it.
 
         >>> stream.launch(lambda: print("copied"))
         """

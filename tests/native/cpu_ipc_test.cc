@@ -1,51 +1,11 @@
-// The CPU back end and processes: fork(), exit with work pending, sharing memory and events, running out of memory.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-
+// The CPU back end between processes, and what the device says of itself and its memory.
 #include <cstring>
-#include <functional>
-#include <thread>
-#include <vector>
 
-#include "cpu_driver.h"
-
-// Only read by the thread sanitizer: the tests below do start threads in forked children.
-extern "C" const char *__tsan_default_options() { return "die_after_fork=0"; }
+#include "cpu_process.h"
 
 namespace {
 
 constexpr unsigned kShared = infinirtEventInterprocess | infinirtEventDisableTiming;
-constexpr unsigned kSeconds = 60;  // a child that hangs is killed
-
-int finish(pid_t child) {
-    int status = 0;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-pid_t in_child(const std::function<void()> &body) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child != 0) return child;
-    alarm(kSeconds);
-    body();
-    _exit(0);
-}
-
-// This program again, in a new process, with `arguments`; see main.
-pid_t run_self(std::vector<std::string> arguments, int input = -1) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child != 0) return child;
-    alarm(kSeconds);
-    if (input >= 0) dup2(input, 0);
-    std::vector<char *> argv = {const_cast<char *>("cpu_process_test")};
-    for (std::string &argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    execv("/proc/self/exe", argv.data());
-    _exit(127);
-}
 
 std::string to_hex(const void *bytes, size_t size) {
     std::string text;
@@ -68,129 +28,6 @@ Handle from_hex(const char *text) {
     return handle;
 }
 
-// Exercises a device from scratch.
-void use_device() {
-    std::atomic<int> count{0};
-    char *a = allocate(8 << 20), *b = allocate(8 << 20);
-    void *stream = make_stream(), *blocking = make_stream(infinirtStreamDefault), *event = make_event();
-    submit(stream, fill_work(a, 9, 8 << 20));
-    record(stream, event);
-    wait(blocking, event);
-    host(blocking, add_one, &count);
-    submit(nullptr, copy_work(b, a, 8 << 20));  // waits for `blocking`
-    host(nullptr, add_one, &count);
-    synchronize(nullptr);
-    OK(driver->device_synchronize(0));
-    CHECK_EQ(count.load(), 2);
-    CHECK_EQ(b[(8 << 20) - 1], 9);
-    for (void *each : {stream, blocking}) OK(driver->stream_destroy(0, each));
-    OK(driver->event_destroy(0, event));
-    for (char *each : {a, b}) OK(driver->release(0, each, 8 << 20));
-}
-
-// ---- fork() -------------------------------------------------------------------------------------
-
-void expect_made_before_fork(infinirtError_t error) {
-    CHECK_EQ(error, infinirtErrorInitializationError);
-    CHECK(explanation.find("before fork()") != std::string::npos);
-}
-
-void a_forked_child_has_a_fresh_device() {
-    char *memory = allocate(4096);
-    memset(memory, 42, 4096);
-    void *stream = make_stream(infinirtStreamDefault), *event = make_event();
-    std::atomic<int> count{0};
-    Latch latch(stream);
-    record(stream, event);
-    host(nullptr, add_one, &count);  // pending, in the legacy stream
-    latch.wait_reached();
-    pid_t child = in_child([&] {
-        InfiniWork work = host_work(add_one, &count), again = event_work(INFINI_WORK_RECORD, event);
-        expect_made_before_fork(driver->submit(0, stream, &work, 1));
-        expect_made_before_fork(driver->stream_query(0, stream));
-        expect_made_before_fork(driver->stream_synchronize(0, stream));
-        expect_made_before_fork(driver->stream_destroy(0, stream));
-        expect_made_before_fork(driver->event_query(0, event));
-        expect_made_before_fork(driver->event_synchronize(0, event));
-        expect_made_before_fork(driver->event_destroy(0, event));
-        expect_made_before_fork(driver->submit(0, nullptr, &again, 1));
-        OK(driver->stream_query(0, nullptr));
-        OK(driver->device_synchronize(0));
-        CHECK_EQ(memory[4095], 42);
-        use_device();
-        OK(driver->release(0, memory, 4096));
-        CHECK_EQ(finish(in_child(use_device)), 0);  // a child of the child
-    });
-    CHECK_EQ(finish(child), 0);
-    CHECK_EQ(count.load(), 0);
-    CHECK_EQ(driver->stream_query(0, stream), infinirtErrorNotReady);
-    latch.open();
-    OK(driver->device_synchronize(0));
-    CHECK_EQ(count.load(), 1);
-    OK(driver->event_query(0, event));
-    OK(driver->stream_destroy(0, stream));
-    OK(driver->event_destroy(0, event));
-    OK(driver->release(0, memory, 4096));
-}
-
-// Wherever other threads are, locks included, when one forks.
-void forks_amid_traffic() {
-    std::atomic<bool> stop{false};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-        threads.emplace_back([&] {
-            while (!stop.load()) use_device();
-        });
-    for (int i = 0; i < 20; ++i) CHECK_EQ(finish(in_child(use_device)), 0);
-    stop.store(true);
-    for (std::thread &thread : threads) thread.join();
-}
-
-void a_host_function_may_fork() {
-    struct Forker {
-        pid_t child = -1;
-        static void run(void *self) {
-            pid_t child = fork();
-            if (child == 0)
-                alarm(kSeconds);  // and return: what follows in the stream is the parent's
-            else
-                static_cast<Forker *>(self)->child = child;
-        }
-    } forker;
-    static std::atomic<int> runs{0};
-    void *stream = make_stream();
-    host(stream, Forker::run, &forker);
-    host(stream, [](void *) { runs.fetch_add(1); }, nullptr);
-    synchronize(stream);
-    CHECK_EQ(runs.load(), 1);
-    CHECK_EQ(finish(forker.child), 0);
-    OK(driver->stream_destroy(0, stream));
-}
-
-// ---- The end of the process ---------------------------------------------------------------------
-
-// In a process of its own: main returns while streams are blocked, parked and copying.
-int exit_with_work_pending() {
-    static Latch latch;
-    char *memory = allocate(64 << 20);
-    static void *event = make_event();  // still referred to when leaks are looked for
-    for (int i = 0; i < 8; ++i) {
-        void *stream = make_stream(i % 2);
-        if (i == 0) host(stream, Latch::hold, &latch);
-        if (i == 0) record(stream, event);
-        if (i == 1) wait(stream, event);
-        for (int j = 0; j < 50; ++j)
-            submit(stream, copy_work(memory + i * (4 << 20), memory + (32 << 20), 4 << 20));
-    }
-    latch.wait_reached();
-    host(nullptr, Latch::hold, &latch);
-    return 0;
-}
-
-void exit_does_not_wait() {
-    for (int i = 0; i < 5; ++i) CHECK_EQ(finish(run_self({"exit-with-work-pending"})), 0);
-}
-
 // ---- Between processes --------------------------------------------------------------------------
 
 void memory_is_shared_between_processes() {
@@ -208,7 +45,8 @@ void memory_is_shared_between_processes() {
 
     void *imported = nullptr;
     size_t bytes = 0;
-    CHECK_EQ(driver->memory_import(0, &handle, &imported, &bytes), infinirtErrorInvalidResourceHandle);
+    CHECK_EQ(driver->memory_import(0, &handle, &imported, &bytes),
+             infinirtErrorInvalidResourceHandle);
     CHECK(explanation.find("process") != std::string::npos);
     memset(&handle, 1, sizeof handle);
     CHECK_EQ(driver->memory_import(0, &handle, &imported, &bytes), infinirtErrorInvalidValue);
@@ -328,7 +166,8 @@ void running_out_of_memory_is_an_error() {
         CHECK_EQ(driver->allocate_host(bytes, 0, &memory), infinirtErrorMemoryAllocation);
     }
     size_t half = total / 2 + 4096;
-    if (driver->allocate(0, half, &memory) == infinirtSuccess) {  // not touched, so it costs nothing
+    if (driver->allocate(0, half, &memory) ==
+        infinirtSuccess) {  // not touched, so it costs nothing
         void *more = nullptr;
         CHECK_EQ(driver->allocate(0, half, &more), infinirtErrorMemoryAllocation);
         OK(driver->device_memory(0, &free_after, &total));
@@ -379,7 +218,6 @@ void the_number_of_devices_is_a_setting() {
 int main(int count, char **arguments) {
     open_driver();
     std::string mode = count > 1 ? arguments[1] : "";
-    if (mode == "exit-with-work-pending") return exit_with_work_pending();
     if (mode == "use-memory") return use_memory(arguments[2]);
     if (mode == "use-events") return use_events(arguments + 2);
     if (mode == "die-with-event") return die_with_event(arguments[2]);
@@ -389,11 +227,6 @@ int main(int count, char **arguments) {
         return 0;
     }
     RUN(the_device_knows_what_it_is);
-    RUN(use_device);
-    RUN(a_forked_child_has_a_fresh_device);
-    RUN(forks_amid_traffic);
-    RUN(a_host_function_may_fork);
-    RUN(exit_does_not_wait);
     RUN(memory_is_shared_between_processes);
     RUN(events_order_processes);
     RUN(a_dead_recorder_holds_nobody_up);

@@ -1,0 +1,112 @@
+"""The command `infini`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+DESCRIPTION = "infinicore: one way to use any accelerator."
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="infini", description=DESCRIPTION)
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+
+    info = commands.add_parser(
+        "info",
+        help="list the devices of every kind",
+        description="List the devices of every kind, and for each kind that is absent the reason.",
+    )
+    info.add_argument("--json", action="store_true", help="for programs: one JSON object")
+
+    config = commands.add_parser(
+        "config",
+        help="tell compilers and build tools where things are",
+        description="Print what C and C++ programs need to use the installed libraries. Several"
+        " options print their answers on one line: cc program.c $(infini config --cflags --libs)",
+    )
+    for name, words in (
+        (
+            "root",
+            "the folder that holds include/ and lib/; existing programs take it as INFINI_ROOT",
+        ),
+        ("cflags", "options for the compiler"),
+        ("libs", "options for the linker"),
+        ("cmake-dir", "the folder of the CMake package, for Infini_DIR"),
+        ("include", "the folder of the headers"),
+        ("lib", "the folder of the libraries"),
+    ):
+        config.add_argument(
+            f"--{name}", action="append_const", dest="wanted", const=name, help=words
+        )
+
+    commands.add_parser(
+        "doctor",
+        help="print a report to paste into a bug report",
+        description="Print versions, devices, back ends and settings, and run a short self-test."
+        " The exit status is 0 when the self-test passes.",
+    )
+
+    demo = commands.add_parser(
+        "demo",
+        help="show what the runtime does, and check it",
+        description="Overlap copies on two streams, time a copy with events, replay a captured"
+        " graph; check the results and print a table. The exit status is 0 when all checks pass.",
+    )
+    demo.add_argument(
+        "--mib", type=_positive, default=32, help="size of the copies in MiB (default: %(default)s)"
+    )
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("infinicore")
+    except metadata.PackageNotFoundError:
+        return "unknown: used from a folder, not installed"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    if options.version:
+        print(f"infinicore {version()}")
+        return 0
+    if options.command is None:
+        parser.error("expected a command: info, config, doctor or demo")
+    # Each command is imported when it is called for: `infini config` needs no runtime.
+    if options.command == "config":
+        from infinicore.cli import config
+
+        if not options.wanted:
+            parser.error(
+                "config: expected at least one of --root, --cflags, --libs, --cmake-dir, --include,"
+                " --lib"
+            )
+        return config.run(options.wanted)
+    try:
+        if options.command == "info":
+            from infinicore.cli import info
+
+            return info.run(as_json=options.json)
+        if options.command == "doctor":
+            from infinicore.cli import doctor
+
+            return doctor.run()
+        from infinicore.cli import demo
+
+        return demo.run(options.mib << 20)
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        sys.stderr.close()
+        return 1

@@ -1,0 +1,63 @@
+"""`infini info`: the devices of every kind, and why a kind is absent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from infinicore import rt
+from infinicore.cli.table import size, table
+
+
+def collect() -> dict[str, Any]:
+    backends = {backend.name: backend for backend in rt.backends() if backend.device_count}
+    devices = []
+    for device in rt.devices():
+        free, total = device.memory()
+        backend = backends[device.kind]
+        devices.append(
+            {
+                "kind": device.kind,
+                "index": device.index,
+                "name": device.name,
+                "memory_total": total,
+                "memory_free": free,
+                "backend": backend.path,
+                "vendor": backend.vendor,
+                "version": backend.version,
+            }
+        )
+    try:
+        default = rt.kind()
+    except rt.InfiniRTError:
+        default = ""
+    return {"default": default, "devices": devices, "absent": rt.absent_kinds()}
+
+
+def run(as_json: bool) -> int:
+    found = collect()
+    print(json.dumps(found, indent=2) if as_json else text(found))
+    return 0
+
+
+def text(found: dict[str, Any]) -> str:
+    rows = [
+        (
+            f"{device['kind']}:{device['index']}",
+            device["name"],
+            f"{size(device['memory_free'])} free of {size(device['memory_total'])}",
+            f"{device['vendor']} {device['version']}",
+        )
+        for device in found["devices"]
+    ]
+    parts = []
+    if rows:
+        parts.append(table(("device", "name", "memory", "back end"), rows))
+        parts.append(
+            f"Calls go to: {found['default']}  (INFINI_DEVICE or set_kind() choose another)"
+        )
+    else:
+        parts.append("No device of any kind can be used.")
+    if found["absent"]:
+        parts.append(table(("absent", "reason"), sorted(found["absent"].items())))
+    return "\n\n".join(parts)

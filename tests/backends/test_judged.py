@@ -1,0 +1,150 @@
+"""Back ends that cannot be used: each is reported by name with the reason, and the CPU goes on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from kit import process
+from kit.binding import root
+
+REPORT = """
+print([(i.name.decode(), i.device_count, i.reason.decode()) for i in rt.backends()])
+memory = make.buffer(64, 3)
+assert memory.read() == bytes([3]) * 64
+"""
+
+
+def report(*libraries: str | Path, **changes: str | None) -> dict[str, tuple[int, str]]:
+    path = ":".join(map(str, libraries))
+    said = process.python(REPORT, INFINI_BACKEND_PATH=path, INFINI_DEVICE=None, **changes)
+    found = eval(said)  # what our own program printed
+    assert found[0] == ("cpu", 1, "")
+    return {name: (count, reason) for name, count, reason in found[1:]}
+
+
+CASES = {
+    "no symbol": (["SAMPLE_SYMBOL=something_else"], ["infini_backend_open", "no back end"]),
+    "a newer contract": (["SAMPLE_ABI=99"], ["version 99", "newer infinicore"]),
+    "an older contract": (["SAMPLE_ABI=0"], ["version 0", "rebuild the back end"]),
+    "a table that is too small": (["SAMPLE_SMALL"], ["24 bytes", "rebuild"]),
+    "required entries missing": (["SAMPLE_LACKS_ENTRIES"], ["submit", "event_elapsed"]),
+    "a refusal": (["SAMPLE_REFUSES"], ["returned null"]),
+    "a crash in its probe": (["SAMPLE_CRASH"], ["crashed in its probe", "Abort"]),
+    "an exit in its probe": (["SAMPLE_EXIT"], ["ended its process", "exit code 3"]),
+    "no device": (["SAMPLE_ABSENT"], ["the simulated hardware is switched off"]),
+    "a name that is taken": (['SAMPLE_NAME="cpu"'], ["already loaded", "libinfini_cpu"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_reported_and_skipped(sample, case):
+    macros, words = CASES[case]
+    library = sample(*macros)
+    found = report(library)
+    assert len(found) == 1
+    name, (count, reason) = next(iter(found.items()))
+    assert count == 0
+    assert name in (library.name, "sample", "cpu")
+    for word in words:
+        assert word in reason, reason
+
+
+def test_files_that_are_no_libraries(tmp_path):
+    text, missing = tmp_path / "text.so", tmp_path / "missing.so"
+    text.write_text("no library")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "broken.so").write_bytes(b"\x7fELF broken")
+    found = report(text, missing, folder)
+    assert set(found) == {"text.so", "missing.so", "broken.so"}
+    for count, reason in found.values():
+        assert count == 0
+        assert "cannot be opened" in reason
+
+
+def test_a_good_one_beside_bad_ones(sample):
+    found = report(sample("SAMPLE_CRASH"), sample(), sample("SAMPLE_ABI=99"), INFINI_DEVICE="cpu")
+    assert found["sample"] == (2, "")
+    assert len(found) == 3
+
+
+def test_a_second_one_of_the_same_name(sample):
+    found = process.python(
+        "print([(i.name.decode(), i.device_count, i.path.decode()) for i in rt.backends()])",
+        INFINI_BACKEND_PATH=f"{sample()}:{sample(name='second.so')}",
+        INFINI_DEVICE="cpu",
+    )
+    kinds = [(name, count) for name, count, _ in eval(found)]
+    assert kinds == [("cpu", 1), ("sample", 2), ("sample", 0)]
+
+
+def test_loading_says_why_not(sample):
+    said = process.python(
+        "print(rt.load_backend(sys.argv[1]), rt.message()); print(rt.load_backend('/no/such/file.so'))",
+        sample("SAMPLE_ABI=99"),
+        INFINI_DEVICE=None,
+        INFINI_BACKEND_PATH=None,
+    ).splitlines()
+    assert said[0].startswith("INFINI_STATUS_DEVICE_NOT_FOUND infinirtLoadBackend: ")
+    assert "version 99" in said[0]
+    assert said[1] == "INFINI_STATUS_DEVICE_NOT_FOUND"
+
+
+def test_asking_for_one_that_cannot_be_used(sample):
+    said = process.python(
+        "print(rt.code.GetDeviceCount(), rt.message())",
+        INFINI_BACKEND_PATH=str(sample("SAMPLE_ABSENT")),
+        INFINI_DEVICE="sample",
+    )
+    assert said.startswith("ErrorNoDevice")
+    assert "switched off" in said
+
+
+def test_the_contract_fits_in_300_lines():
+    text = (root() / "include" / "infini" / "backend.h").read_text()
+    assert len(text.splitlines()) < 300
+
+
+# ---- Through the Python package -----------------------------------------------------------------
+
+
+def infini(*arguments: str, **changes: str | None) -> str:
+    done = process.run([sys.executable, "-m", "infinicore", *arguments], **changes)
+    if done.returncode and "No module named" in done.stderr:
+        pytest.skip("the Python package is not installed")
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_infini_info_tells_the_reasons(sample):
+    path = f"{sample('SAMPLE_CRASH')}:{sample('SAMPLE_ABSENT')}"
+    said = infini("info", INFINI_BACKEND_PATH=path, INFINI_DEVICE=None)
+    assert "crashed in its probe" in said
+    assert "switched off" in said
+    assert "cpu:0" in said
+
+
+def test_an_entry_point_package(sample, tmp_path):
+    """A package that offers a back end in the group infinicore.backends."""
+    (tmp_path / "sample_backend.py").write_text(
+        f"def library():\n    return {str(sample())!r}\n\ndef broken():\n    raise OSError('not today')\n"
+    )
+    info = tmp_path / "sample_backend-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sample-backend\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[infinicore.backends]\nsample = sample_backend:library\nother = sample_backend:broken\n"
+    )
+    paths = process.environment()["PYTHONPATH"]
+    said = infini(
+        "info", "--json", PYTHONPATH=f"{tmp_path}:{paths}", INFINI_DEVICE=None, INFINI_BACKEND_PATH=None
+    )
+    found = json.loads(said)
+    assert [d["name"] for d in found["devices"] if d["kind"] == "sample"] == [
+        "simulated device 0",
+        "simulated device 1",
+    ]
+    assert "not today" in found["absent"]["other"]

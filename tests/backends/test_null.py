@@ -1,0 +1,37 @@
+"""The back end to clone: it builds alone, and passes everything that needs no asynchrony."""
+
+from __future__ import annotations
+
+import pytest
+from kit import build, process
+
+SOURCE = process.PROJECT / "backends" / "null" / "null.cc"
+
+
+@pytest.fixture(scope="module")
+def null(tmp_path_factory):
+    if not build.has_compiler():
+        pytest.skip("no C++ compiler here")
+    folder = tmp_path_factory.mktemp("null")
+    return build.shared_library(SOURCE, folder / "libinfini_null.so")
+
+
+def test_it_is_small():
+    assert len(SOURCE.read_text().splitlines()) <= 300
+
+
+def test_it_is_found_beside_the_cpu(null):
+    said = process.python(
+        "print([(i.name.decode(), i.device_count) for i in rt.backends()], rt.kind())",
+        INFINI_BACKEND_PATH=str(null),
+        INFINI_DEVICE=None,
+    )
+    assert said.strip() == "[('cpu', 1), ('null', 1)] null"
+
+
+def test_the_suites_pass_on_it(null):
+    said = process.suite(
+        str(process.TESTS / "runtime"), "--device", "null", "--backend", str(null), INFINI_BACKEND_PATH=None
+    )
+    assert "failed" not in said
+    assert int(said.split(" passed")[0].split()[-1]) > 300, said

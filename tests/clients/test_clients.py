@@ -1,0 +1,159 @@
+"""C11 and C++17 programs against what is installed: linked by flags, CMake and pkg-config, or loaded by name."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kit import build, process
+from kit.binding import root
+
+HERE = Path(__file__).parent
+C_CLIENTS = ["aligned", "first_generation"]
+CPP_CLIENTS = ["aligned", "runtime"]
+
+pytestmark = pytest.mark.skipif(not build.has_compiler(), reason="no C and C++ compiler here")
+
+
+def flags() -> list[str]:
+    """Of the folder under test. The same words as `infini config --cflags --libs`, see below."""
+    library = root() / "lib"
+    return [f"-I{root() / 'include'}", f"-L{library}", "-linfinirt", f"-Wl,-rpath,{library}"]
+
+
+def run(program: Path, **changes: str) -> str:
+    done = process.run([str(program)], timeout=60, INFINI_DEVICE=None, **changes)
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", C_CLIENTS)
+@pytest.mark.parametrize("standard", ["c11", "c17"])
+def test_c(tmp_path, name, standard):
+    program, source = tmp_path / name, HERE / "c" / f"{name}.c"
+    build.compile_([build.C, f"-std={standard}", *build.WARNINGS, str(source), *flags(), "-o", str(program)])
+    assert run(program).startswith("ok")
+
+
+@pytest.mark.parametrize("name", CPP_CLIENTS)
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_cpp(tmp_path, name, standard):
+    program, source = tmp_path / name, HERE / "cpp" / f"{name}.cc"
+    options = [f"-std={standard}", "-pthread", *build.WARNINGS]
+    build.compile_([build.CXX, *options, str(source), *flags(), "-o", str(program)])
+    assert run(program).startswith("ok")
+
+
+def test_c_headers_in_cpp(tmp_path):
+    """Every public header stands alone, in C and in C++."""
+    include = root() / "include"
+    headers = [path.relative_to(include) for path in sorted(include.rglob("*.h"))]
+    assert len(headers) >= 5
+    for header in headers:
+        text = f"#include <{header}>\nint main(void) {{ return 0; }}\n"
+        languages = {"cc": [build.CXX, "-std=c++17"]}
+        if header.name != "rt.h":
+            languages["c"] = [build.C, "-std=c11"]
+        for ending, compiler in languages.items():
+            source = tmp_path / f"alone.{ending}"
+            source.write_text(text)
+            options = [*build.WARNINGS, f"-I{include}", "-fsyntax-only"]
+            build.compile_([*compiler, *options, str(source)])
+
+
+def test_both_faces_in_one_program(tmp_path):
+    source, objects = HERE / "c" / "mixed.c", []
+    for define in ("-UFIRST_GENERATION", "-DFIRST_GENERATION"):
+        objects.append(str(tmp_path / f"{define[1]}.o"))
+        options = ["-std=c11", *build.WARNINGS, define, f"-I{root() / 'include'}", "-c"]
+        build.compile_([build.C, *options, str(source), "-o", objects[-1]])
+    build.compile_([build.C, *objects, *flags()[1:], "-o", str(tmp_path / "mixed")])
+    assert run(tmp_path / "mixed") == "ok\n"
+
+
+def test_both_headers_in_one_file_are_refused(tmp_path):
+    source = tmp_path / "both.c"
+    source.write_text("#include <infinirt_runtime_api.h>\n#include <infinirt.h>\n")
+    command = [build.C, f"-I{root() / 'include'}", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "include one of them" in done.stderr
+
+
+def test_loaded_by_name(tmp_path):
+    program = tmp_path / "loaded"
+    options = ["-std=c11", "-D_DEFAULT_SOURCE", *build.WARNINGS]
+    build.compile_([build.C, *options, str(HERE / "c" / "loaded.c"), "-ldl", "-o", str(program)])
+    assert run(program, INFINI_ROOT=str(root())) == "ok\n"
+
+
+@pytest.fixture(scope="module")
+def cmake_build(tmp_path_factory):
+    cmake, config = shutil.which("cmake"), root() / "lib" / "cmake" / "Infini"
+    if not cmake or not config.exists():
+        pytest.skip("no CMake, or a build tree, which has no CMake package")
+    folder = tmp_path_factory.mktemp("cmake")
+    build.compile_([cmake, "-S", str(HERE / "cmake"), "-B", str(folder), f"-DInfini_DIR={config}"])
+    build.compile_([cmake, "--build", str(folder)])
+    return folder
+
+
+@pytest.mark.parametrize("name", ["aligned", "runtime"])
+def test_cmake(cmake_build, name):
+    assert run(cmake_build / name).startswith("ok")
+
+
+def test_cmake_back_end(cmake_build):
+    library = cmake_build / "libbackend.so"
+    said = process.python(
+        "print(rt.load_backend(sys.argv[1]), rt.set_kind('null'))", library, INFINI_DEVICE="cpu"
+    )
+    assert said.split() == ["INFINI_STATUS_SUCCESS"] * 2
+
+
+def test_pkg_config(tmp_path):
+    folder = root() / "lib" / "pkgconfig"
+    if not shutil.which("pkg-config") or not folder.exists():
+        pytest.skip("no pkg-config, or a build tree, which has no file for it")
+    done = process.run(["pkg-config", "--cflags", "--libs", "infini"], PKG_CONFIG_PATH=str(folder))
+    assert done.returncode == 0, done.stderr
+    program = tmp_path / "aligned"
+    build.compile_(
+        [build.C, "-std=c11", str(HERE / "c" / "aligned.c"), *shlex.split(done.stdout), "-o", str(program)]
+    )
+    assert run(program).startswith("ok")
+
+
+def test_infini_config(tmp_path):
+    """What the command prints is enough to compile and run a program."""
+    command = [sys.executable, "-m", "infinicore", "config"]
+    done = process.run([*command, "--root"])
+    if done.returncode:
+        pytest.skip("the Python package is not installed")
+    assert (Path(done.stdout.strip()) / "include" / "infinirt_runtime_api.h").exists()
+    words = process.run([*command, "--cflags", "--libs"])
+    program = tmp_path / "aligned"
+    build.compile_(
+        [build.C, str(HERE / "c" / "aligned.c"), *shlex.split(words.stdout), "-o", str(program)]
+    )
+    assert run(program).startswith("ok")
+    cmake_dir = process.run([*command, "--cmake-dir"]).stdout.strip()
+    assert (Path(cmake_dir) / "InfiniConfig.cmake").exists()
+
+
+def test_the_library_needs_only_the_system():
+    """The wheel runs where nothing else is installed."""
+    needed = subprocess.run(
+        ["readelf", "-d", str(root() / "lib" / "libinfinirt.so")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    names = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
+    known = ("libstdc++", "libm.", "libgcc_s", "libc.", "libdl", "libpthread", "librt", "ld-linux")
+    assert [name for name in names if not name.startswith(known)] == []
