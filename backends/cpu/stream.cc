@@ -110,7 +110,7 @@ Error Stream::submit(const InfiniWork *work, size_t count) {
 
 Error Stream::submit_legacy(const InfiniWork *work, size_t count) {
     // Whoever found a stream complete may be a moment ahead of the worker that is just leaving it.
-    if (work->kind != INFINI_WORK_HOST && spin(200, [&] { return settled(); }))
+    if (work->kind != INFINI_WORK_HOST && spin_briefly([&] { return settled(); }))
         for (; count != 0 && start_inline(*work); --count) ++work;
     if (count == 0) return infinirtSuccess;
 
@@ -132,7 +132,7 @@ Error Stream::submit_legacy(const InfiniWork *work, size_t count) {
 
 Error Stream::submit_blocking(const InfiniWork *work, size_t count) {
     lock.lock();
-    device.busy.fetch_add(1);  // announced; append() or the last retire() takes it back
+    device.busy.fetch_add(1);  // announced; taken back below, or by the last retire()
     Ticket *behind = nullptr;
     bool ordered = device.legacy.pending.load() != 0;
     Error error = infinirtSuccess;

@@ -31,10 +31,20 @@ inline void relax() {
 #endif
 }
 
-// How long to spin before sleeping; 0 on a machine with one processor. The long one is for work that
-// is under way: being woken at its end takes as long as it takes a thread to start it.
+// How long to spin before sleeping; 0 on a machine with one processor. The long one is for work
+// that is under way: being woken at its end takes as long as it takes a thread to start it.
 int64_t spin_ns();
 int64_t spin_long_ns();
+
+// Spins for some 100 nanoseconds at most. Returns what `ready()` said last.
+template <class Ready>
+bool spin_briefly(Ready ready) {
+    for (int i = 0; i < 16; ++i) {
+        if (ready()) return true;
+        relax();
+    }
+    return ready();
+}
 
 // Spins until `ready()` or for `nanoseconds`. Returns what `ready()` said last.
 template <class Ready>
@@ -43,19 +53,14 @@ bool spin(int64_t nanoseconds, Ready ready) {
     if (nanoseconds <= 0) return false;
     int64_t end = now_ns() + nanoseconds;
     do {
-        for (int i = 0; i < 16; ++i) {
-            relax();
-            if (ready()) return true;
-        }
+        if (spin_briefly(ready)) return true;
         sched_yield();  // the processor may be the very one that is needed to make it ready
     } while (now_ns() < end);
     return false;
 }
 
-enum class Scope {
-    Process,
-    Shared
-};  // Shared: the word lies in memory shared with other processes
+// Shared: the word lies in memory that other processes see, too.
+enum class Scope { Process, Shared };
 
 // Sleeps while the word holds `value`, for at most `timeout_ns` (-1: no limit). May return early.
 inline void futex_wait(std::atomic<uint32_t> &word, uint32_t value, int64_t timeout_ns = -1,

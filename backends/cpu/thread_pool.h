@@ -22,7 +22,8 @@ public:
 
     // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain`
     // but the last, in no particular order and on several threads. Returns when all are done.
-    // `body` must not throw.
+    // `body` must not throw. Loops of one shape give the same ranges to the same threads as far as
+    // these come in time, so what a thread finds in its cache is what it left there.
     template <class Body>
     void parallel_for(size_t count, size_t grain, const Body &body) {
         if (size_ == 1 || count <= grain) {
@@ -39,19 +40,23 @@ public:
     }
 
 private:
+    static constexpr size_t kMostPieces = 256;
+
     struct Loop {
         void (*call)(const void *body, size_t begin, size_t end);
         const void *body;
-        size_t count, piece;
-        std::atomic<size_t> next{0};       // where the next piece begins
+        size_t count, piece, pieces;
+        size_t own;                        // pieces that each thread begins with
+        std::atomic<size_t> left{0};       // pieces that nobody has taken
         std::atomic<uint32_t> helpers{0};  // threads beside the caller that work on it; a futex
         Loop *following = nullptr;
+        std::atomic<bool> taken[kMostPieces];
 
-        bool work();
+        void work(size_t thread);
     };
 
     void run(Loop &loop, size_t grain);
-    void help();
+    void help(size_t thread);
     Loop *join();
     static void *thread_main(void *pool);
 
@@ -61,6 +66,7 @@ private:
     size_t started_ = 0;               // helper threads; they start when first needed and never end
     std::atomic<uint32_t> posted_{0};  // counts loops; idle helpers sleep on it
     std::atomic<uint32_t> sleepers_{0};
+    std::atomic<size_t> arrived_{0};  // numbers the helpers
 };
 
 // Starts a detached thread that takes no signals: those are for the program's own threads. False:

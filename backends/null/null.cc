@@ -12,7 +12,6 @@
 namespace {
 
 using Error = infinirtError_t;
-
 const InfiniHost *host;
 
 // ---- Devices ------------------------------------------------------------------------------------
@@ -63,24 +62,20 @@ Error release(int, void *memory, size_t) {
 
 // ---- Streams ------------------------------------------------------------------------------------
 
-struct Stream {};
-
 struct Event {
     bool timed = true, recorded = false;
     std::chrono::steady_clock::time_point time;
+    void record() { recorded = true, time = std::chrono::steady_clock::now(); }
 };
 
 Error stream_create(int, unsigned, int, void **stream) {
-    *stream = new (std::nothrow) Stream;
-    return *stream ? infinirtSuccess : infinirtErrorMemoryAllocation;
-}
-
-Error stream_destroy(int, void *stream) {
-    delete static_cast<Stream *>(stream);
+    static char any;  // streams have no state, so one object stands for all of them
+    *stream = &any;
     return infinirtSuccess;
 }
 
-Error stream_is_done(int, void *) { return infinirtSuccess; }  // query and synchronize alike
+// Query, synchronize, destroy: there is nothing to wait for, nor to free.
+Error nothing_to_do(int, void *) { return infinirtSuccess; }
 
 void copy(const InfiniCopy &box) {
     for (size_t z = 0; z < box.depth; ++z)
@@ -100,22 +95,19 @@ void fill(const InfiniFill &box) {
 }
 
 Error submit(int, void *, const InfiniWork *work, size_t count) {
-    for (; count != 0; ++work, --count) switch (work->kind) {
+    for (size_t i = 0; i < count; ++i) switch (work[i].kind) {
             case INFINI_WORK_COPY:
-                copy(work->as.copy);
+                copy(work[i].as.copy);
                 break;
             case INFINI_WORK_FILL:
-                fill(work->as.fill);
+                fill(work[i].as.fill);
                 break;
             case INFINI_WORK_HOST:
-                work->as.host.function(work->as.host.data);
+                work[i].as.host.function(work[i].as.host.data);
                 break;
-            case INFINI_WORK_RECORD: {
-                auto *event = static_cast<Event *>(work->as.event);
-                event->recorded = true;
-                event->time = std::chrono::steady_clock::now();
+            case INFINI_WORK_RECORD:
+                static_cast<Event *>(work[i].as.event)->record();
                 break;
-            }
             case INFINI_WORK_WAIT:
                 break;  // whatever was recorded is done
             default:
@@ -136,8 +128,6 @@ Error event_destroy(int, void *event) {
     delete static_cast<Event *>(event);
     return infinirtSuccess;
 }
-
-Error event_is_done(int, void *) { return infinirtSuccess; }  // query and synchronize alike
 
 Error event_elapsed(void *start, void *end, float *milliseconds) {
     auto *first = static_cast<Event *>(start), *second = static_cast<Event *>(end);
@@ -169,16 +159,16 @@ const InfiniDriver driver = {
     nullptr,   // unregister_host
     nullptr,   // allocate_managed
 
-    stream_create,   // stream_create
-    stream_destroy,  // stream_destroy
-    stream_is_done,  // stream_query
-    stream_is_done,  // stream_synchronize
-    submit,          // submit
+    stream_create,  // stream_create
+    nothing_to_do,  // stream_destroy
+    nothing_to_do,  // stream_query
+    nothing_to_do,  // stream_synchronize
+    submit,         // submit
 
     event_create,   // event_create
     event_destroy,  // event_destroy
-    event_is_done,  // event_query
-    event_is_done,  // event_synchronize
+    nothing_to_do,  // event_query
+    nothing_to_do,  // event_synchronize
     event_elapsed,  // event_elapsed
 
     nullptr,  // memory_export
@@ -189,7 +179,6 @@ const InfiniDriver driver = {
 };
 
 int probe(char *, size_t) { return 1; }
-
 const InfiniBackend backend = {
     sizeof(InfiniBackend),  // size
     INFINI_BACKEND_ABI,     // abi

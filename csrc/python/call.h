@@ -25,6 +25,7 @@ inline void check(infinirtError_t code) {
 inline bool ready(infinirtError_t code) {
     if (code == infinirtSuccess) return true;
     if (code != infinirtErrorNotReady) throw_error(code);
+    infinirtGetLastError();  // an answer leaves no error behind
     return false;
 }
 

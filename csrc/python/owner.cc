@@ -66,6 +66,7 @@ infinirtError_t free_now(const Owner::Held &held) {
         case Resource::Nothing:
             return infinirtSuccess;
         case Resource::Stream:
+            forget_stream(as<infinirtStream_t>(held.handle));
             return infinirtStreamDestroy(as<infinirtStream_t>(held.handle));
         case Resource::Event:
             return infinirtEventDestroy(as<infinirtEvent_t>(held.handle));
@@ -90,10 +91,19 @@ infinirtError_t free_now(const Owner::Held &held) {
     return infinirtSuccess;
 }
 
+// Freeing these waits for the device.
+bool waits(Resource what) {
+    return what == Resource::Memory || what == Resource::HostMemory || what == Resource::IpcMemory;
+}
+
 // Freeing these during a capture would spoil it.
 bool spoils_captures(Resource what) {
-    return what == Resource::Memory || what == Resource::HostMemory ||
-           what == Resource::PoolMemory || what == Resource::IpcMemory || what == Resource::MemPool;
+    return waits(what) || what == Resource::PoolMemory || what == Resource::MemPool;
+}
+
+bool put_off(Resource what) {
+    if (!spoils_captures(what)) return inside_host_function();
+    return must_not_free() || (waits(what) && freeing_waits());
 }
 
 bool must_wait(infinirtError_t error) {
@@ -116,15 +126,15 @@ PyTypeObject *Owner::owner_type = nullptr, *Owner::block_type = nullptr;
 
 Owner::Owner(const std::string &what, Int<uintptr_t> handle, nb::object after)
     : held_{resource(what), handle, infinirtGetDeviceKind(),
-            after.is_none() ? nullptr : after.release().ptr()} {}
+            after.is_none() ? nullptr : after.release().ptr()} {
+    if (held_.what == Resource::Stream) note_stream(as<infinirtStream_t>(held_.handle));
+}
 
 Owner::~Owner() {
     bool empty = closed_ || held_.what == Resource::Nothing || held_.handle == 0;
     if (!empty) {
         nb::error_scope keep_exception;
-        bool later =
-            inside_host_function() || (spoils_captures(held_.what) && capture_in_progress());
-        if (later || !free_quietly(held_)) {
+        if (put_off(held_.what) || !free_quietly(held_)) {
             auto again = [](void *data) {
                 auto *held = static_cast<Held *>(data);
                 if (!free_quietly(*held)) return false;

@@ -2,7 +2,8 @@
 //
 // Who holds, who frees, when: an Owner frees its handle once, in close() or when Python drops it,
 // whichever comes first. It frees on the device kind it was made on. Where freeing is not permitted
-// (in a host function, during a capture) it is done as soon as it is.
+// (in a host function, during a capture), or would wait for a stream though nobody called close(),
+// it is done as soon as it can be.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,6 @@
 #include "pending.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -30,6 +31,12 @@ std::atomic<bool> scheduled{false};
 auto &releases = *new std::vector<Release>;
 auto &captured = *new std::vector<infinirtStream_t>;
 
+struct Known {
+    infinirtStream_t stream;
+    const char *kind;
+};
+auto &streams = *new std::vector<Known>;
+
 std::atomic<int> attached_threads{0};
 std::atomic<bool> closing{false};
 thread_local int host_function_depth = 0;
@@ -54,6 +61,34 @@ void give_up(const Dropped &item) {
     Py_DECREF(item.object);
 }
 
+// Calls that nobody asked for must leave no error behind.
+class LastErrorKept {
+public:
+    ~LastErrorKept() {
+        if (before_ == infinirtSuccess) infinirtGetLastError();
+    }
+
+private:
+    infinirtError_t before_ = infinirtPeekAtLastError();
+};
+
+bool capture_in_progress() {
+    LastErrorKept kept;
+    // A stream leaves the list when its capture was ended, or it was destroyed, by whatever means.
+    std::erase_if(captured, [](infinirtStream_t stream) {
+        auto status = infinirtStreamCaptureStatusNone;
+        infinirtError_t error = infinirtStreamIsCapturing(stream, &status);
+        return error != infinirtErrorNotPermitted && status == infinirtStreamCaptureStatusNone;
+    });
+    return !captured.empty();
+}
+
+void release_all() {
+    std::vector<Release> due = std::exchange(releases, {});
+    for (const Release &entry : due)
+        if (!entry.release(entry.data)) releases.push_back(entry);
+}
+
 // Host functions that have begun may end; none begins any more.
 void close() {
     closing.store(true);
@@ -74,7 +109,7 @@ void drop_later(PyObject *object, PyObject *destroy) {
 
 void release_later(bool (*release)(void *), void *data) {
     releases.push_back({release, data});
-    if (!inside_host_function() && !capture_in_progress()) schedule();
+    schedule();
 }
 
 void settle() {
@@ -94,24 +129,40 @@ void settle() {
         delete oldest_first;
         oldest_first = next;
     }
-    if (inside_host_function() || capture_in_progress()) return;
-    std::vector<Release> due = std::exchange(releases, {});
-    for (const Release &entry : due)
-        if (!entry.release(entry.data)) releases.push_back(entry);
+    if (!releases.empty() && !must_not_free() && !freeing_waits()) release_all();
+}
+
+bool reclaim() {
+    settle();
+    if (releases.empty() || must_not_free()) return false;
+    release_all();
+    return true;
 }
 
 void note_capture(infinirtStream_t stream) { captured.push_back(stream); }
 
-bool capture_in_progress() {
-    // A stream leaves the list when it was ended, or destroyed, by whatever means.
-    std::erase_if(captured, [](infinirtStream_t stream) {
-        infinirtError_t before = infinirtPeekAtLastError();
+bool must_not_free() { return inside_host_function() || capture_in_progress(); }
+
+void note_stream(infinirtStream_t stream) { streams.push_back({stream, infinirtGetDeviceKind()}); }
+
+void forget_stream(infinirtStream_t stream) {
+    std::erase_if(streams, [&](const Known &known) { return known.stream == stream; });
+}
+
+bool freeing_waits() {
+    LastErrorKept kept;
+    // Asking about a stream that is being captured would spoil the capture; this question does not.
+    auto busy = [](infinirtStream_t stream) {
         auto status = infinirtStreamCaptureStatusNone;
         infinirtError_t error = infinirtStreamIsCapturing(stream, &status);
-        if (error != infinirtSuccess && before == infinirtSuccess) infinirtGetLastError();
-        return error != infinirtErrorNotPermitted && status == infinirtStreamCaptureStatusNone;
-    });
-    return !captured.empty();
+        return error == infinirtErrorStreamCaptureImplicit ||
+               status != infinirtStreamCaptureStatusNone ||
+               infinirtStreamQuery(stream) == infinirtErrorNotReady;
+    };
+    const char *kind = infinirtGetDeviceKind();
+    return busy(nullptr) || std::any_of(streams.begin(), streams.end(), [&](const Known &known) {
+               return known.kind == kind && busy(known.stream);
+           });
 }
 
 Attached::Attached() {
@@ -136,7 +187,8 @@ Attached::~Attached() {
 bool inside_host_function() { return host_function_depth > 0; }
 
 void bind_pending(nb::module_ &m) {
-    m.def("_settle", &settle, "Give up what waits to be given up: for tests.");
+    m.def("_settle", &settle, "Give up now what can be given up without waiting.");
+    m.def("_reclaim", &reclaim, "Wait, and free all that was put off. False: there was nothing.");
     nb::module_::import_("atexit").attr("register")(nb::cpp_function(&close));
 }
 

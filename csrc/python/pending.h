@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "infini/ext.h"
 #include "infinirt_runtime_api.h"
 
 namespace infini::python {
@@ -12,18 +13,30 @@ namespace infini::python {
 // held. If `destroy` is given, `destroy(object)` is called first; that reference is given up too.
 void drop_later(PyObject *object, PyObject *destroy = nullptr);
 
-// Frees a resource as soon as that is permitted: not inside a host function, not while a stream is
-// being captured. `release` gives back whether the matter is settled.
+// Frees a resource as soon as that is permitted and does not wait. `release` gives back whether the
+// matter is settled.
 void release_later(bool (*release)(void *), void *data);
+
+// Whether freeing has to be put off: inside a host function, or while a stream is being captured.
+bool must_not_free();
+// Whether freeing memory would wait: a stream that Python knows of has work left. A garbage
+// collector that waits for streams would stop, and could lock up, programs that never asked for it.
+bool freeing_waits();
+
+// Waits for streams and frees all that was put off, for when memory is short. False: there was
+// nothing.
+bool reclaim();
+
+// Streams made by Python, with the kind of device of the calling thread.
+void note_stream(infinirtStream_t stream);
+void forget_stream(infinirtStream_t stream);
 
 // Does what is due. Needs the interpreter's lock and must not run inside a call of the library. The
 // main thread comes here by itself before long.
 void settle();
 
-// From Python: captures in progress, so that the garbage collector cannot spoil them by freeing
-// memory.
+// A capture that Python began, which freeing memory would spoil.
 void note_capture(infinirtStream_t stream);
-bool capture_in_progress();
 
 // The interpreter's lock for a thread of a back end. False while the interpreter is going away:
 // then Python must not be touched.

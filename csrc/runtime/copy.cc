@@ -31,8 +31,12 @@ Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now) 
                          "%s belongs to another kind of device than the stream: a stream cannot wait "
                          "for it; use infinirtMemcpy",
                          foreign(call, plan.dst) ? "dst" : "src");
-    // A graph reads its sources when it runs.
+    // A graph does all this when it runs.
     if (stream.capture.load(std::memory_order_acquire)) return submit(call, stream, plan.work);
+    // As in CUDA, copies between host memory and to pageable memory are waited for.
+    bool to_host = plan.dst.place <= Place::Host;
+    if (plan.dst.place == Place::Pageable || (to_host && plan.src.place <= Place::Host))
+        return submit_and_wait(call, plan, stream);
     if (plan.src.place == Place::Pageable || read_now) return submit_staged(call, plan, stream);
     return submit(call, stream, plan.work);
 }

@@ -18,7 +18,6 @@ struct Operand {
     Device *device = nullptr;  // null for Pageable
     Place place = Place::Pageable;
 
-    bool as_host() const { return place != Place::Device; }
     bool as_device() const { return place != Place::Pageable; }
     bool on_device() const { return place >= Place::Managed; }
     int device_number() const { return on_device() ? device->index : -1; }  // as in InfiniCopy
@@ -57,6 +56,7 @@ inline bool foreign(const Call &call, const Operand &operand) {
 }
 // A synchronous copy from or to devices of other kinds than the calling thread's.
 Error copy_foreign(Call &call, const CopyPlan &plan);
+Error submit_and_wait(Call &call, const CopyPlan &plan, Stream &stream);
 // An asynchronous copy whose source is read before this returns.
 Error submit_staged(Call &call, const CopyPlan &plan, Stream &stream);
 

@@ -1,6 +1,4 @@
 // Many copies in one call. They are not ordered among themselves, so all are checked before the first begins.
-#include <climits>
-
 #include "capture.h"
 #include "copy.h"
 #include "impl.h"
@@ -17,44 +15,45 @@ struct BatchCopy {
 class Batch {
 public:
     Batch(Call &call, Stream &stream, size_t *fail_index)
-        : call_(call), stream_(stream), fail_index_(fail_index) {
-        if (fail_index_) *fail_index_ = SIZE_MAX;
-    }
+        : call_(call), stream_(stream), fail_index_(fail_index) {}
 
     Error check(size_t count, const char *name) {
-        if (count == 0) return call_.fail(infinirtErrorInvalidValue, "%s is 0", name);
         if (stream_.legacy)
             return call_.fail(infinirtErrorInvalidValue,
                               "stream is the null stream: expected a created stream");
+        at_fault(SIZE_MAX, infinirtSuccess);
+        if (count == 0) return call_.fail(infinirtErrorInvalidValue, "%s is 0", name);
         if (stream_.capture.load(std::memory_order_acquire))
             return refuse_in_capture(call_, stream_, "a batch of copies cannot be captured");
         copies_.reserve(count);
         return infinirtSuccess;
     }
 
-    Error add(infinirtMemcpySrcAccessOrder order, unsigned flags, auto make) {
-        size_t index = copies_.size();
+    Error check(infinirtMemcpySrcAccessOrder order, unsigned flags, size_t index) {
+        if (order < infinirtMemcpySrcAccessOrderStream || order > infinirtMemcpySrcAccessOrderAny)
+            return call_.fail(infinirtErrorInvalidValue,
+                              "srcAccessOrder of copy %zu is %d: expected 1 to 3", index,
+                              static_cast<int>(order));
+        if (flags & ~static_cast<unsigned>(infinirtMemcpyFlagPreferOverlapWithCompute))
+            return call_.fail(infinirtErrorInvalidValue,
+                              "flags of copy %zu is 0x%x: expected infinirtMemcpyFlags", index,
+                              flags);
+        return infinirtSuccess;
+    }
+
+    Error add(infinirtMemcpySrcAccessOrder order, auto make) {
         BatchCopy copy{};
         copy.read_now = order == infinirtMemcpySrcAccessOrderDuringApiCall;
-        Error error = infinirtSuccess;
-        if (order < infinirtMemcpySrcAccessOrderStream || order > infinirtMemcpySrcAccessOrderAny)
-            error = call_.fail(infinirtErrorInvalidValue,
-                               "srcAccessOrder of copy %zu is %d: expected 1 to 3", index,
-                               static_cast<int>(order));
-        else if (flags & ~static_cast<unsigned>(infinirtMemcpyFlagPreferOverlapWithCompute))
-            error = call_.fail(infinirtErrorInvalidValue,
-                               "flags of copy %zu is 0x%x: expected infinirtMemcpyFlags", index,
-                               flags);
-        else
-            error = make(&copy.plan);
-        if (error != infinirtSuccess) return at_fault(index, error);
+        Error error = make(&copy.plan);
+        if (error == infinirtSuccess && copy.plan.empty)
+            error = call_.fail(infinirtErrorInvalidValue, "copy %zu has no bytes", copies_.size());
+        if (error != infinirtSuccess) return at_fault(copies_.size(), error);
         copies_.push_back(copy);
         return error;
     }
 
     Error run() {
         for (size_t i = 0; i < copies_.size(); ++i) {
-            if (copies_[i].plan.empty) continue;
             if (Error error = run_copy(call_, copies_[i].plan, stream_, copies_[i].read_now))
                 return at_fault(i, error);
         }
@@ -86,10 +85,10 @@ Error side(Call &call, const char *name, const infinirtMemcpy3DOperand &operand,
     *pointer = operand.op.ptr.ptr;
     *pitch = operand.op.ptr.rowLength ? operand.op.ptr.rowLength : extent.width;
     size_t rows = operand.op.ptr.layerHeight ? operand.op.ptr.layerHeight : extent.height;
-    if (*pitch < extent.width || *pitch > INT_MAX)
+    if (*pitch < extent.width)
         return call.fail(infinirtErrorInvalidPitchValue,
-                         "%s.rowLength is %zu: expected 0, or at least the width %zu and at most %d",
-                         name, *pitch, extent.width, INT_MAX);
+                         "%s.rowLength is %zu: expected 0, or at least the width %zu", name, *pitch,
+                         extent.width);
     if (rows < extent.height || __builtin_mul_overflow(*pitch, rows, slice))
         return call.fail(infinirtErrorInvalidValue,
                          "%s.layerHeight is %zu: expected 0, or at least the height %zu", name, rows,
@@ -136,12 +135,14 @@ Error MemcpyBatchAsync(Call &call, void **dsts, void **srcs, size_t *sizes, size
                              "attrsIdxs[%zu] is %zu: expected a rising list from 0 to below %zu", i,
                              attrsIdxs[i], count);
     }
+    for (size_t i = 0; i < numAttrs; ++i)
+        if (Error error = batch.check(attrs[i].srcAccessOrder, attrs[i].flags, attrsIdxs[i]))
+            return error;
     for (size_t i = 0, attribute = 0; i < count; ++i) {
         if (attribute + 1 < numAttrs && attrsIdxs[attribute + 1] == i) ++attribute;
-        Error error =
-            batch.add(attrs[attribute].srcAccessOrder, attrs[attribute].flags, [&](CopyPlan *plan) {
-                return plan_line(call, dsts[i], srcs[i], sizes[i], infinirtMemcpyDefault, plan);
-            });
+        Error error = batch.add(attrs[attribute].srcAccessOrder, [&](CopyPlan *plan) {
+            return plan_line(call, dsts[i], srcs[i], sizes[i], infinirtMemcpyDefault, plan);
+        });
         if (error != infinirtSuccess) return error;
     }
     return batch.run();
@@ -152,8 +153,10 @@ Error Memcpy3DBatchAsync(Call &call, size_t numOps, infinirtMemcpy3DBatchOp *opL
     Batch batch(call, stream, failIdx);
     if (Error error = batch.check(numOps, "numOps")) return error;
     if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%llx: expected 0", flags);
+    for (size_t i = 0; i < numOps; ++i)
+        if (Error error = batch.check(opList[i].srcAccessOrder, opList[i].flags, i)) return error;
     for (size_t i = 0; i < numOps; ++i) {
-        Error error = batch.add(opList[i].srcAccessOrder, opList[i].flags, [&](CopyPlan *plan) {
+        Error error = batch.add(opList[i].srcAccessOrder, [&](CopyPlan *plan) {
             return plan_operands(call, opList[i], plan);
         });
         if (error != infinirtSuccess) return error;

@@ -1,6 +1,4 @@
 // The checks of a copy: kinds of memory against the direction, bounds of allocations, pitches.
-#include <climits>
-
 #include "copy.h"
 #include "pool.h"
 
@@ -107,11 +105,10 @@ Error check_kind(Call &call, infinirtMemcpyKind kind) {
                      "kind is %d: expected an infinirtMemcpyKind (0 to 4)", static_cast<int>(kind));
 }
 
-Error check_pitch(Call &call, const char *name, size_t pitch, size_t width) {
-    if (pitch >= width && pitch <= INT_MAX) return infinirtSuccess;
-    return call.fail(infinirtErrorInvalidPitchValue,
-                     "%s is %zu: expected at least the %zu bytes of a row, and at most %d", name,
-                     pitch, width, INT_MAX);
+Error check_pitch(Call &call, const char *name, size_t pitch, size_t width, size_t height) {
+    if (pitch >= width) return infinirtSuccess;
+    return call.fail(height > 1 ? infinirtErrorInvalidPitchValue : infinirtErrorInvalidValue,
+                     "%s is %zu: expected at least the %zu bytes of a row", name, pitch, width);
 }
 
 // The same memory as in the last call, and no pool's: all that most copies need.
@@ -152,9 +149,9 @@ Error check_plan(Call &call, infinirtMemcpyKind kind, CopyPlan *plan) {
 
 Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
                 CopyPlan *plan) {
-    if (Error error = check_kind(call, kind)) return error;
     plan->empty = count == 0;
     if (plan->empty) return infinirtSuccess;
+    if (Error error = check_kind(call, kind)) return error;
     plan->work.kind = INFINI_WORK_COPY;
     InfiniCopy &copy = plan->work.as.copy;
     copy.dst = dst;
@@ -174,11 +171,11 @@ Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMe
 
 Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
                 size_t height, infinirtMemcpyKind kind, CopyPlan *plan) {
-    if (Error error = check_kind(call, kind)) return error;
     plan->empty = width == 0 || height == 0;
     if (plan->empty) return infinirtSuccess;
-    if (Error error = check_pitch(call, "dpitch", dpitch, width)) return error;
-    if (Error error = check_pitch(call, "spitch", spitch, width)) return error;
+    if (Error error = check_kind(call, kind)) return error;
+    if (Error error = check_pitch(call, "dpitch", dpitch, width, height)) return error;
+    if (Error error = check_pitch(call, "spitch", spitch, width, height)) return error;
     plan->work.kind = INFINI_WORK_COPY;
     plan->work.as.copy = {.dst = dst,
                           .src = src,
@@ -196,50 +193,50 @@ Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t sp
 
 namespace {
 
-// One side of a 3-D copy: where its box begins and how far rows and slices are apart.
+// One side of a 3-D copy: where its box begins and how far rows and slices are apart. The error codes are CUDA's: a
+// pitch or height that is too small for the extent alone is a wrong pitch if another row or slice follows.
 Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, const infinirtPos &at,
              const infinirtExtent &extent, uintptr_t *begin, size_t *pitch, size_t *slice) {
-    *pitch = memory.pitch;
-    bool one_row = extent.height == 1 && extent.depth == 1;
-    // Rows that are not followed by another need no pitch, unless the box begins in a later one.
-    if (one_row && *pitch == 0 && at.y == 0 && at.z == 0) *pitch = extent.width;
-    size_t end_of_row, rows = memory.ysize, skipped;
-    if (__builtin_add_overflow(at.x, extent.width, &end_of_row) || *pitch < end_of_row ||
-        (*pitch > INT_MAX && !one_row))
-        return call.fail(
-            infinirtErrorInvalidPitchValue,
-            "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu), "
-            "and at most %d",
-            name, memory.pitch, name, at.x, extent.width, INT_MAX);
-    size_t end_of_slice;
-    bool later_slice = extent.depth > 1 || at.z > 0;
-    if (__builtin_add_overflow(at.y, extent.height, &end_of_slice) ||
-        (later_slice && rows < end_of_slice))
-        return call.fail(
-            infinirtErrorInvalidValue,
-            "%sPtr.ysize is %zu: expected at least %sPos.y + extent.height (%zu + %zu)", name, rows,
-            name, at.y, extent.height);
-    if (!later_slice) rows = end_of_slice;
-    if (__builtin_mul_overflow(*pitch, rows, slice) ||
-        __builtin_mul_overflow(*slice, at.z, &skipped) ||
-        __builtin_mul_overflow(*pitch, at.y, &end_of_slice) ||
-        __builtin_add_overflow(skipped, end_of_slice, &skipped) ||
-        __builtin_add_overflow(skipped, at.x, &skipped))
-        return too_large(call, name, memory.ptr);
     if (!memory.ptr)
         return call.fail(infinirtErrorInvalidValue, "%sPtr.ptr is null: expected memory", name);
+    bool one_slice = extent.depth == 1, one_row = one_slice && extent.height == 1;
+    size_t rows = memory.ysize, end_of_row, end_of_slice;
+    *pitch = memory.pitch;
+    // A lone row at the very beginning needs neither.
+    bool lone = one_row && at.y == 0 && at.z == 0;
+    if (lone && *pitch == 0) *pitch = extent.width;
+    if (lone && rows == 0) rows = 1;
+    if (__builtin_add_overflow(at.x, extent.width, &end_of_row) || *pitch < end_of_row)
+        return call.fail(
+            *pitch < extent.width && !one_row ? infinirtErrorInvalidPitchValue
+                                              : infinirtErrorInvalidValue,
+            "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu)", name,
+            memory.pitch, name, at.x, extent.width);
+    if (__builtin_add_overflow(at.y, extent.height, &end_of_slice) || rows < end_of_slice)
+        return call.fail(
+            rows < extent.height && !one_slice ? infinirtErrorInvalidPitchValue
+                                               : infinirtErrorInvalidValue,
+            "%sPtr.ysize is %zu: expected at least %sPos.y + extent.height (%zu + %zu)", name,
+            memory.ysize, name, at.y, extent.height);
+    size_t skipped, skipped_rows;
     *begin = reinterpret_cast<uintptr_t>(memory.ptr);
-    if (__builtin_add_overflow(*begin, skipped, begin)) return too_large(call, name, memory.ptr);
+    if (__builtin_mul_overflow(*pitch, rows, slice) ||
+        __builtin_mul_overflow(*slice, at.z, &skipped) ||
+        __builtin_mul_overflow(*pitch, at.y, &skipped_rows) ||
+        __builtin_add_overflow(skipped, skipped_rows, &skipped) ||
+        __builtin_add_overflow(skipped, at.x, &skipped) ||
+        __builtin_add_overflow(*begin, skipped, begin))
+        return too_large(call, name, memory.ptr);
     return infinirtSuccess;
 }
 
 }  // namespace
 
 Error plan_box(Call &call, const infinirtMemcpy3DParms &parameters, CopyPlan *plan) {
-    if (Error error = check_kind(call, parameters.kind)) return error;
     const infinirtExtent &extent = parameters.extent;
     plan->empty = extent.width == 0 || extent.height == 0 || extent.depth == 0;
     if (plan->empty) return infinirtSuccess;
+    if (Error error = check_kind(call, parameters.kind)) return error;
     if (parameters.srcArray || parameters.dstArray)
         return call.fail(infinirtErrorNotSupported,
                          "%sArray is set: arrays are not supported, only srcPtr and dstPtr",

@@ -24,19 +24,18 @@ void pack(const InfiniCopy &copy, char *to) {
     }
 }
 
+}  // namespace
+
 Error submit_and_wait(Call &call, const CopyPlan &plan, Stream &stream) {
     if (Error error = submit(call, stream, plan.work)) return error;
     Error error = stream.device.driver().stream_synchronize(stream.device.index, stream.driver);
     return call.driver(error, "waiting for the copy");
 }
 
-}  // namespace
-
 Error submit_staged(Call &call, const CopyPlan &plan, Stream &stream) {
     const InfiniCopy &copy = plan.work.as.copy;
-    bool host_to_host = plan.src.as_host() && plan.dst.place <= Place::Host;
-    // Between host memory CUDA's asynchronous copies wait. A source on a device cannot be read ahead of the stream.
-    if (host_to_host || plan.src.on_device()) return submit_and_wait(call, plan, stream);
+    // A source on a device cannot be read ahead of the stream.
+    if (plan.src.on_device()) return submit_and_wait(call, plan, stream);
 
     size_t bytes = copy.width * copy.height * copy.depth;
     if (stream.legacy || bytes > kSmall) {

@@ -1,6 +1,4 @@
 // Memset and its 2-D, 3-D and asynchronous forms.
-#include <climits>
-
 #include "capture.h"
 #include "copy.h"
 #include "impl.h"
@@ -19,11 +17,10 @@ Error check_fill(Call &call, const char *name, FillPlan *plan) {
     InfiniFill &fill = plan->work.as.fill;
     size_t row, span;
     if (__builtin_mul_overflow(fill.width, fill.element, &row) ||
-        (fill.height > 1 && fill.pitch < row) || (fill.height > 1 && fill.pitch > INT_MAX))
+        (fill.height > 1 && fill.pitch < row))
         return call.fail(infinirtErrorInvalidValue,
-                         "pitch is %zu: expected at least the %zu elements of %u bytes in a row, and "
-                         "at most %d",
-                         fill.pitch, fill.width, fill.element, INT_MAX);
+                         "pitch is %zu: expected at least the %zu elements of %u bytes in a row",
+                         fill.pitch, fill.width, fill.element);
     if (!box_span(row, fill.height, fill.depth, fill.pitch, fill.slice, &span))
         return call.fail(infinirtErrorInvalidValue,
                          "%s is %p: the extent from there does not fit into the address space", name,

@@ -116,7 +116,7 @@ std::shared_ptr<GraphMemory> check_free_node(Call &call, const Graph &graph, con
     std::shared_ptr<GraphMemory> memory = find_graph_memory(pointer);
     if (!memory) {
         call.fail(infinirtErrorInvalidValue,
-                  "the address %p is not that of an allocation node: expected one that "
+                  "the address (dptr) is %p, not that of an allocation node: expected one that "
                   "infinirtGraphAddMemAllocNode or a captured infinirtMallocAsync gave",
                   pointer);
         return nullptr;

@@ -135,11 +135,11 @@ Error HostRegister(Call &call, void *ptr, size_t size, unsigned int flags) {
     range.flags = flags;
     if (!add_memory(range)) {
         MemoryRange other;
-        bool on_host = !find_memory(ptr, &other) || other.on_host();
+        bool twice = !find_memory(ptr, &other) || other.kind == MemoryKind::Registered;
         return call.fail(
-            on_host ? infinirtErrorHostMemoryAlreadyRegistered : infinirtErrorInvalidValue,
+            twice ? infinirtErrorHostMemoryAlreadyRegistered : infinirtErrorInvalidValue,
             "ptr is %p with size %zu: expected memory of which no part is %s", ptr, size,
-            on_host ? "registered or pinned already" : "device memory");
+            twice ? "registered already" : "the runtime's own");
     }
     auto pin = call.device().driver().register_host;
     Error error = pin ? pin(ptr, size, flags) : infinirtSuccess;
@@ -150,11 +150,18 @@ Error HostRegister(Call &call, void *ptr, size_t size, unsigned int flags) {
 Error HostUnregister(Call &call, void *ptr) {
     if (Error error = check_unsafe_call(call)) return error;
     MemoryRange range;
-    if (!remove_memory(ptr, MemoryKind::Registered, &range))
-        return call.fail(infinirtErrorHostMemoryNotRegistered,
+    if (!remove_memory(ptr, MemoryKind::Registered, &range)) {
+        bool known = find_memory(ptr, &range);
+        return call.fail(known ? infinirtErrorInvalidValue : infinirtErrorHostMemoryNotRegistered,
                          "ptr is %p: expected an address given to infinirtHostRegister", ptr);
-    auto unpin = range.device->driver().unregister_host;
+    }
+    // Work that still uses the memory ends first.
+    Device &device = *range.device;
+    Error waited = device.driver().device_synchronize(device.index);
+    auto unpin = device.driver().unregister_host;
     Error error = unpin ? unpin(ptr, range.bytes) : infinirtSuccess;
+    release_unused(device);
+    if (waited != infinirtSuccess) return call.driver(waited, "waiting for the device");
     return call.driver(error, "unpinning the memory");
 }
 
@@ -170,7 +177,7 @@ Error HostGetDevicePointer(Call &call, void **pDevice, void *pHost, unsigned int
 Error HostGetFlags(Call &call, unsigned int *pFlags, void *pHost) {
     MemoryRange range;
     if (!find_memory(pHost, &range) || !range.on_host()) return unknown_host(call, "pHost", pHost);
-    *pFlags = range.flags;
+    *pFlags = range.flags | infinirtHostAllocMapped;  // with one address space it always is
     return infinirtSuccess;
 }
 

@@ -14,8 +14,9 @@ namespace infini::rt {
 namespace {
 
 using Key = std::array<char, sizeof(infinirtIpcMemHandle_t)>;
+static_assert(sizeof(infinirtIpcEventHandle_t) == sizeof(Key));
 
-Key key_of(const infinirtIpcMemHandle_t &handle) {
+Key key_of(const auto &handle) {
     Key key;
     memcpy(key.data(), &handle, key.size());
     return key;
@@ -36,6 +37,19 @@ struct Handles {
 Handles &handles() {
     static auto *instance = new Handles;
     return *instance;
+}
+
+void note_export(const Key &key) {
+    std::lock_guard lock(handles().mutex);
+    handles().exported[key] = getpid();
+}
+
+// A process cannot open its own handle. The caller holds the lock.
+Error check_not_own(Call &call, const Key &key, const char *instead) {
+    auto own = handles().exported.find(key);
+    if (own == handles().exported.end() || own->second != getpid()) return infinirtSuccess;
+    return call.fail(infinirtErrorDeviceUninitialized,
+                     "the handle was made by this process: use %s itself", instead);
 }
 
 Error unsupported(Call &call, Device &device, const char *what) {
@@ -59,10 +73,7 @@ Error IpcGetMemHandle(Call &call, infinirtIpcMemHandle_t *handle, void *devPtr) 
     Error error = memory_export(range.device->index, reinterpret_cast<void *>(range.base),
                                 range.bytes, &made);
     if (error != infinirtSuccess) return call.driver(error, "exporting the memory");
-    {
-        std::lock_guard lock(handles().mutex);
-        handles().exported[key_of(made)] = getpid();
-    }
+    note_export(key_of(made));
     *handle = made;
     return infinirtSuccess;
 }
@@ -79,10 +90,7 @@ Error IpcOpenMemHandle(Call &call, void **devPtr, infinirtIpcMemHandle_t handle,
     std::pair<Device *, Key> key{&device, key_of(handle)};
     // Opening twice maps once: the lock is kept until the first mapping is known. No device is waited for.
     std::lock_guard lock(handles().mutex);
-    auto own = handles().exported.find(key.second);
-    if (own != handles().exported.end() && own->second == getpid())
-        return call.fail(infinirtErrorDeviceUninitialized,
-                         "the handle was made by this process: use the memory's own address");
+    if (Error error = check_not_own(call, key.second, "the memory's address")) return error;
     if (auto found = handles().opened.find(key); found != handles().opened.end()) {
         ++found->second.references;
         *devPtr = found->second.memory;
@@ -137,13 +145,22 @@ Error IpcGetEventHandle(Call &call, infinirtIpcEventHandle_t *handle, Event &eve
                          "infinirtEventDisableTiming");
     auto event_export = event.device.driver().event_export;
     if (!event_export) return unsupported(call, event.device, "events");
-    return call.driver(event_export(event.driver, handle), "exporting the event");
+    infinirtIpcEventHandle_t made{};
+    Error error = event_export(event.driver, &made);
+    if (error != infinirtSuccess) return call.driver(error, "exporting the event");
+    note_export(key_of(made));
+    *handle = made;
+    return infinirtSuccess;
 }
 
 Error IpcOpenEventHandle(Call &call, infinirtEvent_t *event, infinirtIpcEventHandle_t handle) {
     Device &device = call.device();
     auto event_import = device.driver().event_import;
     if (!event_import) return unsupported(call, device, "events");
+    {
+        std::lock_guard lock(handles().mutex);
+        if (Error error = check_not_own(call, key_of(handle), "the event")) return error;
+    }
     void *driver = nullptr;
     Error error = event_import(device.index, &handle, &driver);
     if (error != infinirtSuccess) return call.driver(error, "opening the event");

@@ -3,6 +3,7 @@
 #include "managed.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -105,7 +106,7 @@ Error to_location(Call &call, const char *name, const infinirtMemLocation &given
             return device_argument(call, given.id, name) ? infinirtSuccess : call.error();
         case infinirtMemLocationTypeHost:
         case infinirtMemLocationTypeHostNumaCurrent:
-            location->id = 0;
+            location->id = infinirtCpuDeviceId;
             return infinirtSuccess;
         case infinirtMemLocationTypeHostNuma:
             if (given.id >= 0) return infinirtSuccess;
@@ -185,46 +186,46 @@ std::vector<int> common_accessors(const std::vector<Advice> &advices) {
     return numbers;
 }
 
+// The answer to all attributes but the list of accessors.
+int one_number(infinirtMemRangeAttribute attribute, const std::vector<Advice> &advices) {
+    Location preferred = common(advices, &Advice::preferred);
+    Location prefetched = common(advices, &Advice::prefetched);
+    switch (attribute) {
+        case infinirtMemRangeAttributeReadMostly:
+            return std::all_of(advices.begin(), advices.end(),
+                               [](const Advice &advice) { return advice.read_mostly; });
+        case infinirtMemRangeAttributePreferredLocation: return preferred.number();
+        case infinirtMemRangeAttributePreferredLocationType: return preferred.type;
+        case infinirtMemRangeAttributePreferredLocationId: return preferred.id;
+        case infinirtMemRangeAttributeLastPrefetchLocation: return prefetched.number();
+        case infinirtMemRangeAttributeLastPrefetchLocationType: return prefetched.type;
+        case infinirtMemRangeAttributeLastPrefetchLocationId: return prefetched.id;
+        default: return 0;
+    }
+}
+
 Error tell(Call &call, void *data, size_t bytes, infinirtMemRangeAttribute attribute,
            const std::vector<Advice> &advices) {
-    auto *answer = static_cast<int *>(data);
+    if (attribute < infinirtMemRangeAttributeReadMostly ||
+        attribute > infinirtMemRangeAttributeLastPrefetchLocationId)
+        return call.fail(infinirtErrorInvalidValue,
+                         "attribute is %d: expected an infinirtMemRangeAttribute (1 to 8)",
+                         static_cast<int>(attribute));
     bool list = attribute == infinirtMemRangeAttributeAccessedBy;
     if (list ? bytes == 0 || bytes % sizeof(int) != 0 : bytes != sizeof(int))
         return call.fail(infinirtErrorInvalidValue, "dataSize is %zu: expected %s4", bytes,
                          list ? "a multiple of " : "");
-    switch (attribute) {
-        case infinirtMemRangeAttributeReadMostly:
-            *answer = std::all_of(advices.begin(), advices.end(),
-                                  [](const Advice &advice) { return advice.read_mostly; });
-            return infinirtSuccess;
-        case infinirtMemRangeAttributeAccessedBy: {
-            std::vector<int> numbers = common_accessors(advices);
-            numbers.resize(bytes / sizeof(int), infinirtInvalidDeviceId);
-            std::copy(numbers.begin(), numbers.end(), answer);
-            return infinirtSuccess;
-        }
-        case infinirtMemRangeAttributePreferredLocation:
-            *answer = common(advices, &Advice::preferred).number();
-            return infinirtSuccess;
-        case infinirtMemRangeAttributePreferredLocationType:
-            *answer = common(advices, &Advice::preferred).type;
-            return infinirtSuccess;
-        case infinirtMemRangeAttributePreferredLocationId:
-            *answer = common(advices, &Advice::preferred).id;
-            return infinirtSuccess;
-        case infinirtMemRangeAttributeLastPrefetchLocation:
-            *answer = common(advices, &Advice::prefetched).number();
-            return infinirtSuccess;
-        case infinirtMemRangeAttributeLastPrefetchLocationType:
-            *answer = common(advices, &Advice::prefetched).type;
-            return infinirtSuccess;
-        case infinirtMemRangeAttributeLastPrefetchLocationId:
-            *answer = common(advices, &Advice::prefetched).id;
-            return infinirtSuccess;
-    }
-    return call.fail(infinirtErrorInvalidValue,
-                     "attribute is %d: expected an infinirtMemRangeAttribute (1 to 8)",
-                     static_cast<int>(attribute));
+    if (!data || !probe_host(call.thread.memory, data, bytes, true))
+        return call.fail(infinirtErrorInvalidValue,
+                         "data is %p: expected %zu bytes that can be written", data, bytes);
+    std::vector<int> numbers;
+    if (list)
+        numbers = common_accessors(advices);
+    else
+        numbers.push_back(one_number(attribute, advices));
+    numbers.resize(bytes / sizeof(int), infinirtInvalidDeviceId);
+    memcpy(data, numbers.data(), bytes);
+    return infinirtSuccess;
 }
 
 }  // namespace
@@ -305,11 +306,8 @@ Error MemRangeGetAttributes(Call &call, void **data, size_t *dataSizes,
     Pages pages;
     if (Error error = find_pages(call, devPtr, count, &pages)) return error;
     std::vector<Advice> advices = read(pages);
-    for (size_t i = 0; i < numAttributes; ++i) {
-        if (!data[i])
-            return call.fail(infinirtErrorInvalidValue, "data[%zu] is null: expected memory", i);
+    for (size_t i = 0; i < numAttributes; ++i)
         if (Error error = tell(call, data[i], dataSizes[i], attributes[i], advices)) return error;
-    }
     return infinirtSuccess;
 }
 

@@ -97,12 +97,12 @@ Error Malloc3D(Call &call, infinirtPitchedPtr *pitchedDevPtr, infinirtExtent ext
                 !__builtin_mul_overflow(pitch, extent.height, &bytes) &&
                 !__builtin_mul_overflow(bytes, extent.depth, &bytes);
     if (!fits)
-        return call.fail(infinirtErrorMemoryAllocation,
+        return call.fail(infinirtErrorInvalidValue,
                          "the extent %zu x %zu x %zu does not fit into the address space",
                          extent.width, extent.height, extent.depth);
     if (bytes > 0)
         if (Error error = allocate(call, bytes, &memory)) return error;
-    *pitchedDevPtr = {memory, pitch, extent.width, extent.height};
+    *pitchedDevPtr = {memory, bytes > 0 ? pitch : 0, extent.width, extent.height};
     return infinirtSuccess;
 }
 

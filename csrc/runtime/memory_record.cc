@@ -36,6 +36,17 @@ MemoryRange range_or_gap(const std::map<uintptr_t, MemoryRange> &ranges, uintptr
     return gap;
 }
 
+// The system gave this memory just now, so what was registered there is gone: the program unmapped it without a word.
+void forget_unmapped(std::map<uintptr_t, MemoryRange> &ranges, const MemoryRange &fresh) {
+    auto it = ranges.upper_bound(fresh.base + (fresh.bytes - 1));
+    while (it != ranges.begin()) {
+        --it;
+        const MemoryRange &old = it->second;
+        if (fresh.base > old.base && fresh.base - old.base >= old.bytes) break;
+        if (old.kind == MemoryKind::Registered) it = ranges.erase(it);
+    }
+}
+
 }  // namespace
 
 const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int role) {
@@ -64,6 +75,7 @@ bool find_memory(const void *pointer, MemoryRange *range) {
 bool add_memory(const MemoryRange &range) {
     std::lock_guard lock(record().mutex);
     auto &ranges = record().ranges;
+    if (range.kind != MemoryKind::Registered) forget_unmapped(ranges, range);
     auto after = ranges.lower_bound(range.base);
     if (after != ranges.end() && after->first - range.base < range.bytes) return false;
     if (after != ranges.begin()) {

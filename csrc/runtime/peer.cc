@@ -14,12 +14,12 @@ bool can_access(Device &device, Device &peer) {
 }
 
 // The peer of the current device. Null with the error recorded.
-Device *peer_argument(Call &call, int number) {
+// The peer of the current device. Null with the error recorded, `own` if it is that device itself.
+Device *peer_argument(Call &call, int number, Error own) {
     Device *peer = device_argument(call, number, "peerDevice");
     if (!peer) return nullptr;
     if (peer == &call.device()) {
-        call.fail(infinirtErrorPeerAccessUnsupported, "peerDevice is %d, the current device itself",
-                  number);
+        call.fail(own, "peerDevice is %d, the current device itself", number);
         return nullptr;
     }
     if (number < 64) return peer;
@@ -75,14 +75,7 @@ Error run_between(Call &call, const CopyPlan &plan, int dst_device, int src_devi
     return infinirtSuccess;
 }
 
-Error check_numbers(Call &call, int dst_device, int src_device) {
-    bool known = device_argument(call, dst_device, "dstDevice") &&
-                 device_argument(call, src_device, "srcDevice");
-    return known ? infinirtSuccess : call.error();
-}
-
 Error plan_peer_box(Call &call, const infinirtMemcpy3DPeerParms &p, CopyPlan *plan) {
-    if (Error error = check_numbers(call, p.dstDevice, p.srcDevice)) return error;
     infinirtMemcpy3DParms box{p.srcArray, p.srcPos, p.srcPtr, p.dstArray,
                               p.dstPos,   p.dstPtr, p.extent, infinirtMemcpyDefault};
     if (Error error = plan_box(call, box, plan)) return error;
@@ -91,7 +84,6 @@ Error plan_peer_box(Call &call, const infinirtMemcpy3DPeerParms &p, CopyPlan *pl
 
 Error plan_peer_line(Call &call, void *dst, int dst_device, const void *src, int src_device,
                      size_t count, CopyPlan *plan) {
-    if (Error error = check_numbers(call, dst_device, src_device)) return error;
     if (Error error = plan_line(call, dst, src, count, infinirtMemcpyDefault, plan)) return error;
     return plan->empty ? infinirtSuccess : check_devices(call, *plan, dst_device, src_device);
 }
@@ -138,7 +130,7 @@ Error DeviceCanAccessPeer(Call &call, int *canAccessPeer, int device, int peerDe
 
 Error DeviceEnablePeerAccess(Call &call, int peerDevice, unsigned int flags) {
     if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%x: expected 0", flags);
-    Device *peer = peer_argument(call, peerDevice);
+    Device *peer = peer_argument(call, peerDevice, infinirtErrorPeerAccessUnsupported);
     if (!peer) return call.error();
     if (!can_access(call.device(), *peer))
         return call.fail(infinirtErrorPeerAccessUnsupported,
@@ -152,7 +144,7 @@ Error DeviceEnablePeerAccess(Call &call, int peerDevice, unsigned int flags) {
 }
 
 Error DeviceDisablePeerAccess(Call &call, int peerDevice) {
-    Device *peer = peer_argument(call, peerDevice);
+    Device *peer = peer_argument(call, peerDevice, infinirtErrorPeerAccessNotEnabled);
     if (!peer) return call.error();
     uint64_t bit = uint64_t{1} << peerDevice;
     if (!(call.device().peers.fetch_and(~bit, std::memory_order_relaxed) & bit))

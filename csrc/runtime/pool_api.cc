@@ -1,9 +1,9 @@
 // The functions of memory pools and of allocation in stream order.
 #include <algorithm>
+#include <cstring>
 
 #include "graph.h"
 #include "impl.h"
-#include "managed.h"
 #include "pool.h"
 
 namespace infini::rt {
@@ -69,7 +69,7 @@ Device *location_device(Call &call, const Pool &pool, const infinirtMemLocation 
         static_cast<size_t>(location.id) < devices.size())
         return devices[location.id].get();
     call.fail(location.type == infinirtMemLocationTypeDevice ? infinirtErrorInvalidDevice
-                                                             : infinirtErrorInvalidValue,
+                                                             : infinirtErrorNotSupported,
               "location has type %d and id %d: expected infinirtMemLocationTypeDevice and a device "
               "number from 0 to %zu",
               static_cast<int>(location.type), location.id, devices.size() - 1);
@@ -101,7 +101,9 @@ Error FreeAsync(Call &call, void *devPtr, Stream &hStream) {
                          "devPtr is memory of another kind of device than the stream");
     if (range.device) switch (range.kind) {
             case MemoryKind::Pool: return free_block(call, range, devPtr, &hStream);
-            case MemoryKind::Managed: forget_advice(range.base); [[fallthrough]];
+            case MemoryKind::Managed:
+                return call.fail(infinirtErrorNotSupported,
+                                 "devPtr is managed memory: use infinirtFree");
             case MemoryKind::Device: return free_later(call, MemoryRange(range), devPtr, hStream);
             case MemoryKind::Graph:
                 if (free_graph_memory(devPtr, &hStream)) return infinirtSuccess;
@@ -163,9 +165,13 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
                              : infinirtErrorNotSupported,
                          "poolProps.location.type is %d: expected infinirtMemLocationTypeDevice",
                          static_cast<int>(properties.location.type));
-    Device *device = device_argument(call, properties.location.id, "poolProps.location.id");
-    if (!device) return call.error();
-    Pool *pool = new_pool(*device, properties.maxSize, false);
+    auto &devices = call.thread.backend->devices;
+    if (properties.location.id < 0 ||
+        static_cast<size_t>(properties.location.id) >= devices.size())
+        return call.fail(infinirtErrorInvalidValue,
+                         "poolProps.location.id is %d: expected a device number from 0 to %zu",
+                         properties.location.id, devices.size() - 1);
+    Pool *pool = new_pool(*devices[properties.location.id], properties.maxSize, false);
     if (!pool) return call.fail(infinirtErrorMemoryAllocation, "too many memory pools");
     *memPool = handle_of(pool);
     return infinirtSuccess;
@@ -194,10 +200,13 @@ Error MemPoolTrimTo(Call &call, Pool &memPool, size_t minBytesToKeep) {
 
 Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, void *value) {
     if (std::atomic<bool> *rule = reuse_rule(memPool, attr)) {
-        rule->store(*static_cast<int *>(value) != 0, std::memory_order_relaxed);
+        int on;
+        memcpy(&on, value, sizeof on);
+        rule->store(on != 0, std::memory_order_relaxed);
         return infinirtSuccess;
     }
-    uint64_t bytes = *static_cast<uint64_t *>(value);
+    uint64_t bytes;
+    memcpy(&bytes, value, sizeof bytes);
     bool reserved = attr == infinirtMemPoolAttrReservedMemHigh;
     switch (attr) {
         case infinirtMemPoolAttrReleaseThreshold:
@@ -226,19 +235,23 @@ Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
 Error MemPoolGetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, void *value) {
     if (Error error = check_unsafe_call(call)) return error;
     if (std::atomic<bool> *rule = reuse_rule(memPool, attr)) {
-        *static_cast<int *>(value) = rule->load(std::memory_order_relaxed);
+        int on = rule->load(std::memory_order_relaxed);
+        memcpy(value, &on, sizeof on);
         return infinirtSuccess;
     }
-    auto *bytes = static_cast<uint64_t *>(value);
-    std::lock_guard lock(memPool.mutex());
-    switch (attr) {
-        case infinirtMemPoolAttrReleaseThreshold: *bytes = memPool.release_threshold; break;
-        case infinirtMemPoolAttrReservedMemCurrent: *bytes = memPool.reserved; break;
-        case infinirtMemPoolAttrReservedMemHigh: *bytes = memPool.reserved_high; break;
-        case infinirtMemPoolAttrUsedMemCurrent: *bytes = memPool.used; break;
-        case infinirtMemPoolAttrUsedMemHigh: *bytes = memPool.used_high; break;
-        default: return unknown_attribute(call, attr);
+    uint64_t bytes;
+    {
+        std::lock_guard lock(memPool.mutex());
+        switch (attr) {
+            case infinirtMemPoolAttrReleaseThreshold: bytes = memPool.release_threshold; break;
+            case infinirtMemPoolAttrReservedMemCurrent: bytes = memPool.reserved; break;
+            case infinirtMemPoolAttrReservedMemHigh: bytes = memPool.reserved_high; break;
+            case infinirtMemPoolAttrUsedMemCurrent: bytes = memPool.used; break;
+            case infinirtMemPoolAttrUsedMemHigh: bytes = memPool.used_high; break;
+            default: return unknown_attribute(call, attr);
+        }
     }
+    memcpy(value, &bytes, sizeof bytes);
     return infinirtSuccess;
 }
 
@@ -250,12 +263,14 @@ Error MemPoolSetAccess(Call &call, Pool &memPool, const infinirtMemAccessDesc *d
         if (!device) return call.error();
         if (given.flags != infinirtMemAccessFlagsProtNone &&
             given.flags != infinirtMemAccessFlagsProtReadWrite)
-            return call.fail(infinirtErrorInvalidValue,
+            return call.fail(given.flags == infinirtMemAccessFlagsProtRead
+                                 ? infinirtErrorNotSupported
+                                 : infinirtErrorInvalidValue,
                              "descList[%zu].flags is %d: expected none or read-write", i,
                              static_cast<int>(given.flags));
         if (device == &memPool.device) {
             if (given.flags == infinirtMemAccessFlagsProtReadWrite) continue;
-            return call.fail(infinirtErrorInvalidValue,
+            return call.fail(infinirtErrorInvalidDevice,
                              "descList[%zu]: the pool's own device %d cannot be shut out", i,
                              device->index);
         }

@@ -60,13 +60,13 @@ void *Pool::take(PoolBlock *block, size_t granules, size_t bytes) {
     block->point = nullptr;
     block->bin = nullptr;
     block->bytes = bytes;
-    used += granules * kGranule;
+    used += bytes;
     used_high = std::max(used_high, used);
     return block->address();
 }
 
 void Pool::put_back(PoolBlock *block, FreeBin *bin, FreePoint *point) {
-    used -= block->granules * kGranule;
+    used -= block->bytes;
     frees.store(frees.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     block->bin = bin;
     block->point = point;

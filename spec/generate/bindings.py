@@ -37,8 +37,12 @@ SIZED = {
 BEFORE = {
     "GraphDestroy": "forget_graph(graph);",
     "GraphDestroyNode": "forget_node(node);",
+    "StreamDestroy": "forget_stream(stream);",
 }
 AFTER = {
+    "StreamCreate": "note_stream(pStream);",
+    "StreamCreateWithFlags": "note_stream(pStream);",
+    "StreamCreateWithPriority": "note_stream(pStream);",
     "StreamBeginCapture": "note_capture(stream);",
     "StreamBeginCaptureToGraph": "note_capture(stream);",
     "StreamEndCapture": "settle();",

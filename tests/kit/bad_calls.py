@@ -290,7 +290,7 @@ class World:
         peer = rt.struct("Memcpy3DPeerParms", srcPtr=box, dstPtr=box, extent=extent, srcDevice=0)
         operand = {"type": rt.MemcpyOperandTypePointer, "op": {"ptr": {"ptr": self.device}}}
         contents = {
-            "char": b"nowhere\0",
+            "char": b"/no/such/place\0",
             "infinirtGraphNode_t": bytes(handles(self.nodes["Empty"], self.nodes["Memset"])),
             "infinirtMemcpy3DParms": copy,
             "infinirtMemcpy3DPeerParms": peer,
@@ -312,6 +312,10 @@ class World:
         return contents.get(target.removeprefix("const ").removeprefix("struct "))
 
     def number(self, function: Function, param: Param) -> int:
+        if param.name in ("peerDevice", "dstDevice"):
+            return 1
+        if param.name == "dataSize":
+            return 4
         if "evice" in param.name or "lag" in param.name or param.name == "priority":
             return 0
         if param.name in ("count", "numAttributes", "len") and param.type in ("size_t", "int"):

@@ -78,7 +78,7 @@ class Model:
         return self.tail[stream]
 
     def wait(self, stream: int, before: int) -> None:
-        self.enter(stream)
+        # A wait for what is over may be left out by the runtime, so it is no work that enters.
         self.tail[stream] |= before
 
     def add_cell(self) -> int:
@@ -144,6 +144,9 @@ class Machine:
         cell = self.pinned_cell(step[2])
         return ("bump", cell), {cell}, {cell}
 
+    def is_nothing(self, step: tuple[Any, ...]) -> bool:
+        return step[0] == "copy" and step[1] == step[2]
+
     def run(self, step: tuple[Any, ...], stream: int) -> None:
         rt, kind = self.rt, step[0]
         if kind == "fill":
@@ -151,9 +154,9 @@ class Machine:
             rt.MemsetAsync(self.cells[cell] + low, value, high - low, stream)
         elif kind == "copy":
             _, to, source, at = step
-            if to != source:
-                count = CELL - at
-                rt.MemcpyAsync(self.cells[to] + at, self.cells[source], count, rt.MemcpyDefault, stream)
+            rt.MemcpyAsync(
+                self.cells[to] + at, self.cells[source], CELL - at, rt.MemcpyDefault, stream
+            )
         elif kind == "scratch":
             # Through memory that lives only here: save, spoil, restore; the cell must not change.
             _, cell, value = step
@@ -179,8 +182,7 @@ class Machine:
             values[cell][low:high] = bytes([value]) * (high - low)
         elif kind == "copy":
             _, to, source, at = step
-            if to != source:
-                values[to][at:] = values[source][: CELL - at]
+            values[to][at:] = values[source][: CELL - at]
         elif kind == "bump":
             values[step[1]][0] = bumped(values[step[1]][0])
 
@@ -205,6 +207,8 @@ class Machine:
     def do_work(self, kind: str, stream: int, *rest: Any) -> None:
         stream %= STREAMS
         resolved, reads, writes = self.access((kind, stream, *rest))
+        if self.is_nothing(resolved):
+            return
         self.order(stream, reads, writes)
         self.run(resolved, self.streams[stream])
         self.model.submit(stream, reads, writes)
@@ -271,8 +275,10 @@ class Machine:
     # ---- Captures -------------------------------------------------------------------------------
 
     def do_graph(self, _: str, stream: int, times: int, mode: int, body: Any) -> None:
-        steps = [self.access(step) for step in body]
-        graph = self.capture([step[1] % BRANCHES for step in body], steps, mode % 3)
+        resolved = [(step[1] % BRANCHES, self.access(step)) for step in body]
+        resolved = [item for item in resolved if not self.is_nothing(item[1][0])]
+        steps = [step for _, step in resolved]
+        graph = self.capture([branch for branch, _ in resolved], steps, mode % 3)
         made = self.rt.GraphInstantiate(graph)
         self.rt.GraphDestroy(graph)
         self.graphs.append((made, steps))
@@ -292,7 +298,8 @@ class Machine:
         writes = set().union(*(writes for _, _, writes in steps))
         self.order(stream, reads, writes)
         self.rt.GraphLaunch(made, self.streams[stream])
-        self.model.submit(stream, reads, writes)
+        if steps:  # an empty graph need not be work
+            self.model.submit(stream, reads, writes)
         for step, _, _ in steps:
             self.apply(step)
 

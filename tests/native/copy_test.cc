@@ -74,16 +74,16 @@ void wrong_directions() {
     CHECK(strstr(infiniGetLastErrorMessage(), "infinirtMemcpy: dst is "));
     CHECK(strstr(infiniGetLastErrorMessage(), "infinirtMemcpyHostToDevice asks for device memory"));
     FAILS(infinirtMemcpy(device, a, 64, kToHost), kInvalid);
-    FAILS(infinirtMemcpy(device, device, 64, kOnHost), kInvalid);
     FAILS(infinirtMemcpy(device, a, 64, kOnDevice), kInvalid);
     FAILS(infinirtMemcpy(a, device, 64, kOnDevice), kInvalid);
-    FAILS(infinirtMemcpy(device, device, 64, kToDevice), kInvalid);
     auto none = static_cast<infinirtMemcpyKind>(9);
     FAILS(infinirtMemcpy(device, a, 64, none), infinirtErrorInvalidMemcpyDirection);
-    FAILS(infinirtMemcpyAsync(device, a, 0, none, nullptr), infinirtErrorInvalidMemcpyDirection);
-    // Pinned memory has one address on the host and on the device.
+    FAILS(infinirtMemcpyAsync(device, a, 64, none, nullptr), infinirtErrorInvalidMemcpyDirection);
+    OK(infinirtMemcpy(device, a, 0, none));
+    // Memory that the runtime knows has one address on the host and on the device.
     for (auto kind : {kToDevice, kToHost, kOnDevice, kOnHost, kDefault})
-        OK(infinirtMemcpy(pinned, pinned, 32, kind));
+        for (void *known : {pinned.memory, device.memory})
+            OK(infinirtMemcpy(known, pinned, 32, kind));
 }
 
 void bounds() {
@@ -177,7 +177,9 @@ void rows_and_boxes() {
     auto pitch_error = infinirtErrorInvalidPitchValue;
     FAILS(infinirtMemcpy2D(rows, kWidth - 1, host.data(), 50, kWidth, 2, kToDevice), pitch_error);
     FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 36, kWidth, 2, kToDevice), pitch_error);
-    FAILS(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 2, kToDevice), pitch_error);
+    FAILS(infinirtMemcpy2D(rows, 4, host.data(), 36, kWidth, 1, kToDevice), kInvalid);
+    FAILS(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 2, kToDevice), kInvalid);
+    OK(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 1, kToDevice));
     FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 50, kWidth, kRows + 1, kToDevice), kInvalid);
     FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 50, kWidth, SIZE_MAX, kToDevice), kInvalid);
     FAILS(infinirtMemset2D(rows, 4, 0, 5, 3), kInvalid);
@@ -208,10 +210,17 @@ void rows_and_boxes() {
     bad.extent.depth = 3;
     FAILS(infinirtMemcpy3D(&bad), kInvalid);
     bad = copy;
-    bad.srcPtr.pitch = 22;
+    bad.srcPtr.pitch = 22;  // enough for the extent, but not from srcPos on
+    FAILS(infinirtMemcpy3D(&bad), kInvalid);
+    bad.srcPtr.pitch = 19;
     FAILS(infinirtMemcpy3D(&bad), pitch_error);
     bad = copy;
     bad.dstPtr.ysize = 6;
+    FAILS(infinirtMemcpy3D(&bad), kInvalid);
+    bad.dstPtr.ysize = 5;
+    FAILS(infinirtMemcpy3D(&bad), pitch_error);
+    bad = copy;
+    bad.dstPtr.ptr = nullptr;
     FAILS(infinirtMemcpy3D(&bad), kInvalid);
     bad = copy;
     bad.dstPos.z = SIZE_MAX;
@@ -255,6 +264,36 @@ void pageable_sources_are_read_at_once() {
         }
 }
 
+// Copies between host memory, and to pageable memory, are waited for.
+void copies_that_wait() {
+    infinirtStream_t stream;
+    OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
+    DeviceMemory device(64);
+    PinnedMemory pinned(64), other(64);
+    Bytes host(64), second(64);
+    OK(infinirtMemset(device, 4, 64));
+    OK(infinirtStreamSynchronize(nullptr));
+    memset(pinned, 3, 64);
+    struct {
+        void *dst, *src;
+    } copies[] = {{host.data(), device}, {host.data(), pinned}, {other, pinned}, {pinned, second.data()}};
+    for (auto [dst, src] : copies) {
+        Latch latch;
+        OK(infinirtLaunchHostFunc(stream, Latch::hold, &latch));
+        std::atomic<bool> done{false};
+        std::thread copier([&, dst = dst, src = src] {
+            OK(infinirtMemcpyAsync(dst, src, 64, kDefault, stream));
+            done.store(true);
+        });
+        latch.wait_reached();
+        CHECK(!done.load());
+        latch.open();
+        copier.join();
+        CHECK_EQ(memcmp(dst, src, 64), 0);
+    }
+    OK(infinirtStreamDestroy(stream));
+}
+
 // Pinned memory is read when the stream gets there; copies on the device and fills do not make the host wait.
 void asynchrony() {
     infinirtStream_t stream;
@@ -289,7 +328,7 @@ void batches() {
     memcpy(pinned, host.data(), 100);
     void *dsts[] = {device, device.at(100), device.at(200)};
     void *srcs[] = {host.data(), pinned, pinned};
-    size_t sizes[] = {100, 100, 0}, starts[] = {0, 1}, at_fault = 7;
+    size_t sizes[] = {100, 100, 50}, starts[] = {0, 1}, at_fault = 7;
     infinirtMemcpyAttributes attributes[2] = {};
     attributes[0].srcAccessOrder = infinirtMemcpySrcAccessOrderDuringApiCall;
     attributes[1].srcAccessOrder = infinirtMemcpySrcAccessOrderStream;
@@ -300,13 +339,16 @@ void batches() {
     OK(infinirtStreamSynchronize(stream));
     CHECK(read_back(device, 100) == host && read_back(device.at(100), 100) == host);
     FAILS(run(nullptr), kInvalid);
-    CHECK_EQ(at_fault, SIZE_MAX);
     sizes[1] = 101;
     FAILS(run(stream), kInvalid);
     CHECK_EQ(at_fault, 1);
     sizes[1] = 100;
+    sizes[2] = 0;
+    FAILS(run(stream), kInvalid);
+    CHECK_EQ(at_fault, 2);
     attributes[1].srcAccessOrder = infinirtMemcpySrcAccessOrderInvalid;
     FAILS(run(stream), kInvalid);
+    CHECK_EQ(at_fault, SIZE_MAX);
     attributes[1].srcAccessOrder = infinirtMemcpySrcAccessOrderAny;
     starts[0] = 1;
     FAILS(run(stream), kInvalid);
@@ -329,37 +371,40 @@ void batches() {
     OK(infinirtStreamDestroy(stream));
 }
 
-// Synchronous copies are no part of a capture and spoil it; asynchronous ones become nodes.
+// Asynchronous copies become nodes. Synchronous ones are work of the null stream, no part of any capture.
 void capture() {
-    infinirtStream_t stream;
+    infinirtStream_t stream, blocking;
     OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
+    OK(infinirtStreamCreate(&blocking));
     DeviceMemory device(64);
     Bytes host(64, 1);
     infinirtGraph_t graph;
     OK(infinirtStreamBeginCapture(stream, infinirtStreamCaptureModeGlobal));
     OK(infinirtMemcpyAsync(device, host.data(), 64, kToDevice, stream));
     OK(infinirtMemsetAsync(device, 9, 32, stream));
+    OK(infinirtMemcpyAsync(host.data(), device, 64, kToHost, stream));
+    OK(infinirtMemcpy(device, host.data(), 64, kToDevice));
     OK(infinirtStreamEndCapture(stream, &graph));
     size_t nodes = 0;
     OK(infinirtGraphGetNodes(graph, nullptr, &nodes));
-    CHECK_EQ(nodes, 2);
+    CHECK_EQ(nodes, 3);
     OK(infinirtGraphDestroy(graph));
 
-    auto unsupported = infinirtErrorStreamCaptureUnsupported;
     void *memory;
-    for (int which = 0; which < 4; ++which) {
+    for (int which = 0; which < 2; ++which) {
         OK(infinirtStreamBeginCapture(stream, infinirtStreamCaptureModeGlobal));
-        if (which == 0) FAILS(infinirtMemcpy(device, host.data(), 64, kToDevice), unsupported);
-        if (which == 1) FAILS(infinirtMemset(device, 0, 64), unsupported);
-        if (which == 2) FAILS(infinirtMalloc(&memory, 64), unsupported);
-        if (which == 3) FAILS(infinirtFree(device), unsupported);
+        auto unsupported = infinirtErrorStreamCaptureUnsupported;
+        if (which == 0) FAILS(infinirtMalloc(&memory, 64), unsupported);
+        if (which == 1) FAILS(infinirtFree(device), unsupported);
         FAILS(infinirtStreamEndCapture(stream, &graph), infinirtErrorStreamCaptureInvalidated);
+        OK(infinirtStreamBeginCapture(blocking, infinirtStreamCaptureModeRelaxed));
+        auto implicit = infinirtErrorStreamCaptureImplicit;
+        if (which == 0) FAILS(infinirtMemcpy(device, host.data(), 64, kToDevice), implicit);
+        if (which == 1) FAILS(infinirtMemset(device, 0, 64), implicit);
+        FAILS(infinirtStreamEndCapture(blocking, &graph), infinirtErrorStreamCaptureInvalidated);
     }
-    OK(infinirtStreamBeginCapture(stream, infinirtStreamCaptureModeRelaxed));
-    OK(infinirtMemcpy(device, host.data(), 64, kToDevice));
-    OK(infinirtStreamEndCapture(stream, &graph));
-    OK(infinirtGraphDestroy(graph));
     OK(infinirtStreamDestroy(stream));
+    OK(infinirtStreamDestroy(blocking));
 }
 
 void many_threads() {
@@ -396,6 +441,7 @@ int main() {
     RUN(wild_pointers);
     RUN(rows_and_boxes);
     RUN(pageable_sources_are_read_at_once);
+    RUN(copies_that_wait);
     RUN(asynchrony);
     RUN(batches);
     RUN(capture);

@@ -47,11 +47,11 @@ void out_of_memory_leaves_the_device_usable() {
         FAILS(infinirtMallocAsync(&memory, size, nullptr), infinirtErrorMemoryAllocation);
     }
     size_t pitch;
-    FAILS(infinirtMallocPitch(&memory, &pitch, SIZE_MAX, 2), infinirtErrorMemoryAllocation);
-    FAILS(infinirtMallocPitch(&memory, &pitch, SIZE_MAX / 4, SIZE_MAX / 4),
-          infinirtErrorMemoryAllocation);
+    FAILS(infinirtMallocPitch(&memory, &pitch, SIZE_MAX, 2), infinirtErrorInvalidValue);
+    FAILS(infinirtMallocPitch(&memory, &pitch, SIZE_MAX / 4, 8), infinirtErrorInvalidValue);
+    FAILS(infinirtMallocPitch(&memory, &pitch, total, 2), infinirtErrorMemoryAllocation);
     infinirtPitchedPtr box;
-    FAILS(infinirtMalloc3D(&box, {SIZE_MAX / 2, 2, 2}), infinirtErrorMemoryAllocation);
+    FAILS(infinirtMalloc3D(&box, {SIZE_MAX / 2, 2, 2}), infinirtErrorInvalidValue);
     OK(infinirtMalloc(&memory, 4096));
     OK(infinirtMemset(memory, 1, 4096));
     OK(infinirtFree(memory));
@@ -95,8 +95,8 @@ void pitched_memory() {
     FAILS(infinirtMemset3D(box, 9, {33, 6, 2}), infinirtErrorInvalidValue);
     OK(infinirtMemset3D(box, 9, {33, 5, 0}));
     OK(infinirtFree(box.ptr));
-    OK(infinirtMallocPitch(&memory, &pitch, 0, 5));
-    CHECK(!memory);
+    OK(infinirtMallocPitch(&memory, &pitch, 5, 0));
+    CHECK(!memory && pitch == 0);
 }
 
 void pinned_memory() {
@@ -119,7 +119,8 @@ void pinned_memory() {
     FAILS(infinirtHostGetFlags(&flags, &flags), infinirtErrorInvalidValue);
     FAILS(infinirtFreeHost(inside), infinirtErrorInvalidValue);
     FAILS(infinirtFree(memory), infinirtErrorInvalidValue);
-    FAILS(infinirtHostUnregister(memory), infinirtErrorHostMemoryNotRegistered);
+    FAILS(infinirtHostUnregister(memory), infinirtErrorInvalidValue);
+    FAILS(infinirtHostRegister(memory, 100, 0), infinirtErrorInvalidValue);
     OK(infinirtFreeHost(memory));
     FAILS(infinirtFreeHost(memory), infinirtErrorInvalidValue);
     FAILS(infinirtFreeHost(wild()), infinirtErrorInvalidValue);
@@ -143,11 +144,27 @@ void registered_memory() {
     OK(infinirtFree(memory));
     FAILS(infinirtFree(buffer.data()), infinirtErrorInvalidValue);
     FAILS(infinirtFreeHost(buffer.data()), infinirtErrorInvalidValue);
-    FAILS(infinirtHostUnregister(buffer.data() + 8), infinirtErrorHostMemoryNotRegistered);
+    FAILS(infinirtHostUnregister(buffer.data() + 8), infinirtErrorInvalidValue);
     OK(infinirtHostUnregister(buffer.data()));
     FAILS(infinirtHostUnregister(buffer.data()), infinirtErrorHostMemoryNotRegistered);
     OK(infinirtHostUnregister(buffer.data() + 4096));
     FAILS(infinirtHostUnregister(wild()), infinirtErrorHostMemoryNotRegistered);
+}
+
+// A program may unmap what it registered; an allocation that lands there is not disturbed by the memory of it.
+void registered_and_unmapped() {
+    size_t bytes = 8 << 20;
+    void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(map != MAP_FAILED);
+    for (size_t at = 0; at < bytes; at += 1 << 16)
+        OK(infinirtHostRegister(static_cast<char *>(map) + at, 4096, 0));
+    munmap(map, bytes);
+    std::vector<void *> blocks(8);
+    for (void *&memory : blocks) {
+        OK(infinirtMalloc(&memory, 1 << 20));
+        OK(infinirtMemset(memory, 0, 1 << 20));
+    }
+    for (void *memory : blocks) OK(infinirtFree(memory));
 }
 
 void check_attributes(const void *pointer, infinirtMemoryType type, const void *device,
@@ -196,7 +213,8 @@ T range_attribute(const void *memory, size_t count, infinirtMemRangeAttribute at
 void managed_memory() {
     char *memory;
     auto **place = reinterpret_cast<void **>(&memory);
-    FAILS(infinirtMallocManaged(place, 0, infinirtMemAttachGlobal), infinirtErrorInvalidValue);
+    OK(infinirtMallocManaged(place, 0, infinirtMemAttachGlobal));
+    CHECK(!memory);
     FAILS(infinirtMallocManaged(place, 64, 0), infinirtErrorInvalidValue);
     OK(infinirtMallocManaged(place, 4 * 4096, infinirtMemAttachGlobal));
     memset(memory, 5, 4 * 4096);
@@ -263,27 +281,31 @@ void managed_memory() {
     FAILS(infinirtMemAdvise(memory, 16, infinirtMemAdviseSetReadMostly, 0), infinirtErrorInvalidValue);
 }
 
-// Free waits for work in any stream of the device that may use the memory.
+// Giving memory back waits for work in any stream of the device that may use it.
 void free_waits() {
     infinirtStream_t stream;
     OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
-    void *memory, *source;
+    void *memory, *pinned;
+    std::vector<char> host(4096);
     OK(infinirtMalloc(&memory, 4096));
-    OK(infinirtMallocHost(&source, 4096));
-    Latch latch;
-    OK(infinirtLaunchHostFunc(stream, Latch::hold, &latch));
-    OK(infinirtMemcpyAsync(memory, source, 4096, infinirtMemcpyHostToDevice, stream));
-    std::atomic<bool> freed{false};
-    std::thread other([&] {
-        OK(infinirtFree(memory));
-        freed.store(true);
-    });
-    latch.wait_reached();
-    CHECK(!freed.load());
-    latch.open();
-    other.join();
-    OK(infinirtStreamQuery(stream));
-    OK(infinirtFreeHost(source));
+    OK(infinirtMallocHost(&pinned, 4096));
+    OK(infinirtHostRegister(host.data(), 4096, 0));
+    for (int which = 0; which < 3; ++which) {
+        Latch latch;
+        OK(infinirtLaunchHostFunc(stream, Latch::hold, &latch));
+        std::atomic<bool> done{false};
+        std::thread other([&] {
+            if (which == 0) OK(infinirtFree(memory));
+            if (which == 1) OK(infinirtFreeHost(pinned));
+            if (which == 2) OK(infinirtHostUnregister(host.data()));
+            done.store(true);
+        });
+        latch.wait_reached();
+        CHECK(!done.load());
+        latch.open();
+        other.join();
+        OK(infinirtStreamQuery(stream));
+    }
     OK(infinirtStreamDestroy(stream));
 }
 
@@ -330,6 +352,7 @@ int main() {
     RUN(pitched_memory);
     RUN(pinned_memory);
     RUN(registered_memory);
+    RUN(registered_and_unmapped);
     RUN(pointer_attributes);
     RUN(managed_memory);
     RUN(free_waits);

@@ -41,14 +41,16 @@ def test_the_stubs_list_what_is_there() -> None:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
         )
         assert sorted(listed) == sorted(module.__all__)
-        defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        defined = {
+            node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        }
         hidden = {name for name in dir(module) if name.startswith("_") and not name.endswith("__")}
         assert {name for name in hidden if hasattr(_rt, name)} <= defined | set(vars(_rt_enums))
 
 
 def test_star_import_brings_everything() -> None:
     names: dict[str, object] = {}
-    exec("from infinicore.rt import *", names)  # noqa: S102 - the only way to test it
+    exec("from infinicore.rt import *", names)
     assert {"Stream", "Memcpy", "MemcpyKind", "MemcpyHostToDevice", "MemsetParams"} <= set(names)
 
 
@@ -73,7 +75,7 @@ def test_what_is_unsupported_says_why(face: Face) -> None:
     assert face.function.unsupported in caught.value.message
 
 
-# ---- What is given back ----------------------------------------------------------------------------
+# ---- What is given back -------------------------------------------------------------------------
 
 
 def test_out_parameters_are_returned() -> None:
@@ -131,7 +133,7 @@ def test_untyped_attributes_are_numbers() -> None:
     assert rt.MemPoolGetAttribute(pool, rt.MemPoolReuseAllowOpportunistic) in (0, 1)
 
 
-# ---- What is taken ---------------------------------------------------------------------------------
+# ---- What is taken ------------------------------------------------------------------------------
 
 
 def test_keywords_and_defaults() -> None:
@@ -185,7 +187,7 @@ def test_objects_stand_for_their_handles(stream: rt.Stream) -> None:
         rt.StreamQuery(stream)
 
 
-# ---- Structs ---------------------------------------------------------------------------------------
+# ---- Structs ------------------------------------------------------------------------------------
 
 
 def test_fields_of_structs() -> None:

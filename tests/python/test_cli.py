@@ -100,7 +100,10 @@ def test_wrong_arguments_are_explained(
 
 def test_the_module_is_the_command() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "infinicore", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "infinicore", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith("infinicore ")
 
@@ -120,7 +123,9 @@ def test_back_ends_of_installed_packages(tmp_path: Path) -> None:
         (tmp_path / f"{name}_plugin.py").write_text(source.format(library=library))
         folder = tmp_path / f"{name}_plugin-1.0.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-plugin\nVersion: 1.0\n")
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}-plugin\nVersion: 1.0\n"
+        )
         (folder / "entry_points.txt").write_text(
             f"[infinicore.backends]\n{name} = {name}_plugin:path\n"
         )

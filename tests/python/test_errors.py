@@ -83,13 +83,15 @@ def test_wrong_handles_raise_in_queries_too() -> None:
     assert caught(rt.EventQuery, 0x1234).argument == "event"
 
 
-# ---- In host functions -------------------------------------------------------------------------------
+# ---- In host functions --------------------------------------------------------------------------
 
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda info: seen.append((info.exc_value, info.object)))
+    monkeypatch.setattr(
+        sys, "unraisablehook", lambda info: seen.append((info.exc_value, info.object))
+    )
     return seen
 
 

@@ -33,7 +33,7 @@ def freed(address: int) -> bool:
     return rt.PointerGetAttributes(address).type == rt.MemoryTypeUnregistered
 
 
-# ---- Callables -------------------------------------------------------------------------------------
+# ---- Callables ----------------------------------------------------------------------------------
 
 
 def test_a_streams_function_is_given_up_after_its_call(stream: rt.Stream, latch: Latch) -> None:
@@ -178,7 +178,7 @@ def test_user_objects_hold_any_object_and_end_once() -> None:
     assert gone(watch)
 
 
-# ---- Memory ------------------------------------------------------------------------------------------
+# ---- Memory -------------------------------------------------------------------------------------
 
 
 def test_memory_is_freed_with_its_object_or_by_close() -> None:
@@ -281,6 +281,20 @@ def test_memory_dropped_during_a_capture_does_not_spoil_it(stream: rt.Stream) ->
         assert not any(map(freed, addresses))
     assert all(map(freed, addresses))
     assert graph.nodes == []
+
+
+def test_dropping_memory_does_not_wait_for_streams(stream: rt.Stream, latch: Latch) -> None:
+    raw = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
+    memory, pinned = rt.Memory(64), rt.Memory.host(64)
+    addresses = [memory.ptr, pinned.ptr]
+    rt.LaunchHostFunc(raw, latch.wait)
+    latch.reached()
+    del memory, pinned
+    assert not any(map(freed, addresses))
+    latch.open()
+    rt.StreamSynchronize(raw)
+    assert all(map(freed, addresses))
+    rt.StreamDestroy(raw)
 
 
 def test_what_is_dropped_in_a_host_function_is_freed_later(stream: rt.Stream) -> None:

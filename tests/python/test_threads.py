@@ -1,4 +1,4 @@
-"""The interpreter's lock: given up while a call waits, and never waited for by the library itself."""
+"""The interpreter's lock: given up while a call waits, and taken for Python functions alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_other_threads_run_while_a_call_waits(name: str, latch: Latch) -> None:
 
     opener = threading.Thread(target=open_when_told)
     opener.start()
-    # Between these two lines nobody else can run: only a call that lets go of the lock ever returns.
+    # Between these two lines nobody else runs: only a call that lets go of the lock ever returns.
     go.set()
     WAITS[name](stream, event, memory)
     opener.join(LIMIT)
@@ -70,7 +70,7 @@ def test_a_launch_does_not_wait(latch: Latch, stream: rt.Stream) -> None:
 
 
 def test_many_threads_and_their_functions() -> None:
-    """Streams, host functions and graphs from many threads at once: all calls happen, none twice."""
+    """Host functions and graphs from many threads at once: all calls happen, none twice."""
     counts = [0] * 16
 
     def work(index: int) -> None:
@@ -108,7 +108,8 @@ print("end")
         "stream.launch(lambda: (reached.set(), threading.Event().wait(0.2))); reached.wait()",
         "[stream.launch(lambda: None) for _ in range(1000)]",
         "[memory.copy_from(bytes(1024), stream=stream) for _ in range(1000)]",
-        "graph = rt.Graph(); graph.add_host(lambda: None); [graph.launch(stream) for _ in range(500)]",
+        "graph = rt.Graph(); graph.add_host(lambda: None)\n"
+        "for _ in range(500): graph.launch(stream)",
     ],
 )
 def test_the_interpreter_ends_with_work_pending(body: str) -> None:

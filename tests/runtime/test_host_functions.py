@@ -71,11 +71,10 @@ def test_it_may_ask_for_names_and_versions(rt, make):
 
 def test_the_refusal_ends_with_the_function(rt, make):
     # Whichever thread ran it can call the runtime again.
-    stream = make.stream()
-    rt.LaunchHostFunc(stream, HOST_FUNCTION(lambda _: rt.code.GetDevice()), None)
-    rt.StreamSynchronize(stream)
-    rt.LaunchHostFunc(0, HOST_FUNCTION(lambda _: rt.code.GetDevice()), None)
-    rt.StreamSynchronize(0)
+    ask = HOST_FUNCTION(lambda _: rt.code.GetDevice())
+    for stream in (make.stream(), 0):
+        rt.LaunchHostFunc(stream, ask, None)
+        rt.StreamSynchronize(stream)
     assert rt.GetDevice() == 0
 
 

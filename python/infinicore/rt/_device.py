@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,16 @@ from infinicore.rt._backends import kinds, set_kind
 
 if TYPE_CHECKING:
     from infinicore.rt._pool import MemoryPool
+
+
+class _Before(threading.local):
+    """What was current before each `with`, for one thread."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+
+
+_before = _Before()
 
 
 class Device:
@@ -23,12 +34,11 @@ class Device:
     ...     print(device.name)
     """
 
-    __slots__ = ("_before", "index", "kind")
+    __slots__ = ("index", "kind")
 
     def __init__(self, index: int = 0, kind: str | None = None) -> None:
         self.kind = current_kind() if kind is None else kind
         self.index = index
-        self._before: list[Device] = []
         count = kinds().get(self.kind, 0)
         if not 0 <= index < count:
             raise ValueError(f"no device {index} of kind {self.kind!r}: there are {count}")
@@ -43,7 +53,6 @@ class Device:
         device = cls.__new__(cls)
         device.index = _rt.GetDevice()
         device.kind = current_kind()
-        device._before = []
         return device
 
     def use(self) -> None:
@@ -56,7 +65,7 @@ class Device:
         _rt.SetDevice(self.index)
 
     def __enter__(self) -> Device:
-        self._before.append(Device.current())
+        _before.devices.append(Device.current())
         self.use()
         return self
 
@@ -66,7 +75,7 @@ class Device:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._before.pop().use()
+        _before.devices.pop().use()
 
     @property
     def name(self) -> str:

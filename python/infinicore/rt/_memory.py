@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from infinicore import _rt
-from infinicore._rt_enums import MemcpyDefault
+from infinicore._rt_enums import ErrorMemoryAllocation, MemcpyDefault
 from infinicore.rt._backends import kind as current_kind
+from infinicore.rt._error import InfiniRTError
 from infinicore.rt._stream import Stream
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ class Memory(_rt._Block):
 
     Copies and fills without a stream have happened when the call returns; with `stream=` they
     stand in its order, and the memory on both sides is kept for as long as they need it. If the
-    stream is being captured, the graph keeps it.
+    stream is being captured, the graph keeps it. `close()` waits for the work that uses the memory;
+    what is dropped while streams are busy is freed, without waiting, when they no longer are.
 
     What the host can reach (CPU devices, pinned and managed memory) has the buffer protocol and
     can be lent by DLPack. Neither waits for work that is still in a stream: synchronize it before
@@ -46,7 +49,8 @@ class Memory(_rt._Block):
     _frees_in_order: Stream | None  # the stream in whose order it is freed; None: freeing waits
 
     def __init__(self, nbytes: int) -> None:
-        self._own("Memory", _rt.Malloc(nbytes), nbytes, host=current_kind() == "cpu")
+        address = _allocate(lambda: _rt.Malloc(nbytes))
+        self._own("Memory", address, nbytes, host=current_kind() == "cpu")
 
     def _own(
         self,
@@ -73,7 +77,8 @@ class Memory(_rt._Block):
         >>> staging = rt.Memory.host(4096)
         """
         memory = cls.__new__(cls)
-        memory._own("HostMemory", _rt.HostAlloc(nbytes, flags), nbytes, host=True)
+        address = _allocate(lambda: _rt.HostAlloc(nbytes, flags))
+        memory._own("HostMemory", address, nbytes, host=True)
         return memory
 
     @classmethod
@@ -83,7 +88,7 @@ class Memory(_rt._Block):
         >>> shared = rt.Memory.managed(4096)
         """
         memory = cls.__new__(cls)
-        memory._own("Memory", _rt.MallocManaged(nbytes), nbytes, host=True)
+        memory._own("Memory", _allocate(lambda: _rt.MallocManaged(nbytes)), nbytes, host=True)
         return memory
 
     @classmethod
@@ -176,7 +181,7 @@ class Memory(_rt._Block):
         >>> memory.copy_from(b"some bytes")
         >>> memory.copy_from(other, stream=stream)
         """
-        _copy(self, source, _size(source) if nbytes is None else nbytes, stream)
+        _copy(self, source, nbytes, stream)
 
     def copy_to(
         self, target: Source, nbytes: int | None = None, stream: Stream | None = None
@@ -186,9 +191,7 @@ class Memory(_rt._Block):
         >>> array = numpy.empty(1024, "u1")
         >>> memory.copy_to(array)
         """
-        if nbytes is None:
-            nbytes = min(self.nbytes, _size(target))
-        _copy(target, self, nbytes, stream)
+        _copy(target, self, min(self.nbytes, _size(target)) if nbytes is None else nbytes, stream)
 
     def fill(self, value: int, stream: Stream | None = None) -> None:
         """Set every byte.
@@ -282,14 +285,27 @@ class Memory(_rt._Block):
         return f"<Memory of {self.nbytes} bytes, {place}>"
 
 
+def _allocate(function: Callable[[], int]) -> int:
+    """Allocate; when memory is short, after waiting for what was dropped while streams used it."""
+    try:
+        return function()
+    except InfiniRTError as error:
+        if error.code != ErrorMemoryAllocation or not _rt._reclaim():
+            raise
+    return function()
+
+
 def _size(what: Source) -> int:
     return what.nbytes if isinstance(what, Memory) else memoryview(what).nbytes
 
 
-def _copy(target: Source, source: Source, nbytes: int, stream: Stream | None) -> None:
-    for name, side in (("target", target), ("source", source)):
-        if not 0 <= nbytes <= _size(side):
-            raise ValueError(f"cannot copy {nbytes} bytes: the {name} has {_size(side)}")
+def _copy(target: Source, source: Source, nbytes: int | None, stream: Stream | None) -> None:
+    has, room = _size(source), _size(target)
+    nbytes = has if nbytes is None else nbytes
+    if not 0 <= nbytes <= room:
+        raise ValueError(f"cannot copy {nbytes} bytes: the target has {room}")
+    if nbytes > has:
+        raise ValueError(f"cannot copy {nbytes} bytes: the source has {has}")
     if isinstance(target, Memory) and target.readonly:
         raise BufferError("the target is read-only")
     if stream is None:
