@@ -95,7 +95,7 @@ def rt(_runtime: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The aligned face by function names; see kit/binding.py."""
     wanted = request.node.get_closest_marker("devices")
     if wanted and _runtime.GetDeviceCount() < wanted.args[0]:
-        pytest.skip(f"needs {wanted.args[0]} devices; test_devices.py runs it with as many")
+        pytest.skip(f"needs {wanted.args[0]} devices; test_many_devices.py runs it with as many")
     _runtime.code.GetLastError()
     _runtime.SetDevice(0)
     yield _runtime
@@ -114,7 +114,8 @@ def make(rt: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def refused(rt: Any) -> Any:
-    """`with refused("ErrorInvalidValue", "argument 2"): call` - the code, and a part of the message."""
+    """`with refused("ErrorInvalidValue", "argument 2"): call` - the code, and a part of the
+    message."""
     from contextlib import contextmanager
 
     from kit import Failure

@@ -13,6 +13,7 @@
 #include "machine.h"
 #include "memory.h"
 #include "process.h"
+#include "setting.h"
 
 namespace infini::cpu {
 
@@ -210,22 +211,13 @@ const InfiniDriver driver = {
 };
 
 // INFINI_CPU_DEVICES=N makes N devices of the one machine, to write and test programs for several.
-int count_devices(char *reason, size_t reason_bytes) {
-    const char *text = std::getenv("INFINI_CPU_DEVICES");
-    if (!text || !*text) return 1;
-    char *end;
-    errno = 0;
-    long number = std::strtol(text, &end, 10);
-    if (*end == '\0' && errno == 0 && number >= 1 && number <= kMaxDevices) return int(number);
-    snprintf(reason, reason_bytes,
-             "INFINI_CPU_DEVICES=%.64s is not a number from 1 to %d: there is 1 CPU device", text,
-             kMaxDevices);
-    return 1;
-}
-
 int probe(char *reason, size_t reason_bytes) {
-    static const int count = [&] {
-        int devices = count_devices(reason, reason_bytes);
+    for (const Setting &setting : {kDeviceSetting, kThreadSetting})
+        if (read(setting) < 0)
+            snprintf(reason, reason_bytes, "%s=%.64s is ignored: expected a number from 1 to %ld",
+                     setting.name, std::getenv(setting.name), setting.most);
+    static const int count = [] {
+        int devices = int(std::max(1L, read(kDeviceSetting)));
         start_process(devices);
         return devices;
     }();

@@ -8,13 +8,14 @@
 #pragma once
 
 #include "device.h"
+#include "setting.h"
 #include "thread_pool.h"
 #include "ticket.h"
 #include "workers.h"
 
 namespace infini::cpu {
 
-constexpr int kMaxDevices = 64;
+constexpr int kMaxDevices = kDeviceSetting.most;
 
 struct Process {
     int device_count = 0;

@@ -5,8 +5,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
+
+#include "setting.h"
 
 namespace infini::cpu {
 
@@ -25,16 +26,11 @@ bool start_thread(void *(*main)(void *), void *argument) {
 }
 
 size_t ThreadPool::default_size() {
-    constexpr long kMost = 1024;
-    if (const char *text = std::getenv("INFINI_NUM_THREADS")) {
-        char *end;
-        long number = std::strtol(text, &end, 10);
-        if (end != text && *end == '\0' && number >= 1) return size_t(std::min(number, kMost));
-    }
+    if (long number = read(kThreadSetting); number > 0) return size_t(number);
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         return size_t(std::max(1, CPU_COUNT(&allowed)));
-    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kMost));
+    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kThreadSetting.most));
 }
 
 // Does pieces until none is left, those of `thread` first.

@@ -198,7 +198,8 @@ typedef struct InfiniBackend {
     const char *vendor;  /* for people */
     const char *version; /* of the back end, for people */
 
-    /* Look for devices. Returns their number; 0 with one sentence in `reason` if there is none. */
+    /* Look for devices. Returns their number; 0 with one sentence in `reason` if there is none.
+     * With devices `reason` may hold a remark for people, such as a setting that was ignored. */
     int (*probe)(char *reason, size_t reason_bytes);
 
     const InfiniDriver *driver;

@@ -18,7 +18,11 @@ namespace {
 
 constexpr int kCpu = INFINI_DEVICE_CPU;  // the device that is always there
 
-void explain(const char *sentence) { Thread::current().explanation = sentence ? sentence : ""; }
+// Called by back ends, so nothing may be thrown: without memory the sentence is dropped.
+void explain(const char *sentence) try {
+    Thread::current().explanation = sentence ? sentence : "";
+} catch (...) {
+}
 
 const InfiniHost kHost{sizeof(InfiniHost), INFINI_BACKEND_ABI, explain};
 
@@ -66,12 +70,18 @@ int kind_of(const std::string &name, const std::vector<Backend *> &list) {
 }
 
 // Caller holds the mutex.
-Backend *add(const std::string &path, bool ours) {
+Backend *add(const std::string &place, bool ours) {
+    char *real = realpath(place.c_str(), nullptr);
+    std::string path = real ? real : place;
+    free(real);
     auto &list = found().list;
+    Backend *backend = nullptr;
     for (Backend *known : list)
-        if (known->path == path) return known;
-
-    auto *backend = new Backend;
+        if (known->path == path) backend = known;
+    // One that failed may be tried again: its file may be there now.
+    if (backend && !backend->devices.empty()) return backend;
+    bool known_before = backend != nullptr;
+    if (!backend) backend = new Backend;
     backend->path = path;
     std::string trouble;
     if (!ours) trouble = probe_in_child(library_folder() + "/infini-probe", path);
@@ -84,15 +94,18 @@ Backend *add(const std::string &path, bool ours) {
     }
     backend->name = opened.name;
     backend->reason = opened.reason;
+    bool usable = opened.devices > 0;
     if (opened.table) {
         if (opened.table->vendor) backend->vendor = opened.table->vendor;
         if (opened.table->version) backend->version = opened.table->version;
-        for (const Backend *known : list)
-            if (known->name == opened.name && !known->devices.empty())
-                backend->reason = "a back end of this name is already loaded from " + known->path;
+        for (const Backend *known : list) {
+            if (known->name != opened.name || known->devices.empty()) continue;
+            backend->reason = "a back end of this name is already loaded from " + known->path;
+            usable = false;
+        }
     }
     backend->kind = kind_of(backend->name, list);
-    if (opened.table && backend->reason.empty()) {
+    if (usable) {
         backend->driver = opened.driver;
         bool has_functions = opened.table->size >= sizeof(InfiniBackend) && opened.table->function;
         for (size_t i = 0; has_functions && i < kFunctionCount; ++i) {
@@ -102,7 +115,7 @@ Backend *add(const std::string &path, bool ours) {
         for (int i = 0; i < opened.devices; ++i)
             backend->devices.push_back(std::make_unique<Device>(*backend, i));
     }
-    list.push_back(backend);
+    if (!known_before) list.push_back(backend);
     return backend;
 }
 
@@ -185,10 +198,7 @@ std::vector<Backend *> backends() {
 Backend *load_backend(const std::string &path) {
     std::lock_guard lock(found().mutex);
     load_once();
-    char *real = realpath(path.c_str(), nullptr);
-    std::string absolute = real ? real : path;
-    free(real);
-    return add(absolute, false);
+    return add(path, false);
 }
 
 Backend *find_backend(const std::string &name) {

@@ -220,7 +220,7 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
             return infinirtSuccess;
         }
         // An event that was never recorded counts as complete.
-        if (!event.recorded()) return infinirtSuccess;
+        if (!event.recorded.load(std::memory_order_relaxed)) return infinirtSuccess;
         into->invalidated = true;
         if (from) {
             from->invalidated = true;
@@ -248,9 +248,14 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
     return infinirtSuccess;
 }
 
+bool captures_into(const Graph &graph) {
+    return std::any_of(captures().begin(), captures().end(),
+                       [&](const Capture *capture) { return capture->graph == &graph; });
+}
+
 void forget_stream(Stream &stream) {
     if (!stream.capture.load(std::memory_order_acquire)) return;
-    std::lock_guard lock(graph_mutex());
+    GraphLock lock;
     Capture *capture = stream.capture.load(std::memory_order_relaxed);
     if (!capture) return;
     if (capture->origin == &stream) {
@@ -262,19 +267,22 @@ void forget_stream(Stream &stream) {
     // Its part of the capture could no longer be joined.
     capture->invalidated = true;
     std::erase(capture->streams, &stream);
+    stream.tail.clear();
+    stream.capture.store(nullptr, std::memory_order_release);
 }
 
 Error begin_capture(Call &call, Stream &stream, infinirtStreamCaptureMode mode, Graph *graph,
                     const std::vector<Node *> &dependencies) {
     if (mode < infinirtStreamCaptureModeGlobal || mode > infinirtStreamCaptureModeRelaxed)
-        return call.fail(infinirtErrorInvalidValue,
-                         "mode is %d: expected global, thread local or relaxed (0 to 2)", mode);
-    if (stream.legacy)
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "argument 2 (mode) is %d: expected global, thread local or relaxed (0 to 2)", mode);
+    if (stream.legacy) {
         if (Error error = check_legacy_use(call, stream.device)) return error;
-    if (stream.legacy)
         return call.fail(infinirtErrorStreamCaptureUnsupported,
                          "argument 1 (stream) is the null stream: expected a created stream, it "
                          "alone can be captured");
+    }
     std::lock_guard lock(graph_mutex());
     if (stream.capture.load(std::memory_order_relaxed))
         return call.fail(infinirtErrorIllegalState,
@@ -300,7 +308,7 @@ Error begin_capture(Call &call, Stream &stream, infinirtStreamCaptureMode mode, 
 
 Error end_capture(Call &call, Stream &stream, infinirtGraph_t *result) {
     *result = nullptr;
-    std::lock_guard lock(graph_mutex());
+    GraphLock lock;
     Capture *capture = stream.capture.load(std::memory_order_relaxed);
     if (!capture)
         return call.fail(infinirtErrorIllegalState,

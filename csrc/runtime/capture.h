@@ -71,6 +71,9 @@ Error begin_capture(Call &call, Stream &stream, infinirtStreamCaptureMode mode, 
                     const std::vector<Node *> &dependencies);
 Error end_capture(Call &call, Stream &stream, infinirtGraph_t *result);
 
+// Is a capture recording into this very graph? Needs graph_mutex() held.
+bool captures_into(const Graph &graph);
+
 // The stream is about to be destroyed: leave its capture, which ends or becomes invalid.
 void forget_stream(Stream &stream);
 

@@ -23,7 +23,8 @@ struct Operand {
     int device_number() const { return on_device() ? device->index : -1; }  // as in InfiniCopy
 };
 
-// Finds out what `bytes` at `pointer` are. They must lie in one allocation, or be accessible host memory.
+// Finds out what `bytes` at `pointer` are. They must lie in one allocation, or be accessible host
+// memory.
 Error find_operand(Call &call, const char *name, const void *pointer, size_t bytes, int role,
                    Operand *operand);
 
@@ -44,10 +45,11 @@ Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t sp
                 size_t height, infinirtMemcpyKind kind, CopyPlan *plan);
 Error plan_box(Call &call, const infinirtMemcpy3DParms &parameters, CopyPlan *plan);
 
-// Runs in the current device's legacy stream and waits where CUDA does: always unless both sides are device memory.
+// Runs in the current device's legacy stream and waits where CUDA does: always unless both sides
+// are device memory.
 Error run_copy(Call &call, const CopyPlan &plan);
-// Runs in the stream, or becomes a node of its capture. The client may change pageable memory that is copied from as
-// soon as this returns; with `read_now` any host memory.
+// Runs in the stream, or becomes a node of its capture. The client may change pageable memory that
+// is copied from as soon as this returns; with `read_now` any host memory.
 Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now = false);
 
 // Does the operand belong to another kind of device than the calling thread's?

@@ -1,4 +1,5 @@
-// Many copies in one call. They are not ordered among themselves, so all are checked before the first begins.
+// Many copies in one call. They are not ordered among themselves, so all are checked before the
+// first begins.
 #include "capture.h"
 #include "copy.h"
 #include "impl.h"
@@ -91,8 +92,8 @@ Error side(Call &call, const char *name, const infinirtMemcpy3DOperand &operand,
                          extent.width);
     if (rows < extent.height || __builtin_mul_overflow(*pitch, rows, slice))
         return call.fail(infinirtErrorInvalidValue,
-                         "%s.layerHeight is %zu: expected 0, or at least the height %zu", name, rows,
-                         extent.height);
+                         "%s.layerHeight is %zu: expected 0, or at least the height %zu", name,
+                         rows, extent.height);
     return infinirtSuccess;
 }
 
@@ -152,7 +153,8 @@ Error Memcpy3DBatchAsync(Call &call, size_t numOps, infinirtMemcpy3DBatchOp *opL
                          size_t *failIdx, unsigned long long flags, Stream &stream) {
     Batch batch(call, stream, failIdx);
     if (Error error = batch.check(numOps, "numOps")) return error;
-    if (flags != 0) return call.fail(infinirtErrorInvalidValue, "flags is 0x%llx: expected 0", flags);
+    if (flags != 0)
+        return call.fail(infinirtErrorInvalidValue, "flags is 0x%llx: expected 0", flags);
     for (size_t i = 0; i < numOps; ++i)
         if (Error error = batch.check(opList[i].srcAccessOrder, opList[i].flags, i)) return error;
     for (size_t i = 0; i < numOps; ++i) {

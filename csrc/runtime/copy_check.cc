@@ -72,8 +72,8 @@ namespace {
 constexpr const char *kKinds[] = {"infinirtMemcpyHostToHost", "infinirtMemcpyHostToDevice",
                                   "infinirtMemcpyDeviceToHost", "infinirtMemcpyDeviceToDevice"};
 
-// CUDA's rule: a side that the kind calls device memory must not be plain host memory. Else all memory
-// that the runtime knows is reached by one address, and passes for either.
+// CUDA's rule: a side that the kind calls device memory must not be plain host memory. Else all
+// memory that the runtime knows is reached by one address, and passes for either.
 constexpr bool kDeviceSides[][2] = {
     {false, false},  // infinirtMemcpyHostToHost
     {true, false},   // infinirtMemcpyHostToDevice
@@ -193,8 +193,9 @@ Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t sp
 
 namespace {
 
-// One side of a 3-D copy: where its box begins and how far rows and slices are apart. The error codes are CUDA's: a
-// pitch or height that is too small for the extent alone is a wrong pitch if another row or slice follows.
+// One side of a 3-D copy: where its box begins and how far rows and slices are apart. The error
+// codes are CUDA's: a pitch or height that is too small for the extent alone is a wrong pitch if
+// another row or slice follows.
 Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, const infinirtPos &at,
              const infinirtExtent &extent, uintptr_t *begin, size_t *pitch, size_t *slice) {
     if (!memory.ptr)
@@ -207,11 +208,10 @@ Error corner(Call &call, const char *name, const infinirtPitchedPtr &memory, con
     if (lone && *pitch == 0) *pitch = extent.width;
     if (lone && rows == 0) rows = 1;
     if (__builtin_add_overflow(at.x, extent.width, &end_of_row) || *pitch < end_of_row)
-        return call.fail(
-            *pitch < extent.width && !one_row ? infinirtErrorInvalidPitchValue
-                                              : infinirtErrorInvalidValue,
-            "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu)", name,
-            memory.pitch, name, at.x, extent.width);
+        return call.fail(*pitch < extent.width && !one_row ? infinirtErrorInvalidPitchValue
+                                                           : infinirtErrorInvalidValue,
+                         "%sPtr.pitch is %zu: expected at least %sPos.x + extent.width (%zu + %zu)",
+                         name, memory.pitch, name, at.x, extent.width);
     if (__builtin_add_overflow(at.y, extent.height, &end_of_slice) || rows < end_of_slice)
         return call.fail(
             rows < extent.height && !one_slice ? infinirtErrorInvalidPitchValue

@@ -1,5 +1,5 @@
-// Copies that go through a buffer in between: asynchronous ones from memory that the client may change at once, and
-// those between devices of different kinds.
+// Copies that go through a buffer in between: asynchronous ones from memory that the client may
+// change at once, and those between devices of different kinds.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -117,7 +117,8 @@ Error copy_foreign(Call &call, const CopyPlan &plan) {
 
     size_t width = std::min(copy.width, kPieceBytes);
     size_t height = std::min(copy.height, std::max<size_t>(1, kPieceBytes / width));
-    std::unique_ptr<char, decltype(&free)> buffer(static_cast<char *>(malloc(width * height)), free);
+    std::unique_ptr<char, decltype(&free)> buffer(static_cast<char *>(malloc(width * height)),
+                                                  free);
     if (!buffer)
         return call.fail(infinirtErrorMemoryAllocation,
                          "no host memory (%zu bytes) to copy through between kinds of devices",

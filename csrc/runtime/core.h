@@ -44,7 +44,7 @@ struct Device {
 // One back end that was found, usable or not.
 struct Backend {
     std::string name, vendor, version, path;
-    std::string reason;  // why there is no device; empty when there is one
+    std::string reason;  // why there is no device; else a remark of the back end, or empty
     int kind = -1;       // infiniDevice_t, or a number above INFINI_DEVICE_TYPE_COUNT
     InfiniDriver driver{};
     std::vector<std::unique_ptr<Device>> devices;

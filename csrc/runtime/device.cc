@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "capture.h"
+#include "graph.h"
 #include "impl.h"
+#include "managed.h"
 #include "memory.h"
 #include "pool.h"
 
@@ -189,9 +190,7 @@ Error DeviceReset(Call &call) {
     Device &device = call.device();
     if (Error error = synchronize(call, device)) return error;
     StreamTable::get().each([&](Stream &stream) {
-        bool own = false;
-        for (Stream *kept : call.thread.default_streams) own |= kept == &stream;
-        if (&stream.device != &device || own) return;
+        if (&stream.device != &device || stream.per_thread) return;
         device.driver().stream_destroy(device.index, stream.driver);
         StreamTable::get().destroy(&stream);
     });
@@ -204,9 +203,12 @@ Error DeviceReset(Call &call) {
         if (range.kind != MemoryKind::Device && range.kind != MemoryKind::Managed) continue;
         MemoryRange removed;
         void *base = reinterpret_cast<void *>(range.base);
-        if (remove_memory(base, range.kind, &removed))
-            device.driver().release(device.index, base, removed.bytes);
+        if (!remove_memory(base, range.kind, &removed)) continue;
+        if (range.kind == MemoryKind::Managed) forget_advice(range.base);
+        device.driver().release(device.index, base, removed.bytes);
     }
+    reset_pools(device);
+    sweep_graph_leftovers();
     device.flags.store(0, std::memory_order_relaxed);
     device.peers.store(0, std::memory_order_relaxed);
     for (auto &limit : device.limits) limit.store(0, std::memory_order_relaxed);

@@ -37,34 +37,49 @@ void leave_capture(Event &event) {
     event.tail.clear();
 }
 
-// Remember what is ordered before the record, for stream-ordered allocation.
-void note_record(Event &event, Stream &stream) {
-    event.recorded_stream.store(stream.number, std::memory_order_relaxed);
-    event.recorded_position.store(stream.position.load(std::memory_order_relaxed),
-                                  std::memory_order_relaxed);
-    bool has_clock = stream.has_clock.load(std::memory_order_acquire);
-    if (!has_clock && !event.has_clock.load(std::memory_order_relaxed)) return;
+// What is known to come before a point in a stream.
+struct Order {
+    uint64_t stream = 0, position = 0;
     Clock clock;
-    if (has_clock) {
-        std::lock_guard lock(stream.clock_mutex());
-        clock = stream.clock;
-    }
+};
+
+// Taken before the record is submitted: it may know less than the record, never more.
+Order order_of(Stream &stream) {
+    Order order{stream.number, stream.position.load(std::memory_order_acquire), {}};
+    if (!stream.has_clock.load(std::memory_order_acquire)) return order;
+    std::lock_guard lock(stream.clock_mutex());
+    order.clock = stream.clock;
+    return order;
+}
+
+// Remember what is ordered before the record, for stream-ordered allocation.
+void note_record(Event &event, Order order) {
+    bool has_clock = !order.clock.empty();
+    event.recorded_stream.store(order.stream, std::memory_order_relaxed);
+    event.recorded_position.store(order.position, std::memory_order_relaxed);
+    event.recorded.store(true, std::memory_order_relaxed);
+    if (!has_clock && !event.has_clock.load(std::memory_order_relaxed)) return;
     std::lock_guard lock(event.clock_mutex());
-    event.clock = std::move(clock);
+    event.clock = std::move(order.clock);
     event.has_clock.store(has_clock, std::memory_order_release);
 }
 
-void note_wait(Stream &stream, Event &event) {
-    uint64_t number = event.recorded_stream.load(std::memory_order_relaxed);
-    if (number == 0) return;  // never recorded, or in another process
-    Clock clock;
-    if (event.has_clock.load(std::memory_order_acquire)) {
-        std::lock_guard lock(event.clock_mutex());
-        clock = event.clock;
-    }
-    clock.advance(number, event.recorded_position.load(std::memory_order_relaxed));
+// Taken before the wait is submitted, for the same reason.
+Order order_of(Event &event) {
+    Order order{event.recorded_stream.load(std::memory_order_relaxed),
+                event.recorded_position.load(std::memory_order_relaxed),
+                {}};
+    if (!event.has_clock.load(std::memory_order_acquire)) return order;
+    std::lock_guard lock(event.clock_mutex());
+    order.clock = event.clock;
+    return order;
+}
+
+void note_wait(Stream &stream, const Order &order) {
+    if (order.stream == 0) return;  // never recorded here, or by a graph
     std::lock_guard lock(stream.clock_mutex());
-    stream.clock.merge(clock);
+    stream.clock.merge(order.clock);
+    stream.clock.advance(order.stream, order.position);
     stream.has_clock.store(true, std::memory_order_release);
 }
 
@@ -81,6 +96,7 @@ Error capture_record(Call &call, Event &event, Stream &stream, unsigned flags) {
         return infinirtSuccess;
     }
     event.tail = stream.tail;
+    event.recorded.store(true, std::memory_order_relaxed);
     event.capture.store(capture, std::memory_order_relaxed);
     event.capture_id.store(capture->id, std::memory_order_release);
     return infinirtSuccess;
@@ -156,8 +172,9 @@ Error EventRecordWithFlags(Call &call, Event &event, Stream &stream, unsigned in
     InfiniWork work;
     work.kind = INFINI_WORK_RECORD;
     work.as.event = event.driver;
+    Order order = order_of(stream);
     if (Error error = submit_now(call, stream, &work, 1)) return error;
-    note_record(event, stream);
+    note_record(event, std::move(order));
     return infinirtSuccess;
 }
 
@@ -210,8 +227,9 @@ Error StreamWaitEvent(Call &call, Stream &stream, Event &event, unsigned int fla
     InfiniWork work;
     work.kind = INFINI_WORK_WAIT;
     work.as.event = event.driver;
+    Order order = order_of(event);
     if (Error error = submit_now(call, stream, &work, 1)) return error;
-    note_wait(stream, event);
+    note_wait(stream, order);
     return infinirtSuccess;
 }
 

@@ -1,7 +1,7 @@
 // What lies outside both faces: kinds of devices, back ends, the message behind an error.
 #include "infini/ext.h"
 
-#include "call.h"
+#include "memory.h"
 
 using namespace infini::rt;
 
@@ -13,23 +13,29 @@ infiniStatus_t fail(const char *function, Error code, infiniStatus_t status,
     return status;
 }
 
+bool there(const void *pointer, size_t bytes, bool write) {
+    return probe_host(Thread::current().memory, pointer, bytes, write);
+}
+
 }  // namespace
 
 extern "C" {
 
-const char *infiniGetLastErrorMessage(void) {
+const char *infiniGetLastErrorMessage(void) try {
     Thread &thread = Thread::current();
     if (thread.message.empty() && thread.failed_code != infinirtSuccess)
         thread.message =
             std::string(thread.failed_function) + ": " + error_string(thread.failed_code);
     return thread.message.c_str();
+} catch (...) {
+    return "";
 }
 
-infiniStatus_t infinirtSetDeviceKind(const char *kind) {
+infiniStatus_t infinirtSetDeviceKind(const char *kind) try {
     constexpr const char *kName = "infinirtSetDeviceKind";
-    if (!kind)
+    if (!kind || !there(kind, 1, false))
         return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
-                    "kind is null: expected a word such as \"cpu\"");
+                    "kind is no text: expected a word such as \"cpu\"");
     Backend *backend = find_backend(std::string(kind));
     if (backend && !backend->devices.empty()) {
         Thread::current().use(*backend);
@@ -43,22 +49,28 @@ infiniStatus_t infinirtSetDeviceKind(const char *kind) {
         for (const Backend *other : backends()) sentence += " " + other->name;
     }
     return fail(kName, infinirtErrorInvalidDevice, INFINI_STATUS_DEVICE_NOT_FOUND, sentence);
+} catch (...) {
+    return INFINI_STATUS_INTERNAL_ERROR;
 }
 
-const char *infinirtGetDeviceKind(void) {
+const char *infinirtGetDeviceKind(void) try {
     Thread &thread = Thread::current();
     if (thread.backend) return thread.backend->name.c_str();
     Backend *backend = default_backend();
     return backend ? backend->name.c_str() : "";
+} catch (...) {
+    return "";
 }
 
-int infinirtGetBackendCount(void) { return static_cast<int>(backends().size()); }
+int infinirtGetBackendCount(void) try { return static_cast<int>(backends().size()); } catch (...) {
+    return 0;
+}
 
-infiniStatus_t infinirtGetBackendInfo(int index, infinirtBackendInfo *info) {
+infiniStatus_t infinirtGetBackendInfo(int index, infinirtBackendInfo *info) try {
     constexpr const char *kName = "infinirtGetBackendInfo";
-    if (!info)
+    if (!info || !there(info, sizeof *info, true))
         return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
-                    "info is null: expected a valid pointer");
+                    "info points to no memory: expected an infinirtBackendInfo");
     if (info->size != sizeof(infinirtBackendInfo))
         return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
                     "info->size is " + std::to_string(info->size) +
@@ -77,17 +89,21 @@ infiniStatus_t infinirtGetBackendInfo(int index, infinirtBackendInfo *info) {
     info->device_count = static_cast<int>(backend.devices.size());
     info->device_type = backend.kind;
     return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return INFINI_STATUS_INTERNAL_ERROR;
 }
 
-infiniStatus_t infinirtLoadBackend(const char *path) {
+infiniStatus_t infinirtLoadBackend(const char *path) try {
     constexpr const char *kName = "infinirtLoadBackend";
-    if (!path)
+    if (!path || !there(path, 1, false))
         return fail(kName, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
-                    "path is null: expected the path of a back-end library");
+                    "path is no text: expected the path of a back-end library");
     Backend *backend = load_backend(path);
     if (!backend->devices.empty()) return INFINI_STATUS_SUCCESS;
     return fail(kName, infinirtErrorInvalidDevice, INFINI_STATUS_DEVICE_NOT_FOUND,
                 backend->name + " (" + path + "): " + backend->reason);
+} catch (...) {
+    return INFINI_STATUS_INTERNAL_ERROR;
 }
 
 }  // extern "C"

@@ -23,8 +23,8 @@ Error check_fill(Call &call, const char *name, FillPlan *plan) {
                          fill.pitch, fill.width, fill.element);
     if (!box_span(row, fill.height, fill.depth, fill.pitch, fill.slice, &span))
         return call.fail(infinirtErrorInvalidValue,
-                         "%s is %p: the extent from there does not fit into the address space", name,
-                         fill.dst);
+                         "%s is %p: the extent from there does not fit into the address space",
+                         name, fill.dst);
     if (Error error = find_operand(call, name, fill.dst, span, 0, &plan->dst)) return error;
     if (!plan->dst.as_device())
         return call.fail(infinirtErrorInvalidValue,

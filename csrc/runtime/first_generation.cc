@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "device_names.h"
+#include "memory.h"
 
 namespace infini::rt::first {
 namespace {
@@ -19,6 +20,15 @@ infiniStatus_t fail(const char *function, infinirtError_t code, infiniStatus_t s
 infiniStatus_t missing(const char *function, const char *argument) {
     return fail(function, infinirtErrorInvalidValue, INFINI_STATUS_NULL_POINTER,
                 std::string(argument) + " is null: expected a valid pointer");
+}
+
+// Is there memory to write the answer to? A null pointer is for the caller to judge.
+bool writable(const char *function, const char *argument, const void *pointer, size_t bytes,
+              infiniStatus_t *status) {
+    if (!pointer || probe_host(Thread::current().memory, pointer, bytes, true)) return true;
+    *status = fail(function, infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
+                   std::string(argument) + " points to no memory that can be written");
+    return false;
 }
 
 std::string kind_text(int kind) {
@@ -66,6 +76,10 @@ infiniStatus_t Init() {
 
 infiniStatus_t GetAllDeviceCount(int *count_array) {
     if (!count_array) return missing("GetAllDeviceCount", "count_array");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GetAllDeviceCount", "count_array", count_array,
+                  INFINI_DEVICE_TYPE_COUNT * sizeof *count_array, &status))
+        return status;
     std::memset(count_array, 0, INFINI_DEVICE_TYPE_COUNT * sizeof *count_array);
     for (const Backend *backend : backends())
         if (backend->kind < INFINI_DEVICE_TYPE_COUNT && !backend->devices.empty())
@@ -75,6 +89,8 @@ infiniStatus_t GetAllDeviceCount(int *count_array) {
 
 infiniStatus_t GetDeviceCount(infiniDevice_t device, int *count) {
     if (!count) return missing("GetDeviceCount", "count");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GetDeviceCount", "count", count, sizeof *count, &status)) return status;
     Backend *backend = find_backend(device);
     if (!backend && !device_kind_name(device))
         return fail("GetDeviceCount", infinirtErrorInvalidDevice,
@@ -94,6 +110,10 @@ infiniStatus_t SetDevice(infiniDevice_t device, int device_id) {
 infiniStatus_t GetDevice(infiniDevice_t *device_ptr, int *device_id_ptr) {
     if (!device_ptr && !device_id_ptr)
         return missing("GetDevice", "both device_ptr and device_id_ptr");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GetDevice", "device_ptr", device_ptr, sizeof *device_ptr, &status) ||
+        !writable("GetDevice", "device_id_ptr", device_id_ptr, sizeof *device_id_ptr, &status))
+        return status;
     enter();
     Device *device = Thread::current().device;
     if (!device)
@@ -109,6 +129,10 @@ infiniStatus_t GetMemInfo(infiniDevice_t device, int device_id, size_t *free_byt
     if (!free_bytes) return missing("GetMemInfo", "free_bytes");
     if (!total_bytes) return missing("GetMemInfo", "total_bytes");
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GetMemInfo", "free_bytes", free_bytes, sizeof *free_bytes, &status))
+        return status;
+    if (!writable("GetMemInfo", "total_bytes", total_bytes, sizeof *total_bytes, &status))
+        return status;
     Device *found = look_up("GetMemInfo", device, device_id, &status);
     if (!found) return status;
     return status_of(found->driver().device_memory(found->index, free_bytes, total_bytes));
@@ -118,6 +142,8 @@ infiniStatus_t GetDeviceResourceSnapshot(infiniDevice_t device, int device_id,
                                          infinirtDeviceResourceSnapshot_t *snapshot) {
     if (!snapshot) return missing("GetDeviceResourceSnapshot", "snapshot");
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GetDeviceResourceSnapshot", "snapshot", snapshot, sizeof *snapshot, &status))
+        return status;
     Device *found = look_up("GetDeviceResourceSnapshot", device, device_id, &status);
     if (!found) return status;
     *snapshot = {};
@@ -151,6 +177,9 @@ infiniStatus_t EventCreateWithFlags(infinirtEvent_t *event_ptr, uint32_t flags) 
 
 infiniStatus_t EventQuery(infinirtEvent_t event, infinirtEventStatus_t *status_ptr) {
     if (!status_ptr) return missing("EventQuery", "status_ptr");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("EventQuery", "status_ptr", status_ptr, sizeof *status_ptr, &status))
+        return status;
     enter();
     infinirtError_t error = ::infinirtEventQuery(static_cast<::infinirtEvent_t>(event));
     if (error != infinirtSuccess && error != infinirtErrorNotReady) return status_of(error);
@@ -162,6 +191,11 @@ infiniStatus_t GraphInstantiate(infinirtGraphExec_t *graph_exec_ptr, infinirtGra
                                 infinirtGraphNode_t *node_ptr, char *log_buffer,
                                 size_t buffer_size) {
     if (!graph_exec_ptr) return missing("GraphInstantiate", "graph_exec_ptr");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    if (!writable("GraphInstantiate", "node_ptr", node_ptr, sizeof *node_ptr, &status) ||
+        (buffer_size &&
+         !writable("GraphInstantiate", "log_buffer", log_buffer, buffer_size, &status)))
+        return status;
     enter();
     infinirtGraphInstantiateParams parameters{};
     infinirtError_t error = ::infinirtGraphInstantiateWithParams(

@@ -22,9 +22,20 @@ Registry &registry() {
 
 std::atomic<unsigned> generation{0};
 
+// The list's own lock comes last, because a mutex may be made while others are held. If one was made
+// meanwhile, all is done again.
 void before_fork() {
-    registry().mutex.lock();
-    for (ForkSafeMutex *mutex : registry().ranked) mutex->lock();
+    Registry &list = registry();
+    for (;;) {
+        list.mutex.lock();
+        std::vector<ForkSafeMutex *> held = list.ranked;
+        list.mutex.unlock();
+        for (ForkSafeMutex *mutex : held) mutex->lock();
+        list.mutex.lock();
+        if (held == list.ranked) return;
+        list.mutex.unlock();
+        for (auto it = held.rbegin(); it != held.rend(); ++it) (*it)->unlock();
+    }
 }
 
 void release_all() {

@@ -157,12 +157,9 @@ bool has_memory_nodes(const Graph &graph) {
 
 bool is_captured(const Graph &graph) {
     if (captures_in_progress.load(std::memory_order_acquire) == 0) return false;
-    bool found = false;
-    StreamTable::get().each([&](Stream &stream) {
-        Capture *capture = stream.capture.load(std::memory_order_relaxed);
-        if (capture && capture->graph == &graph) found = true;
-    });
-    return found;
+    for (const Node *node : graph.nodes)
+        if (node->child && is_captured(*node->child)) return true;
+    return captures_into(graph);
 }
 
 std::vector<Node *> topological_order(const Graph &graph) {

@@ -86,8 +86,8 @@ public:
     GraphLock(const GraphLock &) = delete;
     GraphLock &operator=(const GraphLock &) = delete;
 };
-// Call without a lock held. Costs an atomic load when nothing was left over.
-void sweep_graph_leftovers();
+// Call without a lock held. Costs an atomic load when nothing was left over; then it returns false.
+bool sweep_graph_leftovers();
 
 // All of the following need graph_mutex() held. Null when there is no room for more.
 Graph *new_graph();

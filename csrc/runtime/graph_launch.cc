@@ -27,6 +27,7 @@ std::vector<Event *> forget_records(const Exec &exec) {
     for (const EventUse &use : exec.event_uses) {
         if (!use.records) continue;
         use.event->recorded_stream.store(0, std::memory_order_relaxed);
+        use.event->recorded.store(true, std::memory_order_relaxed);
         if (use.event->capture_id.load(std::memory_order_acquire)) captured.push_back(use.event);
     }
     return captured;
@@ -125,9 +126,9 @@ Error launch(Call &call, Exec &exec, Stream &stream) {
         }
         bool wait_first = exec.last_stream != 0 && exec.last_stream != stream.number;
         exec.last_stream = stream.number;
-        stream.position.fetch_add(1, std::memory_order_relaxed);
         error = &stream.device == exec.home ? submit_segments(call, exec, stream.driver, wait_first)
                                             : launch_from_elsewhere(call, exec, stream, wait_first);
+        stream.position.fetch_add(1, std::memory_order_relaxed);
     }
     if (!captured.empty()) leave_captures(captured);
     return error;

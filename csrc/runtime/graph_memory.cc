@@ -64,8 +64,8 @@ void leave_over(const HostCall &destructor) {
     any_leftovers.store(true, std::memory_order_release);
 }
 
-void sweep_graph_leftovers() {
-    if (!any_leftovers.load(std::memory_order_acquire)) return;
+bool sweep_graph_leftovers() {
+    if (!any_leftovers.load(std::memory_order_acquire)) return false;
     std::vector<GraphMemory *> memory;
     std::vector<HostCall> destructors;
     // A thread of the device may call a client's destructor, but not the device.
@@ -78,6 +78,7 @@ void sweep_graph_leftovers() {
     }
     for (HostCall &destructor : destructors) HostCall::run(&destructor);
     for (GraphMemory *each : memory) give_back(each);
+    return !memory.empty();
 }
 
 std::shared_ptr<GraphMemory> reserve_graph_memory(Call &call, Device &device, size_t bytes) {

@@ -265,7 +265,7 @@ Error GraphRemoveDependencies_v2(Call &call, Graph &graph, const infinirtGraphNo
 Error GraphDestroyNode(Call &call, Node &node) {
     GraphLock lock;
     if (Error error = check_removable(call, *node.graph)) return error;
-    if (is_captured(*node.graph))
+    if (is_captured(*node.graph) || (node.child && is_captured(*node.child)))
         return call.fail(infinirtErrorIllegalState,
                          "the graph of argument 1 (node) is being captured into: expected "
                          "infinirtStreamEndCapture first");

@@ -31,7 +31,8 @@ void release(const InfiniDriver &driver, void *memory, size_t bytes) {
         free(memory);
 }
 
-// Is every page of the range mapped? Unlike a copy, registering has the time to look at all of them.
+// Is every page of the range mapped? Unlike a copy, registering has the time to look at all of
+// them.
 bool all_mapped(uintptr_t begin, size_t bytes) {
     uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     uintptr_t at = begin & ~(page - 1), end = begin + bytes;
@@ -123,7 +124,9 @@ Error HostRegister(Call &call, void *ptr, size_t size, unsigned int flags) {
                          "flags is 0x%x: expected a union of infinirtHostRegister flags", flags);
     auto begin = reinterpret_cast<uintptr_t>(ptr);
     uintptr_t end;
-    if (!ptr || size == 0 || __builtin_add_overflow(begin, size, &end) || !all_mapped(begin, size))
+    bool written = !(flags & infinirtHostRegisterReadOnly);
+    if (!ptr || size == 0 || __builtin_add_overflow(begin, size, &end) ||
+        !all_mapped(begin, size) || !probe_host(call.thread.memory, ptr, size, written))
         return call.fail(infinirtErrorInvalidValue,
                          "ptr is %p with size %zu: expected host memory of the program", ptr, size);
     if (Error error = check_unsafe_call(call)) return error;

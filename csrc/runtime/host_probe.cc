@@ -1,7 +1,9 @@
-// Is host memory that the runtime does not know really there? A wild pointer is to give an error, not a crash.
+// Is host memory that the runtime does not know really there? A wild pointer is to give an error,
+// not a crash.
 //
-// The limit of this: only the first and the last page of a range are asked about, and what was found is remembered
-// for each thread. Memory that is unmapped or protected later, or has a hole in the middle, is not noticed.
+// The limit of this: only the first and the last page of a range are asked about, and what was
+// found is remembered for each thread. Memory that is unmapped or protected later, or has a hole in
+// the middle, is not noticed.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,7 +32,8 @@ bool mapped(uintptr_t address, bool write) {
     bool found = false, allowed = false;
     while (!found && fgets(line, sizeof line, maps)) {
         // A name longer than the buffer comes as a further line, which does not look like a range.
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c%c", &begin, &end, &read_flag, &write_flag) != 4)
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c%c", &begin, &end, &read_flag, &write_flag) !=
+            4)
             continue;
         found = address - begin < end - begin;
         if (found) allowed = read_flag == 'r' && (!write || write_flag == 'w');
@@ -47,7 +50,8 @@ bool probe_page(MemoryCache &cache, uintptr_t address, bool write) {
     if (madvise(reinterpret_cast<void *>(address / page_bytes * page_bytes), page_bytes,
                 write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
         there = true;
-    else if (errno == EINVAL)  // an old kernel, device memory mapped by the client, or not permitted
+    else if (errno == EINVAL)
+        // An old kernel, device memory that the client mapped, or not permitted.
         there = mapped(address, write);
     errno = saved;
     if (there)

@@ -1,4 +1,5 @@
-// Memory and events of other processes. The driver makes and opens the handles; here is the bookkeeping.
+// Memory and events of other processes. The driver makes and opens the handles; here is the
+// bookkeeping.
 #include <unistd.h>
 
 #include <array>
@@ -88,7 +89,8 @@ Error IpcOpenMemHandle(Call &call, void **devPtr, infinirtIpcMemHandle_t handle,
     if (!memory_import) return unsupported(call, device, "memory");
     if (Error error = check_unsafe_call(call)) return error;
     std::pair<Device *, Key> key{&device, key_of(handle)};
-    // Opening twice maps once: the lock is kept until the first mapping is known. No device is waited for.
+    // Opening twice maps once: the lock is kept until the first mapping is known. No device is
+    // waited for.
     std::lock_guard lock(handles().mutex);
     if (Error error = check_not_own(call, key.second, "the memory's address")) return error;
     if (auto found = handles().opened.find(key); found != handles().opened.end()) {
@@ -171,6 +173,7 @@ Error IpcOpenEventHandle(Call &call, infinirtEvent_t *event, infinirtIpcEventHan
         return call.fail(infinirtErrorMemoryAllocation, "too many events");
     }
     made->imported = true;
+    made->recorded.store(true, std::memory_order_relaxed);
     *event = handle_of(made);
     return infinirtSuccess;
 }

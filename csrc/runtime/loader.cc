@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 
 extern char **environ;
@@ -17,7 +19,8 @@ extern char **environ;
 namespace infini::rt {
 namespace {
 
-constexpr int kProbeSeconds = 60;  // drivers of real hardware can take long to start
+constexpr size_t kVerdictBytes = 64 << 10;  // a library may print while it is probed
+constexpr int kProbeSeconds = 60;           // drivers of real hardware can take long to start
 
 struct Required {
     size_t offset;
@@ -95,10 +98,8 @@ OpenedBackend open_backend(const std::string &path, const InfiniHost &host) {
     char reason[512] = "";
     opened.devices = table->probe(reason, sizeof reason);
     reason[sizeof reason - 1] = '\0';
-    if (opened.devices <= 0) {
-        opened.devices = 0;
-        opened.reason = *reason ? reason : "no device found";
-    }
+    opened.devices = std::max(opened.devices, 0);
+    opened.reason = *reason || opened.devices > 0 ? reason : "no device found";
     opened.table = table;
     return opened;
 }
@@ -124,16 +125,23 @@ std::string probe_in_child(const std::string &program, const std::string &path) 
     std::string verdict;
     bool in_time = true;
     char buffer[512];
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kProbeSeconds);
     for (;;) {
+        auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
         pollfd wait = {ends[0], POLLIN, 0};
-        if (poll(&wait, 1, kProbeSeconds * 1000) <= 0) {
+        int ready = left.count() > 0 ? poll(&wait, 1, int(left.count())) : 0;
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) {
             in_time = false;
             kill(child, SIGKILL);
             break;
         }
         ssize_t got = read(ends[0], buffer, sizeof buffer);
+        if (got < 0 && errno == EINTR) continue;
         if (got <= 0) break;
         verdict.append(buffer, got);
+        if (verdict.size() > kVerdictBytes) verdict.erase(0, verdict.size() - kVerdictBytes);
     }
     close(ends[0]);
     int status = 0;

@@ -12,7 +12,7 @@ struct OpenedBackend {
     InfiniDriver driver{};  // entries beyond the library's own table are null
     int devices = 0;
     std::string name;    // as the library says, else its file name
-    std::string reason;  // why it cannot be used, or has no device; empty when it has one
+    std::string reason;  // why it cannot be used or has no device; else a remark, or empty
 };
 
 // Never throws, never keeps a half-opened library in use. Calls the library's own code: a crash in

@@ -1,5 +1,5 @@
-// Managed memory. Where its pages lie is the device's affair; advice and prefetches are hints, which the core
-// remembers page by page so that MemRangeGetAttribute tells what was said.
+// Managed memory. Where its pages lie is the device's affair; advice and prefetches are hints,
+// which the core remembers page by page so that MemRangeGetAttribute tells what was said.
 #include "managed.h"
 
 #include <algorithm>
@@ -194,13 +194,20 @@ int one_number(infinirtMemRangeAttribute attribute, const std::vector<Advice> &a
         case infinirtMemRangeAttributeReadMostly:
             return std::all_of(advices.begin(), advices.end(),
                                [](const Advice &advice) { return advice.read_mostly; });
-        case infinirtMemRangeAttributePreferredLocation: return preferred.number();
-        case infinirtMemRangeAttributePreferredLocationType: return preferred.type;
-        case infinirtMemRangeAttributePreferredLocationId: return preferred.id;
-        case infinirtMemRangeAttributeLastPrefetchLocation: return prefetched.number();
-        case infinirtMemRangeAttributeLastPrefetchLocationType: return prefetched.type;
-        case infinirtMemRangeAttributeLastPrefetchLocationId: return prefetched.id;
-        default: return 0;
+        case infinirtMemRangeAttributePreferredLocation:
+            return preferred.number();
+        case infinirtMemRangeAttributePreferredLocationType:
+            return preferred.type;
+        case infinirtMemRangeAttributePreferredLocationId:
+            return preferred.id;
+        case infinirtMemRangeAttributeLastPrefetchLocation:
+            return prefetched.number();
+        case infinirtMemRangeAttributeLastPrefetchLocationType:
+            return prefetched.type;
+        case infinirtMemRangeAttributeLastPrefetchLocationId:
+            return prefetched.id;
+        default:
+            return 0;
     }
 }
 

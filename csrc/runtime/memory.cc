@@ -10,7 +10,8 @@
 namespace infini::rt {
 namespace {
 
-// Of MallocPitch and Malloc3D: as wide as the vector loads and texture rows of current hardware ask for.
+// Of MallocPitch and Malloc3D: as wide as the vector loads and texture rows of current hardware ask
+// for.
 constexpr size_t kPitchAlignment = 512;
 
 Error no_memory(Call &call, size_t bytes, Error code) {
@@ -49,10 +50,11 @@ Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
     Device &device = *range.device;
     MemoryRange removed;
     if (!remove_memory(pointer, range.kind, &removed))
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p: expected the address that the allocation gave, it begins at "
-                         "0x%zx",
-                         pointer, static_cast<size_t>(range.base));
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "devPtr is %p: expected the address that the allocation gave, it begins at "
+            "0x%zx",
+            pointer, static_cast<size_t>(range.base));
     if (range.kind == MemoryKind::Managed) forget_advice(range.base);
     // Work that still uses the memory ends first.
     Error waited = device.driver().device_synchronize(device.index);
@@ -112,11 +114,14 @@ Error Free(Call &call, void *devPtr) {
     MemoryRange range;
     if (!find_memory(devPtr, &range))
         return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p: expected memory of infinirtMalloc that was not freed", devPtr);
+                         "devPtr is %p: expected memory of infinirtMalloc that was not freed",
+                         devPtr);
     switch (range.kind) {
         case MemoryKind::Device:
-        case MemoryKind::Managed: return free_device_memory(call, range, devPtr);
-        case MemoryKind::Pool: return free_block(call, range, devPtr, nullptr);
+        case MemoryKind::Managed:
+            return free_device_memory(call, range, devPtr);
+        case MemoryKind::Pool:
+            return free_block(call, range, devPtr, nullptr);
         case MemoryKind::Graph:
             if (free_graph_memory(devPtr)) return infinirtSuccess;
             return call.fail(infinirtErrorInvalidValue,
@@ -140,7 +145,8 @@ Error MemGetInfo(Call &call, size_t *free, size_t *total) {
                        "asking for the device's memory");
 }
 
-// As in CUDA 12, an address that the runtime does not know is host memory of the program, not an error.
+// As in CUDA 12, an address that the runtime does not know is host memory of the program, not an
+// error.
 Error PointerGetAttributes(Call &, infinirtPointerAttributes *attributes, const void *ptr) {
     MemoryRange range;
     void *pointer = const_cast<void *>(ptr);

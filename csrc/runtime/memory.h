@@ -17,12 +17,14 @@ bool remove_memory(const void *base, MemoryKind kind, MemoryRange *removed);
 // Every range of a device, as a copy of that part of the record.
 std::vector<MemoryRange> memory_of(const Device &device);
 
-// Counts the changes of the record. Read without order: a change that happened before the call, by the program's own
-// synchronisation, is seen by any read, and what is compared with it is the thread's own.
+// Counts the changes of the record. Read without order: a change that happened before the call, by
+// the program's own synchronisation, is seen by any read, and what is compared with it is the
+// thread's own.
 extern std::atomic<uint64_t> memory_generation;
 
-// The range, or the gap between two (device is null), that an address lies in. `role` (0 destination, 1 source)
-// only says where to look first. The result stands until the thread's next look-up in that role.
+// The range, or the gap between two (device is null), that an address lies in. `role` (0
+// destination, 1 source) only says where to look first. The result stands until the thread's next
+// look-up in that role.
 const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int role);
 
 inline const MemoryRange &look_up(MemoryCache &cache, const void *pointer, int role) {
@@ -38,8 +40,8 @@ inline const MemoryRange &look_up(MemoryCache &cache, const void *pointer, int r
 // Host memory that the runtime does not know: can its first and last byte be read (written)?
 bool probe_host(MemoryCache &cache, const void *pointer, size_t bytes, bool write);
 
-// Checked requests: direction, bounds of known memory, overflow. For an empty box `*empty` is set and nothing
-// is to be done.
+// Checked requests: direction, bounds of known memory, overflow. For an empty box `*empty` is set
+// and nothing is to be done.
 Error make_copy(Call &call, const infinirtMemcpy3DParms &parameters, InfiniWork *work, bool *empty);
 Error make_copy(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
                 InfiniWork *work, bool *empty);

@@ -1,4 +1,5 @@
-// What the runtime knows of one range of memory, and what a thread remembers of the ranges it used last.
+// What the runtime knows of one range of memory, and what a thread remembers of the ranges it used
+// last.
 #pragma once
 
 #include <atomic>
@@ -40,7 +41,8 @@ struct MemoryRange {
 
 // Part of each thread's state. All of it may be out of date; each entry says by what to tell.
 struct MemoryCache {
-    // Known ranges, and the gaps between them (device is null), of the record's generation `generation`.
+    // Known ranges, and the gaps between them (device is null), of the record's generation
+    // `generation`.
     static constexpr unsigned kRanges = 8;
     uint64_t generation = 0;
     MemoryRange last[2];  // of the last destination and the last source
@@ -58,7 +60,8 @@ struct MemoryCache {
     unsigned next_block = 0;
     Block blocks[kBlocks];
 
-    // Pages of other host memory that were found accessible: the address, with bit 0 set, and bit 1 if for writing too.
+    // Pages of other host memory that were found accessible: the address, with bit 0 set, and bit 1
+    // if for writing too.
     static constexpr uintptr_t kPageBytes = 4096;
     static constexpr unsigned kPages = 256;
     uintptr_t pages[kPages] = {};

@@ -1,4 +1,5 @@
-// The record of ranges: one ordered map behind a lock, and in each thread a copy of the few ranges used last.
+// The record of ranges: one ordered map behind a lock, and in each thread a copy of the few ranges
+// used last.
 #include <map>
 
 #include "memory.h"
@@ -30,13 +31,15 @@ MemoryRange range_or_gap(const std::map<uintptr_t, MemoryRange> &ranges, uintptr
         if (address - before.base < before.bytes) return before;
         gap.base = before.base + before.bytes;
     }
-    // The last gap ends at the end of the address space; the one case that does not fit loses its last byte.
+    // The last gap ends at the end of the address space; the one case that does not fit loses its
+    // last byte.
     gap.bytes = (after == ranges.end() ? 0 : after->first) - gap.base;
     if (gap.bytes == 0) gap.bytes = SIZE_MAX;
     return gap;
 }
 
-// The system gave this memory just now, so what was registered there is gone: the program unmapped it without a word.
+// The system gave this memory just now, so what was registered there is gone: the program unmapped
+// it without a word.
 void forget_unmapped(std::map<uintptr_t, MemoryRange> &ranges, const MemoryRange &fresh) {
     auto it = ranges.upper_bound(fresh.base + (fresh.bytes - 1));
     while (it != ranges.begin()) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph.h"
+
 namespace infini::rt {
 namespace {
 
@@ -23,7 +25,8 @@ bool give_back(const Pool::Chunks &given) {
     return !given.empty();
 }
 
-// Calls work(pool) with each pool of the device locked. Destroyed pools that have no memory left end here.
+// Calls work(pool) with each pool of the device locked. Destroyed pools that have no memory left
+// end here.
 void each_pool(Device &device, auto work) {
     std::lock_guard lock(registry().mutex);
     std::erase_if(registry().pools, [&](Pool *pool) {
@@ -107,7 +110,8 @@ Error allocate_slowly(Call &call, Pool &pool, Stream &stream, size_t granules, s
         give_back(given);
         if (chunk) {
             error = add_chunk(pool, chunk, granules, bytes, memory);
-            if (error != infinirtErrorMemoryAllocation) return call.driver(error, "growing the pool");
+            if (error != infinirtErrorMemoryAllocation)
+                return call.driver(error, "growing the pool");
             if (!trimmed) trim_pools(pool.device);
         }
     }
@@ -251,10 +255,11 @@ void release_unused(Device &device) {
 }
 
 bool trim_pools(Device &device) {
+    bool swept = sweep_graph_leftovers();
     Pool::Chunks given;
     reap_freed(device, &given);
     each_pool(device, [&](Pool &pool) { pool.shrink(0, &given); });
-    return give_back(given);
+    return give_back(given) || swept;
 }
 
 void reset_pools(Device &device) {

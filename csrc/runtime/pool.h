@@ -1,14 +1,17 @@
 // Memory pools: stream-ordered allocation (MallocAsync, FreeAsync).
 //
-// A pool takes chunks from the device and divides them into blocks. A freed block remembers the place in the stream
-// where it was freed (FreePoint) and may be handed out again
+// A pool takes chunks from the device and divides them into blocks. A freed block remembers the
+// place in the stream where it was freed (FreePoint) and may be handed out again
 //   - in the same stream at once;
 //   - in another stream that is ordered behind that place (reuse rule "follow event dependencies");
-//   - anywhere once the place was passed ("opportunistic"); such blocks are settled: they go to the bin of all;
-//   - in another stream that is made to wait for the place ("internal dependencies"), if the device has no more memory.
+//   - anywhere once the place was passed ("opportunistic"); such blocks are settled: they go to the
+//     bin of all;
+//   - in another stream that is made to wait for the place ("internal dependencies"), if the device
+//     has no more memory.
 //
-// Ownership: the chunk belongs to the pool, which gives it back to the device when all of it is free and settled, at a
-// synchronisation, a trim, or when memory is short. A destroyed pool lives on, without a handle, until then.
+// Ownership: the chunk belongs to the pool, which gives it back to the device when all of it is
+// free and settled, at a synchronisation, a trim, or when memory is short. A destroyed pool lives
+// on, without a handle, until then.
 #pragma once
 
 #include <deque>
@@ -25,7 +28,8 @@ namespace infini::rt {
 
 // A place in a stream behind which memory was freed.
 struct FreePoint {
-    uint64_t position;         // of the stream
+    uint64_t order;            // counts the places of a pool
+    uint64_t position;         // of the stream: that of the first work behind the place
     uint64_t legacy_position;  // of the device's legacy stream then
     void *event;               // recorded there or later; null: not yet, or not any more
     bool complete;
@@ -56,14 +60,15 @@ struct Pool {
 
     std::atomic<uint64_t> frees{0};  // how many blocks were freed: MemoryCache::blocks
 
-    // By the place of the object, not by a member: an outdated look-up may lock a pool that is gone.
+    // By the place of the object, not by a member: an outdated look-up may lock a pool that is
+    // gone.
     ForkSafeMutex &mutex() const {
         return StripedMutex<LockRank::Pool>::of(reinterpret_cast<uintptr_t>(this) / sizeof(Pool));
     }
 
     // All below is guarded by mutex().
     uint64_t reserved = 0, reserved_high = 0, used = 0, used_high = 0;
-    bool retired = false;  // destroyed by the client
+    bool retired = false;                          // destroyed by the client
     std::map<int, infinirtMemAccessFlags> access;  // of other devices, by number
 
     // Memory to be given back once no lock is held.
@@ -74,8 +79,8 @@ struct Pool {
     };
     using Chunks = std::vector<Chunk>;
 
-    PoolBlock *find(Stream &stream, size_t granules);          // the quick ways: own stream, settled
-    PoolBlock *find_thoroughly(Stream &stream, size_t granules);  // and whatever is ordered before
+    PoolBlock *find(Stream &stream, size_t granules);  // the quick ways: own stream, settled
+    PoolBlock *find_thoroughly(Stream &stream, size_t granules);   // and whatever is ordered before
     PoolBlock *find_to_wait_for(Stream &stream, size_t granules);  // freed in a stream that goes on
     void *take(PoolBlock *block, size_t granules, size_t bytes);
     // Marks the place of a free in `stream`. An error leaves nothing changed.
@@ -84,9 +89,10 @@ struct Pool {
     void add_chunk(PoolChunk *chunk);
     // Gives up free chunks as long as `keep` bytes stay reserved.
     void shrink(uint64_t keep, Chunks *given);
-    // Joins free neighbours; with `everywhere` blocks of streams that went past the free go to the bin of all.
+    // Joins free neighbours; with `everywhere` blocks of streams that went past the free go to the
+    // bin of all.
     void settle(bool everywhere);
-    size_t unsettled() const;  // blocks in the bins of streams
+    size_t unsettled() const;               // blocks in the bins of streams
     void forget_everything(Chunks *given);  // DeviceReset
     FreeBin &settled_bin() { return *settled_; }
     bool empty() const { return chunks_.empty(); }
@@ -97,9 +103,10 @@ private:
     void merge(PoolBlock *block);
     void absorb(PoolBlock *block, PoolBlock *next);
     void drop(FreePoint *point);
-    void poll(FreeBin &bin, bool ask);  // which places were passed; without asking: which are of no use
+    void poll(FreeBin &bin,
+              bool ask);  // which places were passed; without asking: which are of no use
     void pass(FreeBin &bin, FreePoint *point);
-    static void *event_behind(const FreeBin &bin, uint64_t position);
+    static void *event_behind(const FreeBin &bin, const FreePoint &point);
     bool ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const;
     void remove_chunk(PoolChunk *chunk, Chunks *given);
 
@@ -107,6 +114,7 @@ private:
     std::unique_ptr<FreeBin> settled_;
     std::unordered_map<uint64_t, std::unique_ptr<FreeBin>> bins_;
     FreeBin *last_bin_ = nullptr;
+    uint64_t last_order_ = 0;
     std::vector<PoolBlock *> spare_blocks_;
     std::vector<FreePoint *> spare_points_;
     std::vector<void *> spare_events_;  // of `device`
@@ -125,7 +133,8 @@ Pool *new_pool(Device &device, size_t max_bytes, bool is_default);  // null when
 void retire_pool(Pool &pool);
 
 Error allocate_block(Call &call, Pool &pool, Stream &stream, size_t bytes, void **memory);
-// Frees the block that begins at `pointer`; `range` is of its chunk. Without a stream: nothing uses it any more.
+// Frees the block that begins at `pointer`; `range` is of its chunk. Without a stream: nothing uses
+// it any more.
 Error free_block(Call &call, const MemoryRange &range, void *pointer, Stream *stream);
 // FreeAsync of memory from Malloc: given back once the stream gets there.
 Error free_later(Call &call, const MemoryRange &range, void *pointer, Stream &stream);

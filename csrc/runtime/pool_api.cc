@@ -36,7 +36,8 @@ Error check_stream(Call &call, Stream &stream) {
     return stream.legacy ? check_legacy_use(call, stream.device) : infinirtSuccess;
 }
 
-Error allocate(Call &call, Pool *pool, Device &device, size_t bytes, Stream &stream, void **memory) {
+Error allocate(Call &call, Pool *pool, Device &device, size_t bytes, Stream &stream,
+               void **memory) {
     *memory = nullptr;
     if (bytes == 0) return infinirtSuccess;  // as Malloc
     if (stream.capture.load(std::memory_order_acquire))
@@ -55,10 +56,14 @@ Error unknown_attribute(Call &call, infinirtMemPoolAttr attribute) {
 
 std::atomic<bool> *reuse_rule(Pool &pool, infinirtMemPoolAttr attribute) {
     switch (attribute) {
-        case infinirtMemPoolReuseFollowEventDependencies: return &pool.follow_dependencies;
-        case infinirtMemPoolReuseAllowOpportunistic: return &pool.opportunistic;
-        case infinirtMemPoolReuseAllowInternalDependencies: return &pool.internal_dependencies;
-        default: return nullptr;
+        case infinirtMemPoolReuseFollowEventDependencies:
+            return &pool.follow_dependencies;
+        case infinirtMemPoolReuseAllowOpportunistic:
+            return &pool.opportunistic;
+        case infinirtMemPoolReuseAllowInternalDependencies:
+            return &pool.internal_dependencies;
+        default:
+            return nullptr;
     }
 }
 
@@ -100,15 +105,18 @@ Error FreeAsync(Call &call, void *devPtr, Stream &hStream) {
         return call.fail(infinirtErrorInvalidValue,
                          "devPtr is memory of another kind of device than the stream");
     if (range.device) switch (range.kind) {
-            case MemoryKind::Pool: return free_block(call, range, devPtr, &hStream);
+            case MemoryKind::Pool:
+                return free_block(call, range, devPtr, &hStream);
             case MemoryKind::Managed:
                 return call.fail(infinirtErrorNotSupported,
                                  "devPtr is managed memory: use infinirtFree");
-            case MemoryKind::Device: return free_later(call, MemoryRange(range), devPtr, hStream);
+            case MemoryKind::Device:
+                return free_later(call, MemoryRange(range), devPtr, hStream);
             case MemoryKind::Graph:
                 if (free_graph_memory(devPtr, &hStream)) return infinirtSuccess;
                 break;
-            default: break;
+            default:
+                break;
         }
     return call.fail(infinirtErrorInvalidValue,
                      "devPtr is %p: expected memory of infinirtMallocAsync that was not freed",
@@ -166,8 +174,7 @@ Error MemPoolCreate(Call &call, infinirtMemPool_t *memPool, const infinirtMemPoo
                          "poolProps.location.type is %d: expected infinirtMemLocationTypeDevice",
                          static_cast<int>(properties.location.type));
     auto &devices = call.thread.backend->devices;
-    if (properties.location.id < 0 ||
-        static_cast<size_t>(properties.location.id) >= devices.size())
+    if (properties.location.id < 0 || static_cast<size_t>(properties.location.id) >= devices.size())
         return call.fail(infinirtErrorInvalidValue,
                          "poolProps.location.id is %d: expected a device number from 0 to %zu",
                          properties.location.id, devices.size() - 1);
@@ -228,7 +235,8 @@ Error MemPoolSetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
         case infinirtMemPoolAttrUsedMemCurrent:
             return call.fail(infinirtErrorInvalidValue, "attr is %d, which can only be read",
                              static_cast<int>(attr));
-        default: return unknown_attribute(call, attr);
+        default:
+            return unknown_attribute(call, attr);
     }
 }
 
@@ -243,12 +251,23 @@ Error MemPoolGetAttribute(Call &call, Pool &memPool, infinirtMemPoolAttr attr, v
     {
         std::lock_guard lock(memPool.mutex());
         switch (attr) {
-            case infinirtMemPoolAttrReleaseThreshold: bytes = memPool.release_threshold; break;
-            case infinirtMemPoolAttrReservedMemCurrent: bytes = memPool.reserved; break;
-            case infinirtMemPoolAttrReservedMemHigh: bytes = memPool.reserved_high; break;
-            case infinirtMemPoolAttrUsedMemCurrent: bytes = memPool.used; break;
-            case infinirtMemPoolAttrUsedMemHigh: bytes = memPool.used_high; break;
-            default: return unknown_attribute(call, attr);
+            case infinirtMemPoolAttrReleaseThreshold:
+                bytes = memPool.release_threshold;
+                break;
+            case infinirtMemPoolAttrReservedMemCurrent:
+                bytes = memPool.reserved;
+                break;
+            case infinirtMemPoolAttrReservedMemHigh:
+                bytes = memPool.reserved_high;
+                break;
+            case infinirtMemPoolAttrUsedMemCurrent:
+                bytes = memPool.used;
+                break;
+            case infinirtMemPoolAttrUsedMemHigh:
+                bytes = memPool.used_high;
+                break;
+            default:
+                return unknown_attribute(call, attr);
         }
     }
     memcpy(value, &bytes, sizeof bytes);
@@ -293,7 +312,7 @@ Error MemPoolGetAccess(Call &call, infinirtMemAccessFlags *flags, Pool &memPool,
     if (!device) return call.error();
     std::lock_guard lock(memPool.mutex());
     auto found = memPool.access.find(device->index);
-    *flags = device == &memPool.device         ? infinirtMemAccessFlagsProtReadWrite
+    *flags = device == &memPool.device       ? infinirtMemAccessFlagsProtReadWrite
              : found == memPool.access.end() ? infinirtMemAccessFlagsProtNone
                                              : found->second;
     return infinirtSuccess;

@@ -1,4 +1,5 @@
-// How a pool divides its memory: chunks of the device's memory, blocks within them, lists of free blocks.
+// How a pool divides its memory: chunks of the device's memory, blocks within them, lists of free
+// blocks.
 //
 // Nothing here locks or orders anything; a Pool does, and guards all of it by its mutex.
 #pragma once
@@ -16,8 +17,8 @@ struct PoolChunk;
 struct FreeBin;
 struct FreePoint;
 
-constexpr size_t kGranule = 512;                // sizes are rounded up to it, addresses are multiples of it
-constexpr size_t kSmallGranules = 64;           // up to here free blocks stay apart until memory runs short
+constexpr size_t kGranule = 512;       // sizes are rounded up to it, addresses are multiples of it
+constexpr size_t kSmallGranules = 64;  // up to here free blocks stay apart until memory runs short
 constexpr size_t kChunkBytes = size_t{2} << 20;  // chunks are multiples of it
 
 struct PoolBlock {
@@ -32,8 +33,8 @@ struct PoolBlock {
     void *address() const;
 };
 
-// One allocation of the driver's. It lives in a HandleTable, whose memory stays: an outdated look-up may still ask for
-// `pool`, which is null then.
+// One allocation of the driver's. It lives in a HandleTable, whose memory stays: an outdated
+// look-up may still ask for `pool`, which is null then.
 struct PoolChunk {
     PoolChunk(Pool &pool, void *memory, size_t bytes);
     ~PoolChunk();
@@ -51,7 +52,8 @@ struct PoolChunk {
     PoolBlock *block_over(size_t granule) const;
 
 private:
-    // By granule: the block that begins there, and one bit for the same to search backwards. Mostly untouched zeros.
+    // By granule: the block that begins there, and one bit for the same to search backwards. Mostly
+    // untouched zeros.
     PoolBlock **starts_;
     uint64_t *marks_;
 };
@@ -86,7 +88,8 @@ public:
     // The smallest block of at least `granules` for which usable(const PoolBlock&) holds.
     template <class Usable>
     PoolBlock *best(size_t granules, Usable usable) const {
-        for (unsigned at = next_filled(class_of(granules)); at < kClasses; at = next_filled(at + 1)) {
+        for (unsigned at = next_filled(class_of(granules)); at < kClasses;
+             at = next_filled(at + 1)) {
             PoolBlock *found = nullptr;
             for (PoolBlock *block = heads_[at]; block; block = block->next) {
                 if (block->granules < granules || (found && block->granules >= found->granules))

@@ -27,15 +27,16 @@ List &list() {
 Error free_later(Call &call, const MemoryRange &range, void *pointer, Stream &stream) {
     MemoryRange removed;
     if (!remove_memory(pointer, range.kind, &removed))
-        return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is %p: expected the address that the allocation gave, it begins at "
-                         "0x%zx",
-                         pointer, static_cast<size_t>(range.base));
+        return call.fail(
+            infinirtErrorInvalidValue,
+            "devPtr is %p: expected the address that the allocation gave, it begins at "
+            "0x%zx",
+            pointer, static_cast<size_t>(range.base));
     const InfiniDriver &driver = stream.device.driver();
     InfiniWork record;
     record.kind = INFINI_WORK_RECORD;
-    Error error = driver.event_create(stream.device.index, infinirtEventDisableTiming,
-                                      &record.as.event);
+    Error error =
+        driver.event_create(stream.device.index, infinirtEventDisableTiming, &record.as.event);
     if (error == infinirtSuccess) {
         error = driver.submit(stream.device.index, stream.driver, &record, 1);
         if (error != infinirtSuccess) driver.event_destroy(stream.device.index, record.as.event);
@@ -46,7 +47,8 @@ Error free_later(Call &call, const MemoryRange &range, void *pointer, Stream &st
     }
     {
         std::lock_guard lock(list().mutex);
-        list().entries.push_back({range.device, pointer, removed.bytes, &stream.device, record.as.event});
+        list().entries.push_back(
+            {range.device, pointer, removed.bytes, &stream.device, record.as.event});
     }
     range.device->pool_excess.store(true, std::memory_order_relaxed);
     Pool::Chunks done;

@@ -54,21 +54,22 @@ Error Pool::record_event(Stream &stream, void **event) {
     return error;
 }
 
-// Work in the legacy stream and work in blocking streams come behind each other without any item that says so. A free
-// therefore takes a position of its own: an event counts as behind it only if it was recorded later.
+// Work in the legacy stream and work in blocking streams come behind each other without any item
+// that says so. Therefore a free stands behind the last work of its stream: an event that was
+// recorded before it does not count, even if nothing was submitted in between.
 Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **result) {
     *bin = bin_of(stream, true);
     FreePoint *&last = (*bin)->last;
     uint64_t legacy_position = stream.device.legacy->position.load(std::memory_order_relaxed);
-    uint64_t position = stream.position.load(std::memory_order_relaxed);
+    uint64_t position = stream.position.load(std::memory_order_relaxed) + 1;
     bool same_place = last && last->position == position && !stream.legacy &&
                       (!stream.blocking() || last->legacy_position == legacy_position);
     if (same_place) {
         *result = last;
         return infinirtSuccess;
     }
-    // A free in the legacy stream comes behind the blocking streams too, which a query may not cover. It gets its event
-    // when somebody asks: that stream is always there to record one.
+    // A free in the legacy stream comes behind the blocking streams too, which a query may not
+    // cover. It gets its event when somebody asks: that stream is always there to record one.
     void *event = nullptr;
     bool complete = !stream.legacy && idle(stream);
     if (!complete && !stream.legacy) {
@@ -83,8 +84,7 @@ Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **res
         point = spare_points_.back();
         spare_points_.pop_back();
     }
-    position = stream.position.fetch_add(1, std::memory_order_relaxed) + 1;
-    *point = {position, legacy_position, event, complete, 1};
+    *point = {++last_order_, position, legacy_position, event, complete, 1};
     if (last) drop(last);
     last = *result = point;
     if (!complete) {
@@ -112,10 +112,10 @@ void Pool::pass(FreeBin &bin, FreePoint *point) {
     drop(point);
 }
 
-// The first event at or behind a place of the bin. Null if none is recorded.
-void *Pool::event_behind(const FreeBin &bin, uint64_t position) {
-    for (const FreePoint *point : bin.pending)
-        if (point->position >= position && point->event) return point->event;
+// The first event at or behind a place that is pending. Null if none is recorded.
+void *Pool::event_behind(const FreeBin &bin, const FreePoint &point) {
+    for (const FreePoint *pending : bin.pending)
+        if (pending->order >= point.order && pending->event) return pending->event;
     return nullptr;
 }
 
@@ -139,7 +139,7 @@ void Pool::poll(FreeBin &bin, bool ask) {
         record_event(*bin.device->legacy, &pending.back()->event);
     const InfiniDriver &driver = bin.device->driver();
     while (!pending.empty()) {
-        void *event = event_behind(bin, 0);
+        void *event = event_behind(bin, *pending.front());
         if (!event || driver.event_query(bin.device->index, event) == infinirtErrorNotReady) break;
         while (pending.front()->event != event) pop_front();
         pop_front();
@@ -149,7 +149,9 @@ void Pool::poll(FreeBin &bin, bool ask) {
 
 bool Pool::ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const {
     if (bin.device == &stream.device) {
-        if (bin.legacy && stream.blocking()) return true;
+        // The event is an item of the legacy stream, which the other one's next work waits for.
+        if (bin.legacy && stream.blocking() && (point.complete || event_behind(bin, point)))
+            return true;
         if (bin.blocking && stream.legacy) return true;
         // Both wait for the legacy stream, which got work after the free.
         uint64_t legacy_position = stream.device.legacy->position.load(std::memory_order_relaxed);
@@ -188,10 +190,11 @@ PoolBlock *Pool::find_to_wait_for(Stream &stream, size_t granules) {
         PoolBlock *block = bin->lists.best(granules, [](const PoolBlock &) { return true; });
         InfiniWork wait;
         wait.kind = INFINI_WORK_WAIT;
-        wait.as.event = block ? event_behind(*bin, block->point->position) : nullptr;
+        wait.as.event = block ? event_behind(*bin, *block->point) : nullptr;
         if (!wait.as.event || &bin->device->backend != &stream.device.backend) continue;
         const InfiniDriver &driver = stream.device.driver();
-        if (driver.submit(stream.device.index, stream.driver, &wait, 1) != infinirtSuccess) continue;
+        if (driver.submit(stream.device.index, stream.driver, &wait, 1) != infinirtSuccess)
+            continue;
         stream.position.fetch_add(1, std::memory_order_relaxed);
         std::lock_guard lock(stream.clock_mutex());
         stream.clock.advance(number, block->point->position);

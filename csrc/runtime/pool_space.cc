@@ -14,8 +14,7 @@ Pool::Pool(Device &device, size_t max_bytes, bool is_default)
 Pool::~Pool() {
     for (auto &[number, bin] : bins_) {
         for (FreePoint *point : bin->pending) {
-            if (point->event)
-                bin->device->driver().event_destroy(bin->device->index, point->event);
+            if (point->event) bin->device->driver().event_destroy(bin->device->index, point->event);
             if (point != bin->last) delete point;
         }
         delete bin->last;
@@ -79,8 +78,8 @@ void Pool::put_back(PoolBlock *block, FreeBin *bin, FreePoint *point) {
             device.pool_excess.store(true, std::memory_order_relaxed);
 }
 
-// Joins `block`, which stands in no list yet, with free neighbours of the same bin. It keeps its identity; a neighbour
-// that is gone has no granules.
+// Joins `block`, which stands in no list yet, with free neighbours of the same bin. It keeps its
+// identity; a neighbour that is gone has no granules.
 void Pool::merge(PoolBlock *block) {
     PoolChunk &chunk = *block->chunk;
     if (PoolBlock *next = block->after; next && next->bin == block->bin) {
@@ -105,7 +104,7 @@ void Pool::merge(PoolBlock *block) {
 void Pool::absorb(PoolBlock *block, PoolBlock *neighbour) {
     neighbour->bin->lists.remove(neighbour);
     // Of one stream, so the later place covers both.
-    if (block->point && neighbour->point->position > block->point->position)
+    if (block->point && neighbour->point->order > block->point->order)
         std::swap(block->point, neighbour->point);
     if (neighbour->point) drop(neighbour->point);
     neighbour->granules = 0;
@@ -143,8 +142,9 @@ void Pool::settle(bool everywhere) {
 }
 
 void Pool::add_chunk(PoolChunk *chunk) {
-    auto *block = new PoolBlock{chunk, 0, chunk->bytes / kGranule, nullptr, nullptr, 0,
-                                settled_.get(), nullptr, nullptr, nullptr};
+    auto *block = new PoolBlock{chunk,   0,      chunk->bytes / kGranule, nullptr,
+                                nullptr, 0,      settled_.get(),          nullptr,
+                                nullptr, nullptr};
     chunk->head = block;
     chunk->mark(block);
     chunks_.push_back(chunk);

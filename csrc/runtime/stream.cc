@@ -62,8 +62,9 @@ void HostCall::run_once(void *self) {
 }
 
 Error submit_now(Call &call, Stream &stream, const InfiniWork *work, size_t count) {
-    stream.position.fetch_add(1, std::memory_order_relaxed);
     Error error = stream.device.driver().submit(stream.device.index, stream.driver, work, count);
+    // Counted when it stands in the stream: whoever reads the count may rely on the work before it.
+    stream.position.fetch_add(1, std::memory_order_relaxed);
     if (error == infinirtSuccess) [[likely]]
         return error;
     return call.driver(error, "the device did not take the work");
@@ -134,8 +135,7 @@ Error StreamCreateWithPriority(Call &call, infinirtStream_t *pStream, unsigned i
 }
 
 Error StreamDestroy(Call &call, Stream &stream) {
-    auto &own = call.thread.default_streams;
-    if (stream.legacy || std::find(own.begin(), own.end(), &stream) != own.end())
+    if (stream.legacy || stream.per_thread)
         return call.fail(infinirtErrorInvalidResourceHandle,
                          "argument 1 (stream) is a default stream: only created streams can be "
                          "destroyed");

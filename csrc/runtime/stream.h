@@ -21,6 +21,7 @@ public:
     uint64_t at(uint64_t stream) const;
     void advance(uint64_t stream, uint64_t position);
     void merge(const Clock &other);
+    bool empty() const { return entries_.empty(); }
 
 private:
     std::vector<std::pair<uint64_t, uint64_t>> entries_;
@@ -28,6 +29,8 @@ private:
 
 struct Stream {
     Stream(Device &device, void *driver, unsigned flags, int priority, bool legacy = false);
+
+    bool per_thread = false;  // a thread's default stream, which goes with the thread
 
     Device &device;
     void *const driver;  // the back end's handle; null for the legacy stream
@@ -58,10 +61,7 @@ struct Event {
     const unsigned flags;
     bool imported = false;  // from another process
 
-    bool recorded() const {
-        return imported || recorded_stream.load(std::memory_order_relaxed) != 0 ||
-               capture_id.load(std::memory_order_relaxed) != 0;
-    }
+    std::atomic<bool> recorded{false};  // ever, or in another process
 
     // Where the last record stands.
     std::atomic<uint64_t> recorded_stream{0}, recorded_position{0};

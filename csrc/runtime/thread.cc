@@ -1,5 +1,5 @@
 // The state of one thread: current device, last error, default streams.
-#include "stream.h"
+#include "capture.h"
 
 namespace infini::rt {
 
@@ -25,6 +25,7 @@ Thread &Thread::make() {
 Thread::~Thread() {
     // Work still queued in these streams goes on: destroying does not wait.
     for (Stream *stream : default_streams) {
+        forget_stream(*stream);
         stream->device.driver().stream_destroy(stream->device.index, stream->driver);
         StreamTable::get().destroy(stream);
     }
@@ -61,6 +62,7 @@ Stream *thread_stream(Call &call, Device &device) {
                               "making this thread's default stream"));
         return nullptr;
     }
+    stream->per_thread = true;
     call.thread.default_streams.push_back(stream);
     return stream;
 }

@@ -26,7 +26,7 @@ typedef struct infinirtBackendInfo {
     const char *vendor; /* for people; may be empty */
     const char *version; /* for people; may be empty */
     const char *path;    /* of the library */
-    const char *reason;  /* why it has no device; empty when it has one */
+    const char *reason;  /* why it has no device; else a remark, or empty */
     int device_count;
     int device_type; /* infiniDevice_t, or above INFINI_DEVICE_TYPE_COUNT for other kinds */
 } infinirtBackendInfo;

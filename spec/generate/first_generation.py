@@ -93,10 +93,12 @@ def _signature(prefix: str, function: Function, tail: str) -> str:
 
 def _entry(function: Function, api: Api, handles: set[str]) -> str:
     call = call_of(function)
-    head = _signature("", function, " {")
+    head = _signature("", function, " try {")
+    # Host memory can run out anywhere; nothing may be thrown into a C program.
+    end = "} catch (...) {\n    return INFINI_STATUS_INTERNAL_ERROR;\n}\n"
     if call is None:
         arguments = [param.name for param in function.params]
-        return f"{head}\n{text.call(f'return {function.name}', arguments, ';', 4)}\n}}\n"
+        return f"{head}\n{text.call(f'return {function.name}', arguments, ';', 4)}\n{end}"
     target = api.by_name[call[0]]
     types = {param.name: param.type for param in function.params}
     arguments = [
@@ -116,7 +118,7 @@ def _entry(function: Function, api: Api, handles: set[str]) -> str:
         lines.append("    return status_of(error);")
     else:
         lines.append(text.call(f"return status_of({aligned}", arguments, ");", 4))
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, end])
 
 
 def _convert(name: str, type_: str, wanted: str, handles: set[str]) -> str:

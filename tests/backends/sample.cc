@@ -4,7 +4,9 @@
 // reserved and protected; the bytes lie elsewhere), every stream has a thread of its own, and nothing optional is
 // offered. What the suites find working on it beyond copies, fills and events is the core's software.
 //
-// Macros make broken or old ones of it, for the tests of how back ends are judged: see the end of the file.
+// A copy of the library under another file name is an old or a broken one, for the tests of how back ends are
+// judged: see the end of the file.
+#include <dlfcn.h>
 #include <infini/backend.h>
 #include <sys/mman.h>
 
@@ -22,10 +24,6 @@
 
 namespace {
 
-#ifndef SAMPLE_NAME
-#define SAMPLE_NAME "sample"
-#endif
-
 constexpr int kDevices = 2;
 constexpr size_t kMemory = size_t{1} << 30;
 const InfiniHost *host;
@@ -33,6 +31,14 @@ const InfiniHost *host;
 infinirtError_t fail(infinirtError_t code, const char *sentence) {
     host->explain(sentence);
     return code;
+}
+
+// What stands behind a word in this library's file name ("" if nothing), or null without that word.
+const char *variant(const char *word) {
+    Dl_info info;
+    if (!dladdr(reinterpret_cast<void *>(fail), &info)) return nullptr;
+    const char *found = std::strstr(info.dli_fname, word);
+    return found ? found + std::strlen(word) : nullptr;
 }
 
 // One lock for all: this is a model of hardware, not a fast one. Leaked, since threads outlive main().
@@ -239,7 +245,8 @@ infinirtError_t submit(int device, void *handle, const InfiniWork *work, size_t 
         if (work[i].kind == INFINI_WORK_RECORD) {
             // A record replaces the event's earlier one, so it is an object of its own.
             auto &event = *static_cast<EventPtr *>(work[i].as.event);
-            event = std::make_shared<Event>(Event{event->timed, {stream, stream->submitted}, false, {}});
+            event = std::make_shared<Event>(
+                Event{event->timed, {stream, stream->submitted}, false, {}});
             item.event = event;
         } else if (work[i].kind == INFINI_WORK_WAIT) {
             item.before.push_back((*static_cast<EventPtr *>(work[i].as.event))->record);
@@ -340,19 +347,11 @@ infinirtError_t device_memory(int device, size_t *free_bytes, size_t *total_byte
 }
 
 int probe(char *reason, size_t reason_bytes) {
-#if defined(SAMPLE_ABSENT)
+    if (variant("-crash")) std::abort();
+    if (variant("-exit")) std::exit(3);
+    if (!variant("-absent")) return kDevices;
     std::snprintf(reason, reason_bytes, "the simulated hardware is switched off");
     return 0;
-#elif defined(SAMPLE_CRASH)
-    std::snprintf(reason, reason_bytes, "never read");
-    std::abort();
-#elif defined(SAMPLE_EXIT)
-    std::snprintf(reason, reason_bytes, "never read");
-    std::exit(3);
-#else
-    (void)reason, (void)reason_bytes;
-    return kDevices;
-#endif
 }
 
 // ---- Functions of its own: one that the core cannot serve, and one that it would serve otherwise -
@@ -374,22 +373,37 @@ void *function(const char *name) {
     return nullptr;
 }
 
-// ---- The tables, and how to spoil them ----------------------------------------------------------
+// ---- The tables, and how they are spoilt -------------------------------------------------------
 
 InfiniDriver driver = {};
 InfiniBackend backend = {};
 
+void spoil() {
+    if (variant("-old")) {
+        // Built before the optional ends of both tables existed: what lies behind is not its own.
+        driver.size = offsetof(InfiniDriver, memory_export);
+        driver.memory_export = reinterpret_cast<decltype(driver.memory_export)>(1);
+        driver.event_import = reinterpret_cast<decltype(driver.event_import)>(1);
+        backend.size = offsetof(InfiniBackend, function);
+        backend.function = reinterpret_cast<decltype(backend.function)>(1);
+    }
+    if (variant("-larger")) {
+        // Built with a later header, whose tables have entries that this core does not know.
+        driver.size = sizeof driver + 64;
+        backend.size = sizeof backend + 64;
+    }
+    if (variant("-small")) backend.size = 24;
+    if (variant("-lacking")) driver.submit = nullptr, driver.event_elapsed = nullptr;
+    if (const char *number = variant("-abi"))
+        backend.abi = static_cast<uint32_t>(std::atoi(number));
+    if (variant("-cpu")) backend.name = "cpu";
+}
+
 }  // namespace
 
-#ifndef SAMPLE_SYMBOL
-#define SAMPLE_SYMBOL infini_backend_open
-#endif
-
-extern "C" __attribute__((visibility("default"))) const InfiniBackend *SAMPLE_SYMBOL(
+extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_backend_open(
     const InfiniHost *given) {
-#ifdef SAMPLE_REFUSES
-    if (given) return nullptr;
-#endif
+    if (variant("-refusing")) return nullptr;
     host = given;
     driver.size = sizeof driver;
     driver.device_info = device_info;
@@ -407,28 +421,8 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *SAMPLE_SY
     driver.event_query = event_query;
     driver.event_synchronize = event_synchronize;
     driver.event_elapsed = event_elapsed;
-    backend = {sizeof backend, INFINI_BACKEND_ABI, SAMPLE_NAME, "the tests", "1.2.3",
-               probe,          &driver,            function};
-#ifdef SAMPLE_OLD  // built before the optional ends of both tables existed; what lies behind is not its own
-    driver.size = offsetof(InfiniDriver, memory_export);
-    driver.memory_export = reinterpret_cast<decltype(driver.memory_export)>(1);
-    driver.event_import = reinterpret_cast<decltype(driver.event_import)>(1);
-    backend.size = offsetof(InfiniBackend, function);
-    backend.function = reinterpret_cast<decltype(backend.function)>(1);
-#endif
-#ifdef SAMPLE_LARGER  // built with a later header, whose tables have entries that this core does not know
-    driver.size = sizeof driver + 64;
-    backend.size = sizeof backend + 64;
-#endif
-#ifdef SAMPLE_SMALL
-    backend.size = 24;
-#endif
-#ifdef SAMPLE_ABI
-    backend.abi = SAMPLE_ABI;
-#endif
-#ifdef SAMPLE_LACKS_ENTRIES
-    driver.submit = nullptr;
-    driver.event_elapsed = nullptr;
-#endif
+    backend = {sizeof backend, INFINI_BACKEND_ABI, "sample", "the tests", "1.2.3", probe, &driver,
+               function};
+    spoil();
     return &backend;
 }

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit import process
+
+from kit import build, process
 from kit.binding import root
 
 REPORT = """
@@ -19,30 +20,28 @@ assert memory.read() == bytes([3]) * 64
 
 def report(*libraries: str | Path, **changes: str | None) -> dict[str, tuple[int, str]]:
     path = ":".join(map(str, libraries))
-    said = process.python(REPORT, INFINI_BACKEND_PATH=path, INFINI_DEVICE=None, **changes)
+    said = process.python(REPORT, INFINI_BACKEND_PATH=path, INFINI_DEVICE="cpu", **changes)
     found = eval(said)  # what our own program printed
     assert found[0] == ("cpu", 1, "")
     return {name: (count, reason) for name, count, reason in found[1:]}
 
 
 CASES = {
-    "no symbol": (["SAMPLE_SYMBOL=something_else"], ["infini_backend_open", "no back end"]),
-    "a newer contract": (["SAMPLE_ABI=99"], ["version 99", "newer infinicore"]),
-    "an older contract": (["SAMPLE_ABI=0"], ["version 0", "rebuild the back end"]),
-    "a table that is too small": (["SAMPLE_SMALL"], ["24 bytes", "rebuild"]),
-    "required entries missing": (["SAMPLE_LACKS_ENTRIES"], ["submit", "event_elapsed"]),
-    "a refusal": (["SAMPLE_REFUSES"], ["returned null"]),
-    "a crash in its probe": (["SAMPLE_CRASH"], ["crashed in its probe", "Abort"]),
-    "an exit in its probe": (["SAMPLE_EXIT"], ["ended its process", "exit code 3"]),
-    "no device": (["SAMPLE_ABSENT"], ["the simulated hardware is switched off"]),
-    "a name that is taken": (['SAMPLE_NAME="cpu"'], ["already loaded", "libinfini_cpu"]),
+    "abi99": ["version 99", "newer infinicore"],
+    "abi0": ["version 0", "rebuild the back end"],
+    "small": ["24 bytes", "rebuild"],
+    "lacking": ["submit", "event_elapsed"],
+    "refusing": ["returned null"],
+    "crash": ["crashed in its probe", "Abort"],
+    "exit": ["ended its process", "exit code 3"],
+    "absent": ["the simulated hardware is switched off"],
+    "cpu": ["already loaded", "libinfini_cpu"],
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_reported_and_skipped(sample, case):
-    macros, words = CASES[case]
-    library = sample(*macros)
+@pytest.mark.parametrize("variant", CASES)
+def test_reported_and_skipped(sample, variant):
+    library, words = sample(variant), CASES[variant]
     found = report(library)
     assert len(found) == 1
     name, (count, reason) = next(iter(found.items()))
@@ -50,6 +49,14 @@ def test_reported_and_skipped(sample, case):
     assert name in (library.name, "sample", "cpu")
     for word in words:
         assert word in reason, reason
+
+
+def test_a_library_that_is_no_back_end(tmp_path):
+    source, library = tmp_path / "other.cc", tmp_path / "other.so"
+    source.write_text("int nothing;\n")
+    found = report(build.shared_library(source, library))
+    assert list(found) == ["other.so"]
+    assert "infini_backend_open" in found["other.so"][1]
 
 
 def test_files_that_are_no_libraries(tmp_path):
@@ -66,7 +73,7 @@ def test_files_that_are_no_libraries(tmp_path):
 
 
 def test_a_good_one_beside_bad_ones(sample):
-    found = report(sample("SAMPLE_CRASH"), sample(), sample("SAMPLE_ABI=99"), INFINI_DEVICE="cpu")
+    found = report(sample("crash"), sample(), sample("abi99"))
     assert found["sample"] == (2, "")
     assert len(found) == 3
 
@@ -74,7 +81,7 @@ def test_a_good_one_beside_bad_ones(sample):
 def test_a_second_one_of_the_same_name(sample):
     found = process.python(
         "print([(i.name.decode(), i.device_count, i.path.decode()) for i in rt.backends()])",
-        INFINI_BACKEND_PATH=f"{sample()}:{sample(name='second.so')}",
+        INFINI_BACKEND_PATH=f"{sample()}:{sample('second')}",
         INFINI_DEVICE="cpu",
     )
     kinds = [(name, count) for name, count, _ in eval(found)]
@@ -84,7 +91,7 @@ def test_a_second_one_of_the_same_name(sample):
 def test_loading_says_why_not(sample):
     said = process.python(
         "print(rt.load_backend(sys.argv[1]), rt.message()); print(rt.load_backend('/no/such/file.so'))",
-        sample("SAMPLE_ABI=99"),
+        sample("abi99"),
         INFINI_DEVICE=None,
         INFINI_BACKEND_PATH=None,
     ).splitlines()
@@ -96,7 +103,7 @@ def test_loading_says_why_not(sample):
 def test_asking_for_one_that_cannot_be_used(sample):
     said = process.python(
         "print(rt.code.GetDeviceCount(), rt.message())",
-        INFINI_BACKEND_PATH=str(sample("SAMPLE_ABSENT")),
+        INFINI_BACKEND_PATH=str(sample("absent")),
         INFINI_DEVICE="sample",
     )
     assert said.startswith("ErrorNoDevice")
@@ -120,7 +127,7 @@ def infini(*arguments: str, **changes: str | None) -> str:
 
 
 def test_infini_info_tells_the_reasons(sample):
-    path = f"{sample('SAMPLE_CRASH')}:{sample('SAMPLE_ABSENT')}"
+    path = f"{sample('crash')}:{sample('absent')}"
     said = infini("info", INFINI_BACKEND_PATH=path, INFINI_DEVICE=None)
     assert "crashed in its probe" in said
     assert "switched off" in said
@@ -140,7 +147,11 @@ def test_an_entry_point_package(sample, tmp_path):
     )
     paths = process.environment()["PYTHONPATH"]
     said = infini(
-        "info", "--json", PYTHONPATH=f"{tmp_path}:{paths}", INFINI_DEVICE=None, INFINI_BACKEND_PATH=None
+        "info",
+        "--json",
+        PYTHONPATH=f"{tmp_path}:{paths}",
+        INFINI_DEVICE=None,
+        INFINI_BACKEND_PATH=None,
     )
     found = json.loads(said)
     assert [d["name"] for d in found["devices"] if d["kind"] == "sample"] == [

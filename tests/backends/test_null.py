@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kit import build, process
 
 SOURCE = process.PROJECT / "backends" / "null" / "null.cc"
@@ -31,7 +32,12 @@ def test_it_is_found_beside_the_cpu(null):
 
 def test_the_suites_pass_on_it(null):
     said = process.suite(
-        str(process.TESTS / "runtime"), "--device", "null", "--backend", str(null), INFINI_BACKEND_PATH=None
+        str(process.TESTS / "runtime"),
+        "--device",
+        "null",
+        "--backend",
+        str(null),
+        INFINI_BACKEND_PATH=None,
     )
     assert "failed" not in said
     assert int(said.split(" passed")[0].split()[-1]) > 300, said

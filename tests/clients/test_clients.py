@@ -1,4 +1,5 @@
-"""C11 and C++17 programs against what is installed: linked by flags, CMake and pkg-config, or loaded by name."""
+"""C11 and C++17 programs against what is installed: linked by flags, CMake and pkg-config, or
+loaded by name."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from kit import build, process
 from kit.binding import root
 
@@ -35,7 +37,9 @@ def run(program: Path, **changes: str) -> str:
 @pytest.mark.parametrize("standard", ["c11", "c17"])
 def test_c(tmp_path, name, standard):
     program, source = tmp_path / name, HERE / "c" / f"{name}.c"
-    build.compile_([build.C, f"-std={standard}", *build.WARNINGS, str(source), *flags(), "-o", str(program)])
+    build.compile_(
+        [build.C, f"-std={standard}", *build.WARNINGS, str(source), *flags(), "-o", str(program)]
+    )
     assert run(program).startswith("ok")
 
 
@@ -123,7 +127,14 @@ def test_pkg_config(tmp_path):
     assert done.returncode == 0, done.stderr
     program = tmp_path / "aligned"
     build.compile_(
-        [build.C, "-std=c11", str(HERE / "c" / "aligned.c"), *shlex.split(done.stdout), "-o", str(program)]
+        [
+            build.C,
+            "-std=c11",
+            str(HERE / "c" / "aligned.c"),
+            *shlex.split(done.stdout),
+            "-o",
+            str(program),
+        ]
     )
     assert run(program).startswith("ok")
 

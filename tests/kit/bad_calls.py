@@ -1,12 +1,16 @@
 """Calls with one bad argument, derived from the spec, and the process that makes them.
 
-    python -m kit.bad_calls START      makes the calls from number START on; prints one line of JSON for each
+    python -m kit.bad_calls START      makes the calls from number START on; prints one line of JSON
+    for each
 
-Every function of both faces is called with sane arguments, and then again with one of them replaced by each
-of the bad values that its type and role suggest. Each call gets objects of its own. The process may die in one
+Every function of both faces is called with sane arguments, and then again with one of them replaced
+by each
+of the bad values that its type and role suggest. Each call gets objects of its own. The process may
+die in one
 of them; the number of the call stands on the last line that it printed.
 
-Left out, because no C library can notice them before it is too late: addresses that are not mapped for
+Left out, because no C library can notice them before it is too late: addresses that are not mapped
+for
 what the callee writes to (out, inout, fill, text), and wild addresses of functions, which it calls.
 """
 
@@ -66,13 +70,32 @@ def bad_values(param: Param) -> list[str]:
     if is_function(param):
         return ["null"]
     if is_opaque(param):
-        return ["null", "wild", "ones", "misaligned", "interior", "destroyed", "other kind", "foreign"]
+        return [
+            "null",
+            "wild",
+            "ones",
+            "misaligned",
+            "interior",
+            "destroyed",
+            "other kind",
+            "foreign",
+        ]
     if param.role in ("out", "out?", "inout", "fill", "text"):
         return ["null", "misaligned"]
     if param.role in ("in", "in?", "list", "list?"):
         return ["null", "wild", "ones", "misaligned", "garbage"]
     if param.role == "ptr":
-        return ["null", "wild", "ones", "misaligned", "interior", "freed", "pinned", "foreign", "plain"]
+        return [
+            "null",
+            "wild",
+            "ones",
+            "misaligned",
+            "interior",
+            "freed",
+            "pinned",
+            "foreign",
+            "plain",
+        ]
     if type_ in types.ENUMS:
         return ["minus one", "unknown", "largest"]
     if type_ in ("int", "unsigned int", "uint32_t"):
@@ -273,7 +296,9 @@ class World:
         address = self.room()
         made = self.content(param)
         if made is not None and param.role in ("in", "inout", "list"):
-            ctypes.memmove(address, made if isinstance(made, bytes) else ctypes.byref(made), len(bytes(made)))
+            ctypes.memmove(
+                address, made if isinstance(made, bytes) else ctypes.byref(made), len(bytes(made))
+            )
         return address
 
     def content(self, param: Param) -> Any:
@@ -299,7 +324,9 @@ class World:
             "infinirtMemPoolProps": rt.struct("MemPoolProps", **pool),
             "infinirtMemLocation": rt.struct("MemLocation", **place),
             "infinirtMemAccessDesc": rt.struct("MemAccessDesc", location=place, flags=3),
-            "infinirtMemAllocNodeParams": rt.struct("MemAllocNodeParams", poolProps=pool, bytesize=64),
+            "infinirtMemAllocNodeParams": rt.struct(
+                "MemAllocNodeParams", poolProps=pool, bytesize=64
+            ),
             "infinirtGraphNodeParams": rt.struct("GraphNodeParams", type=2, memset=fill),
             "infinirtMemcpyAttributes": rt.struct("MemcpyAttributes", srcAccessOrder=1),
             "infinirtMemcpy3DBatchOp": rt.struct(

@@ -1,4 +1,5 @@
-"""Asynchrony made deterministic: host functions that wait for a flag, and a record of who ran when."""
+"""Asynchrony made deterministic: host functions that wait for a flag, and a record of who ran
+when."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ LIMIT = 30.0
 class Latch:
     """Holds a stream: `latch.hold(stream)` queues a host function that waits for `latch.open()`.
 
-    As a context manager it is open at the end whatever happens, so a failing test leaves nothing stuck.
+    As a context manager it is open at the end whatever happens, so a failing test leaves nothing
+    stuck.
     """
 
     def __init__(self, rt: Any, stream: int | None = None) -> None:
@@ -86,7 +88,8 @@ class Order:
 def settle(rt: Any, rounds: int = 50) -> None:
     """Let everything run that can: many round trips through a stream that waits for nobody.
 
-    For showing that something did NOT happen. It cannot make a right implementation fail, and gives a
+    For showing that something did NOT happen. It cannot make a right implementation fail, and gives
+    a
     wrong one every chance to show itself.
     """
     stream = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
@@ -105,7 +108,7 @@ def in_thread(function: Callable[[], Any]) -> Any:
     def run() -> None:
         try:
             box.append((True, function()))
-        except BaseException as error:  # noqa: BLE001 - handed to the caller
+        except BaseException as error:
             box.append((False, error))
 
     thread = threading.Thread(target=run, daemon=True)

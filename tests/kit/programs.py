@@ -1,9 +1,14 @@
-"""Random programs of streams, events, copies, host functions, allocations and captures, and their model.
+"""Random programs of streams, events, copies, host functions, allocations and captures, and their
+model.
 
-A program is a list of tuples; numbers in it are taken modulo what there is, so that any part of a program is
-a program too and shrinks well. Its result is determined: `Model` keeps, for every operation, the set of
-operations known to come before it (a bit for each), and where two that conflict are not ordered yet,
-`Machine` puts a fence (record and wait) between them. All other orders come from the program's own records,
+A program is a list of tuples; numbers in it are taken modulo what there is, so that any part of a
+program is
+a program too and shrinks well. Its result is determined: `Model` keeps, for every operation, the
+set of
+operations known to come before it (a bit for each), and where two that conflict are not ordered
+yet,
+`Machine` puts a fence (record and wait) between them. All other orders come from the program's own
+records,
 waits and synchronisations, from the null stream's rule, and from each stream's own order: if the
 runtime breaks one of these, a result differs.
 

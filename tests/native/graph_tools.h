@@ -83,4 +83,8 @@ inline int first_byte(const char *memory) {
     return byte;
 }
 
-inline void add_one(void *counter) { static_cast<std::atomic<int> *>(counter)->fetch_add(1); }
+inline void add_one(void *counter) {
+    auto *count = static_cast<std::atomic<int> *>(counter);
+    count->fetch_add(1);
+    count->notify_all();
+}

@@ -151,7 +151,8 @@ void registered_memory() {
     FAILS(infinirtHostUnregister(wild()), infinirtErrorHostMemoryNotRegistered);
 }
 
-// A program may unmap what it registered; an allocation that lands there is not disturbed by the memory of it.
+// A program may unmap what it registered; an allocation that lands there is not disturbed by the
+// memory of it.
 void registered_and_unmapped() {
     size_t bytes = 8 << 20;
     void *map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -172,7 +173,8 @@ void check_attributes(const void *pointer, infinirtMemoryType type, const void *
     infinirtPointerAttributes attributes;
     OK(infinirtPointerGetAttributes(&attributes, pointer));
     CHECK_EQ(attributes.type, type);
-    CHECK_EQ(attributes.device, type == infinirtMemoryTypeUnregistered ? infinirtInvalidDeviceId : 0);
+    CHECK_EQ(attributes.device,
+             type == infinirtMemoryTypeUnregistered ? infinirtInvalidDeviceId : 0);
     CHECK(attributes.devicePointer == device);
     CHECK(attributes.hostPointer == host);
 }
@@ -259,14 +261,17 @@ void managed_memory() {
     FAILS(infinirtMemPrefetchAsync(memory, 4096, 99, nullptr), infinirtErrorInvalidDevice);
     FAILS(infinirtMemAdvise(memory, 5 * 4096, infinirtMemAdviseSetReadMostly, 0),
           infinirtErrorInvalidValue);
-    FAILS(infinirtMemAdvise(memory, 0, infinirtMemAdviseSetReadMostly, 0), infinirtErrorInvalidValue);
+    FAILS(infinirtMemAdvise(memory, 0, infinirtMemAdviseSetReadMostly, 0),
+          infinirtErrorInvalidValue);
     FAILS(infinirtMemAdvise(memory, 16, static_cast<infinirtMemoryAdvise>(77), 0),
           infinirtErrorInvalidValue);
     FAILS(infinirtMemAdvise_v2(memory, 16, infinirtMemAdviseSetPreferredLocation,
                                {infinirtMemLocationTypeInvalid, 0}),
           infinirtErrorInvalidValue);
-    FAILS(infinirtMemRangeGetAttribute(&first, 3, prefetched, memory, 16), infinirtErrorInvalidValue);
-    FAILS(infinirtMemRangeGetAttribute(&first, 4, prefetched, &first, 4), infinirtErrorInvalidValue);
+    FAILS(infinirtMemRangeGetAttribute(&first, 3, prefetched, memory, 16),
+          infinirtErrorInvalidValue);
+    FAILS(infinirtMemRangeGetAttribute(&first, 4, prefetched, &first, 4),
+          infinirtErrorInvalidValue);
 
     infinirtStream_t stream;
     OK(infinirtStreamCreate(&stream));
@@ -278,7 +283,8 @@ void managed_memory() {
           infinirtErrorInvalidValue);
     OK(infinirtStreamDestroy(stream));
     OK(infinirtFree(memory));
-    FAILS(infinirtMemAdvise(memory, 16, infinirtMemAdviseSetReadMostly, 0), infinirtErrorInvalidValue);
+    FAILS(infinirtMemAdvise(memory, 16, infinirtMemAdviseSetReadMostly, 0),
+          infinirtErrorInvalidValue);
 }
 
 // Giving memory back waits for work in any stream of the device that may use it.

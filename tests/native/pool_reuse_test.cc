@@ -1,4 +1,5 @@
-// When a pool hands out freed memory again: each of CUDA's rules, proven with streams that stand at a latch.
+// When a pool hands out freed memory again: each of CUDA's rules, proven with streams that stand at
+// a latch.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -9,21 +10,28 @@ namespace {
 
 constexpr size_t kBytes = 4096;
 
-infinirtStream_t make_stream(unsigned flags = infinirtStreamNonBlocking) {
-    infinirtStream_t stream;
-    OK(infinirtStreamCreateWithFlags(&stream, flags));
-    return stream;
-}
+struct Stream {
+    explicit Stream(unsigned flags = infinirtStreamNonBlocking) {
+        OK(infinirtStreamCreateWithFlags(&handle, flags));
+    }
+    ~Stream() {
+        if (handle) OK(infinirtStreamDestroy(handle));
+    }
+    operator infinirtStream_t() const { return handle; }
+    infinirtStream_t handle;
+};
 
-infinirtEvent_t make_event() {
-    infinirtEvent_t event;
-    OK(infinirtEventCreateWithFlags(&event, infinirtEventDisableTiming));
-    return event;
-}
+struct Event {
+    Event() { OK(infinirtEventCreateWithFlags(&handle, infinirtEventDisableTiming)); }
+    ~Event() { OK(infinirtEventDestroy(handle)); }
+    operator infinirtEvent_t() const { return handle; }
+    infinirtEvent_t handle;
+};
 
 enum Rules { kNone = 0, kFollow = 1, kOpportunistic = 2, kInternal = 4 };
 
-// A pool of one chunk with some of the rules switched on: memory that may not be reused is an error, not another chunk.
+// A pool of one chunk with some of the rules switched on: memory that may not be reused is an
+// error, not another chunk.
 struct TestPool {
     static constexpr size_t kLimit = 2 << 20;
 
@@ -84,14 +92,14 @@ struct FreedBehindLatch {
 };
 
 void same_stream() {
-    infinirtStream_t a = make_stream();
+    Stream a;
     TestPool pool(kNone);
     FreedBehindLatch freed(pool, a);
     CHECK(pool.gets(a, freed.memory));
 }
 
 void other_stream_waits_for_completion() {
-    infinirtStream_t a = make_stream(), b = make_stream();
+    Stream a, b;
     TestPool pool(kOpportunistic);
     FreedBehindLatch freed(pool, a);
     CHECK(!pool.gets(b, freed.memory));
@@ -102,7 +110,7 @@ void other_stream_waits_for_completion() {
 // With the rule switched off even a free that is long done does not count without order.
 void opportunistic_rule() {
     for (int rules : {int{kNone}, int{kOpportunistic}}) {
-        infinirtStream_t a = make_stream(), b = make_stream();
+        Stream a, b;
         TestPool pool(rules);
         void *memory = pool.take(a);
         void *rest = pool.take(a, TestPool::kLimit - kBytes);
@@ -119,8 +127,8 @@ void opportunistic_rule() {
 
 void event_dependencies() {
     for (int rules : {int{kNone}, int{kFollow}}) {
-        infinirtStream_t a = make_stream(), b = make_stream(), c = make_stream();
-        infinirtEvent_t early = make_event(), late = make_event(), chained = make_event();
+        Stream a, b, c;
+        Event early, late, chained;
         TestPool pool(rules);
         FreedBehindLatch freed(pool, a);
         // An event from before the free does not order anything behind it.
@@ -138,8 +146,8 @@ void event_dependencies() {
 }
 
 void event_recorded_before_the_free() {
-    infinirtStream_t a = make_stream(), b = make_stream();
-    infinirtEvent_t event = make_event();
+    Stream a, b;
+    Event event;
     TestPool pool(kFollow);
     void *memory = pool.take(a), *rest = pool.take(a, TestPool::kLimit - kBytes);
     Latch latch;
@@ -157,7 +165,7 @@ void event_recorded_before_the_free() {
 // If the device has no more memory, the allocating stream is made to wait for the free.
 void internal_dependencies() {
     for (int rules : {int{kNone}, int{kInternal}}) {
-        infinirtStream_t a = make_stream(), b = make_stream();
+        Stream a, b;
         TestPool pool(rules);
         FreedBehindLatch freed(pool, a);
         void *memory;
@@ -181,8 +189,7 @@ void internal_dependencies() {
 
 // The null stream and blocking streams come behind each other; non-blocking streams take no part.
 void null_stream_rules() {
-    infinirtStream_t blocking = make_stream(infinirtStreamDefault),
-                     other = make_stream(infinirtStreamDefault), apart = make_stream();
+    Stream blocking(infinirtStreamDefault), other(infinirtStreamDefault), apart;
     {
         TestPool pool(kFollow);
         FreedBehindLatch freed(pool, blocking);
@@ -213,9 +220,11 @@ void null_stream_rules() {
         OK(infinirtFree(rest));
     }
     {
-        // Work in the null stream may use memory that a blocking stream then frees, without any event.
+        // Work in the null stream may use memory that a blocking stream then frees, without any
+        // event.
         TestPool pool(kOpportunistic);
-        void *memory = pool.take(nullptr), *rest = pool.take(nullptr, TestPool::kLimit - 2 * kBytes);
+        void *memory = pool.take(nullptr),
+             *rest = pool.take(nullptr, TestPool::kLimit - 2 * kBytes);
         OK(infinirtFreeAsync(pool.take(blocking), blocking));
         Latch latch;
         OK(infinirtLaunchHostFunc(nullptr, Latch::hold, &latch));
@@ -228,10 +237,11 @@ void null_stream_rules() {
     }
 }
 
-// A free behind a wait is not done before what the stream waits for, though nothing else was submitted to it.
+// A free behind a wait is not done before what the stream waits for, though nothing else was
+// submitted to it.
 void free_behind_a_wait() {
-    infinirtStream_t a = make_stream(), b = make_stream(), c = make_stream();
-    infinirtEvent_t event = make_event();
+    Stream a, b, c;
+    Event event;
     TestPool pool(kOpportunistic);
     void *memory = pool.take(b), *rest = pool.take(b, TestPool::kLimit - 2 * kBytes);
     OK(infinirtFreeAsync(pool.take(b), b));  // done at once
@@ -249,7 +259,7 @@ void free_behind_a_wait() {
 
 // Memory freed in a stream that is gone is not lost, and not handed out too early.
 void destroyed_stream() {
-    infinirtStream_t a = make_stream(), b = make_stream();
+    Stream a, b;
     TestPool pool(kFollow | kOpportunistic);
     void *memory = pool.take(a);
     void *rest = pool.take(a, TestPool::kLimit - kBytes);
@@ -257,6 +267,7 @@ void destroyed_stream() {
     OK(infinirtLaunchHostFunc(a, Latch::hold, &latch));
     OK(infinirtFreeAsync(memory, a));
     OK(infinirtStreamDestroy(a));
+    a.handle = nullptr;
     void *again;
     FAILS(infinirtMallocFromPoolAsync(&again, kBytes, pool.pool, b), infinirtErrorMemoryAllocation);
     latch.open();

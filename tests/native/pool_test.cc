@@ -34,7 +34,9 @@ void set(infinirtMemPool_t pool, infinirtMemPoolAttr attribute, uint64_t value) 
 }
 
 uint64_t used(infinirtMemPool_t pool) { return get(pool, infinirtMemPoolAttrUsedMemCurrent); }
-uint64_t reserved(infinirtMemPool_t pool) { return get(pool, infinirtMemPoolAttrReservedMemCurrent); }
+uint64_t reserved(infinirtMemPool_t pool) {
+    return get(pool, infinirtMemPoolAttrReservedMemCurrent);
+}
 
 char *allocate(infinirtMemPool_t pool, size_t bytes, infinirtStream_t stream = nullptr) {
     void *memory = nullptr;

@@ -32,7 +32,8 @@ void peer_access() {
     FAILS(infinirtDeviceCanAccessPeer(&can, 0, 99), kNoDevice);
     OK(infinirtDeviceGetP2PAttribute(&value, infinirtDevP2PAttrAccessSupported, 0, 1));
     CHECK_EQ(value, 1);
-    FAILS(infinirtDeviceGetP2PAttribute(&value, infinirtDevP2PAttrAccessSupported, 1, 1), kNoDevice);
+    FAILS(infinirtDeviceGetP2PAttribute(&value, infinirtDevP2PAttrAccessSupported, 1, 1),
+          kNoDevice);
     FAILS(infinirtDeviceGetP2PAttribute(&value, static_cast<infinirtDeviceP2PAttr>(9), 0, 1),
           kInvalid);
     FAILS(infinirtDeviceEnablePeerAccess(0, 0), infinirtErrorPeerAccessUnsupported);
@@ -85,7 +86,8 @@ void peer_copies() {
     OK(infinirtFree(b));
 }
 
-// MemcpyPeer comes behind earlier work of both devices and before later work, and the host does not wait.
+// MemcpyPeer comes behind earlier work of both devices and before later work, and the host does not
+// wait.
 void peer_copy_is_ordered_with_both_devices() {
     void *a = allocate_on(0, 64), *b = allocate_on(1, 64);
     infinirtStream_t stream;
@@ -228,7 +230,8 @@ void other_process(const char *program) {
     infinirtEvent_t event, plain;
     OK(infinirtEventCreate(&plain));
     FAILS(infinirtIpcGetEventHandle(&handles.event, plain), infinirtErrorInvalidResourceHandle);
-    OK(infinirtEventCreateWithFlags(&event, infinirtEventInterprocess | infinirtEventDisableTiming));
+    OK(infinirtEventCreateWithFlags(&event,
+                                    infinirtEventInterprocess | infinirtEventDisableTiming));
     OK(infinirtIpcGetEventHandle(&handles.event, event));
     FAILS(infinirtIpcOpenEventHandle(&plain, handles.event), infinirtErrorDeviceUninitialized);
     infinirtStream_t stream;
@@ -253,6 +256,7 @@ void other_process(const char *program) {
     CHECK(back[99] == 43 && back[100] == 42);
     OK(infinirtStreamDestroy(stream));
     OK(infinirtEventDestroy(event));
+    OK(infinirtEventDestroy(plain));
     OK(infinirtFree(memory));
 }
 

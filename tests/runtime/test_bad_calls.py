@@ -1,7 +1,10 @@
-"""Every exported function, called with one bad argument after the other: a status and a message, no crash.
+"""Every exported function, called with one bad argument after the other: a status and a message, no
+crash.
 
-The calls are derived from the spec; see kit/bad_calls.py for the values, and for the two kinds of wild address
-that no C library can notice and that are left out. They are made in processes of their own. One that dies is
+The calls are derived from the spec; see kit/bad_calls.py for the values, and for the two kinds of
+wild address
+that no C library can notice and that are left out. They are made in processes of their own. One
+that dies is
 charged to the function it died in, and the rest is done by the next.
 """
 
@@ -14,6 +17,7 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+
 from kit import bad_calls
 from kit.process import environment
 
@@ -106,8 +110,10 @@ def test_handles_that_are_none(answers):
     bad = ("wild", "ones", "misaligned", "interior", "destroyed", "other kind")
     check_refused(
         answers,
-        lambda _, param, value: bad_calls.is_opaque(param)
-        and (value in bad or (value == "null" and param.type != "infinirtStream_t")),
+        lambda _, param, value: (
+            bad_calls.is_opaque(param)
+            and (value in bad or (value == "null" and param.type != "infinirtStream_t"))
+        ),
     )
 
 
@@ -118,7 +124,9 @@ def test_pointers_that_must_not_be_null(answers):
 def test_numbers_that_an_enum_does_not_have(answers):
     check_refused(
         answers,
-        lambda _, param, value: bad_calls.is_enum(param) and value in ("minus one", "unknown", "largest"),
+        lambda _, param, value: (
+            bad_calls.is_enum(param) and value in ("minus one", "unknown", "largest")
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import HOST_FUNCTION, in_thread
 
@@ -123,16 +124,12 @@ def test_dependencies_can_be_set(rt, make, capturing):
     with capturing() as capture:
         order.note(capture.stream, "a")
         graph = rt.StreamGetCaptureInfo(capture.stream)[2]
-        rt.StreamUpdateCaptureDependencies(
-            capture.stream, None, 0, rt.StreamSetCaptureDependencies
-        )
+        rt.StreamUpdateCaptureDependencies(capture.stream, None, 0, rt.StreamSetCaptureDependencies)
         order.note(capture.stream, "b")
         roots = rt.listed("GraphGetRootNodes", graph)
         assert len(roots) == 2
         both = (ctypes.c_void_p * 2)(*roots)
-        rt.StreamUpdateCaptureDependencies(
-            capture.stream, both, 2, rt.StreamAddCaptureDependencies
-        )
+        rt.StreamUpdateCaptureDependencies(capture.stream, both, 2, rt.StreamAddCaptureDependencies)
         order.note(capture.stream, "c")
         assert len(rt.listed("GraphGetEdges", capture.end())) == 2
 

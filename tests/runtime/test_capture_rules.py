@@ -1,7 +1,9 @@
 """Every call that may be made while a stream is being captured, and what it does to the capture.
 
-The tables are CUDA 12.9's answers, read off the real library: each call was made beside a captured stream, in each
-mode, from the capturing thread and from another, with a captured stream that blocks the null stream and with one
+The tables are CUDA 12.9's answers, read off the real library: each call was made beside a captured
+stream, in each
+mode, from the capturing thread and from another, with a captured stream that blocks the null stream
+and with one
 that does not.
 """
 
@@ -12,6 +14,7 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
+
 from kit.latch import HOST_FUNCTION, in_thread
 
 NOTHING = HOST_FUNCTION(lambda _: None)
@@ -22,12 +25,16 @@ SAFE = {
     "EventElapsedTime": lambda c, at: c.EventElapsedTime(at.event, at.event2),
     "EventRecord": lambda c, at: c.EventRecord(at.event, at.free),
     "StreamWaitEvent": lambda c, at: c.StreamWaitEvent(at.free, at.event),
-    "StreamWaitEvent captured, never recorded": lambda c, at: c.StreamWaitEvent(at.captured, at.fresh),
+    "StreamWaitEvent captured, never recorded": lambda c, at: c.StreamWaitEvent(
+        at.captured, at.fresh
+    ),
     "StreamWaitEvent captured, external": lambda c, at: c.StreamWaitEvent(at.captured, at.event, 1),
     "MallocAsync captured": lambda c, at: c.MallocAsync(64, at.captured),
     "MemcpyAsync": lambda c, at: c.MemcpyAsync(at.a, at.b, 64, 3, at.free),
     "MemcpyAsync captured": lambda c, at: c.MemcpyAsync(at.a, at.b, 64, 3, at.captured),
-    "MemcpyAsync captured, pageable": lambda c, at: c.MemcpyAsync(at.a, at.page, 64, 1, at.captured),
+    "MemcpyAsync captured, pageable": lambda c, at: c.MemcpyAsync(
+        at.a, at.page, 64, 1, at.captured
+    ),
     "MemsetAsync": lambda c, at: c.MemsetAsync(at.a, 0, 64, at.free),
     "LaunchHostFunc": lambda c, at: c.LaunchHostFunc(at.free, NOTHING, None),
     "StreamAddCallback": lambda c, at: c.StreamAddCallback(at.free, CALLBACK, None, 0),
@@ -251,7 +258,8 @@ def test_what_does_not_depend_on_the_mode(observe, name):
         assert answer == (code, state), case
 
 
-# Capture mode x mode of the thread: does it refuse that thread's Malloc, of another thread and of the capturing one?
+# Capture mode x mode of the thread: does it refuse that thread's Malloc, of another thread and of
+# the capturing one?
 MODES = {
     (0, 0): (True, True),
     (0, 1): (False, True),

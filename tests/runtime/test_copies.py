@@ -8,6 +8,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kit import Latch
 
 HUGE = (1 << 64) - 1
@@ -64,14 +65,21 @@ def test_directions_that_do_not_exist(rt, make, refused):
 
 
 PLACES = ["pageable", "pinned", "device"]
-CALLED_DEVICE = {0: (), 1: ("to",), 2: ("from",), 3: ("to", "from"), 4: ()}  # by each infinirtMemcpyKind
+CALLED_DEVICE = {
+    0: (),
+    1: ("to",),
+    2: ("from",),
+    3: ("to", "from"),
+    4: (),
+}  # by each infinirtMemcpyKind
 
 
 @pytest.mark.parametrize("kind", CALLED_DEVICE)
 @pytest.mark.parametrize("source", PLACES)
 @pytest.mark.parametrize("target", PLACES)
 def test_directions_and_places(rt, make, target, source, kind):
-    """One thing is wrong: to call pageable host memory a device's. All else is found from the addresses."""
+    """One thing is wrong: to call pageable host memory a device's. All else is found from the
+    addresses."""
     page = [(ctypes.c_ubyte * 64)() for _ in range(2)]
     places = {
         "pageable": [ctypes.addressof(memory) for memory in page],
@@ -136,7 +144,9 @@ def test_rows_of_two_pitches(box, gaps, use_async):
     expected = copied(before, data, 0, 0, dst_pitch, src_pitch, 0, 0, (width, height, 1))
     assert target.read() == expected
     rt.Memset2D(target.address, dst_pitch, 0x7E, width, height)
-    filled = copied(expected, b"\x7e" * len(before), 0, 0, dst_pitch, dst_pitch, 0, 0, (width, height, 1))
+    filled = copied(
+        expected, b"\x7e" * len(before), 0, 0, dst_pitch, dst_pitch, 0, 0, (width, height, 1)
+    )
     assert target.read() == filled
     make.end()
 

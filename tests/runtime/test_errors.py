@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kit import Latch
 from kit.latch import in_thread
 from spec import api

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import LIMIT, settle
 

@@ -1,10 +1,12 @@
-"""The first-generation face, by symbol name as existing programs load it, alone and beside the aligned one."""
+"""The first-generation face, by symbol name as existing programs load it, alone and beside the
+aligned one."""
 
 from __future__ import annotations
 
 import ctypes
 
 import pytest
+
 from kit import Latch
 from kit.binding import load_library
 from kit.types import struct_type

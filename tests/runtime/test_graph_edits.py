@@ -1,4 +1,5 @@
-"""Graphs as objects: shape, clones, parameters, updates, switching nodes off, user objects, pictures."""
+"""Graphs as objects: shape, clones, parameters, updates, switching nodes off, user objects,
+pictures."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import queue
 from pathlib import Path
 
 import pytest
+
 from kit import Order
 from kit.binding import handles
 from kit.latch import HOST_FUNCTION, LIMIT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from kit.binding import handles
 
 from .test_graphs import fill_params

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from kit import Latch, Order
 from kit.binding import handles
 from kit.latch import settle
@@ -225,7 +226,9 @@ def test_event_nodes(rt, make, build):
     recorded, awaited = make.event(), make.event()
     held = make.free_stream()
     wait = rt.GraphAddEventWaitNode(build.graph, None, 0, awaited)
-    record = rt.GraphAddEventRecordNode(build.graph, *build.behind([build.host("x", wait)]), recorded)
+    record = rt.GraphAddEventRecordNode(
+        build.graph, *build.behind([build.host("x", wait)]), recorded
+    )
     assert rt.GraphEventWaitNodeGetEvent(wait) == awaited
     assert rt.GraphEventRecordNodeGetEvent(record) == recorded
     stream, made = make.free_stream(), make.exec(build.graph)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import HOST_FUNCTION
 
@@ -61,9 +62,7 @@ def test_it_must_not_call_the_runtime(rt, make, name, null):
 def test_it_may_ask_for_names_and_versions(rt, make):
     said = []
     stream = make.stream()
-    ask = HOST_FUNCTION(
-        lambda _: said.append((rt.RuntimeGetVersion(), rt.GetErrorName(0)))
-    )
+    ask = HOST_FUNCTION(lambda _: said.append((rt.RuntimeGetVersion(), rt.GetErrorName(0))))
     rt.LaunchHostFunc(stream, ask, None)
     rt.StreamSynchronize(stream)
     assert said == [(12090, b"infinirtSuccess")]

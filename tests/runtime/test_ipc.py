@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from kit import Latch
 from kit.process import PRELUDE, environment, python
 

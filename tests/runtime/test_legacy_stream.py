@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import LIMIT, in_thread, settle
 

@@ -1,4 +1,5 @@
-"""Several devices of one kind. Run in a process with three of them; see test_devices_of_their_own below."""
+"""Several devices of one kind. Run in a process with three of them; see test_devices_of_their_own
+below."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from kit import Buffer, Latch, Order, process
 from kit.latch import in_thread, settle
 
@@ -212,7 +214,7 @@ def test_pools_belong_to_devices(rt, make, on):
 
 
 @THREE
-def test_reset_touches_one_device_alone():
+def test_reset_touches_one_device_alone(rt):
     said = process.python(
         """
 zero, kept = rt.Malloc(64), rt.StreamCreate()
@@ -234,5 +236,7 @@ def test_device_synchronize_is_of_one_device(rt, make, on):
 
 def test_a_number_of_devices_that_makes_no_sense():
     for wish in ("0", "-1", "many", ""):
-        said = process.python("print(rt.GetDeviceCount())", INFINI_CPU_DEVICES=wish, INFINI_DEVICE="cpu")
+        said = process.python(
+            "print(rt.GetDeviceCount())", INFINI_CPU_DEVICES=wish, INFINI_DEVICE="cpu"
+        )
         assert int(said) >= 1

@@ -6,6 +6,7 @@ import ctypes
 import mmap
 
 import pytest
+
 from kit import Latch
 
 HUGE = (1 << 64) - 1

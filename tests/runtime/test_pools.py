@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import settle
 
@@ -191,9 +192,7 @@ def test_high_water_marks_take_only_zero(rt, make, pool, refused):
     rt.MemPoolSetAttribute(pool, high, ctypes.byref(ctypes.c_uint64(0)))
     assert number(rt, pool, "AttrUsedMemHigh") == 0
     with refused("ErrorInvalidValue"):
-        rt.MemPoolSetAttribute(
-            pool, rt.MemPoolAttrUsedMemCurrent, ctypes.byref(ctypes.c_uint64(0))
-        )
+        rt.MemPoolSetAttribute(pool, rt.MemPoolAttrUsedMemCurrent, ctypes.byref(ctypes.c_uint64(0)))
     with refused("ErrorInvalidValue", "attr"):
         rt.MemPoolGetAttribute(pool, 77, ctypes.byref(ctypes.c_uint64()))
 
@@ -248,7 +247,9 @@ def test_trim_leaves_memory_in_use(rt, make, pool):
 def test_the_default_pool(rt, refused):
     pool = rt.DeviceGetDefaultMemPool(0)
     assert pool == rt.DeviceGetMemPool(0)
-    assert [switch(rt, pool, rule) for rule in ("AllowOpportunistic", "FollowEventDependencies")] == [1, 1]
+    assert [
+        switch(rt, pool, rule) for rule in ("AllowOpportunistic", "FollowEventDependencies")
+    ] == [1, 1]
     with refused("ErrorInvalidValue"):
         rt.MemPoolDestroy(pool)
     with refused("ErrorInvalidDevice"):

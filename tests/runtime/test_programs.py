@@ -1,7 +1,8 @@
 """Random programs against a model: 2,000 of them, the same ones in every run.
 
-`INFINI_TEST_PROGRAMS=20000 pytest tests/runtime/test_programs.py` tries that many others instead. A failing one is
-shrunk and printed; `replay([...])` of kit/programs.py runs it again.
+INFINI_TEST_PROGRAMS=5000 makes each test run so many, and INFINI_TEST_RANDOM=1 tries others in
+every run. A failing
+one is shrunk and printed; `replay([...])` of kit/programs.py runs it again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
+
 from kit.programs import Machine, execute
 
 WISH = os.environ.get("INFINI_TEST_PROGRAMS")
@@ -21,7 +23,7 @@ def programs(count: int) -> Any:
     """How often and how a test runs. Explicit phases: no example is looked up from earlier runs."""
     return settings(
         max_examples=int(WISH) if WISH else count,
-        derandomize=not WISH,
+        derandomize="INFINI_TEST_RANDOM" not in os.environ,
         database=None,
         deadline=None,
         phases=[Phase.generate, Phase.shrink],
@@ -43,9 +45,7 @@ record = st.tuples(st.just("record"), number, stream)
 wait = st.tuples(st.just("wait"), stream, number)
 hold = st.tuples(st.just("hold"), stream)
 release = st.tuples(st.just("open"))
-sync = st.one_of(
-    st.tuples(st.just("sync"), stream), st.tuples(st.just("event_sync"), number)
-)
+sync = st.one_of(st.tuples(st.just("sync"), stream), st.tuples(st.just("event_sync"), number))
 order = st.one_of(record, wait, record, wait, hold, hold, release, sync)
 
 alloc = st.tuples(st.just("alloc"), stream, byte)

@@ -6,6 +6,7 @@ import ctypes
 import threading
 
 import pytest
+
 from kit import Latch, Order
 from kit.latch import LIMIT, in_thread, settle
 
@@ -31,7 +32,8 @@ def test_submitting_does_not_wait(rt, make):
 
 
 def test_streams_do_not_wait_for_each_other(rt, make):
-    # Every one of them stands at a latch of its own at the same time: a blocked host function holds nobody else.
+    # Every one of them stands at a latch of its own at the same time: a blocked host function holds
+    # nobody else.
     latches = [Latch(rt, make.free_stream()) for _ in range(24)]
     for latch in latches:
         latch.reached()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from kit import Maker, process
 from kit.latch import LIMIT
 
@@ -34,7 +35,7 @@ def test_sixty_four_threads_at_once(rt):
                 rt.EventSynchronize(event)
                 assert bytes(host.view()) == bytes([value]) * 1024
                 assert rt.code.StreamDestroy(0xDEAD0000) == "ErrorInvalidResourceHandle"
-        except BaseException as error:  # noqa: BLE001 - reported below
+        except BaseException as error:
             problems.append(error)
         made.append(make)
 
@@ -142,6 +143,7 @@ print("parent", again.read() == bytes([6]) * 64)
     ],
     ids=["idle", "work pending", "threads busy"],
 )
+@pytest.mark.needs("asynchronous")
 def test_fork(before, after):
     for _ in range(3):
         said = process.python(FORK.format(before=before, after=after), timeout=100)
@@ -185,8 +187,11 @@ for _ in range(4):
 }
 
 
-@pytest.mark.parametrize("how", ["os._exit(0)", "ctypes.CDLL(None).exit(0)", ""], ids=["_exit", "exit", "end"])
+@pytest.mark.parametrize(
+    "how", ["os._exit(0)", "ctypes.CDLL(None).exit(0)", ""], ids=["_exit", "exit", "end"]
+)
 @pytest.mark.parametrize("pending", EXITS)
+@pytest.mark.needs("asynchronous")
 def test_exit_with_work_pending(pending, how):
     # Through C's exit() the interpreter is not torn down, but every library's destructors run.
     process.python(f"stream = make.free_stream()\n{EXITS[pending]}\n{how}\n", timeout=60)

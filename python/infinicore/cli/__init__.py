@@ -95,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 " --lib"
             )
         return config.run(options.wanted)
+    from infinicore.rt import InfiniRTError
+
     try:
         if options.command == "info":
             from infinicore.cli import info
@@ -107,6 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from infinicore.cli import demo
 
         return demo.run(options.mib << 20)
+    except InfiniRTError as error:
+        print(f"infini {options.command}: {error}", file=sys.stderr)
+        return 1
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         sys.stderr.close()
         return 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from infinicore import _rt
 from infinicore.rt._backends import kind as current_kind
 from infinicore.rt._backends import kinds, set_kind
+from infinicore.rt._error import InfiniRTError
 
 if TYPE_CHECKING:
     from infinicore.rt._pool import MemoryPool
@@ -18,7 +19,7 @@ class _Before(threading.local):
     """What was current before each `with`, for one thread."""
 
     def __init__(self) -> None:
-        self.devices: list[Device] = []
+        self.devices: list[Device | None] = []
 
 
 _before = _Before()
@@ -65,8 +66,13 @@ class Device:
         _rt.SetDevice(self.index)
 
     def __enter__(self) -> Device:
-        _before.devices.append(Device.current())
+        before: Device | None
+        try:
+            before = Device.current()
+        except InfiniRTError:  # there is none: INFINI_DEVICE names an absent kind, for instance
+            before = None
         self.use()
+        _before.devices.append(before)
         return self
 
     def __exit__(
@@ -75,7 +81,9 @@ class Device:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _before.devices.pop().use()
+        before = _before.devices.pop()
+        if before is not None:
+            before.use()
 
     @property
     def name(self) -> str:

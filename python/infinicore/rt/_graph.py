@@ -97,7 +97,8 @@ class Graph(_rt._Owner):
         return GraphExec(_rt.GraphInstantiate(self, flags))
 
     def launch(self, stream: Stream | None = None) -> None:
-        """Run the graph in stream order. It is instantiated once, and again after a change.
+        """Run the graph in stream order. It is instantiated at the first launch, and again after a
+        node was added with a method of this object. After other changes call `instantiate()`.
 
         >>> for _ in range(1000):
         ...     graph.launch(stream)

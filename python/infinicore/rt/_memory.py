@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from infinicore import _rt
+from infinicore import _rt_enums as enums
 from infinicore._rt_enums import ErrorMemoryAllocation, MemcpyDefault
 from infinicore.rt._backends import kind as current_kind
+from infinicore.rt._device import Device
 from infinicore.rt._error import InfiniRTError
 from infinicore.rt._stream import Stream
 
@@ -22,6 +25,14 @@ if TYPE_CHECKING:
 # Numbers of DLPack for kinds of device; others go by the number for extensions.
 _DLPACK_CPU = 1
 _DLPACK_EXTENSION = 12
+
+
+@functools.cache
+def _host_reaches(kind: str) -> bool:
+    """Whether the host can follow addresses of that kind of device."""
+    device = Device(0, kind)
+    wanted = (enums.DevAttrIntegrated, enums.DevAttrDirectManagedMemAccessFromHost)
+    return all(device.attribute(attribute) for attribute in wanted)
 
 
 class Memory(_rt._Block):
@@ -50,7 +61,7 @@ class Memory(_rt._Block):
 
     def __init__(self, nbytes: int) -> None:
         address = _allocate(lambda: _rt.Malloc(nbytes))
-        self._own("Memory", address, nbytes, host=current_kind() == "cpu")
+        self._own("Memory", address, nbytes, host=_host_reaches(current_kind()))
 
     def _own(
         self,
@@ -105,7 +116,7 @@ class Memory(_rt._Block):
         else:
             address = _rt.MallocFromPoolAsync(nbytes, pool, stream)
         memory = cls.__new__(cls)
-        host = stream.kind == "cpu"
+        host = _host_reaches(stream.kind)
         # What a capture allocates belongs to the graph, which frees it by a node or at its end.
         what = "" if stream.capturing else "PoolMemory"
         memory._own(what, address, nbytes, host=host, after=stream, in_order=stream)
@@ -115,7 +126,7 @@ class Memory(_rt._Block):
     def _of_graph(cls, address: int, nbytes: int, kind: str) -> Memory:
         """Memory that a graph owns."""
         memory = cls.__new__(cls)
-        memory._own("", address, nbytes, host=kind == "cpu")
+        memory._own("", address, nbytes, host=_host_reaches(kind))
         return memory
 
     @classmethod
@@ -125,7 +136,7 @@ class Memory(_rt._Block):
         >>> memory = rt.Memory.open(*pickle.loads(message))
         """
         memory = cls.__new__(cls)
-        host = current_kind() == "cpu"
+        host = _host_reaches(current_kind())
         memory._own("IpcMemory", _rt.IpcOpenMemHandle(handle), nbytes, host=host)
         return memory
 
@@ -191,7 +202,7 @@ class Memory(_rt._Block):
         >>> array = numpy.empty(1024, "u1")
         >>> memory.copy_to(array)
         """
-        _copy(target, self, min(self.nbytes, _size(target)) if nbytes is None else nbytes, stream)
+        _copy(target, self, self.nbytes if nbytes is None else nbytes, stream)
 
     def fill(self, value: int, stream: Stream | None = None) -> None:
         """Set every byte.

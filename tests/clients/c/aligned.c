@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                                             \
-    do {                                                                                        \
-        infinirtError_t error = (call);                                                         \
-        if (error != infinirtSuccess) {                                                         \
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        infinirtError_t error = (call);                                                            \
+        if (error != infinirtSuccess) {                                                            \
             fprintf(stderr, "%s: %s\n", infinirtGetErrorName(error), infiniGetLastErrorMessage()); \
-            exit(1);                                                                            \
-        }                                                                                       \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
 
 enum { BYTES = 1 << 16 };

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHECK(call)                                                        \
-    do {                                                                   \
-        infiniStatus_t status = (call);                                    \
-        if (status != INFINI_STATUS_SUCCESS) {                             \
+#define CHECK(call)                                                         \
+    do {                                                                    \
+        infiniStatus_t status = (call);                                     \
+        if (status != INFINI_STATUS_SUCCESS) {                              \
             fprintf(stderr, "line %d: status %d\n", __LINE__, (int)status); \
-            return 1;                                                      \
-        }                                                                  \
+            return 1;                                                       \
+        }                                                                   \
     } while (0)
 
 int main(void) {

@@ -20,7 +20,10 @@ static void *library;
 
 static Any find(const char *name) {
     /* POSIX: what dlsym gives may be called; ISO C has no cast for it. */
-    union { void *object; Any function; } symbol;
+    union {
+        void *object;
+        Any function;
+    } symbol;
     symbol.object = dlsym(library, name);
     if (!symbol.object) {
         fprintf(stderr, "no symbol %s\n", name);

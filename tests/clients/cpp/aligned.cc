@@ -17,8 +17,10 @@ int main() {
             if (infinirtStreamCreate(&stream) || infinirtEventCreate(&event)) return;
             if (infinirtMallocAsync(&memory, host.size(), stream)) return;
             if (infinirtMemsetAsync(memory, i, host.size(), stream)) return;
-            if (infinirtEventRecord(event, stream) || infinirtStreamWaitEvent(stream, event)) return;
-            if (infinirtMemcpyAsync(host.data(), memory, host.size(), infinirtMemcpyDeviceToHost, stream))
+            if (infinirtEventRecord(event, stream) || infinirtStreamWaitEvent(stream, event))
+                return;
+            if (infinirtMemcpyAsync(host.data(), memory, host.size(), infinirtMemcpyDeviceToHost,
+                                    stream))
                 return;
             if (infinirtFreeAsync(memory, stream) || infinirtStreamSynchronize(stream)) return;
             failed[i] = host[999] != i;
