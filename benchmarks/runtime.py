@@ -107,13 +107,15 @@ def copies(native: Native, torch, quick: bool) -> list[Row]:
 
 def allocations(native: Native, torch, quick: bool) -> list[Row]:
     rows = []
+    untouched = 0.0
     for size in (256, 64 * KIB, 4 * MIB):
         for touch in (0, 1):
             repeats = 200 if touch and size > MIB else 5_000
             ours, plain = native("bench_allocate", size, touch, 7 if quick else 25, repeats)
             case = size_text(size) + (", touched" if touch else "")
             rows.append(Row("MallocAsync+FreeAsync", case, ours, "malloc+free", plain))
-            untouched = ours if not touch else untouched
+            if not touch:
+                untouched = ours
         if torch is not None:
             theirs = best_ns(lambda n=size: torch.empty(n, dtype=torch.uint8), 5_000, 7)
             rows.append(

@@ -114,8 +114,7 @@ def make(rt: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def refused(rt: Any) -> Any:
-    """`with refused("ErrorInvalidValue", "argument 2"): call` - the code, and a part of the
-    message."""
+    """`with refused("ErrorInvalidValue", "argument 2"): ...`: code, and parts of the message."""
     from contextlib import contextmanager
 
     from kit import Failure

@@ -106,9 +106,14 @@ Error check_kind(Call &call, infinirtMemcpyKind kind) {
 }
 
 Error check_pitch(Call &call, const char *name, size_t pitch, size_t width, size_t height) {
-    if (pitch >= width) return infinirtSuccess;
-    return call.fail(height > 1 ? infinirtErrorInvalidPitchValue : infinirtErrorInvalidValue,
-                     "%s is %zu: expected at least the %zu bytes of a row", name, pitch, width);
+    size_t span;
+    bool fits = box_span(width, height, 1, pitch, pitch, &span);
+    if (pitch >= width && fits) return infinirtSuccess;
+    return call.fail(
+        height > 1 ? infinirtErrorInvalidPitchValue : infinirtErrorInvalidValue,
+        "%s is %zu: expected at least the %zu bytes of a row, and %zu such rows within "
+        "the address space",
+        name, pitch, width, height);
 }
 
 // The same memory as in the last call, and no pool's: all that most copies need.

@@ -29,7 +29,7 @@ namespace infini::rt {
 // A place in a stream behind which memory was freed.
 struct FreePoint {
     uint64_t order;            // counts the places of a pool
-    uint64_t position;         // of the stream: that of the first work behind the place
+    uint64_t position;         // of the stream
     uint64_t legacy_position;  // of the device's legacy stream then
     void *event;               // recorded there or later; null: not yet, or not any more
     bool complete;
@@ -108,6 +108,8 @@ private:
     void pass(FreeBin &bin, FreePoint *point);
     static void *event_behind(const FreeBin &bin, const FreePoint &point);
     bool ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const;
+    static bool by_legacy(Stream &stream, const FreeBin &bin, const FreePoint &point);
+    void keep_event(Device &of, void *event);
     void remove_chunk(PoolChunk *chunk, Chunks *given);
 
     std::vector<PoolChunk *> chunks_;

@@ -55,13 +55,13 @@ Error Pool::record_event(Stream &stream, void **event) {
 }
 
 // Work in the legacy stream and work in blocking streams come behind each other without any item
-// that says so. Therefore a free stands behind the last work of its stream: an event that was
-// recorded before it does not count, even if nothing was submitted in between.
+// that says so. A free therefore takes a position of its own: an event counts as behind it only if
+// it was recorded later.
 Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **result) {
     *bin = bin_of(stream, true);
     FreePoint *&last = (*bin)->last;
     uint64_t legacy_position = stream.device.legacy->position.load(std::memory_order_relaxed);
-    uint64_t position = stream.position.load(std::memory_order_relaxed) + 1;
+    uint64_t position = stream.position.load(std::memory_order_relaxed);
     bool same_place = last && last->position == position && !stream.legacy &&
                       (!stream.blocking() || last->legacy_position == legacy_position);
     if (same_place) {
@@ -84,6 +84,7 @@ Error Pool::note_free(Call &call, Stream &stream, FreeBin **bin, FreePoint **res
         point = spare_points_.back();
         spare_points_.pop_back();
     }
+    position = stream.position.fetch_add(1, std::memory_order_relaxed) + 1;
     *point = {++last_order_, position, legacy_position, event, complete, 1};
     if (last) drop(last);
     last = *result = point;
@@ -99,14 +100,17 @@ void Pool::drop(FreePoint *point) {
     if (--point->references == 0) spare_points_.push_back(point);
 }
 
+// An event that is not needed any more, at least not for its last record.
+void Pool::keep_event(Device &of, void *event) {
+    if (&of == &device && spare_events_.size() < 64)
+        spare_events_.push_back(event);
+    else
+        of.driver().event_destroy(of.index, event);
+}
+
 // A place left the list: it was passed, or nobody cares any more.
 void Pool::pass(FreeBin &bin, FreePoint *point) {
-    if (point->event) {
-        if (bin.device == &device && spare_events_.size() < 64)
-            spare_events_.push_back(point->event);
-        else
-            bin.device->driver().event_destroy(bin.device->index, point->event);
-    }
+    if (point->event) keep_event(*bin.device, point->event);
     point->event = nullptr;
     point->complete = true;
     drop(point);
@@ -153,12 +157,14 @@ bool Pool::ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &p
         if (bin.legacy && stream.blocking() && (point.complete || event_behind(bin, point)))
             return true;
         if (bin.blocking && stream.legacy) return true;
-        // Both wait for the legacy stream, which got work after the free.
-        uint64_t legacy_position = stream.device.legacy->position.load(std::memory_order_relaxed);
-        if (bin.blocking && stream.blocking() && legacy_position > point.legacy_position)
-            return true;
     }
-    return ordered_after(stream, bin.number, point.position);
+    return ordered_after(stream, bin.number, point.position) || by_legacy(stream, bin, point);
+}
+
+// Both wait for the legacy stream, in which something was done after the free.
+bool Pool::by_legacy(Stream &stream, const FreeBin &bin, const FreePoint &point) {
+    return bin.device == &stream.device && bin.blocking && stream.blocking() &&
+           stream.device.legacy->position.load(std::memory_order_relaxed) > point.legacy_position;
 }
 
 PoolBlock *Pool::find(Stream &stream, size_t granules) {
@@ -180,7 +186,14 @@ PoolBlock *Pool::find_thoroughly(Stream &stream, size_t granules) {
         PoolBlock *block = bin->lists.best(granules, [&](const PoolBlock &candidate) {
             return ordered_before(stream, *bin, *candidate.point);
         });
-        if (block) return block;
+        if (!block) continue;
+        // What was done in the legacy stream may have been a free, which puts no item there.
+        void *event = nullptr;
+        if (by_legacy(stream, *bin, *block->point)) {
+            if (record_event(*stream.device.legacy, &event) != infinirtSuccess) continue;
+            keep_event(stream.device, event);
+        }
+        return block;
     }
     return nullptr;
 }

@@ -90,7 +90,8 @@ def test_a_second_one_of_the_same_name(sample):
 
 def test_loading_says_why_not(sample):
     said = process.python(
-        "print(rt.load_backend(sys.argv[1]), rt.message()); print(rt.load_backend('/no/such/file.so'))",
+        "print(rt.load_backend(sys.argv[1]), rt.message())\n"
+        "print(rt.load_backend('/no/such/file.so'))",
         sample("abi99"),
         INFINI_DEVICE=None,
         INFINI_BACKEND_PATH=None,
@@ -137,7 +138,8 @@ def test_infini_info_tells_the_reasons(sample):
 def test_an_entry_point_package(sample, tmp_path):
     """A package that offers a back end in the group infinicore.backends."""
     (tmp_path / "sample_backend.py").write_text(
-        f"def library():\n    return {str(sample())!r}\n\ndef broken():\n    raise OSError('not today')\n"
+        f"def library():\n    return {str(sample())!r}\n\n"
+        "def broken():\n    raise OSError('not today')\n"
     )
     info = tmp_path / "sample_backend-1.0.dist-info"
     info.mkdir()

@@ -3,7 +3,7 @@ optional."""
 
 TAGS = {"asynchronous"}
 EXCLUDED = {
-    "test_survival.py::test_fork": "its threads do not survive a fork, as those of real drivers do not",
+    "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
     "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
     "test_device.py::test_limits": "it answers DeviceGetLimit by a function of its own",
     "test_a_limit_that": "it answers DeviceGetLimit by a function of its own",

@@ -53,7 +53,7 @@ class BackendInfo(ctypes.Structure):
 
 @cache
 def root() -> Path:
-    """The folder with `include/` and `lib/`: INFINI_TEST_ROOT, or what the installed package says."""
+    """The folder with include/ and lib/: INFINI_TEST_ROOT, or what the installed package says."""
     if chosen := os.environ.get("INFINI_TEST_ROOT"):
         return Path(chosen)
     command = [sys.executable, "-m", "infinicore", "config", "--root"]

@@ -1,5 +1,4 @@
-"""Asynchrony made deterministic: host functions that wait for a flag, and a record of who ran
-when."""
+"""Asynchrony made deterministic: host functions that wait for a flag, a record of who ran when."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from typing import Any
 
 
 class Buffer:
-    """Memory of a known size, read and written by copies alone: a device's memory may be out of
-    reach."""
+    """Memory of a known size, read and written by copies: a device's may be out of reach."""
 
     def __init__(self, rt: Any, address: int, size: int) -> None:
         self._rt = rt

@@ -51,8 +51,7 @@ make = Maker(rt)
 
 
 def python(code: str, *arguments: Any, timeout: float = 120, **changes: str | None) -> str:
-    """What a Python program printed; it fails the test unless it ends well. `rt` and `make` are
-    there."""
+    """What a Python program with `rt` and `make` printed. It must end well."""
     command = [sys.executable, "-c", PRELUDE + code, *map(str, arguments)]
     done = run(command, timeout, **changes)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"

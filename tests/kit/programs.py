@@ -1,18 +1,13 @@
-"""Random programs of streams, events, copies, host functions, allocations and captures, and their
-model.
+"""Random programs of streams, events, copies, host functions, allocations, captures; their model.
 
 A program is a list of tuples; numbers in it are taken modulo what there is, so that any part of a
-program is
-a program too and shrinks well. Its result is determined: `Model` keeps, for every operation, the
-set of
-operations known to come before it (a bit for each), and where two that conflict are not ordered
-yet,
-`Machine` puts a fence (record and wait) between them. All other orders come from the program's own
-records,
-waits and synchronisations, from the null stream's rule, and from each stream's own order: if the
-runtime breaks one of these, a result differs.
+program is a program too and shrinks well. Its result is determined: `Model` keeps, for every
+operation, the set of operations known to come before it (a bit for each), and where two that
+conflict are not ordered yet, `Machine` puts a fence (record and wait) between them. All other
+orders come from the program's own records, waits and synchronisations, from the null stream's rule,
+and from each stream's own order: if the runtime breaks one of these, a result differs.
 
-    replay([("fill", 1, 0, 7), ("copy", 3, 1, 0), ...])      # runs one and compares
+    replay([("fill", 1, 0, 7, 0, 31), ("copy", 3, 1, 0, 0), ...])      # runs one and compares
 """
 
 from __future__ import annotations
@@ -127,6 +122,9 @@ class Machine:
     def pinned_cell(self, number: int) -> int:
         return DEVICE_CELLS + number % PINNED_CELLS
 
+    def is_pinned(self, cell: int) -> bool:
+        return DEVICE_CELLS <= cell < DEVICE_CELLS + PINNED_CELLS
+
     def live_cell(self, number: int) -> int:
         alive = [*range(DEVICE_CELLS + PINNED_CELLS), *self.pooled]
         return alive[number % len(alive)]
@@ -141,6 +139,8 @@ class Machine:
         if kind == "copy":
             _, _, to, source, at = step
             to, source, at = self.live_cell(to), self.live_cell(source), at % CELL
+            if self.is_pinned(to) and self.is_pinned(source):
+                source %= DEVICE_CELLS  # between host memory a copy is waited for, as in CUDA
             return (kind, to, source, at), {source}, {to}
         if kind == "scratch":
             _, _, cell, value = step

@@ -146,10 +146,10 @@ void rows_and_boxes() {
     FAILS(infinirtMemcpy2D(rows, kWidth - 1, host.data(), 50, kWidth, 2, kToDevice), pitch_error);
     FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 36, kWidth, 2, kToDevice), pitch_error);
     FAILS(infinirtMemcpy2D(rows, 4, host.data(), 36, kWidth, 1, kToDevice), kInvalid);
-    FAILS(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 2, kToDevice), kInvalid);
+    FAILS(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 3, kToDevice), pitch_error);
     OK(infinirtMemcpy2D(rows, SIZE_MAX, host.data(), 50, kWidth, 1, kToDevice));
     FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 50, kWidth, kRows + 1, kToDevice), kInvalid);
-    FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 50, kWidth, SIZE_MAX, kToDevice), kInvalid);
+    FAILS(infinirtMemcpy2D(rows, pitch, host.data(), 50, kWidth, SIZE_MAX, kToDevice), pitch_error);
     FAILS(infinirtMemset2D(rows, 4, 0, 5, 3), kInvalid);
     FAILS(infinirtMemset2D(rows, pitch, 0, kWidth, kRows + 1), kInvalid);
     OK(infinirtFree(rows));

@@ -204,6 +204,25 @@ void null_stream_rules() {
         CHECK(pool.gets(other, freed.memory));
     }
     {
+        // A free in the null stream is something done there, too.
+        TestPool pool(kFollow);
+        Latch latch;
+        void *memory = pool.take(blocking),
+             *rest = pool.take(blocking, TestPool::kLimit - 2 * kBytes);
+        void *small = pool.take(nullptr);
+        OK(infinirtLaunchHostFunc(blocking, Latch::hold, &latch));
+        OK(infinirtFreeAsync(memory, blocking));
+        CHECK(!pool.gets(other, memory));
+        OK(infinirtFreeAsync(small, nullptr));
+        void *first = pool.take(other), *second = pool.take(other);
+        CHECK(first == memory || second == memory);
+        OK(infinirtMemsetAsync(memory, 0, kBytes, other));
+        FAILS(infinirtStreamQuery(other), infinirtErrorNotReady);  // it does come behind the latch
+        latch.open();
+        OK(infinirtStreamSynchronize(other));
+        for (void *one : {first, second, rest}) OK(infinirtFree(one));
+    }
+    {
         TestPool pool(kFollow | kOpportunistic);
         void *memory = pool.take(nullptr), *rest = pool.take(nullptr, TestPool::kLimit - kBytes);
         Latch latch;

@@ -1,10 +1,8 @@
 """Every call that may be made while a stream is being captured, and what it does to the capture.
 
 The tables are CUDA 12.9's answers, read off the real library: each call was made beside a captured
-stream, in each
-mode, from the capturing thread and from another, with a captured stream that blocks the null stream
-and with one
-that does not.
+stream, in each mode, from the capturing thread and from another, with a captured stream that the
+null stream waits for and with one that it does not.
 """
 
 from __future__ import annotations

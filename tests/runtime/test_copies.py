@@ -78,8 +78,7 @@ CALLED_DEVICE = {
 @pytest.mark.parametrize("source", PLACES)
 @pytest.mark.parametrize("target", PLACES)
 def test_directions_and_places(rt, make, target, source, kind):
-    """One thing is wrong: to call pageable host memory a device's. All else is found from the
-    addresses."""
+    """One thing is wrong: to call pageable memory a device's. The addresses tell all else."""
     page = [(ctypes.c_ubyte * 64)() for _ in range(2)]
     places = {
         "pageable": [ctypes.addressof(memory) for memory in page],

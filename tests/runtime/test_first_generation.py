@@ -1,5 +1,4 @@
-"""The first-generation face, by symbol name as existing programs load it, alone and beside the
-aligned one."""
+"""The first-generation face by symbol name, as existing programs load it; alone and mixed."""
 
 from __future__ import annotations
 

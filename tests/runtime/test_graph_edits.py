@@ -1,5 +1,4 @@
-"""Graphs as objects: shape, clones, parameters, updates, switching nodes off, user objects,
-pictures."""
+"""Graphs as objects: shape, clones, parameters, updates, disabled nodes, user objects, pictures."""
 
 from __future__ import annotations
 

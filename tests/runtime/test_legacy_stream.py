@@ -1,7 +1,7 @@
 """The null stream waits for, and holds up, the blocking streams of its device; never the others.
 
-"Must wait" is shown by a latch that is closed meanwhile; "need not wait" by waiting for the end while the
-latch is still closed.
+"Must wait" is shown by a latch that is closed meanwhile; "need not wait" by waiting for the end
+while the latch is still closed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Several devices of one kind. Run in a process with three of them; see test_devices_of_their_own
-below."""
+"""Several devices of one kind. The first test runs the others in a process that has three."""
 
 from __future__ import annotations
 

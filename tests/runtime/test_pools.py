@@ -37,7 +37,7 @@ def threshold(rt, pool, value):
 
 @pytest.fixture
 def pool(rt, make):
-    """A pool of the test's own that keeps what is freed, so that others' use does not show in it."""
+    """A pool of the test's own, so that others' use does not show in it. It keeps what is freed."""
     pool = make.pool()
     threshold(rt, pool, HUGE)
     yield pool

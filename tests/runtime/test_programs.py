@@ -1,8 +1,7 @@
 """Random programs against a model: 2,000 of them, the same ones in every run.
 
 INFINI_TEST_PROGRAMS=5000 makes each test run so many, and INFINI_TEST_RANDOM=1 tries others in
-every run. A failing
-one is shrunk and printed; `replay([...])` of kit/programs.py runs it again.
+every run. A failing one is shrunk and printed; `replay([...])` of kit/programs.py runs it again.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ def test_submitting_does_not_wait(rt, make):
 
 
 def test_streams_do_not_wait_for_each_other(rt, make):
-    # Every one of them stands at a latch of its own at the same time: a blocked host function holds
-    # nobody else.
+    # All stand at latches of their own at the same time: a blocked one holds nobody else.
     latches = [Latch(rt, make.free_stream()) for _ in range(24)]
     for latch in latches:
         latch.reached()

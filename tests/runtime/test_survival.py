@@ -167,7 +167,10 @@ else:
 
 
 EXITS = {
-    "copies": "[rt.MemsetAsync(make.buffer(1 << 24).address, i, 1 << 24, make.free_stream()) for i in range(8)]",
+    "copies": """
+for value in range(8):
+    rt.MemsetAsync(make.buffer(1 << 24).address, value, 1 << 24, make.free_stream())
+""",
     "a blocked host function": "Latch(rt, make.free_stream()).reached()",
     "a long queue": "order = Order(rt)\nfor i in range(5000): order.note(stream, i)",
     "a graph": """

@@ -1,4 +1,4 @@
-/* The aligned face from C11: memory, two streams, events, a capture that is replayed, errors with a sentence. */
+/* The aligned face from C11: memory, streams, events, a replayed capture, errors with words. */
 #include <infini/ext.h>
 #include <infinirt_runtime_api.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A program of the first generation as it is found in the field: no headers of ours, no linking; it opens the
- * library under INFINI_ROOT and takes symbols by their names. */
+/* A program of the first generation as it is found in the field: no headers of ours, no linking; it
+ * opens the library under INFINI_ROOT and takes symbols by their names. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

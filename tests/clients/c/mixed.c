@@ -1,5 +1,5 @@
-/* Both faces in one program. Their headers exclude each other, so this file, the aligned one, is compiled with
- * the first-generation half of the program below in a second pass (-DFIRST_GENERATION). */
+/* Both faces in one program. Their headers exclude each other, so this file is compiled twice: as
+ * the main program of the aligned face, and with -DFIRST_GENERATION as its other half. */
 #ifdef FIRST_GENERATION
 #include <infinirt.h>
 
