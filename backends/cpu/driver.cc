@@ -2,11 +2,12 @@
 // file of that noun.
 #include <infini/backend.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "error.h"
 #include "event.h"

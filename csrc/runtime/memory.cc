@@ -46,6 +46,13 @@ bool round_up(size_t value, size_t to, size_t *rounded) {
     return !__builtin_add_overflow(value, to - 1, rounded) && (*rounded -= *rounded % to, true);
 }
 
+Error synchronize_kind(const Backend &backend) {
+    Error result = infinirtSuccess;
+    for (const auto &device : backend.devices)
+        if (Error error = backend.driver.device_synchronize(device->index)) result = error;
+    return result;
+}
+
 Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
     Device &device = *range.device;
     MemoryRange removed;
@@ -56,8 +63,8 @@ Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
             "0x%zx",
             pointer, static_cast<size_t>(range.base));
     if (range.kind == MemoryKind::Managed) forget_advice(range.base);
-    // Work that still uses the memory ends first.
-    Error waited = device.driver().device_synchronize(device.index);
+    // Work that still uses the memory ends first, on whichever device of the kind it is.
+    Error waited = synchronize_kind(device.backend);
     Error released = device.driver().release(device.index, pointer, removed.bytes);
     release_unused(device);
     if (waited != infinirtSuccess) return call.driver(waited, "waiting for the device");

@@ -40,7 +40,7 @@ struct FreePoint {
 struct FreeBin {
     uint64_t number = 0;
     Device *device = nullptr;
-    bool legacy = false, blocking = false;
+    bool legacy = false, blocking = false;  // the legacy stream is both
     FreeLists lists;
     FreePoint *last = nullptr;        // the newest
     std::deque<FreePoint *> pending;  // not complete, oldest first
@@ -107,7 +107,7 @@ private:
               bool ask);  // which places were passed; without asking: which are of no use
     void pass(FreeBin &bin, FreePoint *point);
     static void *event_behind(const FreeBin &bin, const FreePoint &point);
-    bool ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const;
+    static bool ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point);
     static bool by_legacy(Stream &stream, const FreeBin &bin, const FreePoint &point);
     void keep_event(Device &of, void *event);
     void remove_chunk(PoolChunk *chunk, Chunks *given);

@@ -151,17 +151,13 @@ void Pool::poll(FreeBin &bin, bool ask) {
     Thread::current().explanation.clear();
 }
 
-bool Pool::ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) const {
-    if (bin.device == &stream.device) {
-        // The event is an item of the legacy stream, which the other one's next work waits for.
-        if (bin.legacy && stream.blocking() && (point.complete || event_behind(bin, point)))
-            return true;
-        if (bin.blocking && stream.legacy) return true;
-    }
-    return ordered_after(stream, bin.number, point.position) || by_legacy(stream, bin, point);
+bool Pool::ordered_before(Stream &stream, const FreeBin &bin, const FreePoint &point) {
+    bool legacy_after = stream.legacy && bin.blocking && bin.device == &stream.device;
+    return legacy_after || ordered_after(stream, bin.number, point.position) ||
+           by_legacy(stream, bin, point);
 }
 
-// Both wait for the legacy stream, in which something was done after the free.
+// Both wait for the legacy stream, in which something was done after the free, or that free itself.
 bool Pool::by_legacy(Stream &stream, const FreeBin &bin, const FreePoint &point) {
     return bin.device == &stream.device && bin.blocking && stream.blocking() &&
            stream.device.legacy->position.load(std::memory_order_relaxed) > point.legacy_position;

@@ -133,9 +133,12 @@ class World:
 
     def end(self) -> None:
         code = self.rt.code
-        code.SetDevice(0)
         for stream in (self.stream, self.foreign["Stream"]):
-            self.rt.code.StreamEndCapture(stream)
+            code.StreamEndCapture(stream)
+        for device in reversed(range(self.rt.GetDeviceCount())):
+            code.SetDevice(device)
+            code.DeviceSynchronize()  # a stream may still use another device's memory
+        for stream in (self.stream, self.foreign["Stream"]):
             code.StreamDestroy(stream)
         for event in (self.event, self.foreign["Event"]):
             code.EventDestroy(event)

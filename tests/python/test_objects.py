@@ -164,7 +164,7 @@ def test_memory_copies_and_fills(stream: rt.Stream) -> None:
     b.copy_from(b"abc")
     a.copy_from(b, nbytes=3, stream=stream)
     target = bytearray(5)
-    a.copy_to(target, stream=stream)
+    a.copy_to(target, nbytes=5, stream=stream)
     stream.synchronize()
     assert target == b"abc\7\7"
     assert len(a) == a.nbytes == 1000
@@ -175,6 +175,8 @@ def test_memory_refuses_what_does_not_fit() -> None:
     memory = rt.Memory(4)
     with pytest.raises(ValueError, match="cannot copy 5 bytes: the target has 4"):
         memory.copy_from(b"12345")
+    with pytest.raises(ValueError, match="cannot copy 4 bytes: the target has 3"):
+        memory.copy_to(bytearray(3))
     with pytest.raises(ValueError, match="the source has 2"):
         memory.copy_from(b"12", nbytes=3)
     with pytest.raises(ValueError, match="0 to 255, got 256"):
