@@ -1,7 +1,8 @@
 """Copying and filling.
 
-Each form without `Async` has returned when the memory can be used again; the `Async` forms work in
-stream order. Widths and pitches are in bytes.
+The forms without `Async` work in the null stream, and have returned when host memory can be used
+again; what lies in device memory alone is not waited for. The `Async` forms work in the order of a
+stream. Widths and pitches are in bytes.
 """
 
 FUNCTIONS = """
