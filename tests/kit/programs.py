@@ -274,8 +274,8 @@ class Machine:
             return
         stream, cell = stream % STREAMS, sorted(self.pooled)[cell % len(self.pooled)]
         self.order(stream, set(), {cell})
+        # Bookkeeping of the pool, not work: nothing else is held up by it.
         self.rt.FreeAsync(self.pooled.pop(cell), self.streams[stream])
-        self.model.submit(stream, set(), {cell})
 
     # ---- Captures -------------------------------------------------------------------------------
 

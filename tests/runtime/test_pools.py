@@ -165,6 +165,25 @@ def test_an_internal_dependency_makes_the_new_owner_wait(rt, make, pool):
         assert order.seen == ["old owner", "new owner"]
 
 
+@pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "null"])
+def test_a_free_in_the_null_stream_stands_behind_blocking_streams(rt, make, pool, blocking):
+    # If the memory goes to a new owner, that one's work waits for the old owner's.
+    old, new, order = make.stream(), make.stream() if blocking else 0, Order(rt)
+    first = rt.MallocFromPoolAsync(BIG, pool, old)
+    with Latch(rt, old).reached():
+        order.note(old, "old owner")
+        rt.FreeAsync(first, 0)
+        second = rt.MallocFromPoolAsync(BIG, pool, new)
+        order.note(new, "new owner")
+        settle(rt)
+        if second == first:
+            assert order.seen == []
+    rt.DeviceSynchronize()
+    if second == first:
+        assert order.seen == ["old owner", "new owner"]
+    rt.FreeAsync(second, new)
+
+
 def test_used_and_reserved_bytes(rt, make, pool):
     stream = make.stream()
     assert number(rt, pool, "AttrUsedMemCurrent") == 0
