@@ -46,7 +46,9 @@ typedef enum InfiniWorkKind {
     /* Record an event. */
     INFINI_WORK_RECORD = 4,
     /* Wait for the record of an event that was submitted last before this item. */
-    INFINI_WORK_WAIT = 5
+    INFINI_WORK_WAIT = 5,
+    /* Run an operator's plan. Only for back ends that have InfiniOperators. */
+    INFINI_WORK_KERNEL = 6
 } InfiniWorkKind;
 
 typedef struct InfiniCopy {
@@ -71,12 +73,33 @@ typedef struct InfiniHostCall {
     void *data;
 } InfiniHostCall;
 
+typedef union InfiniScalar {
+    int64_t i; /* integers, truth values, enumerators */
+    double f;  /* float and double */
+} InfiniScalar;
+
+/* What one run of a plan is given. Arrays among the parameters are written out entry by entry. */
+typedef struct InfiniArguments {
+    void *const *pointers; /* of the tensors, in the order of the run function's parameters */
+    const InfiniScalar *scalars; /* its other parameters */
+    size_t pointer_count, scalar_count;
+    void *workspace; /* at least as large as the plan asks for */
+} InfiniArguments;
+
+struct InfiniPlan; /* the back end's */
+
+typedef struct InfiniKernel {
+    struct InfiniPlan *plan;         /* held by whoever keeps the work */
+    const InfiniArguments *arguments; /* copied by whoever keeps the work */
+} InfiniKernel;
+
 typedef struct InfiniWork {
     InfiniWorkKind kind;
     union {
         InfiniCopy copy;
         InfiniFill fill;
         InfiniHostCall host;
+        InfiniKernel kernel;
         void *event; /* RECORD, WAIT */
     } as;
 } InfiniWork;
@@ -180,6 +203,44 @@ typedef struct InfiniDriver {
                                     void **event);
 } InfiniDriver;
 
+/* ---- Operators ------------------------------------------------------------------------------ */
+
+typedef struct InfiniTensor {
+    int dtype;        /* infiniDtype_t; 0 when an optional tensor is absent */
+    int ndim;
+    const int64_t *shape;
+    const int64_t *strides; /* in elements */
+} InfiniTensor;
+
+/* An attribute given when the operator was described. A number stands in both `value`s. */
+typedef struct InfiniAttribute {
+    InfiniScalar value;
+    double number;
+    const void *list; /* int64_t[count] or text; null when it was not given */
+    size_t count;
+} InfiniAttribute;
+
+/* One operator with all that is known before it runs. Valid during the call it is passed to. */
+typedef struct InfiniOperation {
+    const char *name; /* "rms_norm" */
+    const InfiniTensor *tensors;         /* in the order of the create function's parameters */
+    const InfiniAttribute *attributes; /* its other parameters */
+    size_t tensor_count, attribute_count;
+    const struct InfiniProgram *program; /* see infini/program.h; null: needs a kernel of its own */
+} InfiniOperation;
+
+typedef struct InfiniOperators {
+    size_t size;
+
+    /* Prepare an operator. All that the definition demands was checked already. Returns an
+     * infiniStatus_t; NotImplemented with an explanation when the back end has no way to do it. */
+    int (*plan)(int device, const InfiniOperation *operation, struct InfiniPlan **plan,
+                size_t *workspace_bytes);
+    /* A plan is counted: it begins with one holder and goes with the last. */
+    void (*hold)(struct InfiniPlan *plan);
+    void (*drop)(struct InfiniPlan *plan);
+} InfiniOperators;
+
 /* ---- What the core offers to a back end ----------------------------------------------------- */
 
 typedef struct InfiniHost {
@@ -209,6 +270,9 @@ typedef struct InfiniBackend {
      * then forwards to it, with what the client gave, instead of using its own software.
      * (optional) Default: the core's software serves every function. */
     void *(*function)(const char *name);
+
+    /* Its operators. (optional) Default: none. */
+    const InfiniOperators *operators;
 } InfiniBackend;
 
 /* The one symbol a back end exports. Returns null if it cannot work with this host. */
