@@ -1,0 +1,91 @@
+// Matrix products of the CPU back end: one engine for every dtype, layout and size.
+//
+//     Matmul product;                     // what to compute; shapes and dtypes are enough to plan
+//     product.m = ..., product.a = {data, dtype, row_stride, col_stride}, ...
+//     size_t bytes = matmul_workspace(product);
+//     matmul(product, workspace);
+//
+// Sums run over k in an order that depends on the sizes only, never on the threads: same input, same
+// bits. Floats of 16 and 8 bits are multiplied and summed in F32 and rounded once, when c is stored;
+// F64 stays F64; I8 times I8 sums in I32 and is exact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace infini::cpu {
+
+// Strides are in elements. Any will do; where one of them is 1 no element is touched on its own.
+struct Matrix {
+    const void *data = nullptr;
+    int dtype = 0;  // infiniDtype_t: F8, F16, BF16, F32; F64 with F64; I8 with I8
+    int64_t row_stride = 0, col_stride = 1;
+    int64_t batch_stride = 0;
+};
+
+struct Output {
+    void *data = nullptr;
+    int dtype = 0;  // F16, BF16, F32; F64; for I8 products also I32 (then no alpha, beta, epilogue)
+    int64_t row_stride = 0, col_stride = 1;
+    int64_t batch_stride = 0;
+};
+
+// Weights w [k, n] that only their owner can read: 4-bit codes with scales, repacked tiles, gathered
+// experts. The engine asks for blocks that fit the first cache, so they are never expanded whole. The
+// methods are called by several threads at once.
+class Weights {
+public:
+    // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32 in
+    // k; n0 is a multiple of kPanel unless the caller of matmul chose its own columns.
+    virtual void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
+                        int64_t stride) const = 0;
+
+    // For few rows (m <= kFewRows): y[i * n + j] = sum over p of x[i * k + p] * w[p, n0 + j], for
+    // all k. Returns false when there is nothing quicker than unpacking.
+    virtual bool multiply(int64_t m, const float *x, int64_t k, int64_t n0, int64_t n,
+                          float *y) const {
+        (void)m, (void)x, (void)k, (void)n0, (void)n, (void)y;
+        return false;
+    }
+
+    // multiply() is called for columns that begin at a multiple of this.
+    virtual int64_t column_grain() const { return 16; }
+
+protected:
+    ~Weights() = default;
+};
+
+inline constexpr int64_t kFewRows = 8;
+
+// What happens to a sum before it is stored:
+//     value = alpha * sum * row_scale[i] * col_scale[j] + bias[j] + beta * c[i, j], then finish().
+struct Epilogue {
+    const float *row_scale = nullptr;  // [m]
+    const float *col_scale = nullptr;  // [n]
+    const void *bias = nullptr;        // [n], dense
+    int bias_dtype = 0;
+    // The last word: values of row `row`, columns [col, col + n), in F32. Called by several threads.
+    void (*finish)(const void *context, float *values, int64_t row, int64_t col,
+                   int64_t n) = nullptr;
+    const void *context = nullptr;
+};
+
+// c = alpha * a @ b + beta * c, for every matrix of the batch. beta == 0 does not read c.
+struct Matmul {
+    int64_t batch = 1, m = 0, n = 0, k = 0;
+    Matrix a, b;
+    const Weights *weights = nullptr;  // instead of b; the same for the whole batch
+    Output c;
+    double alpha = 1, beta = 0;
+    const Epilogue *epilogue = nullptr;  // not for F64; scales and bias are the same for the batch
+    bool threads = true;                 // false: all on the calling thread
+};
+
+// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, `threads` and whether
+// there are weights and an epilogue, not at pointers or alpha and beta.
+size_t matmul_workspace(const Matmul &product);
+
+// Complete when it returns.
+void matmul(const Matmul &product, void *workspace);
+
+}  // namespace infini::cpu
