@@ -22,7 +22,7 @@ def attend(
     q: Array, k: Array, v: Array, scale: float, visible: Array = True, bias: Array = 0.0
 ) -> Array:
     """Attention of q [Hq, Lq, D] to k [Hkv, Lk, D] and v [Hkv, Lk, E]. Query head h uses key head
-    h // (Hq / Hkv); `visible` and `bias` have a value for each head, query and key, or broadcast."""
+    h // (Hq / Hkv); `visible` and `bias` broadcast to [Hq, Lq, Lk]."""
     import numpy as np
 
     group = q.shape[0] // k.shape[0]
@@ -61,8 +61,8 @@ def pages(cache: Array, table: Array, length: int) -> tuple[Array, Array]:
 def attention(
     q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array, *, pos: int
 ) -> tuple[Array, Array, Array]:
-    """Stores keys and values into the caches from row `pos` on, then causal attention of the queries
-    to all rows up to their own, with scale 1/sqrt(D)."""
+    """Stores keys and values into the caches from row `pos` on, then causal attention of the
+    queries to all rows up to their own, with scale 1/sqrt(D)."""
     import numpy as np
 
     k_cache, v_cache = k_cache.copy(), v_cache.copy()
@@ -132,9 +132,9 @@ def paged_attention(
     """Attention of one query for each sequence to the keys and values of a paged cache.
 
     Key t of sequence s is row t % block_size of block block_tables[s, t // block_size]. Slopes add
-    slope * (t - seq_len + 1) to the scores. Keys in blocks that the cache does not have are left out,
-    lengths are limited to what the table holds, and a sequence without keys gives zeros. The value
-    size may differ from the key size (576 and 512 in latent attention).
+    slope * (t - seq_len + 1) to the scores. Keys in blocks that the cache does not have are left
+    out, lengths are limited to what the table holds, and a sequence without keys gives zeros. The
+    value size may differ from the key size (576 and 512 in latent attention).
     """
     import numpy as np
 
@@ -177,9 +177,9 @@ def paged_attention_prefill(
     """Causal attention of the new tokens of several sequences to a paged cache that holds them.
 
     The queries of sequence s are the rows cum_seq_lens_q[s] .. cum_seq_lens_q[s + 1] - 1; seq_lens
-    counts the keys with the new ones, so query r of n sees the keys t <= seq_len - n + r. Slopes add
-    slope * (t - that limit). Bad blocks and lengths as in paged_attention; bounds of queries are
-    limited to 0..T, and rows of no sequence give zeros.
+    counts the keys with the new ones, so query r of n sees the keys t <= seq_len - n + r. Slopes
+    add slope * (t - that limit). Bad blocks and lengths as in paged_attention; bounds of queries
+    are limited to 0..T, and rows of no sequence give zeros.
     """
     import numpy as np
 
@@ -246,8 +246,8 @@ def nsa_paged_attention(
     window_size: int,
     select_blocks: int,
 ) -> Array:
-    """Native sparse attention of one query for each sequence: the sum, by gates, of attention to the
-    means of all blocks of `nsa_block_size` tokens (nsa_compress_paged_cache), to the tokens of the
+    """Native sparse attention of one query for each sequence: the sum, by gates, of attention to
+    the means of all blocks of `nsa_block_size` tokens (nsa_compress_paged_cache), to the tokens of the
     `select_blocks` blocks whose means score highest (the earlier of equal ones), and to the last
     `window_size` tokens. A part without keys adds nothing; pages that the cache does not have are
     left out; gates have the dtype of the queries or F32.
@@ -278,5 +278,5 @@ def nsa_paged_attention(
                 attend(query, k[head], v[head], scale, chosen),
                 attend(query, k[head], v[head], scale, near),
             ]
-            out[s, h] = sum(gate * part[0, 0] for gate, part in zip(gates[s, :, h], parts))
+            out[s, h] = sum(g * part[0, 0] for g, part in zip(gates[s, :, h], parts, strict=True))
     return out

@@ -49,8 +49,8 @@ def paged_caching(
 ) -> tuple[Array, Array]:
     """Writes the keys and values of tokens into the slots of a paged cache.
 
-    Slot s is row s % block_size of block s // block_size. Tokens with a negative slot, or one that the
-    cache does not have, are skipped. Of tokens with the same slot the last one stays.
+    Slot s is row s % block_size of block s // block_size. Tokens with a negative slot, or one that
+    the cache does not have, are skipped. Of tokens with the same slot the last one stays.
     """
     k_cache, v_cache = k_cache.copy(), v_cache.copy()
     blocks, _, block_size, _ = k_cache.shape
@@ -87,7 +87,7 @@ def nsa_compress_paged_cache(
     nsa_block_size: int,
     update_last_only: int,
 ) -> tuple[Array, Array]:
-    """Means of keys and values over every `nsa_block_size` tokens of each sequence of a paged cache.
+    """Means of the keys and values of a paged cache over every `nsa_block_size` tokens.
 
     The mean of tokens in page p, from row i * nsa_block_size on, is row p * (block_size /
     nsa_block_size) + i of the results. The last block's mean is over the tokens that it has. With

@@ -29,8 +29,8 @@ def quantise(x: Array) -> tuple[Array, Array]:
 
 
 def rotate_pairs(x: Array, table: Array, positions: Array) -> Array:
-    """Rotary embedding of x [T, H, 128]: pairs (2i, 2i + 1), on as many elements as the table's rows
-    have; these hold cosines, then sines."""
+    """Rotary embedding of x [T, H, 128]: pairs (2i, 2i + 1), on as many elements as the table's
+    rows have; these hold cosines, then sines."""
     x = x.copy()
     size = table.shape[1]
     angles = rows(table, positions)[:, None]
