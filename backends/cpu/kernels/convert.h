@@ -1,0 +1,225 @@
+// Loads and stores that convert: vectors in registers, and blocks or strided rows of any dtype to and
+// from the types that kernels compute in. Every store rounds once, to nearest, ties to even.
+#pragma once
+
+#include "simd.h"
+#include "types.h"
+
+namespace infini::cpu {
+
+// ---- Vectors: load_f32<bf16>(p), store_f32(p, v) ------------------------------------------------
+
+namespace detail {
+template <class T, size_t count>
+using Few = typename VectorOf<T, sizeof(T) * count>::type;
+using U16x = Few<uint16_t, kWidth<float>>;
+
+INFINI_SIMD U32 widen(U16x x) { return __builtin_convertvector(x, U32); }
+
+// Rounds the bits of floats to bfloat16.
+INFINI_SIMD U16x round_bf16(F32 x) {
+    U32 u = as<U32>(x);
+    U32 rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    U32 nan = (u >> 16) | 0x40u;
+    return __builtin_convertvector(select(x != x, nan, rounded), U16x);
+}
+}  // namespace detail
+
+// Width<float> elements of a storage type as floats.
+template <class T>
+INFINI_SIMD F32 load_f32(const T *p) {
+    using namespace detail;
+    if constexpr (std::is_same_v<T, float>) {
+        return load<F32>(p);
+    } else if constexpr (std::is_same_v<T, bf16>) {
+        return as<F32>(widen(load<U16x>(&p->bits)) << 16);
+    } else if constexpr (std::is_same_v<T, f16>) {
+#if defined(__ARM_NEON)
+        return F32(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))));
+#elif defined(__AVX512F__)
+        return F32(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(p))));
+#elif defined(__F16C__)
+        return F32(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(p))));
+#else
+        U32 u = widen(load<U16x>(&p->bits)), magnitude = (u & 0x7fffu) << 13;
+        U32 bits = as<U32>(as<F32>(magnitude) * 0x1p112f);
+        bits |= U32(magnitude >= 0x0f800000u) & 0x7f800000u;
+        return as<F32>(bits | ((u & 0x8000u) << 16));
+#endif
+    } else if constexpr (std::is_same_v<T, f8>) {
+        using U8x = Few<uint8_t, kWidth<float>>;
+        U32 u = __builtin_convertvector(load<U8x>(&p->bits), U32), magnitude = (u & 0x7fu) << 20;
+        U32 bits = as<U32>(as<F32>(magnitude) * 0x1p120f);
+        bits |= U32(magnitude == 0x07f00000u) & 0x7fc00000u;
+        return as<F32>(bits | ((u & 0x80u) << 24));
+    } else if constexpr (std::is_integral_v<T>) {
+        return __builtin_convertvector(load<Few<T, kWidth<float>>>(p), F32);
+    } else {
+        F32 v;
+        for (size_t i = 0; i < kWidth<float>; ++i) v[i] = load_element<float>(p[i]);
+        return v;
+    }
+}
+
+template <class T>
+INFINI_SIMD void store_f32(T *p, F32 x) {
+    using namespace detail;
+    if constexpr (std::is_same_v<T, float>) {
+        store(p, x);
+    } else if constexpr (std::is_same_v<T, bf16>) {
+        store(&p->bits, round_bf16(x));
+    } else if constexpr (std::is_same_v<T, f16>) {
+#if defined(__ARM_NEON)
+        vst1_u16(&p->bits, vreinterpret_u16_f16(vcvt_f16_f32(x)));
+#elif defined(__AVX512F__)
+        _mm256_storeu_si256(reinterpret_cast<__m256i *>(p), _mm512_cvtps_ph(x, 0));
+#elif defined(__F16C__)
+        _mm_storeu_si128(reinterpret_cast<__m128i *>(p), _mm256_cvtps_ph(x, 0));
+#else
+        U32 u = as<U32>(x), sign = u & 0x80000000u;
+        u ^= sign;
+        U32 small = as<U32>(as<F32>(u) + 0.5f) - 0x3f000000u;
+        U32 normal = (u + 0xc8000fffu + ((u >> 13) & 1u)) >> 13;
+        U32 nan = ((u >> 13) & 0x3ffu) | 0x7e00u;
+        U32 large = select(x != x, nan, broadcast<U32>(0x7c00u));
+        I32 s = as<I32>(u);  // positive, and compared faster as signed
+        U32 half = select(s < 0x38800000, small, select(s < 0x47800000, normal, large));
+        store(&p->bits, __builtin_convertvector(half | (sign >> 16), U16x));
+#endif
+    } else if constexpr (std::is_same_v<T, f8>) {
+        using U8x = Few<uint8_t, kWidth<float>>;
+        U32 u = as<U32>(x), sign = u & 0x80000000u;
+        u ^= sign;
+        U32 small = as<U32>(as<F32>(u) + 0x1p14f) - 0x46800000u;
+        U32 normal = (u + 0xc407ffffu + ((u >> 20) & 1u)) >> 20;
+        I32 s = as<I32>(u);
+        U32 byte =
+            select(s < 0x3c800000, small, select(s < 0x43f00000, normal, broadcast<U32>(0x7fu)));
+        store(&p->bits, __builtin_convertvector(byte | (sign >> 24), U8x));
+    } else {
+        for (size_t i = 0; i < kWidth<float>; ++i) store_element(p[i], float(x[i]));
+    }
+}
+
+// The first n <= kWidth<float> of them.
+template <class T>
+INFINI_SIMD F32 load_f32(const T *p, size_t n) {
+    T some[kWidth<float>] = {};
+    for (size_t i = 0; i < n; ++i) some[i] = p[i];
+    return load_f32(some);
+}
+template <class T>
+INFINI_SIMD void store_f32(T *p, F32 x, size_t n) {
+    T some[kWidth<float>];
+    store_f32(some, x);
+    for (size_t i = 0; i < n; ++i) p[i] = some[i];
+}
+
+// kWidth<double> elements as doubles.
+template <class T>
+INFINI_SIMD F64 load_f64(const T *p) {
+    if constexpr (std::is_same_v<T, double>) {
+        return load<F64>(p);
+    } else if constexpr (std::is_same_v<T, float>) {
+        return __builtin_convertvector(load<detail::Few<float, kWidth<double>>>(p), F64);
+    } else {
+        F64 v;
+        for (size_t i = 0; i < kWidth<double>; ++i) v[i] = load_element<double>(p[i]);
+        return v;
+    }
+}
+template <class T>
+INFINI_SIMD void store_f64(T *p, F64 x) {
+    if constexpr (std::is_same_v<T, double>)
+        store(p, x);
+    else if constexpr (std::is_same_v<T, float>)
+        store(p, __builtin_convertvector(x, detail::Few<float, kWidth<double>>));
+    else
+        for (size_t i = 0; i < kWidth<double>; ++i) store_element(p[i], double(x[i]));
+}
+
+// ---- Blocks -------------------------------------------------------------------------------------
+
+// C is the type of computation: float, double, int32_t or int64_t.
+template <class C, class T>
+inline void load_block(C *__restrict dst, const T *__restrict src, size_t n) {
+    size_t i = 0;
+    if constexpr (std::is_same_v<C, T>) {
+        if (n) std::memcpy(dst, src, n * sizeof(T));
+        return;
+    } else if constexpr (std::is_same_v<C, float> && kIsSmallFloat<T>) {
+        for (; i + kWidth<float> <= n; i += kWidth<float>) store(dst + i, load_f32(src + i));
+    }
+    for (; i < n; ++i) dst[i] = load_element<C>(src[i]);
+}
+template <class T, class C>
+inline void store_block(T *__restrict dst, const C *__restrict src, size_t n) {
+    size_t i = 0;
+    if constexpr (std::is_same_v<C, T>) {
+        if (n) std::memcpy(dst, src, n * sizeof(T));
+        return;
+    } else if constexpr (std::is_same_v<C, float> && kIsSmallFloat<T>) {
+        for (; i + kWidth<float> <= n; i += kWidth<float>) store_f32(dst + i, load<F32>(src + i));
+    }
+    for (; i < n; ++i) store_element(dst[i], src[i]);
+}
+
+// Strides are of the tensor's side and in its elements; 0 repeats one element.
+template <class C, class T>
+inline void load_strided(C *__restrict dst, const T *__restrict src, size_t n, ptrdiff_t stride) {
+    if (stride == 1) return load_block(dst, src, n);
+    if (stride == 0) {
+        if (n == 0) return;
+        const C value = load_element<C>(*src);
+        for (size_t i = 0; i < n; ++i) dst[i] = value;
+        return;
+    }
+    for (size_t i = 0; i < n; ++i, src += stride) dst[i] = load_element<C>(*src);
+}
+template <class T, class C>
+inline void store_strided(T *__restrict dst, const C *__restrict src, size_t n, ptrdiff_t stride) {
+    if (stride == 1) return store_block(dst, src, n);
+    for (size_t i = 0; i < n; ++i, dst += stride) store_element(*dst, src[i]);
+}
+
+// ---- By dtype -----------------------------------------------------------------------------------
+
+// Not inline, or every caller would carry fourteen loops.
+template <class C>
+[[gnu::noinline]] void load_dtype(C *dst, const void *src, int dtype, size_t n, ptrdiff_t stride) {
+    visit_dtype(dtype, [=]<class T>(Type<T>) {
+        load_strided(dst, static_cast<const T *>(src), n, stride);
+    });
+}
+template <class C>
+[[gnu::noinline]] void store_dtype(void *dst, int dtype, const C *src, size_t n, ptrdiff_t stride) {
+    visit_dtype(dtype,
+                [=]<class T>(Type<T>) { store_strided(static_cast<T *>(dst), src, n, stride); });
+}
+
+inline void to_f32(float *dst, const void *src, int dtype, size_t n, ptrdiff_t stride = 1) {
+    load_dtype(dst, src, dtype, n, stride);
+}
+inline void to_f64(double *dst, const void *src, int dtype, size_t n, ptrdiff_t stride = 1) {
+    load_dtype(dst, src, dtype, n, stride);
+}
+inline void to_i32(int32_t *dst, const void *src, int dtype, size_t n, ptrdiff_t stride = 1) {
+    load_dtype(dst, src, dtype, n, stride);
+}
+inline void to_i64(int64_t *dst, const void *src, int dtype, size_t n, ptrdiff_t stride = 1) {
+    load_dtype(dst, src, dtype, n, stride);
+}
+inline void from_f32(void *dst, int dtype, const float *src, size_t n, ptrdiff_t stride = 1) {
+    store_dtype(dst, dtype, src, n, stride);
+}
+inline void from_f64(void *dst, int dtype, const double *src, size_t n, ptrdiff_t stride = 1) {
+    store_dtype(dst, dtype, src, n, stride);
+}
+inline void from_i32(void *dst, int dtype, const int32_t *src, size_t n, ptrdiff_t stride = 1) {
+    store_dtype(dst, dtype, src, n, stride);
+}
+inline void from_i64(void *dst, int dtype, const int64_t *src, size_t n, ptrdiff_t stride = 1) {
+    store_dtype(dst, dtype, src, n, stride);
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,312 @@
+// Vectors: GCC's vector extensions sized for the instruction set, and the few operations that they
+// lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors as they are; a comparison gives a
+// mask of integers as wide as the lanes, 0 or -1. Everything here also takes plain numbers (masks are
+// then bool), so that one template serves vectors and the elements that are left over.
+//
+// Beyond this file: types.h (storage types), convert.h (loads and stores that convert), functions.h
+// (exp, log, erf, ...).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__ARM_NEON)
+#include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace infini::cpu {
+
+#define INFINI_SIMD [[gnu::always_inline]] inline
+
+#if defined(__AVX512F__)
+inline constexpr size_t kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr size_t kVectorBytes = 32;
+#else
+inline constexpr size_t kVectorBytes = 16;
+#endif
+
+// ---- Types --------------------------------------------------------------------------------------
+
+template <class T, size_t bytes>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T>
+using Vec = typename VectorOf<T, kVectorBytes>::type;
+using F32 = Vec<float>;
+using F64 = Vec<double>;
+using I32 = Vec<int32_t>;
+using I64 = Vec<int64_t>;
+using U32 = Vec<uint32_t>;
+using U64 = Vec<uint64_t>;
+
+// Lanes of a vector of T.
+template <class T>
+inline constexpr size_t kWidth = kVectorBytes / sizeof(T);
+
+template <class V>
+struct Lanes {
+    using type = std::remove_cvref_t<decltype(std::declval<V &>()[0])>;
+};
+template <class V>
+    requires std::is_arithmetic_v<V>
+struct Lanes<V> {
+    using type = V;
+};
+// The type of a vector's elements; a number is its own element.
+template <class V>
+using Element = typename Lanes<V>::type;
+template <class V>
+inline constexpr bool kIsVector = !std::is_arithmetic_v<V>;
+template <class V>
+inline constexpr size_t kLanes = sizeof(V) / sizeof(Element<V>);
+// What comparing gives: a vector of integers, or bool.
+template <class V>
+using Mask = decltype(std::declval<V>() < std::declval<V>());
+
+// Same lanes, other element type: Like<V, int32_t>.
+template <class V, class T>
+struct LikeOf {
+    using type = typename VectorOf<T, kLanes<V> * sizeof(T)>::type;
+};
+template <class V, class T>
+    requires std::is_arithmetic_v<V>
+struct LikeOf<V, T> {
+    using type = T;
+};
+template <class V, class T>
+using Like = typename LikeOf<V, T>::type;
+// Integers as wide as the lanes: for bits and exponents.
+template <class V>
+using Bits = Like<V, std::conditional_t<sizeof(Element<V>) == 8, int64_t, int32_t>>;
+
+// ---- Making vectors -----------------------------------------------------------------------------
+
+template <class V>
+INFINI_SIMD V broadcast(Element<V> x) {
+    if constexpr (kIsVector<V>)
+        return x - V{};  // and not +, for the sake of -0
+    else
+        return x;
+}
+
+// load<V>(p), or load(p) for a Vec of what p points to. No alignment beyond the element's is needed.
+template <class V = void, class T>
+INFINI_SIMD auto load(const T *p) {
+    std::conditional_t<std::is_void_v<V>, Vec<T>, V> v;
+    static_assert(sizeof(Element<decltype(v)>) == sizeof(T));
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+template <class V, class T>
+INFINI_SIMD void store(T *p, V v) {
+    static_assert(sizeof(Element<V>) == sizeof(T));
+    std::memcpy(p, &v, sizeof v);
+}
+
+// The first n lanes (n <= lanes); the others are 0, or not written.
+template <class V = void, class T>
+INFINI_SIMD auto load_partial(const T *p, size_t n) {
+    std::conditional_t<std::is_void_v<V>, Vec<T>, V> v{};
+    T *lanes = reinterpret_cast<T *>(&v);
+    for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+    return v;
+}
+template <class V, class T>
+INFINI_SIMD void store_partial(T *p, V v, size_t n) {
+    const T *lanes = reinterpret_cast<const T *>(&v);
+    for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+
+// 0, 1, 2, ...
+template <class V>
+INFINI_SIMD V iota() {
+    V v{};
+    if constexpr (kIsVector<V>)
+        for (size_t i = 0; i < kLanes<V>; ++i) v[i] = Element<V>(i);
+    return v;
+}
+
+// ---- Lane by lane -------------------------------------------------------------------------------
+
+// mask ? a : b. The mask comes from a comparison of vectors of the same lanes.
+template <class M, class V>
+INFINI_SIMD V select(M mask, V a, V b) {
+    return mask ? a : b;
+}
+
+// Numbers to numbers: cast<I32>(x) goes towards zero, cast<F32>(i) to nearest.
+template <class To, class V>
+INFINI_SIMD To cast(V x) {
+    if constexpr (kIsVector<V>)
+        return __builtin_convertvector(x, To);
+    else
+        return To(x);
+}
+// The same bits: as<I32>(x).
+template <class To, class V>
+INFINI_SIMD To as(V x) {
+    static_assert(sizeof(To) == sizeof(V));
+    return __builtin_bit_cast(To, x);
+}
+template <class V>
+INFINI_SIMD Bits<V> bits(V x) {
+    return as<Bits<V>>(x);
+}
+
+// a * b + c, with one rounding where the machine can.
+template <class V>
+INFINI_SIMD V fma(V a, V b, V c) {
+    using T = Element<V>;
+    if constexpr (!kIsVector<V>) {
+#if defined(__FMA__) || defined(__aarch64__)
+        if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
+        if constexpr (std::is_same_v<T, double>) return __builtin_fma(a, b, c);
+#endif
+        return a * b + c;
+    } else {
+#if defined(__ARM_NEON)
+        if constexpr (std::is_same_v<V, F32>) return V(vfmaq_f32(c, a, b));
+        if constexpr (std::is_same_v<V, F64>) return V(vfmaq_f64(c, a, b));
+#elif defined(__AVX512F__)
+        if constexpr (std::is_same_v<V, F32>) return V(_mm512_fmadd_ps(a, b, c));
+        if constexpr (std::is_same_v<V, F64>) return V(_mm512_fmadd_pd(a, b, c));
+#elif defined(__FMA__)
+        if constexpr (std::is_same_v<V, F32>) return V(_mm256_fmadd_ps(a, b, c));
+        if constexpr (std::is_same_v<V, F64>) return V(_mm256_fmadd_pd(a, b, c));
+#endif
+        return a * b + c;
+    }
+}
+
+// Of two numbers the greater or smaller; a NaN wins (torch.maximum).
+template <class V>
+INFINI_SIMD V maximum(V a, V b) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vmaxq_f32(a, b));
+    if constexpr (std::is_same_v<V, F64>) return V(vmaxq_f64(a, b));
+#endif
+    V greater = a > b ? a : b;
+    if constexpr (std::is_floating_point_v<Element<V>>) return a != a ? a : greater;
+    return greater;
+}
+template <class V>
+INFINI_SIMD V minimum(V a, V b) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vminq_f32(a, b));
+    if constexpr (std::is_same_v<V, F64>) return V(vminq_f64(a, b));
+#endif
+    V smaller = a < b ? a : b;
+    if constexpr (std::is_floating_point_v<Element<V>>) return a != a ? a : smaller;
+    return smaller;
+}
+// The same, but a NaN loses (torch.fmax).
+template <class V>
+INFINI_SIMD V fmax(V a, V b) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vmaxnmq_f32(a, b));
+    if constexpr (std::is_same_v<V, F64>) return V(vmaxnmq_f64(a, b));
+#endif
+    V greater = a > b ? a : b;
+    if constexpr (std::is_floating_point_v<Element<V>>) return b != b ? a : greater;
+    return greater;
+}
+template <class V>
+INFINI_SIMD V fmin(V a, V b) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vminnmq_f32(a, b));
+    if constexpr (std::is_same_v<V, F64>) return V(vminnmq_f64(a, b));
+#endif
+    V smaller = a < b ? a : b;
+    if constexpr (std::is_floating_point_v<Element<V>>) return b != b ? a : smaller;
+    return smaller;
+}
+
+// ---- Across lanes -------------------------------------------------------------------------------
+
+// combine(a, b) over all lanes, in a tree.
+template <class V, class Combine>
+INFINI_SIMD Element<V> reduce(V v, Combine combine) {
+    if constexpr (kIsVector<V>) {
+        const Bits<V> lane = iota<Bits<V>>();
+#pragma GCC unroll 4
+        for (size_t step = kLanes<V> / 2; step > 0; step /= 2)
+            v = combine(v, __builtin_shuffle(v, lane ^ Element<Bits<V>>(step)));
+        return v[0];
+    } else {
+        return v;
+    }
+}
+template <class V>
+INFINI_SIMD Element<V> reduce_add(V v) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return vaddvq_f32(v);
+    if constexpr (std::is_same_v<V, I32>) return vaddvq_s32(v);
+#endif
+    return reduce(v, [](V a, V b) { return V(a + b); });
+}
+template <class V>
+INFINI_SIMD Element<V> reduce_mul(V v) {
+    return reduce(v, [](V a, V b) { return V(a * b); });
+}
+// A NaN wins.
+template <class V>
+INFINI_SIMD Element<V> reduce_max(V v) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return vmaxvq_f32(v);
+#endif
+    return reduce(v, [](V a, V b) { return maximum(a, b); });
+}
+template <class V>
+INFINI_SIMD Element<V> reduce_min(V v) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return vminvq_f32(v);
+#endif
+    return reduce(v, [](V a, V b) { return minimum(a, b); });
+}
+
+// Is a mask true in any lane, in all?
+template <class M>
+INFINI_SIMD bool any(M mask) {
+    if constexpr (kIsVector<M>)
+        return reduce(mask, [](M a, M b) { return M(a | b); }) != 0;
+    else
+        return bool(mask);
+}
+template <class M>
+INFINI_SIMD bool all(M mask) {
+    if constexpr (kIsVector<M>)
+        return reduce(mask, [](M a, M b) { return M(a & b); }) != 0;
+    else
+        return bool(mask);
+}
+
+// f(lane) for each lane: for what no vector instruction does.
+template <class V, class F>
+INFINI_SIMD V each(V x, F f) {
+    if constexpr (kIsVector<V>) {
+        V y;
+        for (size_t i = 0; i < kLanes<V>; ++i) y[i] = f(x[i]);
+        return y;
+    } else {
+        return f(x);
+    }
+}
+template <class V, class F>
+INFINI_SIMD V each(V a, V b, F f) {
+    if constexpr (kIsVector<V>) {
+        V y;
+        for (size_t i = 0; i < kLanes<V>; ++i) y[i] = f(a[i], b[i]);
+        return y;
+    } else {
+        return f(a, b);
+    }
+}
+
+}  // namespace infini::cpu
