@@ -178,7 +178,13 @@ def sigmoid(x: Any) -> Any:
     return 1.0 / (1.0 + exp(-x))
 
 
+def filled(x: Any, value: float | int) -> Any:
+    """The value everywhere, in the shape of x."""
+    return constant(value) if traced(x) else _np("full_like")(x, value)
+
+
 SQRT1_2 = math.sqrt(0.5)
+LOG2_E = 1.0 / math.log(2.0)
 
 _OPERATORS = {
     "__add__": _add,
