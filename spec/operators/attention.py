@@ -249,8 +249,8 @@ def nsa_paged_attention(
     """Native sparse attention of one query for each sequence: the sum, by gates, of attention to
     the means of all blocks of `nsa_block_size` tokens (nsa_compress_paged_cache), to the tokens of
     the `select_blocks` blocks whose means score highest (the earlier of equal ones), and to the
-    last `window_size` tokens. A part without keys adds nothing; pages that the cache does not have are
-    left out; gates have the dtype of the queries or F32.
+    last `window_size` tokens. A part without keys adds nothing; pages that the cache does not
+    have are left out; gates have the dtype of the queries or F32.
     """
     import numpy as np
 
