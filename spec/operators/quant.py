@@ -127,9 +127,9 @@ def per_channel_quant_int8(
 def per_tensor_quant_int8(
     x_scale: Array, x_zero: Array, x: Array, *, is_static: bool
 ) -> tuple[Array, Array]:
-    """Quantises a tensor to int8 with one scale, ties away from zero. `is_static`: with the scale as
-    given; else the scale becomes `max(scale, amax / 127)` first. There is no zero point: `x_zero`
-    must be absent. A scale of 0 gives zeros."""
+    """Quantises a tensor to int8 with one scale, ties away from zero. `is_static`: with the scale
+    as given; else the scale becomes `max(scale, amax / 127)` first. There is no zero point:
+    `x_zero` must be absent. A scale of 0 gives zeros."""
     import numpy as np
 
     scale = x_scale

@@ -1,12 +1,12 @@
 """Recurrences over tokens: delta rules, short convolution, selective scan, RWKV.
 
-The delta rules and the convolution keep a state for each request. Plain: the initial state is read at
-the request's number and the final state written there. Pool: with both index tensors and no final
+The delta rules and the convolution keep a state for each request. Plain: the initial state is read
+at the request's number and the final state written there. Pool: with both index tensors and no final
 state, the initial state is a pool that is read at `initial_state_indices` and written at
 `final_state_indices`. A request whose initial index lies outside the pool gives zeros and writes no
 state; one whose final index does, writes no state. With `cu_seqlens` the batch is one row of tokens
-and request r has those from cu_seqlens[r] to cu_seqlens[r + 1]; bounds are clamped to what is there,
-tokens of no request give zeros.
+and request r has those from cu_seqlens[r] to cu_seqlens[r + 1]; bounds are clamped to what is
+there, tokens of no request give zeros.
 """
 
 from __future__ import annotations
@@ -124,15 +124,16 @@ def recurrent_gated_delta_rule(
     use_qk_l2norm: bool,
 ) -> tuple[Array, Array, Array]:
     """One token of the gated delta rule for each request: `S = exp(g) S`,
-    `S += beta (v - S k) k^T`, `out = S q`, with q scaled by `Dk ** -0.5`, after q and k are normalised if asked."""
+    `S += beta (v - S k) k^T`, `out = S q`, with q scaled by `Dk ** -0.5`, after q and k
+    are normalised if asked."""
     pool = initial_state, initial_state_indices, final_state_indices
     return _gated(q, k, v, g, beta, None, pool, use_qk_l2norm)
 
 
 @operator(
     """ChunkGatedDeltaRule(!out_desc, !initial_state_desc, !final_state_desc, q_desc, k_desc,
-    v_desc, g_desc, beta_desc, cu_seqlens_desc, initial_state_indices_desc, final_state_indices_desc,
-    bool use_qk_l2norm, size_t chunk_size)""",
+    v_desc, g_desc, beta_desc, cu_seqlens_desc, initial_state_indices_desc,
+    final_state_indices_desc, bool use_qk_l2norm, size_t chunk_size)""",
     """
     out out                 F     [B, T, Hv, Dv]   inner1
     inout initial_state     =out  [P, Hv, Dv, Dk]  inner1
