@@ -27,10 +27,12 @@ foreach(file IN LISTS stale)
     file(REMOVE "${INFINI_GENERATED}/${file}")
 endforeach()
 
-# The contract is read as csrc/base/backend.h here and included as <infini/backend.h> everywhere.
+# The contract is read as csrc/base/*.h here and included as <infini/backend.h> everywhere.
 set(INFINI_CONTRACT "${CMAKE_BINARY_DIR}/contract")
-configure_file("${PROJECT_SOURCE_DIR}/csrc/base/backend.h" "${INFINI_CONTRACT}/infini/backend.h"
-    COPYONLY)
+foreach(header backend program)
+    configure_file("${PROJECT_SOURCE_DIR}/csrc/base/${header}.h"
+        "${INFINI_CONTRACT}/infini/${header}.h" COPYONLY)
+endforeach()
 
 # infini_headers: the public headers, for clients and for back ends alike.
 add_library(infini_headers INTERFACE)

@@ -1,8 +1,10 @@
-"""Folds: from a row of values to one. Like `expression`, with arrays they compute, with nodes they trace.
+"""Folds: from a row of values to one. With arrays they compute, with nodes they trace, like the
+functions of `expression`.
 
-The axis is -1 (the last), another number, "all", or an attribute of the operator: a number or a list of
-numbers. The result keeps the folded dimensions with size 1, so that it combines with what was folded;
-an output may drop them. Folds of one definition share one axis, or a later one takes "all".
+The axis is -1 (the last) or another number, "all", "1:" (all but the first), or an attribute of the
+operator: a number or a list of numbers. The result keeps the folded dimensions with size 1, so that it
+combines with what was folded; an output may drop them. Folds over different axes may be nested
+(a norm of each row, then the mean of all rows).
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from .expression import BOOL, INT, Node, lift, traced
 Axis = Any  # int, "all", a list of ints, or a node when it is an attribute
 
 
-def _dims(axis: Axis) -> Any:
+def _dims(axis: Axis, x: Any) -> Any:
     """As NumPy wants it."""
     if isinstance(axis, str):
-        return None
+        return None if axis == "all" else tuple(range(int(axis.rstrip(":")), x.ndim))
     if isinstance(axis, int):
         return axis
     return tuple(int(a) for a in axis) if hasattr(axis, "__iter__") else int(axis)
@@ -32,16 +34,18 @@ def _fold(name: str, compute: Callable[..., Any], kind: str = "") -> Any:
         import numpy
 
         with numpy.errstate(all="ignore"):
-            return compute(numpy.asarray(x), _dims(axis))
+            values = numpy.asarray(x)
+            return compute(values, _dims(axis, values))
 
     call.__name__ = call.__qualname__ = f"fold_{name}"
     return call
 
 
-def _numpy(name: str, **options: Any) -> Callable[..., Any]:
+def _numpy(name: str, of_nothing: float | None = None) -> Callable[..., Any]:
     def compute(x: Any, axis: Any) -> Any:
         import numpy
 
+        options = {} if of_nothing is None or x.dtype.kind != "f" else {"initial": of_nothing}
         return getattr(numpy, name)(x, axis=axis, keepdims=True, **options)
 
     return compute
@@ -49,8 +53,8 @@ def _numpy(name: str, **options: Any) -> Callable[..., Any]:
 
 fold_sum = _fold("sum", _numpy("sum"))
 fold_prod = _fold("prod", _numpy("prod"))
-fold_max = _fold("max", _numpy("max", initial=-float("inf")))  # a NaN wins
-fold_min = _fold("min", _numpy("min", initial=float("inf")))
+fold_max = _fold("max", _numpy("max", -float("inf")))  # a NaN wins
+fold_min = _fold("min", _numpy("min", float("inf")))
 fold_any = _fold("any", _numpy("any"), BOOL)
 fold_all = _fold("all", _numpy("all"), BOOL)
 fold_argmax = _fold("argmax", _numpy("argmax"), INT)  # the first one; a NaN wins
@@ -64,19 +68,19 @@ def extent(x: Any, axis: Axis = -1) -> Any:
     import numpy
 
     x = numpy.asarray(x)
-    dims = _dims(axis)
+    dims = _dims(axis, x)
     sizes = x.shape if dims is None else [x.shape[d] for d in numpy.atleast_1d(dims)]
-    return int(numpy.prod(sizes, dtype=numpy.int64))
+    return numpy.float64(numpy.prod(sizes, dtype=numpy.int64))
 
 
 def fold_mean(x: Any, axis: Axis = -1) -> Any:
-    import contextlib
-
+    """NaN for a row without elements."""
     if traced(x, axis):
         return fold_sum(x, axis) / extent(x, axis)
-    with contextlib.suppress(ZeroDivisionError):
+    import numpy
+
+    with numpy.errstate(all="ignore"):
         return fold_sum(x, axis) / extent(x, axis)
-    return fold_sum(x, axis) + float("nan")  # of nothing
 
 
 def position(x: Any, axis: int = -1) -> Any:
