@@ -1,0 +1,33 @@
+// Copies of rows, and limits for lengths and places that come as data.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "../convert.h"
+
+namespace infini::cpu {
+
+// Copies `count` rows of n elements of `size` bytes (2 or 4). Strides are in elements.
+inline void copy_rows(char *dst, int64_t dst_row, int64_t dst_inner, const char *src,
+                      int64_t src_row, int64_t src_inner, int64_t count, int64_t n, int64_t size) {
+    bool dense = (dst_inner == 1 && src_inner == 1) || n == 1;
+    if (dense && dst_row == n && src_row == n) n *= count, count = count > 0;
+    for (int64_t r = 0; r < count; ++r, dst += dst_row * size, src += src_row * size) {
+        if (dense) {
+            std::memcpy(dst, src, size_t(n * size));
+            continue;
+        }
+        for (int64_t i = 0; i < n; ++i)
+            std::memcpy(dst + i * dst_inner * size, src + i * src_inner * size, size_t(size));
+    }
+}
+
+// A length, or a bound of a range, that must lie in 0..most: bad ones are moved there.
+inline int64_t limited(int dtype, const void *data, int64_t index, int64_t most) {
+    return std::clamp<int64_t>(load_as<int64_t>(dtype, data, index), 0, most);
+}
+
+inline int64_t element_bytes(int dtype) { return dtype == INFINI_DTYPE_F32 ? 4 : 2; }
+
+}  // namespace infini::cpu
