@@ -240,8 +240,8 @@ def equal(a: Array, b: Array) -> Array:
     umbrella=False,
 )
 def bitwise_right_shift(x1: Array, x2: Array) -> Array:
-    """x1 shifted right by x2 bits, its sign kept. A count that is negative, or as large as the number
-    of bits, shifts everything out: 0, or -1 for negative x1."""
+    """x1 shifted right by x2 bits, its sign kept. A count that is negative, or as large as the
+    number of bits, shifts everything out: 0, or -1 for negative x1."""
     return x1 >> x2
 
 
