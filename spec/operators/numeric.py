@@ -135,7 +135,7 @@ def unpack_nibbles(packed: Array, per_word: int = 2) -> Array:
     shifts = 4 * np.arange(per_word)
     words = np.asarray(packed).astype(np.int64) & ((1 << 4 * per_word) - 1)
     codes = words[..., None] >> shifts & 15
-    return codes.reshape(*codes.shape[:-2], -1)
+    return codes.reshape(*words.shape[:-1], words.shape[-1] * per_word)
 
 
 def round_half_away(x: Array) -> Array:

@@ -46,7 +46,7 @@ def dequantize_awq(qweight: Array, scales: Array, zeros: Array) -> Array:
 
     def columns(words: Array) -> Array:
         nibbles = unpack_nibbles(words, 8).reshape(*words.shape, 8)
-        return nibbles[..., AWQ_ORDER].reshape(words.shape[0], -1)
+        return nibbles[..., AWQ_ORDER].reshape(len(words), 8 * words.shape[1])
 
     group = np.arange(len(qweight)) // max(len(qweight) // len(scales), 1)
     return (columns(qweight) - columns(zeros)[group]) * scales[group]
@@ -77,6 +77,13 @@ def _f32(x: Array) -> Array:
     return round_to(x, "F32")
 
 
+def _codes(exact: Array, low: int) -> Array:
+    """Whole numbers from low to 127; what is no number becomes 0."""
+    import numpy as np
+
+    return np.clip(round_half_away(np.nan_to_num(exact, nan=0.0)), low, 127)
+
+
 @operator(
     "PerChannelQuantI8(!x_packed_desc, !x_scale_desc, !x_zero_desc, x_desc)",
     """
@@ -101,14 +108,14 @@ def per_channel_quant_int8(
         if shapes.get("x_zero") is None:
             amax = np.abs(x).max(axis=1, initial=0.0)
             scale = np.maximum(_f32(amax / 127), least)
-            codes = np.clip(round_half_away(_f32(x / scale[:, None])), -127, 127)
+            codes = _codes(_f32(x / scale[:, None]), -127)
             return codes, scale.reshape(shapes["x_scale"]), None
         low = x.min(axis=1, initial=np.inf) if x.shape[1] else np.zeros(len(x))
         high = x.max(axis=1, initial=-np.inf) if x.shape[1] else low
         scale = np.maximum(_f32(_f32(high - low) / 255), least)
         zero = _f32(_f32(-low / scale) - 128)
         exact = _f32(_f32(x / scale[:, None]) + zero[:, None])
-    codes = np.clip(round_half_away(exact), -128, 127)
+    codes = _codes(exact, -128)
     return codes, scale.reshape(shapes["x_scale"]), zero.reshape(shapes["x_zero"])
 
 
@@ -132,13 +139,12 @@ def per_tensor_quant_int8(
     `x_zero` must be absent. A scale of 0 gives zeros."""
     import numpy as np
 
-    scale = x_scale
+    scale = np.asarray(x_scale)
     if not is_static:
         scale = np.maximum(x_scale, _f32(np.abs(x).max(initial=0.0) / 127))
     with np.errstate(all="ignore"):
-        exact = np.nan_to_num(_f32(x / scale.reshape(())), posinf=127.0, neginf=-127.0)
-    exact = np.where(scale.reshape(()) == 0, 0.0, exact)
-    return np.clip(round_half_away(exact), -127, 127), scale
+        exact = np.where(scale.reshape(()) == 0, 0.0, _f32(x / scale.reshape(())))
+    return _codes(exact, -127), scale
 
 
 @operator(

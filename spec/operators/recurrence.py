@@ -1,8 +1,8 @@
 """Recurrences over tokens: delta rules, short convolution, selective scan, RWKV.
 
 The delta rules and the convolution keep a state for each request. Plain: the initial state is read
-at the request's number and the final state written there. Pool: with both index tensors and no final
-state, the initial state is a pool that is read at `initial_state_indices` and written at
+at the request's number and the final state written there. Pool: with both index tensors and no
+final state, the initial state is a pool that is read at `initial_state_indices` and written at
 `final_state_indices`. A request whose initial index lies outside the pool gives zeros and writes no
 state; one whose final index does, writes no state. With `cu_seqlens` the batch is one row of tokens
 and request r has those from cu_seqlens[r] to cu_seqlens[r + 1]; bounds are clamped to what is

@@ -1,0 +1,51 @@
+// Walks several tensors row by row: the leading dimensions, joined where that is possible in all of
+// them, and for each row where it begins in each tensor.
+#pragma once
+
+#include "kernel.h"
+
+namespace infini::cpu {
+
+template <int tensors>
+struct Rows {
+    int ndim = 0;
+    int64_t count = 1;  // rows
+    int64_t size[Shape::kMost];
+    int64_t stride[tensors][Shape::kMost];
+
+    // Of the first `leading` dimensions, which all have the sizes of the first tensor.
+    Rows(const Tensor (&from)[tensors], int leading) {
+        for (int dim = 0; dim < leading; ++dim) {
+            const int64_t length = from[0].size(dim);
+            count *= length;
+            if (length == 1) continue;
+            bool joins = ndim > 0;
+            for (int t = 0; joins && t < tensors; ++t)
+                joins = stride[t][ndim - 1] == from[t].stride(dim) * length;
+            if (!joins) size[ndim++] = 1;
+            size[ndim - 1] *= length;
+            for (int t = 0; t < tensors; ++t) stride[t][ndim - 1] = from[t].stride(dim);
+        }
+    }
+
+    // Makes the innermost dimension the row itself; gives its length.
+    int64_t take_inner(int64_t (&step)[tensors]) {
+        for (int t = 0; t < tensors; ++t) step[t] = ndim ? stride[t][ndim - 1] : 1;
+        if (ndim == 0) return count;  // one element, or none
+        const int64_t length = size[--ndim];
+        count = 1;
+        for (int dim = 0; dim < ndim; ++dim) count *= size[dim];
+        return length;
+    }
+
+    void at(int64_t row, int64_t (&offset)[tensors]) const {
+        for (int t = 0; t < tensors; ++t) offset[t] = 0;
+        for (int dim = ndim - 1; dim >= 0; --dim) {
+            const int64_t index = row % size[dim];
+            row /= size[dim];
+            for (int t = 0; t < tensors; ++t) offset[t] += index * stride[t][dim];
+        }
+    }
+};
+
+}  // namespace infini::cpu
