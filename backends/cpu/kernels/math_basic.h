@@ -1,0 +1,220 @@
+// Rounding, signs, roots, quotients and remainders.
+#pragma once
+
+#include <limits>
+
+#include "simd.h"
+
+namespace infini::cpu {
+
+// Whether fma() rounds once; algorithms that lean on it have another way for old machines.
+#if defined(__FMA__) || defined(__aarch64__)
+inline constexpr bool kFma = true;
+#else
+inline constexpr bool kFma = false;
+#endif
+
+namespace detail {
+template <class V>
+inline constexpr bool kFloats = std::is_same_v<Element<V>, float>;
+template <class V>
+inline constexpr bool kIntegers = std::is_integral_v<Element<V>>;
+
+// The sign bit of each lane.
+template <class V>
+inline constexpr Element<Bits<V>> kSign = std::numeric_limits<Element<Bits<V>>>::min();
+
+// A function of double for each lane, rounded once: for what is rare or hard.
+template <class V, class F>
+INFINI_SIMD V in_double(V x, F f) {
+    return each(x, [&](Element<V> lane) { return Element<V>(f(double(lane))); });
+}
+template <class V, class F>
+INFINI_SIMD V in_double(V a, V b, F f) {
+    return each(a, b,
+                [&](Element<V> p, Element<V> q) { return Element<V>(f(double(p), double(q))); });
+}
+}  // namespace detail
+
+// ---- Signs --------------------------------------------------------------------------------------
+
+template <class V>
+INFINI_SIMD V absolute(V x) {
+    if constexpr (detail::kIntegers<V>) {
+        // The smallest integer stays itself.
+        using U = Like<V, std::make_unsigned_t<Element<V>>>;
+        return select(x < V{}, as<V>(U(U{} - as<U>(x))), x);
+    } else {
+        return as<V>(Bits<V>(bits(x) & ~detail::kSign<V>));
+    }
+}
+template <class V>
+INFINI_SIMD V copysign(V x, V sign) {
+    const auto mask = broadcast<Bits<V>>(detail::kSign<V>);
+    return as<V>(Bits<V>((bits(sign) & mask) | (bits(x) & ~mask)));
+}
+template <class V>
+INFINI_SIMD Mask<V> isnan(V x) {
+    return x != x;
+}
+template <class V>
+INFINI_SIMD Mask<V> isinf(V x) {
+    if constexpr (detail::kIntegers<V>)
+        return x != x;
+    else
+        return absolute(x) == broadcast<V>(std::numeric_limits<Element<V>>::infinity());
+}
+
+// ---- Roots --------------------------------------------------------------------------------------
+
+template <class V>
+INFINI_SIMD V sqrt(V x) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vsqrtq_f32(x));
+    if constexpr (std::is_same_v<V, F64>) return V(vsqrtq_f64(x));
+#elif defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm512_sqrt_ps(x));
+    if constexpr (std::is_same_v<V, F64>) return V(_mm512_sqrt_pd(x));
+#elif defined(__AVX2__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm256_sqrt_ps(x));
+    if constexpr (std::is_same_v<V, F64>) return V(_mm256_sqrt_pd(x));
+#elif defined(__SSE2__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm_sqrt_ps(x));
+    if constexpr (std::is_same_v<V, F64>) return V(_mm_sqrt_pd(x));
+#endif
+    return each(x, [](Element<V> lane) { return std::sqrt(lane); });
+}
+template <class V>
+INFINI_SIMD V rsqrt(V x) {
+    return broadcast<V>(1) / sqrt(x);
+}
+template <class V>
+INFINI_SIMD V hypot(V a, V b) {
+    return detail::in_double(a, b, [](double p, double q) { return std::hypot(p, q); });
+}
+
+// ---- Rounding -----------------------------------------------------------------------------------
+
+// Each gives the number itself when it has no fraction, and keeps the sign of zero.
+#if defined(__ARM_NEON)
+#define INFINI_ROUND(neon32, neon64, x86)                      \
+    if constexpr (std::is_same_v<V, F32>) return V(neon32(x)); \
+    if constexpr (std::is_same_v<V, F64>) return V(neon64(x));
+#elif defined(__AVX512F__)
+#define INFINI_ROUND(neon32, neon64, x86)                                           \
+    if constexpr (std::is_same_v<V, F32>) return V(_mm512_roundscale_ps(x, (x86))); \
+    if constexpr (std::is_same_v<V, F64>) return V(_mm512_roundscale_pd(x, (x86)));
+#elif defined(__AVX2__)
+#define INFINI_ROUND(neon32, neon64, x86)                                      \
+    if constexpr (std::is_same_v<V, F32>) return V(_mm256_round_ps(x, (x86))); \
+    if constexpr (std::is_same_v<V, F64>) return V(_mm256_round_pd(x, (x86)));
+#else
+#define INFINI_ROUND(neon32, neon64, x86)
+#endif
+
+template <class V>
+INFINI_SIMD V floor(V x) {
+    if constexpr (detail::kIntegers<V>) {
+        return x;
+    } else {
+        INFINI_ROUND(vrndmq_f32, vrndmq_f64, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+        return each(x, [](Element<V> lane) { return std::floor(lane); });
+    }
+}
+template <class V>
+INFINI_SIMD V ceil(V x) {
+    if constexpr (detail::kIntegers<V>) {
+        return x;
+    } else {
+        INFINI_ROUND(vrndpq_f32, vrndpq_f64, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)
+        return each(x, [](Element<V> lane) { return std::ceil(lane); });
+    }
+}
+template <class V>
+INFINI_SIMD V trunc(V x) {
+    if constexpr (detail::kIntegers<V>) {
+        return x;
+    } else {
+        INFINI_ROUND(vrndq_f32, vrndq_f64, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+        return each(x, [](Element<V> lane) { return std::trunc(lane); });
+    }
+}
+// To the nearest integer, ties to even.
+template <class V>
+INFINI_SIMD V nearest(V x) {
+    if constexpr (detail::kIntegers<V>) {
+        return x;
+    } else {
+        INFINI_ROUND(vrndnq_f32, vrndnq_f64, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+        return each(x, [](Element<V> lane) { return std::nearbyint(lane); });
+    }
+}
+#undef INFINI_ROUND
+
+// ---- Quotients and remainders -------------------------------------------------------------------
+
+namespace detail {
+// Integers: towards minus infinity. By 0 it gives 0, and the smallest by -1 wraps, as in NumPy.
+template <class T>
+INFINI_SIMD T floordiv_integer(T a, T b) {
+    if (b == 0) return 0;
+    if (b == -1) return T(0 - std::make_unsigned_t<T>(a));
+    T quotient = a / b;
+    return quotient - T((a % b != 0) && ((a < 0) != (b < 0)));
+}
+template <class T>
+INFINI_SIMD T mod_integer(T a, T b) {
+    if (b == 0 || b == -1) return 0;
+    T remainder = a % b;
+    return remainder + ((remainder != 0 && (remainder < 0) != (b < 0)) ? b : T(0));
+}
+// Floats: Python's rule, from the exact remainder; by 0 the quotient is that of a true division.
+template <class T>
+INFINI_SIMD T floordiv_float(T a, T b) {
+    if (b == 0) return a / b;
+    T remainder = std::fmod(a, b);
+    T quotient = (a - remainder) / b;
+    if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
+    if (quotient == 0) return std::copysign(T(0), a / b);
+    T whole = std::floor(quotient);
+    return quotient - whole > T(0.5) ? whole + 1 : whole;
+}
+template <class T>
+INFINI_SIMD T mod_float(T a, T b) {
+    T remainder = std::fmod(a, b);
+    if (remainder == 0) return b == 0 ? remainder : std::copysign(T(0), b);
+    return (b < 0) != (remainder < 0) ? remainder + b : remainder;
+}
+}  // namespace detail
+
+template <class V>
+INFINI_SIMD V floordiv(V a, V b) {
+    return each(a, b, [](Element<V> p, Element<V> q) {
+        if constexpr (detail::kIntegers<V>)
+            return detail::floordiv_integer(p, q);
+        else
+            return detail::floordiv_float(p, q);
+    });
+}
+// The remainder with the sign of the divisor.
+template <class V>
+INFINI_SIMD V mod(V a, V b) {
+    return each(a, b, [](Element<V> p, Element<V> q) {
+        if constexpr (detail::kIntegers<V>)
+            return detail::mod_integer(p, q);
+        else
+            return detail::mod_float(p, q);
+    });
+}
+// The remainder with the sign of the dividend.
+template <class V>
+INFINI_SIMD V fmod(V a, V b) {
+    return each(a, b, [](Element<V> p, Element<V> q) -> Element<V> {
+        if constexpr (detail::kIntegers<V>)
+            return q == 0 || q == -1 ? 0 : p % q;
+        else
+            return std::fmod(p, q);
+    });
+}
+
+}  // namespace infini::cpu

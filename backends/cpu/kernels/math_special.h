@@ -1,0 +1,102 @@
+// Powers, and functions with series of their own.
+#pragma once
+
+#include "math_basic.h"
+
+namespace infini::cpu {
+
+namespace detail {
+template <class T>
+T power_integer(T base, T exponent) {
+    using U = std::make_unsigned_t<T>;
+    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+    U result = 1, factor = U(base);
+    for (U e = U(exponent); e; e >>= 1, factor *= factor)
+        if (e & 1) result *= factor;
+    return T(result);
+}
+
+template <size_t count>
+INFINI_SIMD double polynomial(double x, const double (&c)[count]) {
+    double y = c[count - 1];
+    for (size_t i = count - 1; i-- > 0;) y = y * x + c[i];
+    return y;
+}
+
+// For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
+inline double digamma_positive(double x) {
+    if (x >= 10) {
+        constexpr double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+                                      1. / 132, -691. / 32760, 1. / 12};
+        double z = 1 / (x * x);
+        return std::log(x) - 0.5 / x - z * polynomial(z, kSeries);
+    }
+    double sum = 0;
+    for (; x > 2; sum += 1 / x) x -= 1;
+    constexpr double kY = 0.99558162689208984;
+    constexpr double kP[] = {0.25479851061131551,  -0.32555031186804491,  -0.65031853770896507,
+                             -0.28919126444774784, -0.045251321448739056, -0.0020713321167745952};
+    constexpr double kQ[] = {1.0,
+                             2.0767117023730469,
+                             1.4606242909763515,
+                             0.43593529692665969,
+                             0.054151797245674225,
+                             0.0021284987017821144,
+                             -0.55789841321675513e-6};
+    double g = x - 1569415565.0 / 1073741824;
+    g -= 381566830.0 / 1073741824 / 1073741824;
+    g -= 0.9016312093258695918615325266959189453125e-19;
+    return sum + g * kY + g * (polynomial(x - 1, kP) / polynomial(x - 1, kQ));
+}
+
+// As torch: -inf at 0 (+inf at -0), NaN at the negative integers.
+inline double digamma_scalar(double x) {
+    if (x >= 1) return digamma_positive(x);
+    if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+    if (x > 0) return digamma_positive(x + 1) - 1 / x;
+    double fraction = x - std::nearbyint(x);
+    if (!(fraction != 0)) return std::numeric_limits<double>::quiet_NaN();
+    constexpr double kPi = 3.14159265358979323846;
+    return digamma_positive(1 - x) - kPi / std::tan(kPi * fraction);
+}
+
+// A good start (Giles, 2012), then Halley's steps from the side where no digits cancel.
+inline double erfinv_scalar(double y) {
+    constexpr double kCentral[] = {1.50140941,     0.246640727,    -0.00417768164,
+                                   -0.00125372503, 0.00021858087,  -4.39150654e-06,
+                                   -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
+    constexpr double kTail[] = {2.83297682,    1.00167406,     0.00943887047,
+                                -0.0076224613, 0.00573950773,  -0.00367342844,
+                                0.00134934322, 0.000100950558, -0.000200214257};
+    const double a = std::fabs(y);
+    if (!(a < 1)) return a == 1 ? y * std::numeric_limits<double>::infinity() : NAN;
+    const double w = -std::log((1 - a) * (1 + a));
+    double x = a * (w < 5 ? polynomial(w - 2.5, kCentral) : polynomial(std::sqrt(w) - 3, kTail));
+    constexpr double kSlope = 1.12837916709551257390;  // of erf at 0: 2 / sqrt(pi)
+    for (int i = 0; i < 2; ++i) {
+        double off = a < 0.5 ? std::erf(x) - a : (1 - a) - std::erfc(x);
+        double step = off / (kSlope * std::exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return std::copysign(x, y);
+}
+}  // namespace detail
+
+template <class V>
+INFINI_SIMD V digamma(V x) {
+    return detail::in_double(x, [](double lane) { return detail::digamma_scalar(lane); });
+}
+template <class V>
+INFINI_SIMD V erfinv(V x) {
+    return detail::in_double(x, [](double lane) { return detail::erfinv_scalar(lane); });
+}
+
+template <class V>
+INFINI_SIMD V power(V a, V b) {
+    if constexpr (detail::kIntegers<V>)
+        return each(a, b, [](Element<V> p, Element<V> q) { return detail::power_integer(p, q); });
+    else
+        return detail::in_double(a, b, [](double p, double q) { return std::pow(p, q); });
+}
+
+}  // namespace infini::cpu
