@@ -6,6 +6,7 @@ from . import expression as fn
 from .elementwise import UNARY
 from .expression import Array
 from .model import operator
+from .views import first_half, second_half
 
 
 def _gate(x: Array, z: Array) -> Array:
@@ -139,13 +140,11 @@ def swiglu(a: Array, b: Array) -> Array:
     out output F       [*B, D]     dense
     input      =output [*B, 2 * D] dense
     """,
-    kernel=True,
 )
 def silu_and_mul(input: Array) -> Array:
     """silu of the first half of each row times the second half."""
-    width = input.shape[-1] // 2
-    gate, up = input[..., :width], input[..., width:]
-    return _gate(gate, gate) * up
+    gate = first_half(input)
+    return _gate(gate, gate) * second_half(input)
 
 
 @operator(

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from . import expression as fn
 from .expression import Array
-from .folds import fold_sum
+from .folds import extent, fold_argmax, fold_argmin, fold_max, fold_sum
 from .model import operator
+from .views import item
+
+
+def _number(fold: Callable[..., Array], x: Array) -> Array:
+    """Of the element that a fold over absolute values finds, from 1; 0 when there is none."""
+    if not fn.traced(x) and x.size == 0:
+        return x.sum(keepdims=True)
+    return fn.where(fn.equal(extent(x), 0), 0, fold(fn.absolute(x)) + 1)
 
 
 def _numbers(*tensors: Array) -> list[float]:
@@ -33,16 +42,14 @@ def asum(x: Array) -> Array:
     x          F+ [N]
     out result =x [] or [1]
     """,
-    kernel=True,
+    blas=True,
 )
 def nrm2(x: Array) -> Array:
     """The Euclidean norm, without overflow on the way."""
-    import numpy as np
-
-    largest = np.abs(x).max(initial=0.0)
-    if not 0.0 < largest < math.inf:
-        return largest
-    return np.sqrt(((x / largest) ** 2).sum()) * largest
+    largest = fn.maximum(fold_max(fn.absolute(x), axis="all"), 0.0)
+    unit = fn.where(fn.either(fn.equal(largest, 0.0), fn.isinf(largest)), 1.0, largest)
+    scaled = x / unit
+    return unit * fn.sqrt(fold_sum(scaled * scaled, axis="all"))
 
 
 @operator(
@@ -51,14 +58,11 @@ def nrm2(x: Array) -> Array:
     x          F+  [N]
     out result I32 [] or [1]
     """,
-    kernel=True,
 )
 def blas_amax(x: Array) -> Array:
     """The number, from 1, of the first element of the largest absolute value; 0 when there is
     none. A NaN counts as larger than everything."""
-    import numpy as np
-
-    return np.abs(x).argmax() + 1 if x.size else 0
+    return _number(fold_argmax, x)
 
 
 @operator(
@@ -67,14 +71,11 @@ def blas_amax(x: Array) -> Array:
     x          F+  [N]
     out result I32 [] or [1]
     """,
-    kernel=True,
 )
 def blas_amin(x: Array) -> Array:
     """The number, from 1, of the first element of the smallest absolute value; 0 when there is
     none. A NaN counts as smaller than everything."""
-    import numpy as np
-
-    return np.abs(x).argmin() + 1 if x.size else 0
+    return _number(fold_argmin, x)
 
 
 @operator(
@@ -108,11 +109,11 @@ def swap(x: Array, y: Array) -> tuple[Array, Array]:
     y          =x [N]
     out result =x [] or [1]
     """,
-    kernel=True,
+    blas=True,
 )
 def blas_dot(x: Array, y: Array) -> Array:
     """The inner product."""
-    return (x * y).sum()
+    return fold_sum(x * y, axis="all")
 
 
 @operator(
@@ -148,7 +149,7 @@ def scal(alpha: Array, x: Array) -> Array:
     c       =x [] or [1]
     s       =x [] or [1]
     """,
-    kernel=True,
+    blas=True,
 )
 def rot(x: Array, y: Array, c: Array, s: Array) -> tuple[Array, Array]:
     """Rotates the points (x, y) by the angle of cosine c and sine s."""
@@ -163,19 +164,16 @@ def rot(x: Array, y: Array, c: Array, s: Array) -> tuple[Array, Array]:
     out c   =x [] or [1]
     out s   =x [] or [1]
     """,
-    kernel=True,
 )
-def rotg(x: Array, y: Array) -> tuple[float, float, float, float]:
+def rotg(x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     """The rotation (c, s) that turns (x, y) into (r, 0). x becomes r, y becomes z, from which c and
     s can be had again: z = s if |x| > |y|, else 1 / c, or 1 when c is 0."""
-    a, b = _numbers(x, y)
-    if b == 0:
-        return a, 0.0, 1.0, 0.0
-    if a == 0:
-        return b, 1.0, 0.0, 1.0
-    r = math.copysign(math.hypot(a, b), a if abs(a) > abs(b) else b)
-    c, s = a / r, b / r
-    return r, (s if abs(a) > abs(b) else 1 / c if c else 1.0), c, s
+    steep = fn.absolute(x) <= fn.absolute(y)
+    still = fn.equal(y, 0.0)  # nothing to turn
+    r = fn.where(still, x, fn.copysign(fn.hypot(x, y), fn.where(steep, y, x)))
+    c, s = fn.where(still, 1.0, x / r), fn.where(still, 0.0, y / r)
+    z = fn.where(steep, fn.where(fn.equal(c, 0.0), 1.0, 1.0 / c), s)
+    return r, fn.where(still, 0.0, z), c, s
 
 
 @operator(
@@ -185,20 +183,18 @@ def rotg(x: Array, y: Array) -> tuple[float, float, float, float]:
     inout y =x [N]
     param   =x [5]
     """,
-    kernel=True,
+    blas=True,
 )
 def rotm(x: Array, y: Array, param: Array) -> tuple[Array, Array]:
     """The points (x, y) times a matrix [[h11, h12], [h21, h22]]. `param` is a flag, then h11, h21,
     h12, h22, of which the flag sets some: -1 none, 0 h11 = h22 = 1, 1 h12 = 1 and h21 = -1, -2 all,
     to the unit matrix."""
-    flag, h11, h21, h12, h22 = (float(p) for p in param)
-    if flag == -2:
-        return x, y
-    if flag == 0:
-        h11 = h22 = 1.0
-    elif flag == 1:
-        h12, h21 = 1.0, -1.0
-    return h11 * x + h12 * y, h21 * x + h22 * y
+    flag, h11, h21, h12, h22 = (item(param, i) for i in range(5))
+    unit = fn.equal(flag, -2.0)
+    zero, one = fn.equal(flag, 0.0), fn.equal(flag, 1.0)
+    new_x = fn.where(zero, 1.0, h11) * x + fn.where(one, 1.0, h12) * y
+    new_y = fn.where(one, -1.0, h21) * x + fn.where(zero, 1.0, h22) * y
+    return fn.where(unit, x, new_x), fn.where(unit, y, new_y)
 
 
 @operator(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import expression as fn
 from .expression import Array
 from .model import operator
+from .views import expand
 
 UNARY = """
     out y F+ [*S]
@@ -329,8 +330,7 @@ def lerp(start: Array, end: Array, weight: Array | None, *, weight_scalar: float
     vec1    =out [M]
     vec2    =out [N]
     """,
-    kernel=True,
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: float, alpha: float) -> Array:
     """beta * input + alpha * the outer product of two vectors."""
-    return beta * input + alpha * vec1[:, None] * vec2
+    return beta * input + alpha * expand(vec1) * vec2

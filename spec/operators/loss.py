@@ -6,9 +6,9 @@ import math
 
 from . import expression as fn
 from .expression import Array
-from .folds import fold_mean, fold_sum
+from .folds import fold_any, fold_max, fold_mean, fold_sum, position
 from .model import operator
-from .norm import log_softmax
+from .views import expand
 
 REDUCTION = "reduction >= 0; reduction <= 2"
 CASES = {"reduction": (0, 1, 2)}
@@ -136,17 +136,13 @@ def smooth_l1_loss(input: Array, target: Array, *, beta: float, reduction: int) 
     x      F   [*B, V]
     target IDX [*B]
     """,
-    kernel=True,
 )
 def cross_entropy(x: Array, target: Array) -> Array:
     """-log of the target's softmax among its row; 0 where the target is no column."""
-    import numpy as np
-
-    valid = (target >= 0) & (target < x.shape[-1])
-    if not valid.any():
-        return np.zeros(target.shape)
-    chosen = np.where(valid, target, 0)[..., None]
-    return np.where(valid, -np.take_along_axis(log_softmax(x, dim=-1), chosen, -1)[..., 0], 0.0)
+    shifted = x - fold_max(x)
+    here = fn.equal(position(x), expand(target))
+    loss = fn.log(fold_sum(fn.exp(shifted))) - fold_sum(fn.where(here, shifted, 0.0))
+    return fn.where(fold_any(here), loss, 0.0)
 
 
 @operator(
@@ -158,30 +154,24 @@ def cross_entropy(x: Array, target: Array) -> Array:
     weight?    =output [C]
     """,
     where=f"p >= 1; p <= 2; {REDUCTION}",
-    kernel=True,
+    cases={"p": (1, 2), **CASES},
 )
 def multi_margin_loss(
     input: Array, target: Array, weight: Array | None, *, p: int, margin: float, reduction: int
 ) -> Array:
-    """The mean over all columns c but the target t of max(0, margin - x_t + x_c)^p, times the
-    target's weight; 0 where the target is no column."""
-    import numpy as np
-
-    columns = input.shape[-1]
-    valid = (target >= 0) & (target < columns)
-    chosen = np.where(valid, target, 0)
-    excess = np.zeros(target.shape)
-    if columns:
-        picked = np.take_along_axis(input, chosen[:, None], -1)
-        terms = np.maximum(margin - picked + input, 0.0) ** p
-        np.put_along_axis(terms, chosen[:, None], 0.0, -1)
-        excess = terms.sum(-1) / columns * (1.0 if weight is None else weight[chosen])
-    return _reduced(np.where(valid, excess, 0.0), reduction)
+    """The sum over all columns c but the target t of max(0, margin - x_t + x_c)^p, divided by the
+    number of columns, times the target's weight; 0 where the target is no column."""
+    here = fn.equal(position(input), expand(target))
+    excess = fn.maximum(margin - fold_sum(fn.where(here, input, 0.0)) + input, 0.0)
+    loss = fold_mean(fn.where(here, 0.0, excess if p == 1 else excess * excess))
+    if weight is not None:
+        loss = loss * fold_sum(fn.where(here, weight, 0.0))
+    return _reduced(fn.where(fold_any(here), loss, 0.0), reduction)
 
 
 def _triplet(near: Array, far: Array, other: Array, margin: float, swap: int) -> Array:
     """From the distances anchor-positive, anchor-negative and positive-negative."""
-    return fn.maximum(near - (fn.minimum(far, other) if swap else far) + margin, 0.0)
+    return fn.maximum(near - fn.where(fn.equal(swap, 0), far, fn.minimum(far, other)) + margin, 0.0)
 
 
 @operator(
@@ -194,7 +184,7 @@ def _triplet(near: Array, far: Array, other: Array, margin: float, swap: int) ->
     negative   =output [N, *R]
     """,
     where=f"p >= 1; {REDUCTION}",
-    kernel=True,
+    cases=CASES,
 )
 def triplet_margin_loss(
     anchor: Array,
@@ -210,11 +200,9 @@ def triplet_margin_loss(
     """How much nearer the anchor should be to the positive than to the negative, at least by the
     margin. Distances are p-norms over all dimensions but the first, eps added to each difference;
     `swap` takes the positive's distance to the negative if that is smaller."""
-    import numpy as np
 
     def distance(a: Array, b: Array) -> Array:
-        away = np.abs(a - b + eps).reshape(len(a), -1) if len(a) else np.zeros((0, 0))
-        return (away**p).sum(-1) ** (1 / p)
+        return fn.power(fold_sum(fn.power(fn.absolute(a - b + eps), p), axis="1:"), 1.0 / p)
 
     near, far = distance(anchor, positive), distance(anchor, negative)
     return _reduced(_triplet(near, far, distance(positive, negative), margin, swap), reduction)
@@ -224,13 +212,13 @@ def triplet_margin_loss(
     "TripletMarginWithDistanceLoss(!output, anchor, positive, negative, float margin, int swap,"
     " int reduction)",
     """
-    out output F+      [*B, /reduction] or [*B, D]
+    out output F+      [*B, /reduction]
     anchor     =output [*B, D]
     positive   =output [*B, D]
     negative   =output [*B, D]
     """,
     where=REDUCTION,
-    kernel=True,
+    cases=CASES,
 )
 def triplet_margin_with_distance_loss(
     anchor: Array,
@@ -241,13 +229,11 @@ def triplet_margin_with_distance_loss(
     swap: int,
     reduction: int,
 ) -> Array:
-    """As `triplet_margin_loss` with the Euclidean distance over the last dimension, eps = 1e-6. An
-    output of the anchor's shape, which older programs pass when they reduce nothing, gets the
-    losses at its beginning."""
-    import numpy as np
+    """As `triplet_margin_loss` with the Euclidean distance over the last dimension, eps = 1e-6."""
 
     def distance(a: Array, b: Array) -> Array:
-        return np.sqrt(((a - b + 1e-6) ** 2).sum(-1))
+        away = a - b + 1e-6
+        return fn.sqrt(fold_sum(away * away))
 
     near, far = distance(anchor, positive), distance(anchor, negative)
     return _reduced(_triplet(near, far, distance(positive, negative), margin, swap), reduction)
