@@ -2,8 +2,8 @@
 functions of `expression`.
 
 The axis is -1 (the last) or another number, "all", "1:" (all but the first), or an attribute of the
-operator: a number or a list of numbers. The result keeps the folded dimensions with size 1, so that it
-combines with what was folded; an output may drop them. Folds over different axes may be nested
+operator: a number or a list of numbers. The result keeps the folded dimensions with size 1, so that
+it combines with what was folded; an output may drop them. Folds over different axes may be nested
 (a norm of each row, then the mean of all rows).
 """
 

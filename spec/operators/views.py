@@ -1,5 +1,5 @@
-"""Views: a tensor seen otherwise, without a copy. Only the tensors that an operator is given have them,
-not results of expressions."""
+"""Views: a tensor seen otherwise, without a copy. Only the tensors that an operator is given have
+them, not results of expressions."""
 
 from __future__ import annotations
 
