@@ -1,0 +1,72 @@
+// From sums to what is stored: alpha, scales, bias, beta, the caller's last word, one rounding.
+#pragma once
+
+#include "../convert.h"
+#include "matmul.h"
+
+namespace infini::cpu {
+
+// Can sums be written to c as they are (but for alpha and beta)?
+template <class Sum>
+bool stores_sums(const Matmul &product) {
+    int dtype = std::is_same_v<Sum, float>    ? INFINI_DTYPE_F32
+                : std::is_same_v<Sum, double> ? INFINI_DTYPE_F64
+                                              : INFINI_DTYPE_I32;
+    return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
+}
+
+inline constexpr int64_t kFinishRun = 128;
+
+// Columns [col, col + n) of row `row`, n <= kFinishRun.
+template <class Sum>
+inline void finish_run(const Matmul &product, const Sum *sums, int64_t row, int64_t col,
+                       int64_t n) {
+    using Value = std::conditional_t<std::is_same_v<Sum, double>, double, float>;
+    const Output &c = product.c;
+    const Epilogue *e = product.epilogue;
+    char *to = static_cast<char *>(c.data);
+    auto address = [&](auto size) { return to + (row * c.row_stride + col * c.col_stride) * size; };
+    Value values[kFinishRun], other[kFinishRun];
+    Value alpha = Value(product.alpha);
+    if constexpr (std::is_same_v<Sum, int32_t>) {
+        if (c.dtype == INFINI_DTYPE_I32) {
+            from_i32(address(4), c.dtype, sums, size_t(n), c.col_stride);
+            return;
+        }
+    }
+    if constexpr (std::is_same_v<Value, float>)
+        if (e && e->row_scale) alpha *= e->row_scale[row];
+    for (int64_t j = 0; j < n; ++j) values[j] = Value(sums[j]) * alpha;
+    int size = c.dtype == INFINI_DTYPE_F64 ? 8 : c.dtype == INFINI_DTYPE_F32 ? 4 : 2;
+    if constexpr (std::is_same_v<Value, float>) {
+        if (e && e->col_scale)
+            for (int64_t j = 0; j < n; ++j) values[j] *= e->col_scale[col + j];
+        if (e && e->bias) {
+            int bytes = e->bias_dtype == INFINI_DTYPE_F32 ? 4 : 2;
+            to_f32(other, static_cast<const char *>(e->bias) + col * bytes, e->bias_dtype,
+                   size_t(n));
+            for (int64_t j = 0; j < n; ++j) values[j] += other[j];
+        }
+    }
+    if (product.beta != 0) {
+        const Value beta = Value(product.beta);
+        load_dtype<Value>(other, address(size), c.dtype, size_t(n), c.col_stride);
+        for (int64_t j = 0; j < n; ++j) values[j] += beta * other[j];
+    }
+    if constexpr (std::is_same_v<Value, float>)
+        if (e && e->finish) e->finish(e->context, values, row, col, n);
+    store_dtype<Value>(address(size), c.dtype, values, size_t(n), c.col_stride);
+}
+
+// A tile of sums, [rows, columns] with a stride.
+template <class Sum>
+void finish_tile(const Matmul &product, const Sum *sums, int64_t stride, int64_t row, int64_t col,
+                 int64_t rows, int64_t columns) {
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; j += kFinishRun) {
+            int64_t n = columns - j < kFinishRun ? columns - j : kFinishRun;
+            finish_run(product, sums + i * stride + j, row + i, col + j, n);
+        }
+}
+
+}  // namespace infini::cpu

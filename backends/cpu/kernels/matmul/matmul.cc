@@ -1,0 +1,151 @@
+// Which way a product goes: rewritten to an easier one, then tiny, few rows, or packed.
+#include "matmul.h"
+
+#include "gemv.h"
+#include "packed.h"
+#include "tiny.h"
+
+namespace infini::cpu {
+
+namespace {
+
+enum class Kind { kF32, kF64, kI8, kBF16 };
+
+Kind kind_of(const Matmul &p) {
+    if (p.a.dtype == INFINI_DTYPE_F64) return Kind::kF64;
+    if (p.a.dtype == INFINI_DTYPE_I8 && !p.weights) return Kind::kI8;
+#if defined(INFINI_BF16_DOT)
+    if (p.a.dtype == INFINI_DTYPE_BF16 && p.b.dtype == INFINI_DTYPE_BF16 && !p.weights)
+        return Kind::kBF16;
+#endif
+    return Kind::kF32;
+}
+
+template <class F>
+auto with_kind(Kind kind, F &&f) {
+    switch (kind) {
+        case Kind::kF64:
+            return f(Type<DotF64>{});
+        case Kind::kI8:
+            return f(Type<DotI8>{});
+#if defined(INFINI_BF16_DOT)
+        case Kind::kBF16:
+            return f(Type<DotBF16>{});
+#endif
+        default:
+            return f(Type<DotF32>{});
+    }
+}
+
+// The same product as one that is easier: a batch that is only more rows, c transposed.
+Matmul simplified(Matmul p) {
+    if (p.batch > 1 && !p.epilogue && (p.weights || p.b.batch_stride == 0) &&
+        p.a.batch_stride == p.m * p.a.row_stride && p.c.batch_stride == p.m * p.c.row_stride)
+        p.m *= p.batch, p.batch = 1;
+    const bool few_columns = p.n <= kFewRows && p.m > p.n;
+    const bool transposed = p.c.col_stride != 1 && p.c.row_stride == 1 && p.m > kFewRows;
+    if (!p.epilogue && !p.weights && (few_columns || transposed)) {
+        std::swap(p.m, p.n), std::swap(p.a, p.b);
+        std::swap(p.a.row_stride, p.a.col_stride), std::swap(p.b.row_stride, p.b.col_stride);
+        std::swap(p.c.row_stride, p.c.col_stride);
+    }
+    return p;
+}
+
+size_t one_workspace(const Matmul &p) {
+    if (tiny_takes(p)) return 0;
+    if (gemv_takes(p)) return gemv_workspace(p);
+    return with_kind(kind_of(p), [&]<class D>(Type<D>) { return Packed<D>(p).workspace(); });
+}
+
+void one(const Matmul &p, void *workspace) {
+    if (tiny_takes(p)) return tiny(p);
+    if (gemv_takes(p)) return gemv(p, workspace);
+    with_kind(kind_of(p), [&]<class D>(Type<D>) { Packed<D>(p).run(workspace); });
+}
+
+int64_t dtype_bytes(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_F64:
+            return 8;
+        case INFINI_DTYPE_F32:
+        case INFINI_DTYPE_I32:
+            return 4;
+        case INFINI_DTYPE_I8:
+        case INFINI_DTYPE_F8:
+            return 1;
+        default:
+            return 2;
+    }
+}
+
+Matmul member(const Matmul &p, int64_t index) {
+    Matmul q = p;
+    q.batch = 1;
+    auto shift = [index](auto &data, int dtype, int64_t stride) {
+        using Pointer = std::remove_reference_t<decltype(data)>;
+        data = Pointer((const char *)data + index * stride * dtype_bytes(dtype));
+    };
+    shift(q.a.data, p.a.dtype, p.a.batch_stride);
+    if (!p.weights) shift(q.b.data, p.b.dtype, p.b.batch_stride);
+    shift(q.c.data, p.c.dtype, p.c.batch_stride);
+    return q;
+}
+
+// How a batch is divided: into `slots` runs of members, each run on one thread, or (0) member by
+// member with all threads in each.
+struct Division {
+    int64_t slots = 0;
+    size_t each = 0;  // bytes of workspace for a slot
+};
+
+Division divide(const Matmul &p) {
+    constexpr int64_t kSmall = 1 << 22;  // multiplications; above that threads serve a member well
+    Division d;
+    const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
+    const int64_t work = p.m * p.n * std::max<int64_t>(p.k, 1);
+    Matmul q = p;
+    if (threads == 1 || work <= kSmall || p.batch >= 2 * threads) {
+        q.threads = false;
+        // Slots worth 10 microseconds or more.
+        int64_t most = std::max<int64_t>(1, p.batch * work / (128 << 10));
+        d.slots = std::min({p.batch, most, threads * 4});
+    }
+    d.each = (one_workspace(q) + 63) / 64 * 64;
+    return d;
+}
+
+}  // namespace
+
+size_t matmul_workspace(const Matmul &product) {
+    const Matmul p = simplified(product);
+    if (p.m == 0 || p.n == 0 || p.batch == 0) return 0;
+    if (p.batch == 1) return one_workspace(p);
+    const Division d = divide(p);
+    return d.each * size_t(std::max<int64_t>(d.slots, 1));
+}
+
+void matmul(const Matmul &product, void *workspace) {
+    const Matmul p = simplified(product);
+    if (p.m == 0 || p.n == 0 || p.batch == 0) return;
+    if (p.batch == 1) return one(p, workspace);
+    const Division d = divide(p);
+    if (d.slots == 0) {
+        for (int64_t i = 0; i < p.batch; ++i) one(member(p, i), workspace);
+        return;
+    }
+    maybe_parallel(p.threads, d.slots, 1, [&](size_t begin, size_t end) {
+        for (size_t slot = begin; slot < end; ++slot) {
+            char *space = static_cast<char *>(workspace) + slot * d.each;
+            const int64_t first = p.batch * int64_t(slot) / d.slots;
+            const int64_t last = p.batch * int64_t(slot + 1) / d.slots;
+            for (int64_t i = first; i < last; ++i) {
+                Matmul q = member(p, i);
+                q.threads = false;
+                one(q, space);
+            }
+        }
+    });
+}
+
+}  // namespace infini::cpu

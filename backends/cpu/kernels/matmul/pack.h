@@ -1,0 +1,208 @@
+// Packing: a part of a matrix, whatever its type and strides, becomes panels of words in the order in
+// which the inner loop reads them: words [step][lane]. Lanes are rows of a, or columns of b.
+#pragma once
+
+#include <cstring>
+
+#include "../convert.h"
+#include "matmul.h"
+#include "micro.h"
+
+namespace infini::cpu {
+
+// An operand as packing sees it.
+template <class T>
+struct Lanes2 {
+    const T *data;
+    int64_t lane_stride, k_stride;
+};
+
+namespace detail {
+
+using W4 = Few<uint32_t, 4>;
+
+// The four vectors as rows of a matrix: transposed.
+INFINI_SIMD void transpose(W4 &a, W4 &b, W4 &c, W4 &d) {
+    constexpr W4 low = {0, 4, 1, 5}, high = {2, 6, 3, 7};
+    constexpr W4 first = {0, 1, 4, 5}, second = {2, 3, 6, 7};
+    W4 ab0 = __builtin_shuffle(a, b, low), ab1 = __builtin_shuffle(a, b, high);
+    W4 cd0 = __builtin_shuffle(c, d, low), cd1 = __builtin_shuffle(c, d, high);
+    a = __builtin_shuffle(ab0, cd0, first), b = __builtin_shuffle(ab0, cd0, second);
+    c = __builtin_shuffle(ab1, cd1, first), d = __builtin_shuffle(ab1, cd1, second);
+}
+
+// Is a word of kind D made of elements as they stand in memory?
+template <class D, class T>
+inline constexpr bool kSameBits =
+    sizeof(T) == sizeof(typename D::Element) &&
+    (std::is_same_v<T, typename D::Element> || sizeof(typename D::Element) < 4);
+
+template <class D, class T>
+INFINI_SIMD typename D::Element convert(T x) {
+    if constexpr (kSameBits<D, T>)
+        return std::bit_cast<typename D::Element>(x);
+    else
+        return load_element<typename D::Element>(x);
+}
+
+// Four floats, or four words of smaller elements.
+template <class D, class T>
+INFINI_SIMD W4 load_four(const T *p) {
+    if constexpr (kSameBits<D, T>) {
+        W4 v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    } else if constexpr (std::is_same_v<T, bf16> && D::kGroup == 1) {
+        Few<uint16_t, 4> v;
+        std::memcpy(&v, p, sizeof v);
+        return __builtin_convertvector(v, W4) << 16;
+#if defined(__ARM_NEON)
+    } else if constexpr (std::is_same_v<T, f16>) {
+        return as<W4>(load_f32(p));
+#elif defined(__F16C__)
+    } else if constexpr (std::is_same_v<T, f16>) {
+        return as<W4>(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p))));
+#endif
+    } else {
+        using E = typename D::Element;
+        E some[16 / sizeof(E)];
+        for (int i = 0; i < int(16 / sizeof(E)); ++i) some[i] = convert<D>(p[i]);
+        W4 v;
+        std::memcpy(&v, some, sizeof v);
+        return v;
+    }
+}
+
+// R lanes that follow each other in memory, for one k.
+template <class D, int R, class T>
+INFINI_SIMD void copy_lanes(const T *p, typename D::Element *to) {
+    if constexpr (std::is_same_v<typename D::Element, float> && R % int(kWidth<float>) == 0) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; r += int(kWidth<float>)) store(to + r, load_f32(p + r));
+    } else if constexpr (sizeof(typename D::Element) == 4 && R % 4 == 0) {
+        for (int r = 0; r < R; r += 4) {
+            W4 v = load_four<D>(p + r);
+            std::memcpy(to + r, &v, sizeof v);
+        }
+    } else {
+        for (int r = 0; r < R; ++r) to[r] = convert<D>(p[r]);
+    }
+}
+
+}  // namespace detail
+
+// Steps of a panel: words along k.
+template <class D>
+inline int64_t step_count(int64_t k) {
+    constexpr int64_t grain = D::kGroup * D::kStepGrain;
+    return (k + grain - 1) / grain * D::kStepGrain;
+}
+
+// One element after the other: for odd strides and for what is left over at the edges.
+template <class D, int R, class T>
+void pack_elements(Lanes2<T> from, int64_t lane0, int64_t lanes, int64_t k0, int64_t k,
+                   typename D::Word *to) {
+    auto *elements = reinterpret_cast<typename D::Element *>(to);
+    for (int64_t p = k0; p < k; ++p)
+        for (int64_t lane = lane0; lane < lanes; ++lane)
+            elements[(p / D::kGroup * R + lane) * D::kGroup + p % D::kGroup] =
+                detail::convert<D>(from.data[lane * from.lane_stride + p * from.k_stride]);
+}
+
+// A panel of R lanes, of which `lanes` are there; the others and the rest of the last word become 0.
+template <class D, int R, class T>
+void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) {
+    using Element = typename D::Element;
+    constexpr int group = D::kGroup;
+    const int64_t steps = step_count<D>(k);
+    if (lanes < R || steps * group != k)
+        std::memset(to, 0, size_t(steps * R) * sizeof(typename D::Word));
+    if (from.k_stride == 1 && sizeof(typename D::Word) == 4) {
+        int64_t lane = 0, whole = k / (4 * group) * (4 * group);
+        for (; lane + 4 <= lanes; lane += 4) {
+            const T *row = from.data + lane * from.lane_stride;
+            const int64_t stride = from.lane_stride;
+            typename D::Word *at = to + lane;
+            for (int64_t p = 0; p < whole; p += 4 * group, at += 4 * R) {
+                detail::W4 a = detail::load_four<D>(row + p);
+                detail::W4 b = detail::load_four<D>(row + stride + p);
+                detail::W4 c = detail::load_four<D>(row + 2 * stride + p);
+                detail::W4 d = detail::load_four<D>(row + 3 * stride + p);
+                detail::transpose(a, b, c, d);
+                std::memcpy(at, &a, 16), std::memcpy(at + R, &b, 16);
+                std::memcpy(at + 2 * R, &c, 16), std::memcpy(at + 3 * R, &d, 16);
+            }
+        }
+        pack_elements<D, R>(from, 0, lane, whole, k, to);
+        pack_elements<D, R>(from, lane, lanes, 0, k, to);
+    } else if (from.lane_stride == 1 && lanes == R && group == 1) {
+        auto *at = reinterpret_cast<Element *>(to);
+        for (int64_t p = 0; p < k; ++p, at += R)
+            detail::copy_lanes<D, R>(from.data + p * from.k_stride, at);
+    } else if (from.lane_stride == 1 && lanes == R) {
+        auto *at = reinterpret_cast<Element *>(to);
+        int64_t p = 0;
+        for (; p + group <= k; p += group, at += R * group) {
+            const T *rows = from.data + p * from.k_stride;
+            for (int r = 0; r < R; ++r)
+                for (int g = 0; g < group; ++g)
+                    at[r * group + g] = detail::convert<D>(rows[g * from.k_stride + r]);
+        }
+        pack_elements<D, R>(from, 0, lanes, p, k, to);
+    } else {
+        pack_elements<D, R>(from, 0, lanes, 0, k, to);
+    }
+}
+
+// The storage types that a kind of product takes.
+template <class D, class F>
+INFINI_SIMD void visit_operand(int dtype, F &&f) {
+    if constexpr (std::is_same_v<typename D::Sum, double>) {
+        f(Type<double>{});
+    } else if constexpr (std::is_same_v<typename D::Sum, int32_t>) {
+        f(Type<int8_t>{});
+    } else if constexpr (D::kGroup == 2) {
+        f(Type<bf16>{});
+    } else {
+        switch (dtype) {
+            case INFINI_DTYPE_F8:
+                return f(Type<f8>{});
+            case INFINI_DTYPE_F16:
+                return f(Type<f16>{});
+            case INFINI_DTYPE_BF16:
+                return f(Type<bf16>{});
+            default:
+                return f(Type<float>{});
+        }
+    }
+}
+
+// Rows [row, row + rows) of a, rows <= D::kRows, for k from k0 on.
+template <class D>
+void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k,
+               typename D::Word *to) {
+    visit_operand<D>(a.dtype, [&]<class T>(Type<T>) {
+        const T *data = static_cast<const T *>(a.data) + row * a.row_stride + k0 * a.col_stride;
+        pack_panel<D, D::kRows, T>({data, a.row_stride, a.col_stride}, rows, k, to);
+    });
+}
+
+// Columns [column, column + columns) of b or of the weights.
+template <class D>
+void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_t k0, int64_t k,
+                  typename D::Word *to) {
+    const Matrix &b = product.b;
+    if constexpr (std::is_same_v<D, DotF32>) {
+        if (product.weights) {
+            if (columns < D::kColumns) std::memset(to, 0, size_t(k * D::kColumns) * sizeof(float));
+            product.weights->unpack(k0, k, column, columns, to, D::kColumns);
+            return;
+        }
+    }
+    visit_operand<D>(b.dtype, [&]<class T>(Type<T>) {
+        const T *data = static_cast<const T *>(b.data) + column * b.col_stride + k0 * b.row_stride;
+        pack_panel<D, D::kColumns, T>({data, b.col_stride, b.row_stride}, columns, k, to);
+    });
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,205 @@
+// Packed matrix products: both operands are packed block by block into panels that stay in the caches,
+// and tiles of c are computed from them. Two ways to go about it:
+//
+//   shared  a block of a and a block of b are packed by all threads together, then all compute tiles
+//           of c from them: for products that are large both ways;
+//   columns a is packed once, and each thread packs one panel of b after the other into its own cache
+//           and uses it for all rows at once: for few rows and a large b, which is then read once
+//           and never written back in another type.
+#pragma once
+
+#include <algorithm>
+
+#include "../threads.h"
+#include "finish.h"
+#include "pack.h"
+
+namespace infini::cpu {
+
+inline int64_t round_up(int64_t x, int64_t grain) { return (x + grain - 1) / grain * grain; }
+inline int64_t divide_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+// parallel_for, or not.
+template <class Body>
+inline void maybe_parallel(bool threads, int64_t count, int64_t grain, const Body &body) {
+    if (threads)
+        parallel_for(size_t(count), size_t(grain), body);
+    else if (count > 0)
+        body(size_t(0), size_t(count));
+}
+
+template <class D>
+class Packed {
+public:
+    explicit Packed(const Matmul &product) : p(product) {
+        const int64_t blocks = std::max<int64_t>(1, divide_up(p.k, kSteps * D::kGroup));
+        kc = round_up(divide_up(p.k, blocks), std::max(32, D::kGroup * D::kStepGrain));
+        kc = std::max<int64_t>(kc, 1);
+        last_block = divide_up(p.k, kc) - 1;
+        steps = step_count<D>(kc);
+        mc = std::min(round_up(p.m, D::kRows), round_up(kMostRows, D::kRows));
+        nc = std::min(round_up(p.n, D::kColumns), round_up(kMostColumns, D::kColumns));
+        threads = p.threads ? int64_t(thread_count()) : 1;
+        by_columns =
+            p.m <= kColumnsMostRows && (divide_up(p.n, D::kColumns) >= 3 * threads || !p.threads);
+        direct = stores_sums<Sum>(p);
+    }
+
+    size_t workspace() const {
+        int64_t a_bytes = word_bytes(mc * steps), b_bytes = word_bytes(nc * steps);
+        if (by_columns) return size_t(word_bytes(mc * steps * (last_block + 1)));
+        bool keeps_sums = !direct && last_block > 0;
+        return size_t(a_bytes + b_bytes + (keeps_sums ? mc * nc * int64_t(sizeof(Sum)) : 0));
+    }
+
+    void run(void *workspace) const {
+        auto *words = static_cast<Word *>(workspace);
+        if (by_columns) return run_columns(words);
+        for (int64_t row = 0; row < p.m; row += mc)
+            for (int64_t column = 0; column < p.n; column += nc) run_shared(words, row, column);
+    }
+
+private:
+    using Word = typename D::Word;
+    using Sum = typename D::Sum;
+#if defined(__aarch64__)
+    static constexpr int64_t kSteps = 512 * 4 / sizeof(Word);  // 24 KiB of b in the first cache
+#else
+    static constexpr int64_t kSteps = 384 * 4 / sizeof(Word);
+#endif
+    static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // what is packed at a time
+    static constexpr int64_t kTileRows = 128, kTileColumns = 192;    // what a thread takes
+    static constexpr int64_t kColumnsMostRows = 128;
+
+    static int64_t word_bytes(int64_t words) { return round_up(words * int64_t(sizeof(Word)), 64); }
+
+    // ---- Shared ----
+
+    void run_shared(Word *a, int64_t row, int64_t column) const {
+        const int64_t rows = std::min(mc, p.m - row), columns = std::min(nc, p.n - column);
+        Word *b = a + word_bytes(mc * steps) / int64_t(sizeof(Word));
+        auto *sums = reinterpret_cast<Sum *>(b + word_bytes(nc * steps) / int64_t(sizeof(Word)));
+        const int64_t a_panels = divide_up(rows, D::kRows);
+        const int64_t b_panels = divide_up(columns, D::kColumns);
+        int64_t tile_rows = kTileRows / D::kRows, tile_columns = kTileColumns / D::kColumns;
+        while (p.threads &&
+               divide_up(a_panels, tile_rows) * divide_up(b_panels, tile_columns) < 8 * threads) {
+            if (tile_rows * D::kRows >= tile_columns * D::kColumns && tile_rows > 1)
+                tile_rows = divide_up(tile_rows, 2);
+            else if (tile_columns > 1)
+                tile_columns = divide_up(tile_columns, 2);
+            else
+                break;
+        }
+        const int64_t down = divide_up(a_panels, tile_rows);
+        const int64_t across = divide_up(b_panels, tile_columns);
+        const int64_t tile_work = tile_rows * D::kRows * tile_columns * D::kColumns * steps;
+        for (int64_t block = 0; block <= std::max<int64_t>(last_block, 0); ++block) {
+            const int64_t k0 = block * kc, k = std::min(kc, p.k - k0);
+            const int64_t grain = std::max<int64_t>(1, kPackGrain / (D::kColumns * steps));
+            maybe_parallel(p.threads, a_panels + b_panels, grain, [&](size_t begin, size_t end) {
+                for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                    if (i < b_panels) {
+                        int64_t at = i * D::kColumns;
+                        pack_columns<D>(p, column + at,
+                                        std::min<int64_t>(D::kColumns, columns - at), k0, k,
+                                        b + at * steps);
+                    } else {
+                        int64_t at = (i - b_panels) * D::kRows;
+                        pack_rows<D>(p.a, row + at, std::min<int64_t>(D::kRows, rows - at), k0, k,
+                                     a + at * steps);
+                    }
+                }
+            });
+            maybe_parallel(
+                p.threads, down * across, divide_up(kTileGrain, tile_work),
+                [&](size_t begin, size_t end) {
+                    for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                        int64_t a0 = i / across * tile_rows, b0 = i % across * tile_columns;
+                        int64_t a1 = std::min(a0 + tile_rows, a_panels);
+                        int64_t b1 = std::min(b0 + tile_columns, b_panels);
+                        for (int64_t bp = b0; bp < b1; ++bp)
+                            for (int64_t ap = a0; ap < a1; ++ap) {
+                                int64_t i0 = ap * D::kRows, j0 = bp * D::kColumns;
+                                tile(a + i0 * steps, b + j0 * steps, step_count<D>(k), row + i0,
+                                     column + j0, sums + i0 * nc + j0, nc, block);
+                            }
+                    }
+                });
+        }
+    }
+
+    // ---- By columns ----
+
+    void run_columns(Word *a) const {
+        const int64_t a_panels = divide_up(p.m, D::kRows),
+                      blocks = std::max<int64_t>(last_block, 0) + 1;
+        auto a_panel = [&](int64_t block, int64_t panel) {
+            return a + (block * a_panels + panel) * D::kRows * steps;
+        };
+        maybe_parallel(
+            p.threads, a_panels * blocks, std::max<int64_t>(1, kPackGrain / (D::kRows * steps)),
+            [&](size_t begin, size_t end) {
+                for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                    int64_t block = i / a_panels, row = i % a_panels * D::kRows, k0 = block * kc;
+                    pack_rows<D>(p.a, row, std::min<int64_t>(D::kRows, p.m - row), k0,
+                                 std::min(kc, p.k - k0), a_panel(block, i % a_panels));
+                }
+            });
+        const int64_t work = D::kColumns * std::max<int64_t>(p.k, 1) / D::kGroup * (p.m + 4);
+        maybe_parallel(
+            p.threads, divide_up(p.n, D::kColumns), divide_up(kTileGrain, work),
+            [&](size_t begin, size_t end) {
+                alignas(64) Word b[D::kColumns * kPanelSteps];
+                alignas(64) Sum sums[kColumnsMostRows + D::kRows][D::kColumns];
+                for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                    const int64_t column = i * D::kColumns;
+                    for (int64_t block = 0; block < blocks; ++block) {
+                        const int64_t k0 = block * kc, k = std::min(kc, p.k - k0);
+                        pack_columns<D>(p, column, std::min<int64_t>(D::kColumns, p.n - column), k0,
+                                        k, b);
+                        for (int64_t panel = 0; panel < a_panels; ++panel)
+                            tile(a_panel(block, panel), b, step_count<D>(k), panel * D::kRows,
+                                 column, sums[panel * D::kRows], D::kColumns, block);
+                    }
+                }
+            });
+    }
+
+    // ---- A tile ----
+
+    // Adds one block's sums to the tile of c at (row, column). `sums` keeps them from block to block,
+    // unless c can, or there is one block only.
+    void tile(const Word *a, const Word *b, int64_t tile_steps, int64_t row, int64_t column,
+              Sum *sums, int64_t stride, int64_t block) const {
+        const int64_t rows = std::min<int64_t>(D::kRows, p.m - row);
+        const int64_t columns = std::min<int64_t>(D::kColumns, p.n - column);
+        if (direct) {
+            Sum *c = static_cast<Sum *>(p.c.data) + row * p.c.row_stride + column;
+            Sum alpha = Sum(p.alpha), beta = block == 0 ? Sum(p.beta) : Sum(1);
+            if (rows == D::kRows && columns == D::kColumns)
+                return micro<D>(D::kRows, tile_steps, a, b, c, p.c.row_stride, alpha, beta);
+            alignas(64) Sum edge[D::kRows][D::kColumns];
+            micro<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
+            for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
+                for (int64_t j = 0; j < columns; ++j)
+                    c[j] = beta == 0 ? edge[i][j] : edge[i][j] + beta * c[j];
+            return;
+        }
+        alignas(64) Sum only[D::kRows][D::kColumns];
+        if (last_block <= 0) sums = only[0], stride = D::kColumns;
+        micro<D>(int(rows), tile_steps, a, b, sums, stride, Sum(1), block == 0 ? Sum(0) : Sum(1));
+        if (block >= last_block) finish_tile(p, sums, stride, row, column, rows, columns);
+    }
+
+    static constexpr int64_t kPanelSteps = kSteps + 32;
+    static constexpr int64_t kPackGrain = 16 << 10;   // elements: some 10 microseconds
+    static constexpr int64_t kTileGrain = 128 << 10;  // steps of one sum: some 10 microseconds
+
+    const Matmul &p;
+    int64_t kc, steps, mc, nc, threads;
+    int64_t last_block;  // of k; -1 when k is 0
+    bool by_columns, direct;
+};
+
+}  // namespace infini::cpu

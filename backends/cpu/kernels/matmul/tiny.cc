@@ -1,0 +1,69 @@
+#include "tiny.h"
+
+namespace infini::cpu {
+
+namespace {
+
+constexpr int64_t kVector = int64_t(kWidth<float>);
+
+// A dense F32 copy [rows, columns] with a stride, or the matrix itself where it is one.
+const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stride, float *copy) {
+    if (x.dtype == INFINI_DTYPE_F32 && x.col_stride == 1 && x.row_stride == stride)
+        return static_cast<const float *>(x.data);
+    const int64_t bytes = x.dtype == INFINI_DTYPE_F32 ? 4 : x.dtype == INFINI_DTYPE_F8 ? 1 : 2;
+    if (x.col_stride != 1 && x.row_stride == 1) {
+        float column[kTinyElements];
+        for (int64_t j = 0; j < columns; ++j) {
+            to_f32(column, static_cast<const char *>(x.data) + j * x.col_stride * bytes, x.dtype,
+                   size_t(rows));
+            for (int64_t i = 0; i < rows; ++i) copy[i * stride + j] = column[i];
+        }
+        return copy;
+    }
+    for (int64_t i = 0; i < rows; ++i)
+        to_f32(copy + i * stride, static_cast<const char *>(x.data) + i * x.row_stride * bytes,
+               x.dtype, size_t(columns), x.col_stride);
+    return copy;
+}
+
+// `rows` rows of c, all columns; b has a whole number of vectors in each row.
+template <int rows>
+INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64_t stride,
+                          int64_t row) {
+    const bool direct = stores_sums<float>(p);
+    for (int64_t j = 0; j < p.n; j += kVector) {
+        F32 sums[rows] = {};
+        for (int64_t q = 0; q < p.k; ++q) {
+            F32 bv = load<F32>(b + q * stride + j);
+#pragma GCC unroll 4
+            for (int i = 0; i < rows; ++i)
+                sums[i] = fma(broadcast<F32>(a[(row + i) * p.k + q]), bv, sums[i]);
+        }
+        for (int i = 0; i < rows; ++i) {
+            if (direct && j + kVector <= p.n) {
+                float *c = static_cast<float *>(p.c.data) + (row + i) * p.c.row_stride + j;
+                F32 value = sums[i] * float(p.alpha);
+                if (p.beta != 0) value = value + load<F32>(c) * float(p.beta);
+                store(c, value);
+            } else {
+                float values[kVector];
+                store(values, sums[i]);
+                finish_run(p, values, row + i, j, p.n - j < kVector ? p.n - j : kVector);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void tiny(const Matmul &p) {
+    float a_copy[kTinyElements], b_copy[kTinyElements];
+    const int64_t stride = (p.n + kVector - 1) / kVector * kVector;
+    const float *a = floats(p.a, p.m, p.k, p.k, a_copy);
+    const float *b = floats(p.b, p.k, p.n, stride, b_copy);
+    int64_t row = 0;
+    for (; row + 4 <= p.m; row += 4) multiply<4>(p, a, b, stride, row);
+    for (; row < p.m; ++row) multiply<1>(p, a, b, stride, row);
+}
+
+}  // namespace infini::cpu

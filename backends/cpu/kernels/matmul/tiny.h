@@ -1,0 +1,19 @@
+// Tiny products: no packing, no threads, hardly any decisions.
+#pragma once
+
+#include "finish.h"
+
+namespace infini::cpu {
+
+inline constexpr int64_t kTinyElements = 1024;  // of each operand
+
+inline bool tiny_takes(const Matmul &p) {
+    if (p.weights || p.m * p.n * p.k > 16 * 1024) return false;
+    if (p.a.dtype == INFINI_DTYPE_F64 || p.a.dtype == INFINI_DTYPE_I8) return false;
+    constexpr int64_t width = int64_t(kWidth<float>);
+    return p.m * p.k <= kTinyElements && p.k * (p.n + width - 1) <= kTinyElements && p.n <= 64;
+}
+
+void tiny(const Matmul &product);
+
+}  // namespace infini::cpu
