@@ -108,7 +108,7 @@ def _gated(
     initial_state_indices?  IDX   [B]              dense
     final_state_indices?    IDX   [B]              dense
     """,
-    where="T == 1; Hk > 0; Hv % Hk == 0",
+    where="T == 1; Hk > 0; Hv % Hk == 0; Dk > 0",
     kernel=True,
 )
 def recurrent_gated_delta_rule(
@@ -147,7 +147,7 @@ def recurrent_gated_delta_rule(
     initial_state_indices?  IDX   [R]              dense
     final_state_indices?    IDX   [R]              dense
     """,
-    where="Hk > 0; Hv % Hk == 0; chunk_size > 0",
+    where="Hk > 0; Hv % Hk == 0; Dk > 0; chunk_size > 0",
     kernel=True,
 )
 def chunk_gated_delta_rule(
