@@ -48,7 +48,8 @@ def nrm2(x: Array) -> Array:
     """The Euclidean norm, without overflow on the way."""
     largest = fn.maximum(fold_max(fn.absolute(x), axis="all"), 0.0)
     unit = fn.where(fn.either(fn.equal(largest, 0.0), fn.isinf(largest)), 1.0, largest)
-    scaled = x / unit
+    root = fn.sqrt(unit)  # in two steps: the reciprocal of the smallest numbers overflows
+    scaled = x / root / root
     return unit * fn.sqrt(fold_sum(scaled * scaled, axis="all"))
 
 

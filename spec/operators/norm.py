@@ -59,7 +59,7 @@ def layer_norm(
     and their standard deviations, sqrt(variance + eps)."""
     away = input - fold_mean(input)
     deviation = fn.sqrt(fold_mean(away * away) + eps)
-    standard = away * (1.0 / deviation)
+    standard = away / deviation
     scaled = standard * weight
     return (scaled if bias is None else scaled + bias), standard, deviation
 
@@ -75,7 +75,7 @@ def layer_norm(
 def softmax(x: Array, *, axis: int) -> Array:
     """e^x, divided by its sum along the axis."""
     power = fn.exp(x - fold_max(x, axis=axis))
-    return power * (1.0 / fold_sum(power, axis=axis))
+    return power / fold_sum(power, axis=axis)
 
 
 @operator(
@@ -124,5 +124,6 @@ def lp_norm(input: Array, *, axis: int, p: int, eps: float) -> Array:
     largest = fold_max(size, axis=axis)
     # Powers are taken of what is at most 1, so that they cannot overflow.
     unit = fn.where(fn.either(fn.equal(largest, 0.0), fn.isinf(largest)), 1.0, largest)
-    total = fold_sum(fn.power(size / unit, p), axis=axis)
+    root = fn.sqrt(unit)  # in two steps: the reciprocal of the smallest numbers overflows
+    total = fold_sum(fn.power(size / root / root, p), axis=axis)
     return input / fn.maximum(unit * fn.power(total, 1.0 / p), eps)

@@ -120,12 +120,13 @@ def dist(x1: Array, x2: Array, *, p: float) -> Array:
     "Cdist(!y_desc, x1_desc, x2_desc, double p)",
     """
     out y F  [*B, P, R]
-    x1    =y [~B, P, D]
-    x2    =y [~B, R, D]
+    x1    =y [*B1, P, D]
+    x2    =y [*B2, R, D]
     """,
     where="p >= 0",
     kernel=True,
 )
 def cdist(x1: Array, x2: Array, *, p: float) -> Array:
-    """The p-norms of the differences of each row of x1 and each row of x2."""
+    """The p-norms of the differences of each row of x1 and each row of x2. What stands before the
+    rows is broadcast."""
     return _norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
