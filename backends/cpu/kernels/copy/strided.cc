@@ -1,0 +1,249 @@
+#include "copy/strided.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "copy/transpose.h"
+#include "copy/write.h"
+#include "threads.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kPiece = 128 << 10;           // bytes that are worth another thread
+constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
+
+// Elements along each side of a block: both sides are whole cache lines, and a block fits in L1.
+template <class E>
+constexpr int64_t kBlock = sizeof(E) <= 2   ? 128
+                           : sizeof(E) <= 8 ? 64
+                                            : 32;
+
+int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+}  // namespace
+
+StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const int64_t *dst_strides,
+                         const int64_t *src_strides)
+    : element_(int64_t(element)) {
+    int64_t total = element_;
+    for (int i = 0; i < ndim; ++i) {
+        total *= sizes[i];
+        if (sizes[i] != 1)
+            dims_[ndim_++] = {sizes[i], dst_strides[i] * element_, src_strides[i] * element_};
+    }
+    if (total == 0) return;
+    streams_ = total >= kStreams;
+
+    // In the order of the destination, with neighbours joined where both sides go on evenly.
+    std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
+        return magnitude(a.dst) != magnitude(b.dst) ? magnitude(a.dst) > magnitude(b.dst)
+                                                    : magnitude(a.src) > magnitude(b.src);
+    });
+    int joined = 0;
+    for (int i = 0; i < ndim_; ++i) {
+        const Dim dim = dims_[i];
+        if (joined && dims_[joined - 1].dst == dim.dst * dim.size &&
+            dims_[joined - 1].src == dim.src * dim.size)
+            dims_[joined - 1] = {dims_[joined - 1].size * dim.size, dim.dst, dim.src};
+        else
+            dims_[joined++] = dim;
+    }
+    ndim_ = joined;
+
+    // A short run on both sides is a larger element.
+    run_ = element_;
+    if (ndim_ && dims_[ndim_ - 1].dst == element_ && dims_[ndim_ - 1].src == element_)
+        run_ = element_ * dims_[--ndim_].size;
+    const bool moves = run_ <= 16 && (run_ & (run_ - 1)) == 0;
+    if (!moves || ndim_ == 0) {
+        way_ = Way::kRuns;
+    } else {
+        element_ = run_;
+        way_ = Way::kElements;
+        Dim &inner = dims_[ndim_ - 1];
+        // The dimension that is densest in the source, if it is not the innermost one.
+        int dense = ndim_ - 1;
+        for (int i = 0; i < ndim_ - 1; ++i)
+            if (dims_[i].src && magnitude(dims_[i].src) < magnitude(dims_[dense].src)) dense = i;
+        if (dense != ndim_ - 1 && dims_[dense].size > 1 && inner.src) {
+            way_ = inner.dst == element_ && dims_[dense].src == element_ ? Way::kTransposed
+                                                                         : Way::kBlocks;
+            std::rotate(dims_ + dense, dims_ + dense + 1, dims_ + ndim_ - 1);
+        }
+    }
+    const int inside = way_ == Way::kRuns ? 0 : way_ == Way::kElements ? 1 : 2;
+    for (int i = 0; i < ndim_ - inside; ++i) outer_ *= dims_[i].size;
+}
+
+// Calls body(dst offset, src offset) for the indices [begin, end) of the first `outer` dimensions.
+template <class Body>
+void StridedCopy::walk(int outer, size_t begin, size_t end, const Body &body) const {
+    if (outer == 0) {
+        body(int64_t(0), int64_t(0));
+        return;
+    }
+    int64_t index[kMost], dst = 0, src = 0, rest = int64_t(begin);
+    for (int i = outer - 1; i >= 0; --i) {
+        index[i] = rest % dims_[i].size, rest /= dims_[i].size;
+        dst += index[i] * dims_[i].dst, src += index[i] * dims_[i].src;
+    }
+    const Dim last = dims_[outer - 1];
+    for (size_t done = begin; done < end;) {
+        const int64_t stop = std::min<int64_t>(last.size, index[outer - 1] + int64_t(end - done));
+        done += size_t(stop - index[outer - 1]);
+        for (int64_t i = index[outer - 1]; i < stop; ++i, dst += last.dst, src += last.src)
+            body(dst, src);
+        // Carry into the dimensions before it.
+        dst -= last.size * last.dst, src -= last.size * last.src, index[outer - 1] = 0;
+        for (int i = outer - 2; i >= 0; --i) {
+            dst += dims_[i].dst, src += dims_[i].src;
+            if (++index[i] < dims_[i].size) break;
+            dst -= dims_[i].size * dims_[i].dst, src -= dims_[i].size * dims_[i].src;
+            index[i] = 0;
+        }
+    }
+}
+
+void StridedCopy::one_run(char *dst, const char *src) const {
+    const size_t grain = size_t(std::max(kPiece, run_ / 64));
+    parallel_for(size_t(run_), grain, [=](size_t begin, size_t end) {
+        std::memcpy(dst + begin, src + begin, end - begin);
+    });
+}
+
+void StridedCopy::runs(char *dst, const char *src) const {
+    if (outer_ * run_ <= kPiece || outer_ >= int64_t(2 * thread_count())) {
+        const size_t grain = size_t(std::max<int64_t>(1, kPiece / run_));
+        parallel_for(size_t(outer_), grain, [=, this](size_t begin, size_t end) {
+            if (run_ <= 64)
+                walk(ndim_, begin, end,
+                     [=, this](int64_t d, int64_t s) { copy_short(dst + d, src + s, run_); });
+            else
+                walk(ndim_, begin, end, [=, this](int64_t d, int64_t s) {
+                    std::memcpy(dst + d, src + s, size_t(run_));
+                });
+        });
+    } else {  // few long runs
+        walk(ndim_, 0, size_t(outer_),
+             [=, this](int64_t d, int64_t s) { one_run(dst + d, src + s); });
+    }
+}
+
+template <class E>
+void StridedCopy::elements(char *dst, const char *src) const {
+    const Dim inner = dims_[ndim_ - 1];
+    auto piece = [=](char *to, const char *from, int64_t count) {
+        if (inner.src == 0) {
+            const E value = load_cell<E>(from);
+            if (inner.dst == int64_t(sizeof(E)))
+                for (int64_t i = 0; i < count; ++i) store_cell(to + i * int64_t(sizeof(E)), value);
+            else
+                for (int64_t i = 0; i < count; ++i) store_cell(to + i * inner.dst, value);
+        } else if (inner.dst == int64_t(sizeof(E))) {
+            for (int64_t i = 0; i < count; ++i)
+                store_cell(to + i * int64_t(sizeof(E)), load_cell<E>(from + i * inner.src));
+        } else {
+            for (int64_t i = 0; i < count; ++i)
+                store_cell(to + i * inner.dst, load_cell<E>(from + i * inner.src));
+        }
+    };
+    const int64_t enough = kPiece / int64_t(sizeof(E));  // elements for one thread
+    if (outer_ * inner.size <= enough || outer_ >= int64_t(2 * thread_count())) {
+        const size_t grain = size_t(std::max<int64_t>(1, enough / inner.size));
+        parallel_for(size_t(outer_), grain, [=, this](size_t begin, size_t end) {
+            walk(ndim_ - 1, begin, end,
+                 [=](int64_t d, int64_t s) { piece(dst + d, src + s, inner.size); });
+        });
+    } else {
+        walk(ndim_ - 1, 0, size_t(outer_), [=](int64_t d, int64_t s) {
+            parallel_for(size_t(inner.size), size_t(enough), [=](size_t begin, size_t end) {
+                piece(dst + d + int64_t(begin) * inner.dst, src + s + int64_t(begin) * inner.src,
+                      int64_t(end - begin));
+            });
+        });
+    }
+}
+
+// The last dimension is the densest of the destination, the one before it that of the source. A block
+// goes through a buffer, so that either side is touched in whole cache lines, once.
+template <class E, bool kTransposed>
+void StridedCopy::blocks(char *dst, const char *src) const {
+    constexpr int64_t kSide = kBlock<E>, kBytes = sizeof(E);
+    constexpr int64_t kRow = kSide * kBytes + 16;  // rows of the buffer fall on different sets
+    const Dim row = dims_[ndim_ - 2], column = dims_[ndim_ - 1];
+    const int64_t row_blocks = (row.size + kSide - 1) / kSide;
+    const int64_t column_blocks = (column.size + kSide - 1) / kSide;
+    const int64_t block_count = row_blocks * column_blocks;
+    const int64_t block_bytes = std::min(kSide, row.size) * std::min(kSide, column.size) * kBytes;
+
+    auto block = [=, this](char *to, const char *from, int64_t rows, int64_t columns) {
+        if constexpr (kTransposed) {
+            alignas(64) char buffer[kSide * kRow];
+            transpose_block<E>(buffer, kRow, from, column.src, columns, rows);
+            for (int64_t i = 0; i < rows; ++i)
+                write_row(to + i * row.dst, buffer + i * kRow, columns * kBytes, streams_);
+        } else {
+            for (int64_t i = 0; i < rows; ++i)
+                for (int64_t j = 0; j < columns; ++j)
+                    store_cell(to + i * row.dst + j * column.dst,
+                               load_cell<E>(from + i * row.src + j * column.src));
+        }
+    };
+    const size_t grain = size_t(std::max<int64_t>(1, kPiece / 2 / block_bytes));
+    parallel_for(size_t(outer_ * block_count), grain, [=, this](size_t begin, size_t end) {
+        for (size_t at = begin; at < end;) {
+            const size_t outer = at / size_t(block_count);
+            const size_t stop = std::min(end, (outer + 1) * size_t(block_count));
+            walk(ndim_ - 2, outer, outer + 1, [&](int64_t d, int64_t s) {
+                for (; at < stop; ++at) {
+                    const int64_t inside = int64_t(at - outer * size_t(block_count));
+                    const int64_t i = inside / column_blocks * kSide;
+                    const int64_t j = inside % column_blocks * kSide;
+                    block(dst + d + i * row.dst + j * column.dst,
+                          src + s + i * row.src + j * column.src, std::min(kSide, row.size - i),
+                          std::min(kSide, column.size - j));
+                }
+            });
+        }
+        finish_writes(streams_);
+    });
+}
+
+void StridedCopy::run(void *to, const void *from) const {
+    char *dst = static_cast<char *>(to);
+    const char *src = static_cast<const char *>(from);
+    auto with = [&](auto element) {
+        using E = decltype(element);
+        switch (way_) {
+            case Way::kNothing:
+                break;
+            case Way::kRuns:
+                ndim_ == 0 ? one_run(dst, src) : runs(dst, src);
+                break;
+            case Way::kElements:
+                elements<E>(dst, src);
+                break;
+            case Way::kTransposed:
+                blocks<E, true>(dst, src);
+                break;
+            case Way::kBlocks:
+                blocks<E, false>(dst, src);
+                break;
+        }
+    };
+    switch (element_) {
+        case 1:
+            return with(Cell<1>());
+        case 2:
+            return with(Cell<2>());
+        case 4:
+            return with(Cell<4>());
+        case 8:
+            return with(Cell<8>());
+        default:
+            return with(Cell<16>());
+    }
+}
+
+}  // namespace infini::cpu
