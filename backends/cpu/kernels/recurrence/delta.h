@@ -56,10 +56,13 @@ void delta_tokens(float *state, int64_t width, const Token *tokens, int64_t coun
         products.finish(token, v + t * v_step, delta);
         const bool more = t + 1 < count;
         const Token &next = tokens[more ? t + 1 : t];
+        // Copies: the stores below could change what `tokens` points to, for all the compiler knows.
+        const float *decays = token.decay, *keys = token.k;
+        const float *next_keys = next.decayed_k, *next_queries = next.decayed_q;
         products.clear();
         for (int64_t j = 0; j < width; j += kStep) {
-            const F32 decay = load<F32>(token.decay + j), old_k = load<F32>(token.k + j);
-            const F32 k = load<F32>(next.decayed_k + j), q = load<F32>(next.decayed_q + j);
+            const F32 decay = load<F32>(decays + j), old_k = load<F32>(keys + j);
+            const F32 k = load<F32>(next_keys + j), q = load<F32>(next_queries + j);
             for (int64_t row = 0; row < rows; ++row) {
                 float *at = state + row * width + j;
                 const F32 updated = fma(delta[row], old_k, load<F32>(at) * decay);
@@ -86,8 +89,9 @@ void delta_once(const T *from, int64_t from_step, T *to, int64_t to_step, int64_
     F32 delta[rows];
     products.finish(token, v, delta);
     if (!to) return;
+    const float *decays = token.decay, *keys = token.k;
     for (int64_t j = 0; j < size; j += kStep) {
-        const F32 decay = load<F32>(token.decay + j), k = load<F32>(token.k + j);
+        const F32 decay = load<F32>(decays + j), k = load<F32>(keys + j);
         for (int64_t row = 0; row < rows; ++row) {
             const F32 old = load_f32(from + row * from_step + j) * decay;
             store_f32(to + row * to_step + j, fma(delta[row], k, old));
