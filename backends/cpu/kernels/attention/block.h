@@ -1,0 +1,261 @@
+// One block of rows of queries that share their keys: goes over the keys tile by tile and keeps the
+// running softmax. No more than a tile of scores exists at any time.
+#pragma once
+
+#include "keys.h"
+#include "thin.h"
+#include "wide.h"
+
+namespace infini::cpu {
+
+inline constexpr int64_t kTile = 64;  // keys
+inline constexpr int64_t kThinTile = 128;
+// Up to so many rows, vectors lie along the depth.
+inline constexpr int64_t kThinRows = kWidth<float> > 8 ? kWidth<float> / 2 : 4;
+
+inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// What each row of a block is, and room for what is kept for it. Arrays have whole panels of entries.
+struct BlockRows {
+    int64_t count = 0;  // rows
+    int64_t depth = 0, value_depth = 0;
+    int64_t *limit;  // number of keys that the row sees
+    int64_t *place;  // of its query among the keys, for slopes
+    float *slope;    // times log2(e); only when `sloped`
+    bool sloped = false;
+    float *greatest, *sum;
+};
+
+// Memory of a thread for one block.
+struct BlockScratch {
+    BlockRows rows;
+    float *q, *out, *scores, *k, *v, *row, *shrink, *distance;
+    int32_t *visible;
+    uint8_t *hidden;
+
+    static size_t bytes(int64_t rows, int64_t depth, int64_t value_depth) {
+        return BlockScratch().carve(nullptr, rows, depth, value_depth);
+    }
+
+    size_t carve(char *memory, int64_t rows, int64_t depth, int64_t value_depth) {
+        size_t at = 0;
+        auto take = [&]<class T>(T *&pointer, int64_t count) {
+            pointer = reinterpret_cast<T *>(memory + at);
+            at += (size_t(count) * sizeof(T) + 63) / 64 * 64;
+        };
+        int64_t padded = round_up(rows, kPanel), wide = int64_t(kWidth<float>);
+        take(this->rows.limit, padded);
+        take(this->rows.place, padded);
+        take(this->rows.slope, padded);
+        take(this->rows.greatest, padded);
+        take(this->rows.sum, padded);
+        take(q, padded * round_up(depth, wide));
+        take(out, padded * round_up(value_depth, wide));
+        take(scores, std::max((kTile + int64_t(kStrip)) * kPanel, kThinTile * kThinRows));
+        take(k, kTile * depth);
+        take(v, kTile * value_depth);
+        take(row, round_up(std::max(depth, value_depth), wide));
+        take(shrink, kPanel);
+        take(distance, kPanel);
+        take(visible, kPanel);
+        take(hidden, kThinTile);
+        this->rows.depth = depth, this->rows.value_depth = value_depth;
+        return at;
+    }
+};
+
+// A tile of keys and values as floats.
+struct KeyTile {
+    const float *k, *v;
+    int64_t k_row, v_row;
+    const uint8_t *hidden;  // by key; null: none
+};
+
+// Reads tiles of rows of T, converting them where they are no floats side by side.
+template <class T>
+struct TileReader {
+    const KeyRows &rows;
+    int64_t depth, value_depth;
+
+    KeyTile operator()(BlockScratch &scratch, int64_t t, int64_t count) const {
+        KeyTile tile{scratch.k, scratch.v, depth, value_depth, nullptr};
+        if (std::is_same_v<T, float> && !rows.table && rows.k_inner == 1 && rows.v_inner == 1) {
+            KeyRows::Run run = rows.run(t, t + count, sizeof(T));
+            return {reinterpret_cast<const float *>(run.k), reinterpret_cast<const float *>(run.v),
+                    rows.k_row, rows.v_row, nullptr};
+        }
+        for (int64_t done = 0; done < count;) {
+            KeyRows::Run run = rows.run(t + done, t + count, sizeof(T));
+            if (!run.k && !tile.hidden) {
+                std::memset(scratch.hidden, 0, size_t(count));
+                tile.hidden = scratch.hidden;
+            }
+            for (int64_t i = 0; i < run.count; ++i, ++done) {
+                float *k = scratch.k + done * depth, *v = scratch.v + done * value_depth;
+                if (!run.k) {
+                    scratch.hidden[done] = 1;
+                    std::fill_n(k, depth, 0.0f);
+                    std::fill_n(v, value_depth, 0.0f);
+                    continue;
+                }
+                load_strided(k, reinterpret_cast<const T *>(run.k) + i * rows.k_row, size_t(depth),
+                             rows.k_inner);
+                load_strided(v, reinterpret_cast<const T *>(run.v) + i * rows.v_row,
+                             size_t(value_depth), rows.v_inner);
+            }
+        }
+        return tile;
+    }
+};
+
+// ---- Many rows ----------------------------------------------------------------------------------
+
+// Calls f with the panels of a block: f.template operator()<V>(first row).
+template <class F>
+void by_panels(int64_t rows, F &&f) {
+    for (int64_t r = 0; r < rows; r += kPanel)
+        if (rows - r > int64_t(kWidth<float>) || kPanelVectors == 1)
+            f.template operator()<kPanelVectors>(r);
+        else
+            f.template operator()<1>(r);
+}
+
+// Attention of all rows to the keys begin .. end. `load_query(r, row)` gives a query, scaled;
+// `emit(r, row)` takes a result, not yet divided by its sum.
+template <class Read, class Load, class Emit>
+void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &read,
+                const Load &load_query, const Emit &emit) {
+    BlockRows &rows = scratch.rows;
+    int64_t depth = rows.depth, value_depth = rows.value_depth;
+    by_panels(rows.count, [&]<size_t V>(int64_t first) {
+        constexpr int64_t width = V * kWidth<float>;
+        float *q = scratch.q + first * depth;
+        for (int64_t lane = 0; lane < width; ++lane) {
+            int64_t r = first + lane;
+            rows.greatest[r] = kNone, rows.sum[r] = 0;
+            if (r >= rows.count) {  // no row: sees all, and is never looked at
+                rows.limit[r] = end, rows.place[r] = 0, rows.slope[r] = 0;
+                for (int64_t d = 0; d < depth; ++d) q[d * width + lane] = 0;
+                continue;
+            }
+            load_query(r, scratch.row);
+            for (int64_t d = 0; d < depth; ++d) q[d * width + lane] = scratch.row[d];
+        }
+        std::fill_n(scratch.out + first * value_depth, width * value_depth, 0.0f);
+    });
+
+    for (int64_t t = begin; t < end; t += kTile) {
+        int64_t count = std::min(kTile, end - t);
+        KeyTile tile = read(scratch, t, count);
+        by_panels(rows.count, [&]<size_t V>(int64_t first) {
+            constexpr int64_t width = V * kWidth<float>;
+            int64_t least = count, most = 0;
+            for (int64_t lane = 0; lane < width; ++lane) {
+                int64_t seen = std::clamp<int64_t>(rows.limit[first + lane] - t, 0, count);
+                scratch.visible[lane] = int32_t(seen);
+                scratch.distance[lane] = float(rows.place[first + lane] - t);
+                if (first + lane < rows.count)
+                    least = std::min(least, seen), most = std::max(most, seen);
+            }
+            if (most == 0) return;
+            float *scores = scratch.scores;
+            score_tile<V>(scores, tile.k, tile.k_row, most, depth, scratch.q + first * depth);
+            Sight sight{scratch.visible, rows.sloped ? rows.slope + first : nullptr,
+                        scratch.distance, tile.hidden, least >= most};
+            weigh_tile<V>(scores, most, sight, rows.greatest + first, rows.sum + first,
+                          scratch.shrink);
+            value_tile<V>(scratch.out + first * value_depth, tile.v, tile.v_row, most, value_depth,
+                          scores, scratch.shrink);
+        });
+    }
+
+    by_panels(rows.count, [&]<size_t V>(int64_t first) {
+        constexpr int64_t width = V * kWidth<float>;
+        const float *out = scratch.out + first * value_depth;
+        for (int64_t lane = 0; lane < width && first + lane < rows.count; ++lane) {
+            for (int64_t e = 0; e < value_depth; ++e) scratch.row[e] = out[e * width + lane];
+            emit(first + lane, scratch.row);
+        }
+    });
+}
+
+// ---- Few rows -----------------------------------------------------------------------------------
+
+// The same in pieces, for up to kThinRows rows: begin, then any number of ranges of keys, then end.
+template <class Load>
+void thin_begin(BlockScratch &scratch, const Load &load_query) {
+    BlockRows &rows = scratch.rows;
+    int64_t q_row = round_up(rows.depth, kWidth<float>);
+    for (int64_t r = 0; r < rows.count; ++r) {
+        float *q = scratch.q + r * q_row;
+        std::fill_n(q + rows.depth, q_row - rows.depth, 0.0f);
+        load_query(r, q);
+        std::fill_n(scratch.out + r * rows.value_depth, rows.value_depth, 0.0f);
+        rows.greatest[r] = kNone, rows.sum[r] = 0;
+    }
+}
+
+// Scores of the keys t .. t + count for all rows, s[row][key]. True: some keys do not exist.
+template <class T>
+bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t t, int64_t count,
+                      float *s, int64_t s_row) {
+    const BlockRows &rows = scratch.rows;
+    int64_t q_row = round_up(rows.depth, kWidth<float>);
+    bool missing = false;
+    for (int64_t done = 0; done < count;) {
+        KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
+        if (run.k) {
+            by_rows(rows.count, [&]<size_t R>(int64_t r) {
+                thin_scores<T, R>(s + r * s_row + done, s_row, reinterpret_cast<const T *>(run.k),
+                                  keys.k_row, run.count, rows.depth, scratch.q + r * q_row, q_row);
+            });
+        } else {
+            missing = true;
+            for (int64_t r = 0; r < rows.count; ++r)
+                std::fill_n(s + r * s_row + done, run.count, kNone);
+        }
+        done += run.count;
+    }
+    return missing;
+}
+
+template <class T>
+void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
+    BlockRows &rows = scratch.rows;
+    for (int64_t t = begin; t < end; t += kThinTile) {
+        int64_t count = std::min(kThinTile, end - t);
+        float *s = scratch.scores;
+        thin_tile_scores<T>(scratch, keys, t, count, s, kThinTile);
+        for (int64_t r = 0; r < rows.count; ++r) {
+            float *row = s + r * kThinTile;
+            if (rows.sloped)
+                for (int64_t i = 0; i < count; ++i)
+                    row[i] = fma(rows.slope[r], float(t + i - rows.place[r]), row[i]);
+            int64_t seen = std::clamp<int64_t>(rows.limit[r] - t, 0, count);
+            std::fill(row + seen, row + count, kNone);
+            float shrink = weigh_row(row, count, rows.greatest[r], rows.sum[r]);
+            if (shrink != 1.0f) {
+                float *out = scratch.out + r * rows.value_depth;
+                for (int64_t e = 0; e < rows.value_depth; ++e) out[e] *= shrink;
+            }
+        }
+        for (int64_t done = 0; done < count;) {
+            KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
+            if (run.k)
+                by_rows(rows.count, [&]<size_t R>(int64_t r) {
+                    thin_values<T, R>(scratch.out + r * rows.value_depth, rows.value_depth,
+                                      reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
+                                      rows.value_depth, s + r * kThinTile + done, kThinTile);
+                });
+            done += run.count;
+        }
+    }
+}
+
+template <class Emit>
+void thin_end(BlockScratch &scratch, const Emit &emit) {
+    for (int64_t r = 0; r < scratch.rows.count; ++r)
+        emit(r, scratch.out + r * scratch.rows.value_depth);
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,165 @@
+// Attention for a few rows of queries at a time, as when one token is decoded: keys and values are
+// read once, as they lie in memory, and converted in registers. Vectors lie along the depth.
+#pragma once
+
+#include "softmax.h"
+
+namespace infini::cpu {
+
+using F32x4 = VectorOf<float, 16>::type;
+
+// The sums of the lanes of four vectors.
+INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
+#if defined(__ARM_NEON)
+    return F32x4(vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
+#elif defined(__AVX2__)
+    auto fold = [](F32 x) {
+#if defined(__AVX512F__)
+        __m256 y = _mm256_add_ps(_mm512_castps512_ps256(x),
+                                 _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
+#else
+        __m256 y = x;
+#endif
+        return _mm_add_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    };
+    return F32x4(_mm_hadd_ps(_mm_hadd_ps(fold(a), fold(b)), _mm_hadd_ps(fold(c), fold(d))));
+#else
+    return F32x4{reduce_add(a), reduce_add(b), reduce_add(c), reduce_add(d)};
+#endif
+}
+
+// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are filled with zeros to whole
+// vectors.
+template <class T, size_t R, size_t K>
+INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
+                                  int64_t depth, const float *q, int64_t q_row) {
+    F32 sum[R][K] = {};
+    auto step = [&](int64_t d, auto read) {
+        F32 b[R];
+#pragma GCC unroll 4
+        for (size_t r = 0; r < R; ++r) b[r] = load(q + r * q_row + d);
+#pragma GCC unroll 8
+        for (size_t i = 0; i < K; ++i) {
+            F32 a = read(k + int64_t(i) * stride + d);
+#pragma GCC unroll 4
+            for (size_t r = 0; r < R; ++r) sum[r][i] = fma(a, b[r], sum[r][i]);
+        }
+    };
+    int64_t d = 0;
+    for (; d + int64_t(kWidth<float>) <= depth; d += kWidth<float>)
+        step(d, [](const T *p) { return load_f32(p); });
+    if (d < depth) step(d, [&](const T *p) { return load_f32(p, size_t(depth - d)); });
+#pragma GCC unroll 4
+    for (size_t r = 0; r < R; ++r) {
+        if constexpr (K % 4 == 0) {
+#pragma GCC unroll 2
+            for (size_t i = 0; i < K; i += 4)
+                store(s + r * s_row + i,
+                      reduce_four(sum[r][i], sum[r][i + 1], sum[r][i + 2], sum[r][i + 3]));
+        } else {
+            for (size_t i = 0; i < K; ++i) s[r * s_row + i] = reduce_add(sum[r][i]);
+        }
+    }
+}
+
+template <class T, size_t R>
+void thin_scores(float *s, int64_t s_row, const T *k, int64_t stride, int64_t count, int64_t depth,
+                 const float *q, int64_t q_row) {
+    constexpr int64_t strip = R == 1 ? 8 : 4;
+    int64_t t = 0;
+    for (; t + strip <= count; t += strip)
+        thin_score_strip<T, R, strip>(s + t, s_row, k + t * stride, stride, depth, q, q_row);
+    for (; t < count; ++t)
+        thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row);
+}
+
+// N vectors of the results of R rows: o[r][e] += sum over keys of p[r][key] v[key][e].
+template <class T, size_t R, size_t N>
+INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t stride,
+                                  int64_t count, const float *p, int64_t p_row) {
+    F32 sum[R][N];
+#pragma GCC unroll 4
+    for (size_t r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < N; ++i) sum[r][i] = load(o + r * o_row + i * kWidth<float>);
+    for (int64_t t = 0; t < count; ++t, v += stride) {
+        F32 a[N];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < N; ++i) a[i] = load_f32(v + i * kWidth<float>);
+#pragma GCC unroll 4
+        for (size_t r = 0; r < R; ++r) {
+            F32 weight = broadcast<F32>(p[r * p_row + t]);
+#pragma GCC unroll 8
+            for (size_t i = 0; i < N; ++i) sum[r][i] = fma(weight, a[i], sum[r][i]);
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t r = 0; r < R; ++r)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < N; ++i) store(o + r * o_row + i * kWidth<float>, sum[r][i]);
+}
+
+template <class T, size_t R>
+void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t count, int64_t depth,
+                 const float *p, int64_t p_row) {
+    constexpr size_t vectors = R == 1 ? 8 : 4;
+    constexpr int64_t step = int64_t(kWidth<float>);
+    int64_t e = 0;
+    for (; e + int64_t(vectors) * step <= depth; e += int64_t(vectors) * step)
+        thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, count, p, p_row);
+    for (; e + step <= depth; e += step)
+        thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, count, p, p_row);
+    for (; e < depth; ++e)
+        for (size_t r = 0; r < R; ++r) {
+            float sum = o[r * o_row + e];
+            for (int64_t t = 0; t < count; ++t)
+                sum = fma(p[r * p_row + t], load_element<float>(v[t * stride + e]), sum);
+            o[r * o_row + e] = sum;
+        }
+}
+
+// Calls f(constant R) for `rows` rows, four at a time: f.template operator()<R>(first).
+template <class F>
+INFINI_SIMD void by_rows(int64_t rows, F &&f) {
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) f.template operator()<4>(r);
+    switch (rows - r) {
+        case 1:
+            f.template operator()<1>(r);
+            break;
+        case 2:
+            f.template operator()<2>(r);
+            break;
+        case 3:
+            f.template operator()<3>(r);
+            break;
+        default:
+            break;
+    }
+}
+
+// One row of scores becomes weights; returns what the results so far must be multiplied by. See
+// weigh_tile in wide.h.
+inline float weigh_row(float *s, int64_t count, float &greatest, float &sum) {
+    F32 tops = broadcast<F32>(kNone);
+    int64_t t = 0;
+    for (; t + int64_t(kWidth<float>) <= count; t += kWidth<float>)
+        tops = larger(load(s + t), tops);
+    float top = std::max(greatest, reduce_max(tops));
+    for (; t < count; ++t) top = larger(s[t], top);
+    float base = reference(top), total = 0;
+    F32 totals{};
+    t = 0;
+    for (; t + int64_t(kWidth<float>) <= count; t += kWidth<float>) {
+        F32 weight = exp2_below(load(s + t) - base);
+        store(s + t, weight);
+        totals += weight;
+    }
+    for (; t < count; ++t) total += s[t] = exp2_below(s[t] - base);
+    float shrink = exp2_below(greatest - base);
+    greatest = top;
+    sum = sum * shrink + (total + reduce_add(totals));
+    return shrink;
+}
+
+}  // namespace infini::cpu

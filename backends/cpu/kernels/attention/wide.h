@@ -1,0 +1,179 @@
+// Attention for many rows of queries at a time: what happens to one panel of rows and one tile of
+// keys, all in F32.
+//
+// Rows lie across the lanes of vectors, so that scores, their maxima and sums need nothing across
+// lanes, and keys and values are used as they lie in memory, one element against a vector of rows.
+// A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows], its results
+// [depth of values][rows]. Scores are in units of log 2.
+#pragma once
+
+#include "softmax.h"
+
+namespace infini::cpu {
+
+#if defined(__AVX512F__) || defined(__ARM_NEON)
+inline constexpr size_t kStrip = 8;  // keys, or elements of values, that are summed at a time
+#else
+inline constexpr size_t kStrip = 4;
+#endif
+inline constexpr size_t kPanelVectors = 2;
+inline constexpr int64_t kPanel = int64_t(kPanelVectors * kWidth<float>);
+
+// a[lane] * b + c.
+template <int lane>
+INFINI_SIMD F32 fma_lane(F32 a, F32 b, F32 c) {
+#if defined(__ARM_NEON)
+    return F32(vfmaq_laneq_f32(c, b, a, lane));
+#else
+    return fma(broadcast<F32>(a[lane]), b, c);
+#endif
+}
+
+// Scores of kStrip keys: s[i][rows] = sum over d of keys[i][d] q[d][rows].
+template <size_t V>
+[[gnu::noinline]] void score_strip(float *s, const float *const *keys, int64_t depth,
+                                   const float *q) {
+    constexpr size_t width = V * kWidth<float>;
+    F32 sum[kStrip][V] = {};
+    const float *k[kStrip];
+    for (size_t i = 0; i < kStrip; ++i) k[i] = keys[i];
+    int64_t d = 0;
+    auto step = [&](auto multiply) {
+        F32 b[V];
+        for (size_t j = 0; j < V; ++j) b[j] = load(q + j * kWidth<float>);
+        q += width;
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kStrip; ++i)
+#pragma GCC unroll 2
+            for (size_t j = 0; j < V; ++j) sum[i][j] = multiply(i, b[j], sum[i][j]);
+    };
+#if defined(__ARM_NEON)
+    for (; d + 4 <= depth; d += 4) {
+        F32 a[kStrip];
+#pragma GCC unroll 8
+        for (size_t i = 0; i < kStrip; ++i) a[i] = load(k[i] + d);
+        step([&](size_t i, F32 b, F32 c) { return fma_lane<0>(a[i], b, c); });
+        step([&](size_t i, F32 b, F32 c) { return fma_lane<1>(a[i], b, c); });
+        step([&](size_t i, F32 b, F32 c) { return fma_lane<2>(a[i], b, c); });
+        step([&](size_t i, F32 b, F32 c) { return fma_lane<3>(a[i], b, c); });
+    }
+#endif
+    for (; d < depth; ++d)
+        step([&](size_t i, F32 b, F32 c) { return fma(broadcast<F32>(k[i][d]), b, c); });
+#pragma GCC unroll 8
+    for (size_t i = 0; i < kStrip; ++i)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j) store(s + i * width + j * kWidth<float>, sum[i][j]);
+}
+
+// Scores of `count` keys. `s` has room for kStrip - 1 more, which get what is of no use.
+template <size_t V>
+void score_tile(float *s, const float *keys, int64_t stride, int64_t count, int64_t depth,
+                const float *q) {
+    for (int64_t t = 0; t < count; t += kStrip) {
+        const float *strip[kStrip];
+        for (int64_t i = 0; i < int64_t(kStrip); ++i)
+            strip[i] = keys + std::min(t + i, count - 1) * stride;
+        score_strip<V>(s + t * int64_t(V * kWidth<float>), strip, depth, q);
+    }
+}
+
+// M elements of the results: o[i][rows] = o[i][rows] * shrink + sum over keys of v[key][i] p[key][rows].
+template <size_t V, size_t M>
+[[gnu::noinline]] void value_strip(float *o, const float *v, int64_t stride, int64_t count,
+                                   const float *p, const float *shrink) {
+    constexpr size_t width = V * kWidth<float>;
+    F32 sum[M][V];
+#pragma GCC unroll 8
+    for (size_t i = 0; i < M; ++i)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j)
+            sum[i][j] = load(o + i * width + j * kWidth<float>) * load(shrink + j * kWidth<float>);
+    for (int64_t t = 0; t < count; ++t, p += width, v += stride) {
+        F32 b[V];
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j) b[j] = load(p + j * kWidth<float>);
+#if defined(__ARM_NEON)
+        if constexpr (M % 4 == 0) {
+#pragma GCC unroll 2
+            for (size_t i = 0; i < M; i += 4) {
+                F32 a = load(v + i);
+#pragma GCC unroll 2
+                for (size_t j = 0; j < V; ++j) {
+                    sum[i][j] = fma_lane<0>(a, b[j], sum[i][j]);
+                    sum[i + 1][j] = fma_lane<1>(a, b[j], sum[i + 1][j]);
+                    sum[i + 2][j] = fma_lane<2>(a, b[j], sum[i + 2][j]);
+                    sum[i + 3][j] = fma_lane<3>(a, b[j], sum[i + 3][j]);
+                }
+            }
+            continue;
+        }
+#endif
+#pragma GCC unroll 8
+        for (size_t i = 0; i < M; ++i)
+#pragma GCC unroll 2
+            for (size_t j = 0; j < V; ++j) sum[i][j] = fma(broadcast<F32>(v[i]), b[j], sum[i][j]);
+    }
+#pragma GCC unroll 8
+    for (size_t i = 0; i < M; ++i)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j) store(o + i * width + j * kWidth<float>, sum[i][j]);
+}
+
+template <size_t V>
+void value_tile(float *o, const float *v, int64_t stride, int64_t count, int64_t depth,
+                const float *p, const float *shrink) {
+    constexpr int64_t width = V * kWidth<float>;
+    int64_t e = 0;
+    for (; e + int64_t(kStrip) <= depth; e += kStrip)
+        value_strip<V, kStrip>(o + e * width, v + e, stride, count, p, shrink);
+    for (; e < depth; ++e) value_strip<V, 1>(o + e * width, v + e, stride, count, p, shrink);
+}
+
+// What a panel's rows may see, by row.
+struct Sight {
+    int32_t *keys;          // how many keys of this tile
+    const float *slope;     // null: no slopes
+    float *place;           // of the query, counted from the tile's first key
+    const uint8_t *hidden;  // by key; null: none
+    bool all;               // every row sees every key
+};
+
+// Scores become weights relative to the greatest score so far; greatest and sums are brought up to
+// date, and `shrink` is what results so far must be multiplied by.
+template <size_t V>
+void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, float *sum,
+                float *shrink) {
+    constexpr size_t width = V * kWidth<float>;
+    for (size_t j = 0; j < width; j += kWidth<float>) {
+        F32 before = load(greatest + j), top = before;
+        const F32 none = broadcast<F32>(kNone);
+        float *column = s + j;
+        if (sight.all && !sight.slope && !sight.hidden) {
+            for (int64_t t = 0; t < count; ++t) top = larger(load(column + t * width), top);
+        } else {
+            I32 keys = load<I32>(sight.keys + j), key{};
+            for (int64_t t = 0; t < count; ++t, key += 1) {
+                F32 x = load(column + t * width);
+                if (sight.slope)
+                    x = fma(load(sight.slope + j), cast<F32>(key) - load(sight.place + j), x);
+                x = select(key < keys, x, none);
+                if (sight.hidden && sight.hidden[t]) x = none;
+                store(column + t * width, x);
+                top = larger(x, top);
+            }
+        }
+        F32 base = reference(top), total{};
+        for (int64_t t = 0; t < count; ++t) {
+            F32 weight = exp2_below(load(column + t * width) - base);
+            store(column + t * width, weight);
+            total += weight;
+        }
+        F32 less = exp2_below(before - base);
+        store(greatest + j, top);
+        store(shrink + j, less);
+        store(sum + j, load(sum + j) * less + total);
+    }
+}
+
+}  // namespace infini::cpu
