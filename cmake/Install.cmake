@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
 
-install(TARGETS infinirt infini_headers EXPORT InfiniTargets LIBRARY DESTINATION "${INFINI_LIBDIR}")
+install(TARGETS infinirt infiniop infini_headers EXPORT InfiniTargets LIBRARY DESTINATION "${INFINI_LIBDIR}")
 install(TARGETS infini_cpu LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
 install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "operators.h"
+
 namespace infini::cpu {
 
 void copy_box(const InfiniCopy &work);
@@ -28,20 +30,23 @@ inline void fill(const InfiniFill &work) {
         fill_box(work);
 }
 
-// A copy or a fill.
+// A copy, a fill or a kernel.
 inline void perform(const InfiniWork &work) {
     if (work.kind == INFINI_WORK_COPY)
         copy(work.as.copy);
+    else if (work.kind == INFINI_WORK_KERNEL)
+        run_kernel(work.as.kernel);
     else
         fill(work.as.fill);
 }
 
-// A copy or a fill that takes some 10 microseconds at most.
+// One of these that takes some 10 microseconds at most.
 inline bool is_short(const InfiniWork &work) {
     const InfiniCopy &copy = work.as.copy;
     const InfiniFill &fill = work.as.fill;
     if (work.kind == INFINI_WORK_COPY) [[likely]]
         return copy.width <= kPlainCopy && copy.height == 1 && copy.depth == 1;
+    if (work.kind == INFINI_WORK_KERNEL) return is_short(work.as.kernel);
     return work.kind == INFINI_WORK_FILL && fill.width <= kPlainCopy / 4 && fill.height == 1 &&
            fill.depth == 1;
 }

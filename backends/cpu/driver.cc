@@ -13,6 +13,7 @@
 #include "event.h"
 #include "machine.h"
 #include "memory.h"
+#include "operators.h"
 #include "process.h"
 #include "setting.h"
 
@@ -234,6 +235,7 @@ const InfiniBackend backend = {
     probe,                  // probe
     &driver,                // driver
     nullptr,                // function: the core's software serves everything
+    &operators,             // operators
 };
 
 }  // namespace

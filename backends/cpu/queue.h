@@ -12,10 +12,12 @@ namespace infini::cpu {
 
 class Ticket;
 class SharedEvent;
+struct QueuedKernel;
 
 enum class Kind : uint32_t {
     Copy,
     Fill,
+    Kernel,
     Host,
     Complete,        // a ticket: of a record of an event, or of a wait for this place in the queue
     Await,           // a ticket: go on when it is complete
@@ -23,8 +25,8 @@ enum class Kind : uint32_t {
     SharedAwait,
 };
 
-// Does it move data? Only such items compete for the slots of Workers.
-inline bool is_device_work(Kind kind) { return kind == Kind::Copy || kind == Kind::Fill; }
+// Does it work on data? Only such items compete for the slots of Workers.
+inline bool is_device_work(Kind kind) { return kind <= Kind::Kernel; }
 
 struct SharedRecord {
     SharedEvent *event;  // the item holds a reference
@@ -36,6 +38,7 @@ struct Item {
     union {
         InfiniCopy copy;
         InfiniFill fill;
+        QueuedKernel *kernel;
         InfiniHostCall host;
         Ticket *ticket;  // the item holds a reference
         SharedRecord shared;

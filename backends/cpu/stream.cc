@@ -48,7 +48,7 @@ bool Stream::settled() const {
     return false;
 }
 
-// Copies and fills in the legacy stream, when nothing is pending before them, are done by the
+// Copies, fills and kernels in the legacy stream, when nothing is pending before them, are done by the
 // calling thread.
 bool Stream::perform_inline(const InfiniWork &work) {
     if (device.perform_at_once(work)) return true;
@@ -73,6 +73,7 @@ bool Stream::start_inline(const InfiniWork &work) {
     switch (work.kind) {
         case INFINI_WORK_COPY:
         case INFINI_WORK_FILL:
+        case INFINI_WORK_KERNEL:
             return type == StreamType::Legacy && perform_inline(work);
         case INFINI_WORK_RECORD:
             return settled() && static_cast<Event *>(work.as.event)->record_now();
@@ -180,6 +181,12 @@ Error Stream::append(const InfiniWork *work, size_t count, Ticket *behind, bool 
             case INFINI_WORK_FILL:
                 item.kind = Kind::Fill;
                 item.fill = work[i].as.fill;
+                break;
+            case INFINI_WORK_KERNEL:
+                item.kind = Kind::Kernel;
+                item.kernel = keep(work[i].as.kernel);
+                put = item.kernel != nullptr;
+                if (!put) error = fail(infinirtErrorMemoryAllocation, "no memory for a kernel");
                 break;
             case INFINI_WORK_HOST:
                 item.kind = Kind::Host;

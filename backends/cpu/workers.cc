@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "copy.h"
+#include "operators.h"
 #include "process.h"
 #include "shared_event.h"
 
@@ -48,6 +49,7 @@ Stream *Workers::run(Worker &self, Stream *stream) {
         switch (item.kind) {
             case Kind::Copy:
             case Kind::Fill:
+            case Kind::Kernel:
                 if (self.slot && outranked(*stream, streak)) {
                     std::lock_guard guard(lock_);
                     push_ready(stream);
@@ -56,8 +58,10 @@ Stream *Workers::run(Worker &self, Stream *stream) {
                 if (!self.slot && !enter(self, stream)) return nullptr;
                 if (item.kind == Kind::Copy)
                     copy(item.copy);
-                else
+                else if (item.kind == Kind::Fill)
                     fill(item.fill);
+                else
+                    run_and_drop(item.kernel);
                 break;
             case Kind::Host: {
                 leave(self);

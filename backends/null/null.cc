@@ -188,6 +188,7 @@ const InfiniBackend backend = {
     probe,                  // probe
     &driver,                // driver
     nullptr,                // function
+    nullptr,                // operators
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ typedef union InfiniScalar {
 
 /* What one run of a plan is given. Arrays among the parameters are written out entry by entry. */
 typedef struct InfiniArguments {
-    void *const *pointers; /* of the tensors, in the order of the run function's parameters */
+    void *const *pointers;       /* of the tensors, in the order of the run function's parameters */
     const InfiniScalar *scalars; /* its other parameters */
     size_t pointer_count, scalar_count;
     void *workspace; /* at least as large as the plan asks for */
@@ -89,7 +89,7 @@ typedef struct InfiniArguments {
 struct InfiniPlan; /* the back end's */
 
 typedef struct InfiniKernel {
-    struct InfiniPlan *plan;         /* held by whoever keeps the work */
+    struct InfiniPlan *plan;          /* held by whoever keeps the work */
     const InfiniArguments *arguments; /* copied by whoever keeps the work */
 } InfiniKernel;
 
@@ -206,7 +206,7 @@ typedef struct InfiniDriver {
 /* ---- Operators ------------------------------------------------------------------------------ */
 
 typedef struct InfiniTensor {
-    int dtype;        /* infiniDtype_t; 0 when an optional tensor is absent */
+    int dtype; /* infiniDtype_t; 0 when an optional tensor is absent */
     int ndim;
     const int64_t *shape;
     const int64_t *strides; /* in elements */
@@ -222,8 +222,8 @@ typedef struct InfiniAttribute {
 
 /* One operator with all that is known before it runs. Valid during the call it is passed to. */
 typedef struct InfiniOperation {
-    const char *name; /* "rms_norm" */
-    const InfiniTensor *tensors;         /* in the order of the create function's parameters */
+    const char *name;                  /* "rms_norm" */
+    const InfiniTensor *tensors;       /* in the order of the create function's parameters */
     const InfiniAttribute *attributes; /* its other parameters */
     size_t tensor_count, attribute_count;
     const struct InfiniProgram *program; /* see infini/program.h; null: needs a kernel of its own */

@@ -22,9 +22,9 @@ typedef enum InfiniOperandKind {
     INFINI_OPERAND_ATTRIBUTE = 2, /* a number given when the operation was described */
     INFINI_OPERAND_SCALAR = 3,    /* a number given when it runs; `integer` says how */
     INFINI_OPERAND_EXTENT = 4,    /* how many elements the rows of `phase` have */
-    INFINI_OPERAND_POSITION = 5,  /* the index along dimension `axis`, counted from the end if < 0 */
-    INFINI_OPERAND_ELEMENT = 6,   /* a temporary with a value for each element */
-    INFINI_OPERAND_ROW = 7        /* one with a value for each row; later phases read it as a tensor */
+    INFINI_OPERAND_POSITION = 5, /* the index along dimension `axis`, counted from the end if < 0 */
+    INFINI_OPERAND_ELEMENT = 6,  /* a temporary with a value for each element */
+    INFINI_OPERAND_ROW = 7 /* one with a value for each row; later phases read it as a tensor */
 } InfiniOperandKind;
 
 /* A tensor seen otherwise. */
@@ -58,10 +58,7 @@ typedef enum InfiniFold {
     INFINI_FOLD_ARGMIN = 8
 } InfiniFold;
 
-typedef enum InfiniStageKind {
-    INFINI_STAGE_ELEMENTS = 1,
-    INFINI_STAGE_ROWS = 2
-} InfiniStageKind;
+typedef enum InfiniStageKind { INFINI_STAGE_ELEMENTS = 1, INFINI_STAGE_ROWS = 2 } InfiniStageKind;
 
 /* Evaluates a functor. Its results go to operands, or are folded, or both. */
 typedef struct InfiniStage {

@@ -107,10 +107,13 @@ Backend *add(const std::string &place, bool ours) {
     backend->kind = kind_of(backend->name, list);
     if (usable) {
         backend->driver = opened.driver;
-        bool has_functions = opened.table->size >= sizeof(InfiniBackend) && opened.table->function;
+        const InfiniBackend &table = *opened.table;
+        auto has = [&](size_t offset) { return table.size >= offset + sizeof(void *); };
+        bool has_functions = has(offsetof(InfiniBackend, function)) && table.function;
+        if (has(offsetof(InfiniBackend, operators))) backend->operators = table.operators;
         for (size_t i = 0; has_functions && i < kFunctionCount; ++i) {
             const char *name = function_word(static_cast<Function>(i));
-            backend->own[i] = opened.table->function(name);
+            backend->own[i] = table.function(name);
         }
         for (int i = 0; i < opened.devices; ++i)
             backend->devices.push_back(std::make_unique<Device>(*backend, i));

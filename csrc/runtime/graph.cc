@@ -132,17 +132,34 @@ Node *add_fill_nodes(Graph &graph, Device &device, const InfiniWork &work,
 
 }  // namespace
 
+KernelCall::KernelCall(const InfiniOperators &operators, const InfiniKernel &kernel)
+    : operators_(operators),
+      plan_(kernel.plan),
+      pointers_(kernel.arguments->pointers,
+                kernel.arguments->pointers + kernel.arguments->pointer_count),
+      scalars_(kernel.arguments->scalars,
+               kernel.arguments->scalars + kernel.arguments->scalar_count),
+      arguments_(*kernel.arguments) {
+    arguments_.pointers = pointers_.data();
+    arguments_.scalars = scalars_.data();
+    operators.hold(plan_);
+}
+
 Node *add_work_node(Graph &graph, Device &device, const InfiniWork &work,
                     const std::vector<Node *> &dependencies) {
     if (work.kind == INFINI_WORK_FILL) return add_fill_nodes(graph, device, work, dependencies);
-    bool host = work.kind == INFINI_WORK_HOST;
-    Node *node = add_node(graph, host ? infinirtGraphNodeTypeHost : infinirtGraphNodeTypeMemcpy,
-                          device, dependencies);
+    infinirtGraphNodeType type = work.kind == INFINI_WORK_HOST     ? infinirtGraphNodeTypeHost
+                                 : work.kind == INFINI_WORK_KERNEL ? infinirtGraphNodeTypeKernel
+                                                                   : infinirtGraphNodeTypeMemcpy;
+    Node *node = add_node(graph, type, device, dependencies);
     if (!node) return nullptr;
     node->work = work;
-    if (host) {
+    if (type == infinirtGraphNodeTypeHost) {
         node->host = std::make_shared<HostCall>(HostCall{work.as.host.function, work.as.host.data});
         node->work.as.host = {HostCall::run, node->host.get()};
+    } else if (type == infinirtGraphNodeTypeKernel) {
+        node->kernel = std::make_shared<KernelCall>(*device.backend.operators, work.as.kernel);
+        node->work.as.kernel = node->kernel->kernel();
     } else {
         node->copy = parameters_of(work.as.copy);
     }

@@ -28,13 +28,31 @@ struct UserObject {
 };
 using UserObjectReferences = std::vector<std::pair<UserObject *, uint64_t>>;
 
+// An operator's plan and a copy of its arguments.
+class KernelCall {
+public:
+    KernelCall(const InfiniOperators &operators, const InfiniKernel &kernel);
+    ~KernelCall() { operators_.drop(plan_); }
+    KernelCall(const KernelCall &) = delete;
+    KernelCall &operator=(const KernelCall &) = delete;
+    InfiniKernel kernel() const { return {plan_, &arguments_}; }
+
+private:
+    const InfiniOperators &operators_;
+    InfiniPlan *const plan_;
+    std::vector<void *> pointers_;
+    std::vector<InfiniScalar> scalars_;
+    InfiniArguments arguments_;
+};
+
 // What a node does, by its type. Everything here was checked.
 struct NodeParameters {
-    InfiniWork work{};               // Memcpy, Memset, Host: what is submitted
-    infinirtMemcpy3DParms copy{};    // Memcpy
-    infinirtMemsetParams fill{};     // Memset
-    std::shared_ptr<HostCall> host;  // Host: what `work` calls; never changed, only replaced
-    Event *event = nullptr;          // EventRecord, WaitEvent: may be dead, so look it up
+    InfiniWork work{};                   // Memcpy, Memset, Host, Kernel: what is submitted
+    infinirtMemcpy3DParms copy{};        // Memcpy
+    infinirtMemsetParams fill{};         // Memset
+    std::shared_ptr<HostCall> host;      // Host: what `work` calls; never changed, only replaced
+    std::shared_ptr<KernelCall> kernel;  // Kernel: the same
+    Event *event = nullptr;              // EventRecord, WaitEvent: may be dead, so look it up
     infinirtMemAllocNodeParams allocation{};  // MemAlloc
     std::shared_ptr<GraphMemory> memory;      // MemAlloc, MemFree
 };

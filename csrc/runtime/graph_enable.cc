@@ -6,11 +6,12 @@
 namespace infini::rt {
 namespace {
 
-// As in CUDA only nodes that work on memory can be switched.
+// As in CUDA only copies, fills and kernels can be switched.
 Error find_switchable(Call &call, const Exec &exec, const Node &node, Node **copy) {
-    if (node.type != infinirtGraphNodeTypeMemcpy && node.type != infinirtGraphNodeTypeMemset)
+    if (node.type != infinirtGraphNodeTypeMemcpy && node.type != infinirtGraphNodeTypeMemset &&
+        node.type != infinirtGraphNodeTypeKernel)
         return call.fail(infinirtErrorInvalidValue,
-                         "argument 2 (hNode) is of type %s: expected a copy or fill node",
+                         "argument 2 (hNode) is of type %s: expected a copy, fill or kernel node",
                          type_name(node.type));
     auto found = exec.nodes.find(node.id);
     if (found == exec.nodes.end())

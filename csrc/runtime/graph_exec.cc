@@ -134,6 +134,7 @@ Error instantiate(Call &call, Graph &graph, unsigned long long flags, infinirtGr
 void collect(const Graph &graph, Held *held) {
     for (const Node *node : graph.nodes) {
         if (node->host) held->things.push_back(node->host);
+        if (node->kernel) held->things.push_back(node->kernel);
         if (node->memory) held->things.push_back(node->memory);
         if (node->child) collect(*node->child, held);
     }

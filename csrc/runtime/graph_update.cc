@@ -59,6 +59,7 @@ const char *limit(const Node &node, const NodeParameters &next, const Device &de
 void replace(Exec &exec, Node &node, const NodeParameters &next) {
     // Launches in flight call and use the old ones.
     if (node.host) exec.retired.things.push_back(node.host);
+    if (node.kernel) exec.retired.things.push_back(node.kernel);
     if (node.memory) exec.retired.things.push_back(node.memory);
     static_cast<NodeParameters &>(node) = next;
     if (node.event) {

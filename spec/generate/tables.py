@@ -12,7 +12,8 @@ from . import text
 
 PART = "c"
 
-EXTENSIONS = Path(__file__).resolve().parents[2] / "include" / "infini" / "ext.h"
+ROOT = Path(__file__).resolve().parents[2]
+EXTENSIONS = (ROOT / "include" / "infini" / "ext.h", ROOT / "csrc" / "base" / "launch.h")
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -171,7 +172,8 @@ int device_kind_value(const char *name) {{
 
 
 def exported_symbols(api: Api, first: First) -> list[str]:
-    extensions = re.sub(r"/\*.*?\*/", "", EXTENSIONS.read_text(encoding="utf-8"), flags=re.S)
+    declared = "".join(path.read_text(encoding="utf-8") for path in EXTENSIONS)
+    extensions = re.sub(r"/\*.*?\*/", "", declared, flags=re.S)
     symbols = {function.c_symbol for function in api.entries}
     symbols |= {function.c_symbol for function in first.functions}
     symbols |= set(re.findall(r"\b(infini\w+)\(", extensions))
@@ -181,7 +183,8 @@ def exported_symbols(api: Api, first: First) -> list[str]:
 def version_script(api: Api, first: First) -> str:
     symbols = "".join(f"        {symbol};\n" for symbol in exported_symbols(api, first))
     return f"""\
-/* What libinfinirt exports: the entry points of both faces and of infini/ext.h.
+/* What libinfinirt exports: the entry points of both faces, of infini/ext.h, and
+ * what the other libraries of the core use.
  * {text.NOTE} */
 {{
     global:

@@ -11,4 +11,22 @@ for _found in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
     if _found.name not in ("model", "expression"):
         importlib.import_module(f"{__name__}.{_found.name}")
 
+# Enumerations that stand among the parameters.
+ENUMS = """
+enum infiniopRoPEAlgo_t  Which elements of a head make a pair.
+    INFINIOP_ROPE_ALGO_GPT_J = 0     neighbours: 2i and 2i + 1
+    INFINIOP_ROPE_ALGO_GPT_NEOX = 1  halves: i and i + D/2
+    INFINIOP_ROPE_ALGO_COUNT = 2
+
+enum infiniopReduction_t  What becomes of the losses of the elements.
+    INFINIOP_REDUCTION_NONE = 0
+    INFINIOP_REDUCTION_MEAN = 1
+    INFINIOP_REDUCTION_SUM = 2
+
+enum infiniopFusedMoeActivation_t  What an expert applies between its two products.
+    INFINIOP_FUSED_MOE_ACT_SILU = 0
+    INFINIOP_FUSED_MOE_ACT_SWIGLU = 1
+    INFINIOP_FUSED_MOE_ACT_SITUGLU = 2
+"""
+
 OPERATORS: tuple[Operator, ...] = tuple(REGISTRY[name] for name in sorted(REGISTRY))

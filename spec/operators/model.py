@@ -19,13 +19,15 @@ array of that length (`void *pads[n:size_t]` when the type does not say what it 
 behind a bare name (`x[num_inputs]`) makes an array of tensors. The run function takes the data of the
 same tensors under the same names without `_desc`, unless `-> (...)` lists its parameters: bare names
 are data pointers, `=y` behind one names the tensor it belongs to when the names differ, and `=-` says
-that it has no descriptor. Scalars of the run function that repeat an attribute must equal it.
+that it has no descriptor (`=-?`: and may be null). Scalars of the run function that repeat an attribute must equal it.
 
 The second string has one line for each tensor, in the order of the create function:
 `[out|inout] name[?] dtypes shape [layout]`. `?`: may be absent. Dtypes are joined by `|`, `=y` is the
 dtype of tensor y. A shape lists sizes: a symbol is bound by its first use and must agree after that,
 `*B` stands for any number of sizes, anything else is an expression over symbols and attributes that
-must come out equal; ` or ` joins alternatives of different rank. Layout: `inner1` (last stride 1),
+must come out equal. `~B` is a list of sizes that broadcasts to `*B`, `[*S, -dim]` is `*S` without the
+dimensions that the attribute `dim` lists (or with size 1 there), `[*S, /reduction]` is one element
+unless the attribute is 0. ` or ` joins alternatives of different rank. Layout: `inner1` (last stride 1),
 `dense` (row-major without gaps), else any strides.
 
 `where` adds conditions, separated by `;`, over symbols and attributes. A failed condition is a bad
@@ -45,9 +47,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-DTYPES = (
-    "INVALID BYTE BOOL I8 I16 I32 I64 U8 U16 U32 U64 F8 F16 F32 F64 C16 C32 C64 C128 BF16".split()
-)
+DTYPES = [
+    "INVALID",
+    "BYTE",
+    "BOOL",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "F8",
+    "F16",
+    "F32",
+    "F64",
+    "C16",
+    "C32",
+    "C64",
+    "C128",
+    "BF16",
+]
 CLASSES = {
     "H16": "F16 BF16",
     "F": "F16 BF16 F32",
@@ -112,6 +133,7 @@ class Pointer:
     type: str  # in C
     tensor: str = ""  # name of the tensor it belongs to; "" when it has no descriptor
     array: str = ""  # number of entries, for arrays of pointers
+    optional: bool = False  # without a descriptor, and may be null
 
 
 @dataclass(frozen=True)
@@ -283,16 +305,17 @@ def _parse_run(text: str, create: tuple[Tensor | Param, ...]) -> tuple[Pointer |
             by_name.setdefault(tensor.name, tensor)
     run: list[Pointer | Param] = []
     for part in _split(text):
-        match = re.fullmatch(r"(!?)(?:(\S.*[ *]))?(\w+)(?:\[(\w+)\])?(?:=([\w-]+))?", part)
+        match = re.fullmatch(r"(!?)(?:(\S.*[ *]))?(\w+)(?:\[(\w+)\])?(?:=([\w-]+)(\?)?)?", part)
         if not match or (match[2] and not match[5]):
             run.append(_parse_param(part))
             continue
-        written, c_type, name, array, tensor_name = match.groups()
+        written, c_type, name, array, tensor_name, optional = match.groups()
         key = tensor_name or name
         if key != "-" and key not in by_name:
             raise DeclarationError(f"no tensor for the pointer {part!r}")
         found = "" if key == "-" else by_name[key].name
-        run.append(Pointer(name, (c_type or _pointer(written)).strip(), found, array or ""))
+        c_type = (c_type or _pointer(written)).strip()
+        run.append(Pointer(name, c_type, found, array or "", bool(optional)))
     return tuple(run)
 
 
@@ -309,9 +332,7 @@ def _parse_tensor(line: str, c_name: str, array: str) -> Tensor:
         allowed += CLASSES.get(word, word).split()
     if unknown := set(allowed) - set(DTYPES):
         raise DeclarationError(f"{name}: unknown dtypes {sorted(unknown)}")
-    shapes = tuple(
-        tuple(_split(alternative.strip()[1:-1])) for alternative in shape.split(" or ")
-    )
+    shapes = tuple(tuple(_split(alternative.strip()[1:-1])) for alternative in shape.split(" or "))
     return Tensor(
         name=name,
         c_name=c_name,

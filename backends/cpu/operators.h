@@ -1,0 +1,25 @@
+// Operators in streams: plans are looked up in the kernels' tables, counted, and run.
+#pragma once
+
+#include <infini/backend.h>
+
+namespace infini::cpu {
+
+extern const InfiniOperators operators;
+
+// Runs a plan on this thread.
+void run_kernel(const InfiniKernel &kernel);
+
+// Is it worth some 10 microseconds at most?
+bool is_short(const InfiniKernel &kernel);
+
+// A kernel that stands in a queue: it holds the plan and has its own copy of the arguments. Null:
+// no memory.
+struct QueuedKernel;
+QueuedKernel *keep(const InfiniKernel &kernel);
+void run_and_drop(QueuedKernel *kernel);
+
+// The instruction set that the kernels were chosen for, for people.
+const char *instruction_set();
+
+}  // namespace infini::cpu

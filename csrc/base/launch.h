@@ -1,0 +1,46 @@
+/* What the other libraries of the core (operators, collectives) use of libinfinirt. Not installed:
+ * clients have no use for it. */
+#ifndef INFINI_LAUNCH_H
+#define INFINI_LAUNCH_H
+
+#include <infini/backend.h>
+
+#include "infinicore.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A device as the other libraries see it. Lives as long as the process. */
+typedef struct InfiniTarget {
+    const InfiniOperators *operators; /* null: the back end has none */
+    const char *kind;                 /* "cpu" */
+    int device_type;                  /* infiniDevice_t, or above INFINI_DEVICE_TYPE_COUNT */
+    int index;
+    void *device; /* the runtime's */
+} InfiniTarget;
+
+/* The calling thread's device. `function` is the client's call, for messages. */
+INFINI_EXPORT infiniStatus_t infiniTargetOfThread(const char *function, InfiniTarget *target);
+
+/* Runs a kernel in a stream of the target's device, or records it if the stream is being captured.
+ * A null stream is the device's default stream. */
+INFINI_EXPORT infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *target,
+                                                void *stream, const InfiniKernel *kernel);
+
+/* Waits for a stream; for kernels whose results go to the host. */
+INFINI_EXPORT infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *target,
+                                                 void *stream);
+
+/* Records the sentence that infiniGetLastErrorMessage gives, and gives the status back. Null keeps
+ * what a back end has explained. */
+INFINI_EXPORT infiniStatus_t infiniRecordFailure(const char *function, infiniStatus_t status,
+                                                 const char *sentence);
+
+/* Is there memory to read, or to write? A look at the pages, remembered for the next call. */
+INFINI_EXPORT int infiniIsHostMemory(const void *pointer, size_t bytes, int write);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

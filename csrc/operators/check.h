@@ -1,0 +1,92 @@
+// The rules of a declaration, applied to the arguments of a create call. The generated check of each
+// operator calls these in three passes: kinds (presence, dtype, layout), sizes that bind symbols,
+// then all that is computed from symbols and attributes.
+#pragma once
+
+#include <initializer_list>
+
+#include "core.h"
+
+namespace infini::op {
+
+class Checker {
+public:
+    Checker(const OperatorInfo &info, Creation &creation) : info_(info), creation_(creation) {}
+
+    // ---- Kinds
+    bool present(int tensor) const { return at(tensor) != nullptr; }
+    int rank(int tensor) const { return int(at(tensor)->shape.size()); }
+    void dtype(int tensor, uint32_t allowed) const;  // a bit for each infiniDtype_t
+    void same_dtype(int tensor, int other) const;
+    void inner1(int tensor) const;
+    void dense(int tensor) const;
+    void writable(int tensor) const;  // no two elements at one place by a stride of 0
+    [[noreturn]] void bad_rank(int tensor, const char *expected) const;
+
+    // ---- Symbols
+    struct Symbol {
+        const char *name;
+        bool bound = false;
+        int64_t value = 0;
+        int tensor = 0;  // that bound it
+    };
+    struct Sizes {
+        const char *name;
+        bool bound = false;
+        std::vector<int64_t> values = {};
+        int tensor = 0;
+    };
+    void bind(int tensor, int dim, Symbol &symbol) const;
+    void bind(int tensor, int from, int to, Sizes &sizes) const;
+
+    // ---- What is computed. `expression` is the declaration's text.
+    void expect(int tensor, int dim, int64_t value, const char *expression) const;
+    void broadcasts(int tensor, const Sizes &sizes, int behind) const;  // its sizes but the last
+    void reduced(int tensor, const Sizes &sizes, int attribute) const;
+    void one_element(int tensor) const;
+    void demand(bool holds, infiniStatus_t status, const char *condition,
+                std::initializer_list<const Symbol *> symbols,
+                std::initializer_list<int> attributes) const;
+
+    int64_t integer(int attribute) const { return creation_.attributes_[attribute].value.i; }
+    double number(int attribute) const { return creation_.attributes_[attribute].number; }
+    bool given(int attribute) const { return creation_.attributes_[attribute].list != nullptr; }
+    size_t count(int attribute) const { return creation_.attributes_[attribute].count; }
+    int64_t item(int attribute, int64_t index) const;
+
+private:
+    const InfiniopTensorDescriptor *at(int tensor) const {
+        return creation_.tensors_[creation_.first_[tensor]];
+    }
+    const char *name(int tensor) const { return info_.tensors[tensor].name; }
+    // A tensor that stands for an array checks each of its members.
+    template <class Rule>
+    void each(int tensor, Rule rule) const;
+
+    const OperatorInfo &info_;
+    Creation &creation_;
+};
+
+std::string text_of(const std::vector<int64_t> &sizes);
+
+// Integer division as in Python: towards minus infinity, and 0 for a divisor of 0.
+inline int64_t floor_divide(int64_t a, int64_t b) {
+    if (b == 0) return 0;
+    if (b == -1) return int64_t(-uint64_t(a));
+    int64_t quotient = a / b;
+    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+inline int64_t modulo(int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) - uint64_t(floor_divide(a, b)) * uint64_t(b));
+}
+// Sizes may be anything up to 2^64, so sums and products wrap instead of being undefined.
+inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
+inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+inline double plus(double a, double b) { return a + b; }
+inline double minus(double a, double b) { return a - b; }
+inline double times(double a, double b) { return a * b; }
+int64_t product(const Checker::Sizes &sizes);
+int64_t size_at(const Checker::Sizes &sizes, int64_t index);
+
+}  // namespace infini::op

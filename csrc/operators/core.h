@@ -1,0 +1,215 @@
+// The operators' objects and the two moments of an operator's life: it is described, and it runs.
+//
+// Ownership: a descriptor holds its plan, and so does all work that still stands in a stream or a
+// graph, so a descriptor may be destroyed at any time. Tensor descriptors are only read during a
+// create call. The plan cache holds what was planned lately.
+#pragma once
+
+#include <bit>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "launch.h"
+
+struct InfiniopHandle {
+    infiniDevice_t device;
+    int device_id;
+    InfiniTarget target;
+};
+
+struct InfiniopTensorDescriptor {
+    int dtype;
+    std::vector<int64_t> shape, strides;
+};
+
+namespace infini::op {
+
+// A call that cannot be carried out.
+struct Failure {
+    infiniStatus_t status;
+    std::string sentence;  // empty: a back end has explained it
+};
+
+[[noreturn]] void fail(infiniStatus_t status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+class Checker;
+
+// What is known of an operator when the library is built. See spec/operators.
+struct TensorInfo {
+    const char *name;  // of the create function's parameter
+    bool optional, written;
+    int array;  // index of the attribute that holds the number of tensors; -1: one tensor
+};
+
+struct PointerInfo {
+    const char *name;  // of the run function's parameter
+    int tensor;        // index into OperatorInfo::tensors; -1: no descriptor
+    bool optional;
+    bool host;  // memory of the host, which is looked at before it is used
+};
+
+struct RunInfo {
+    const char *function;
+    const PointerInfo *pointers;
+    int pointer_count;
+};
+
+struct OperatorInfo {
+    const char *name, *c_name;
+    const TensorInfo *tensors;
+    const char *const *attributes;
+    const RunInfo *runs;
+    int tensor_count, attribute_count, run_count;
+    bool has_workspace;       // a workspace function, and so a workspace
+    bool host_result;         // results go to host memory: the caller waits
+    const char *unsupported;  // why only one vendor has it; null: all can
+    void (*check)(Checker &);
+};
+
+// All operators, in alphabetical order; the index is the generated enumerator.
+enum class Op : int;
+extern const OperatorInfo kOperators[];
+extern const int kOperatorCount;
+
+// A program for the case at hand, or null if the operator has none (generated from definitions).
+const InfiniProgram *find_program(const InfiniOperation &operation);
+
+// ---- Plans --------------------------------------------------------------------------------------
+
+struct Planned {
+    ~Planned() {
+        if (plan) operators->drop(plan);
+    }
+    const InfiniOperators *operators = nullptr;
+    InfiniPlan *plan = nullptr;
+    size_t workspace = 0;
+};
+
+// Plans the operation, or finds the plan of an equal one. Throws Failure.
+std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation);
+
+// For tests and people: plans kept, look-ups that found one, look-ups that did not.
+struct CacheCounts {
+    size_t kept, hits, misses;
+};
+CacheCounts plan_cache_counts();
+
+// ---- Descriptors --------------------------------------------------------------------------------
+
+}  // namespace infini::op
+
+struct InfiniopDescriptor {
+    infiniDevice_t device_type;  // the first two members are part of the ABI
+    int device_id;
+    const infini::op::OperatorInfo *info;
+    InfiniTarget target;
+    std::shared_ptr<const infini::op::Planned> planned;
+    std::vector<int64_t> counts;  // by tensor: elements
+    std::vector<uint8_t> needed;  // by tensor: kAbsent, kEmpty or kNeeded
+    std::vector<int> first;       // by declared tensor: index among all when there are arrays
+    std::vector<InfiniAttribute> attributes;
+    std::vector<std::vector<int64_t>> lists;
+
+    static constexpr uint8_t kAbsent = 0, kEmpty = 1, kNeeded = 2;
+};
+
+namespace infini::op {
+
+InfiniopHandle *find_handle(const void *handle);
+InfiniopTensorDescriptor *find_tensor(const void *descriptor);
+InfiniopDescriptor *find_descriptor(const void *descriptor);
+
+// Collects the arguments of one create call, checks them and makes the descriptor. The generated
+// entry points call one function for each parameter, in order.
+class Creation {
+public:
+    Creation(const OperatorInfo &info, const char *function, const void *handle, void *result);
+
+    void tensor(const void *descriptor);
+    void tensors(const void *list, size_t count);
+    void integer(int64_t value) { attribute({{.i = value}, double(value), nullptr, 0}); }
+    void number(double value) { attribute({{.f = value}, value, nullptr, 0}); }
+    void text(const char *text);
+    template <class T>
+    void list(const void *values, int64_t count) {
+        if (!look_at_list(values, count, sizeof(T))) return attribute({});
+        const T *entries = static_cast<const T *>(values);
+        int64_t *kept = keep_list(size_t(count));
+        for (int64_t i = 0; i < count; ++i) {
+            if constexpr (std::is_floating_point_v<T>)
+                kept[i] = std::bit_cast<int64_t>(double(entries[i]));
+            else
+                kept[i] = int64_t(entries[i]);
+        }
+        attribute({{.i = count}, double(count), kept, size_t(count)});
+    }
+    infiniStatus_t finish();
+
+private:
+    friend class Checker;
+    void attribute(const InfiniAttribute &attribute) { attributes_.push_back(attribute); }
+    bool look_at_list(const void *values, int64_t count, size_t bytes);
+    int64_t *keep_list(size_t count) { return lists_.emplace_back(count + 1).data(); }
+
+    const OperatorInfo &info_;
+    const InfiniopHandle *handle_ = nullptr;
+    void **const result_;
+    std::vector<const InfiniopTensorDescriptor *> tensors_;  // null: absent
+    std::vector<int> first_;                                 // of each declared tensor
+    std::vector<InfiniAttribute> attributes_;
+    std::vector<std::vector<int64_t>> lists_;  // what the attributes' lists point to
+};
+
+// One run. The generated entry points hand over pointers and scalars.
+class Running {
+public:
+    Running(const OperatorInfo &info, const RunInfo &run, const void *descriptor)
+        : run_(run), descriptor_(find(info, run, descriptor)) {}
+
+    // A scalar that repeats an attribute of the create call.
+    void same(int attribute, double value) const {
+        if (descriptor_.attributes[attribute].number != value) [[unlikely]]
+            differs(attribute, value);
+    }
+    // The same for a list; null stands for the one that the descriptor was created with.
+    template <class T>
+    void same(int attribute, const T *values, size_t count) const {
+        if (!values) return;
+        const InfiniAttribute &known = descriptor_.attributes[attribute];
+        auto *list = static_cast<const int64_t *>(known.list);
+        host(values, count * sizeof(T), descriptor_.info->attributes[attribute]);
+        for (size_t i = 0; i < count; ++i)
+            if (count != known.count || int64_t(values[i]) != list[i]) list_differs(attribute);
+    }
+    // A scalar that must tell the number of elements of a tensor.
+    void counts(int tensor, int64_t value, const char *name) const;
+    void host(const void *pointer, size_t bytes, const char *name) const;
+    const InfiniopDescriptor &descriptor() const { return descriptor_; }
+    infiniStatus_t launch(void *workspace, size_t workspace_size, void **pointers,
+                          size_t pointer_count, const InfiniScalar *scalars, size_t scalar_count,
+                          void *stream) const;
+
+private:
+    static InfiniopDescriptor &find(const OperatorInfo &info, const RunInfo &run,
+                                    const void *descriptor);
+    void check_pointers(void **pointers, size_t count) const;
+    [[noreturn]] void differs(int attribute, double value) const;
+    [[noreturn]] void list_differs(int attribute) const;
+
+    const RunInfo &run_;
+    InfiniopDescriptor &descriptor_;
+};
+
+infiniStatus_t workspace_size(const OperatorInfo &info, const void *descriptor, size_t *size);
+infiniStatus_t destroy(const OperatorInfo &info, const void *descriptor);
+
+// What the catch clauses of the entry points return.
+infiniStatus_t caught(const char *function) noexcept;
+
+const char *dtype_name(int dtype);
+size_t dtype_bytes(int dtype);
+
+}  // namespace infini::op

@@ -1,0 +1,184 @@
+// Handles and tensor descriptors: the objects that every operator's calls begin with.
+#include <cstdarg>
+#include <cstdio>
+
+#include "../runtime/handles.h"
+#include "core.h"
+#include "infiniop/handle.h"
+#include "infiniop/operator_descriptor.h"
+#include "infiniop/tensor_descriptor.h"
+
+namespace infini::op {
+
+using rt::HandleTable;
+
+void fail(infiniStatus_t status, const char *format, ...) {
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    throw Failure{status, sentence};
+}
+
+infiniStatus_t caught(const char *function) noexcept {
+    try {
+        throw;
+    } catch (const Failure &failure) {
+        bool explained = failure.sentence.empty();
+        return infiniRecordFailure(function, failure.status,
+                                   explained ? nullptr : failure.sentence.c_str());
+    } catch (...) {
+        return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    }
+}
+
+InfiniopHandle *find_handle(const void *handle) {
+    return HandleTable<InfiniopHandle>::get().find(handle);
+}
+InfiniopTensorDescriptor *find_tensor(const void *descriptor) {
+    return HandleTable<InfiniopTensorDescriptor>::get().find(descriptor);
+}
+InfiniopDescriptor *find_descriptor(const void *descriptor) {
+    return HandleTable<InfiniopDescriptor>::get().find(descriptor);
+}
+
+namespace {
+
+constexpr size_t kMostDimensions = 64;
+constexpr int64_t kMostBytes = int64_t(1) << 60;  // room to add and multiply without care
+
+void require(const void *pointer, size_t bytes, bool write, const char *name) {
+    if (!pointer) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a valid pointer", name);
+    if (!infiniIsHostMemory(pointer, bytes, write))
+        fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be %s", name,
+             write ? "written" : "read");
+}
+
+bool multiply_add(int64_t *sum, int64_t a, int64_t b) {
+    int64_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
+}
+
+// Sizes and extents so small that no address computed from them can overflow.
+void check_extent(const InfiniopTensorDescriptor &tensor) {
+    auto bytes = int64_t(dtype_bytes(tensor.dtype));
+    int64_t count = bytes, extent = 0;
+    for (size_t i = 0; i < tensor.shape.size(); ++i) {
+        if (tensor.shape[i] == 0) return;
+        if (tensor.shape[i] < 0 || __builtin_mul_overflow(count, tensor.shape[i], &count) ||
+            count > kMostBytes)
+            fail(INFINI_STATUS_BAD_TENSOR_SHAPE,
+                 "the sizes in shape multiply to more bytes than memory can have");
+        int64_t stride = tensor.strides[i];
+        if (stride == INT64_MIN ||
+            !multiply_add(&extent, tensor.shape[i] - 1, stride < 0 ? -stride : stride) ||
+            extent > kMostBytes / bytes)
+            fail(INFINI_STATUS_BAD_TENSOR_STRIDES,
+                 "the sizes and strides reach over more bytes than memory can have");
+    }
+}
+
+void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *shape,
+                 const ptrdiff_t *strides, infiniDtype_t dtype) {
+    require(result, sizeof *result, true, "desc_ptr");
+    if (ndim > kMostDimensions)
+        fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "ndim is %zu: expected at most %zu", ndim,
+             kMostDimensions);
+    if (ndim > 0) require(shape, ndim * sizeof *shape, false, "shape");
+    if (ndim > 0 && strides) require(strides, ndim * sizeof *strides, false, "strides");
+    if (dtype_bytes(dtype) == 0)
+        fail(INFINI_STATUS_BAD_TENSOR_DTYPE, "dtype is %d: expected one of infiniDtype_t",
+             int(dtype));
+    InfiniopTensorDescriptor made{int(dtype), {}, {}};
+    made.shape.assign(shape, shape + ndim);
+    if (strides) {
+        made.strides.assign(strides, strides + ndim);
+    } else {
+        made.strides.resize(ndim);
+        uint64_t expected = 1;
+        for (size_t i = ndim; i-- > 0; expected *= uint64_t(made.shape[i]))
+            made.strides[i] = int64_t(expected & (uint64_t(INT64_MAX) >> 1));
+    }
+    check_extent(made);
+    auto *tensor = HandleTable<InfiniopTensorDescriptor>::get().make(std::move(made));
+    if (!tensor) fail(INFINI_STATUS_INTERNAL_ERROR, "too many tensor descriptors");
+    *result = tensor;
+}
+
+}  // namespace
+}  // namespace infini::op
+
+using namespace infini::op;
+
+extern "C" {
+
+infiniStatus_t infiniopCreateHandle(infiniopHandle_t *handle_ptr) try {
+    static const bool fork_safe = (infini::rt::install_fork_handlers(), true);
+    (void)fork_safe;
+    require(handle_ptr, sizeof *handle_ptr, true, "handle_ptr");
+    InfiniTarget target;
+    if (infiniStatus_t status = infiniTargetOfThread(__func__, &target)) return status;
+    auto *handle = HandleTable<InfiniopHandle>::get().make(
+        InfiniopHandle{infiniDevice_t(target.device_type), target.index, target});
+    if (!handle) fail(INFINI_STATUS_INTERNAL_ERROR, "too many handles");
+    *handle_ptr = handle;
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopCreateHandle");
+}
+
+infiniStatus_t infiniopDestroyHandle(infiniopHandle_t handle) try {
+    InfiniopHandle *found = find_handle(handle);
+    if (!handle) fail(INFINI_STATUS_NULL_POINTER, "handle is null: expected a handle");
+    if (!found) fail(INFINI_STATUS_BAD_PARAM, "handle is no handle, or was destroyed");
+    HandleTable<InfiniopHandle>::get().destroy(found);
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopDestroyHandle");
+}
+
+infiniStatus_t infiniopCreateTensorDescriptor(infiniopTensorDescriptor_t *desc_ptr, size_t ndim,
+                                              const size_t *shape, const ptrdiff_t *strides,
+                                              infiniDtype_t dtype) try {
+    make_tensor(desc_ptr, ndim, shape, strides, dtype);
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopCreateTensorDescriptor");
+}
+
+infiniStatus_t infiniopDestroyTensorDescriptor(infiniopTensorDescriptor_t desc) try {
+    if (!desc) fail(INFINI_STATUS_NULL_POINTER, "desc is null: expected a tensor descriptor");
+    InfiniopTensorDescriptor *found = find_tensor(desc);
+    if (!found) fail(INFINI_STATUS_BAD_PARAM, "desc is no tensor descriptor, or was destroyed");
+    HandleTable<InfiniopTensorDescriptor>::get().destroy(found);
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopDestroyTensorDescriptor");
+}
+
+infiniStatus_t infiniopGetDescriptorDeviceType(const struct InfiniopDescriptor *desc_ptr,
+                                               infiniDevice_t *device_type) try {
+    if (!desc_ptr) fail(INFINI_STATUS_NULL_POINTER, "desc_ptr is null: expected a descriptor");
+    const InfiniopDescriptor *found = find_descriptor(desc_ptr);
+    if (!found) fail(INFINI_STATUS_BAD_PARAM, "desc_ptr is no descriptor, or was destroyed");
+    require(device_type, sizeof *device_type, true, "device_type");
+    *device_type = found->device_type;
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopGetDescriptorDeviceType");
+}
+
+infiniStatus_t infiniopGetDescriptorDeviceId(const struct InfiniopDescriptor *desc_ptr,
+                                             int *device_id) try {
+    if (!desc_ptr) fail(INFINI_STATUS_NULL_POINTER, "desc_ptr is null: expected a descriptor");
+    const InfiniopDescriptor *found = find_descriptor(desc_ptr);
+    if (!found) fail(INFINI_STATUS_BAD_PARAM, "desc_ptr is no descriptor, or was destroyed");
+    require(device_id, sizeof *device_id, true, "device_id");
+    *device_id = found->device_id;
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return caught("infiniopGetDescriptorDeviceId");
+}
+
+}  // extern "C"

@@ -1,0 +1,34 @@
+// The programs that the build made of the operators' definitions.
+#pragma once
+
+#include <infini/backend.h>
+#include <infini/program.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace infini::op {
+
+// An attribute has a value.
+struct ProgramCondition {
+    int32_t attribute;
+    int64_t value;
+};
+
+// A program is for one combination of optional tensors and of values of flags and enumerations.
+struct ProgramCase {
+    const char *operation;
+    const InfiniProgram *program;
+    uint64_t absent;  // a bit for each tensor that must be absent; other optional ones are present
+    const ProgramCondition *conditions;
+    size_t condition_count;
+};
+
+// Generated, ordered by operation.
+extern const ProgramCase kProgramCases[];
+extern const size_t kProgramCaseCount;
+
+// The program for an operation; null when it has none, or none for its attributes.
+const InfiniProgram *find_program(const InfiniOperation &operation);
+
+}  // namespace infini::op

@@ -1,0 +1,112 @@
+// Running an operator that was described.
+#include "../runtime/handles.h"
+#include "core.h"
+
+namespace infini::op {
+
+InfiniopDescriptor &Running::find(const OperatorInfo &info, const RunInfo &, const void *handle) {
+    if (!handle) [[unlikely]]
+        fail(INFINI_STATUS_NULL_POINTER, "desc is null: expected a descriptor");
+    InfiniopDescriptor *found = find_descriptor(handle);
+    if (!found) [[unlikely]]
+        fail(INFINI_STATUS_BAD_PARAM, "desc is no descriptor, or was destroyed");
+    if (found->info != &info) [[unlikely]]
+        fail(INFINI_STATUS_BAD_PARAM, "desc describes %s: expected a descriptor of %s",
+             found->info->c_name, info.c_name);
+    return *found;
+}
+
+void Running::differs(int attribute, double value) const {
+    fail(INFINI_STATUS_BAD_PARAM, "%s is %g: expected %g, as the descriptor was created with",
+         descriptor_.info->attributes[attribute], value, descriptor_.attributes[attribute].number);
+}
+
+void Running::list_differs(int attribute) const {
+    fail(INFINI_STATUS_BAD_PARAM, "%s is not the list that the descriptor was created with",
+         descriptor_.info->attributes[attribute]);
+}
+
+void Running::counts(int tensor, int64_t value, const char *name) const {
+    int64_t expected = descriptor_.counts[descriptor_.first[tensor]];
+    if (value != expected)
+        fail(INFINI_STATUS_BAD_PARAM, "%s is %lld: expected %lld, the number of elements of %s",
+             name, static_cast<long long>(value), static_cast<long long>(expected),
+             descriptor_.info->tensors[tensor].name);
+}
+
+void Running::host(const void *pointer, size_t bytes, const char *name) const {
+    if (!pointer) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a valid pointer", name);
+    if (!infiniIsHostMemory(pointer, bytes, false))
+        fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be read", name);
+}
+
+// Every tensor that has elements has data. The data of absent ones is not looked at.
+void Running::check_pointers(void **pointers, size_t count) const {
+    size_t at = 0;
+    for (int i = 0; i < run_.pointer_count; ++i) {
+        const PointerInfo &info = run_.pointers[i];
+        if (info.tensor < 0) {
+            if (at >= count) return;
+            if (!pointers[at] && !info.optional) [[unlikely]]
+                fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a valid pointer", info.name);
+            if (info.host && pointers[at] && !infiniIsHostMemory(pointers[at], 8, true))
+                fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be written",
+                     info.name);
+            ++at;
+            continue;
+        }
+        size_t begin = size_t(descriptor_.first[info.tensor]);
+        size_t end = size_t(info.tensor) + 1 < descriptor_.first.size()
+                         ? size_t(descriptor_.first[info.tensor + 1])
+                         : descriptor_.needed.size();
+        for (size_t tensor = begin; tensor < end && at < count; ++tensor, ++at) {
+            uint8_t needed = descriptor_.needed[tensor];
+            if (needed == InfiniopDescriptor::kAbsent)
+                pointers[at] = nullptr;
+            else if (needed == InfiniopDescriptor::kNeeded && !pointers[at]) [[unlikely]]
+                fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected the tensor's data",
+                     info.name);
+        }
+    }
+}
+
+infiniStatus_t Running::launch(void *workspace, size_t workspace_size, void **pointers,
+                               size_t pointer_count, const InfiniScalar *scalars,
+                               size_t scalar_count, void *stream) const {
+    const Planned &planned = *descriptor_.planned;
+    if (workspace_size < planned.workspace) [[unlikely]]
+        fail(INFINI_STATUS_INSUFFICIENT_WORKSPACE, "workspace_size is %zu: expected at least %zu",
+             workspace_size, planned.workspace);
+    if (!workspace && planned.workspace > 0) [[unlikely]]
+        fail(INFINI_STATUS_NULL_POINTER, "workspace is null: expected %zu bytes",
+             planned.workspace);
+    check_pointers(pointers, pointer_count);
+    InfiniArguments arguments{pointers, scalars, pointer_count, scalar_count, workspace};
+    InfiniKernel kernel{planned.plan, &arguments};
+    const InfiniTarget &target = descriptor_.target;
+    if (!descriptor_.info->host_result) [[likely]]
+        return infiniLaunchKernel(run_.function, &target, stream, &kernel);
+    // Not in a capture: the first wait refuses that.
+    if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
+    if (infiniStatus_t status = infiniLaunchKernel(run_.function, &target, stream, &kernel))
+        return status;
+    return infiniWaitForStream(run_.function, &target, stream);
+}
+
+infiniStatus_t workspace_size(const OperatorInfo &info, const void *handle, size_t *size) {
+    Running found(info, info.runs[0], handle);
+    if (!size) fail(INFINI_STATUS_NULL_POINTER, "size is null: expected a valid pointer");
+    if (!infiniIsHostMemory(size, sizeof *size, true))
+        fail(INFINI_STATUS_BAD_PARAM, "size points to no memory that can be written");
+    *size = found.descriptor().planned->workspace;
+    return INFINI_STATUS_SUCCESS;
+}
+
+infiniStatus_t destroy(const OperatorInfo &info, const void *handle) {
+    Running found(info, info.runs[0], handle);
+    rt::HandleTable<InfiniopDescriptor>::get().destroy(
+        const_cast<InfiniopDescriptor *>(&found.descriptor()));
+    return INFINI_STATUS_SUCCESS;
+}
+
+}  // namespace infini::op
