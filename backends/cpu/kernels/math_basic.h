@@ -1,6 +1,7 @@
 // Rounding, signs, roots, quotients and remainders.
 #pragma once
 
+#include <bit>
 #include <limits>
 
 #include "simd.h"
@@ -33,6 +34,45 @@ template <class V, class F>
 INFINI_SIMD V in_double(V a, V b, F f) {
     return each(a, b,
                 [&](Element<V> p, Element<V> q) { return Element<V>(f(double(p), double(q))); });
+}
+
+// c[0] + c[1] x + c[2] x^2 + ..., by pairs: the pairs do not wait for each other, and half of the
+// sums need no copy of a coefficient where the machine's fma overwrites it.
+template <class V, size_t count>
+INFINI_SIMD V polynomial(V x, const Element<V> (&c)[count]) {
+    const V square = x * x;
+    auto pair = [&](size_t i) { return fma(broadcast<V>(c[i + 1]), x, broadcast<V>(c[i])); };
+    constexpr size_t top = (count - 1) / 2 * 2;  // of the highest pair, or of a last single one
+    V y = count % 2 ? broadcast<V>(c[top]) : pair(top);
+#pragma GCC unroll 8
+    for (size_t i = 2; i <= top; i += 2) y = fma(y, square, pair(top - i));
+    return y;
+}
+
+// x, but no more or less than a limit; NaN stays.
+template <class V>
+INFINI_SIMD V at_most(V x, Element<V> limit) {
+    const V l = broadcast<V>(limit);
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm512_min_ps(l, x));
+#elif defined(__AVX2__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm256_min_ps(l, x));
+#elif defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vminq_f32(l, x));
+#endif
+    return select(l < x, l, x);
+}
+template <class V>
+INFINI_SIMD V at_least(V x, Element<V> limit) {
+    const V l = broadcast<V>(limit);
+#if defined(__AVX512F__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm512_max_ps(l, x));
+#elif defined(__AVX2__)
+    if constexpr (std::is_same_v<V, F32>) return V(_mm256_max_ps(l, x));
+#elif defined(__ARM_NEON)
+    if constexpr (std::is_same_v<V, F32>) return V(vmaxq_f32(l, x));
+#endif
+    return select(l > x, l, x);
 }
 }  // namespace detail
 

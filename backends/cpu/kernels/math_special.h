@@ -16,13 +16,6 @@ T power_integer(T base, T exponent) {
     return T(result);
 }
 
-template <size_t count>
-INFINI_SIMD double polynomial(double x, const double (&c)[count]) {
-    double y = c[count - 1];
-    for (size_t i = count - 1; i-- > 0;) y = y * x + c[i];
-    return y;
-}
-
 // For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
 inline double digamma_positive(double x) {
     if (x >= 10) {
@@ -73,7 +66,9 @@ inline double erfinv_scalar(double y) {
     const double w = -std::log((1 - a) * (1 + a));
     double x = a * (w < 5 ? polynomial(w - 2.5, kCentral) : polynomial(std::sqrt(w) - 3, kTail));
     constexpr double kSlope = 1.12837916709551257390;  // of erf at 0: 2 / sqrt(pi)
-    for (int i = 0; i < 2; ++i) {
+    const bool far = w > 16;  // beyond the reach of the polynomials: an asymptotic start
+    if (far) x = std::sqrt(w - 0.5 * std::log(3.14 * w) - 0.69);
+    for (int i = 0; i < (far ? 4 : 2); ++i) {
         double off = a < 0.5 ? std::erf(x) - a : (1 - a) - std::erfc(x);
         double step = off / (kSlope * std::exp(-x * x));
         x -= step / (1 + x * step);
