@@ -42,7 +42,7 @@ def hardtanh(x: Array, *, min_val: float, max_val: float) -> Array:
 @operator("HardSwish(!output, input)", UNARY)
 def hardswish(x: Array) -> Array:
     """x times x + 3 moved into [0, 6], divided by 6."""
-    return x * fn.minimum(fn.maximum(x + 3.0, 0.0), 6.0) / 6.0
+    return x * (fn.minimum(fn.maximum(x + 3.0, 0.0), 6.0) / 6.0)
 
 
 @operator("Sigmoid(!y, x)", UNARY)
