@@ -1,6 +1,4 @@
 // rearrange and broadcast_to: the same elements in another layout.
-#include <algorithm>
-
 #include "copy/strided.h"
 #include "kernel.h"
 
@@ -13,9 +11,6 @@ std::unique_ptr<Plan> plan_copy(const Tensor &to, const Tensor &from) {
     for (int i = 0; i < to.ndim; ++i) {
         const int at = i - (to.ndim - from.ndim);
         strides[i] = at < 0 || (from.shape[at] == 1 && to.shape[i] != 1) ? 0 : from.strides[at];
-        if (to.shape[i] > 1 && to.strides[i] == 0)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_STRIDES,
-                          "the destination has a dimension of stride 0: its elements overlap"};
     }
     const StridedCopy copy(size_t(infiniSizeOf(infiniDtype_t(to.dtype))), to.ndim, to.shape,
                            to.strides, strides);

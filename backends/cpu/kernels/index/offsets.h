@@ -1,0 +1,62 @@
+// Where the i-th element (or row) of a tensor lies, in row-major order.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel.h"
+
+namespace infini::cpu {
+
+// Offsets over some dimensions, joined where the strides allow it: one division less for each.
+class Offsets {
+public:
+    Offsets() = default;
+    // The dimensions [first, last) of a tensor; the strides are multiplied by `scale`.
+    Offsets(const Tensor &tensor, int first, int last, int64_t scale = 1) {
+        for (int i = first; i < last; ++i) {
+            const int64_t size = tensor.shape[i], stride = tensor.strides[i] * scale;
+            count_ *= size;
+            if (size == 1) continue;
+            if (ndim_ && stride_[ndim_ - 1] == size * stride)
+                size_[ndim_ - 1] *= size, stride_[ndim_ - 1] = stride;
+            else
+                size_[ndim_] = size, stride_[ndim_++] = stride;
+        }
+    }
+
+    int64_t count() const { return count_; }
+    // One step for all: offset i is i times this. Only when even().
+    bool even() const { return ndim_ <= 1; }
+    int64_t step() const { return ndim_ ? stride_[0] : 0; }
+
+    int64_t operator()(int64_t index) const {
+        if (ndim_ == 0) return 0;
+        int64_t offset = 0;
+        for (int i = ndim_ - 1; i > 0; --i) {
+            offset += index % size_[i] * stride_[i];
+            index /= size_[i];
+        }
+        return offset + index * stride_[0];
+    }
+
+private:
+    int ndim_ = 0;
+    int64_t count_ = 1;
+    int64_t size_[Shape::kMost], stride_[Shape::kMost];
+};
+
+// The entries of an index tensor, whichever of I32 and I64 it has.
+class Indices {
+public:
+    Indices(int dtype, const void *data) : wide_(dtype == INFINI_DTYPE_I64), data_(data) {}
+    int64_t operator[](int64_t at) const {
+        return wide_ ? static_cast<const int64_t *>(data_)[at]
+                     : static_cast<const int32_t *>(data_)[at];
+    }
+
+private:
+    bool wide_;
+    const void *data_;
+};
+
+}  // namespace infini::cpu
