@@ -1,7 +1,8 @@
 """The C++ text of expressions: functors, templated on the value type.
 
-The text uses the functions of `expression` by their names, `number<V>` for constants and `select`;
-who compiles it brings these, for vectors (backends/cpu/kernels) or for single numbers.
+The text uses the functions of `expression` by their names, `constant<V>` for constants and
+`number<V>` for truth values as 0 and 1; who compiles it brings these, for vectors
+(backends/cpu/kernels) or for single numbers.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 
 from .expression import Node
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "bitand": "&"}
-COMPARE = {"less": "<", "less_equal": "<=", "equal": "=="}
-LOGIC = {"both": "&", "either": "|"}
-TRUTHS = frozenset({*COMPARE, *LOGIC, "negate", "isnan", "isinf"})
+COMPARE = frozenset({"less", "less_equal", "equal", "isnan", "isinf"})
+LOGIC = frozenset({"both", "either", "negate"})
+TRUTHS = COMPARE | LOGIC
+NAMES = {"bitand": "bit_and", "rshift": "shift_right"}  # in C++, where they differ
 
 
 @dataclass(frozen=True)
@@ -63,42 +64,35 @@ class _Writer:
             if node.op in TRUTHS and not self.is_leaf(node):
                 text = self.condition(node)
             else:
-                text = f"{self.value(node)} != {_number(0)}"
+                text = f"{self.value(node)} != {_constant(0)}"
             self.truths[node] = self.line("auto", "m", text)
         return self.truths[node]
 
     def new_value(self, node: Node) -> str:
         if node.op == "constant":
-            return self.line("V", "c", _number(node.data))
+            return self.line("V", "c", _constant(node.data))
         if self.is_leaf(node):
             self.leaves.append(node)
             return f"x[{len(self.leaves) - 1}]"
         if node.op in TRUTHS:
-            text = f"select({self.truth(node)}, {_number(1)}, {_number(0)})"
+            text = f"number<V>({self.truth(node)})"
         elif node.op == "where":
             condition, yes, no = node.args
-            text = f"select({self.truth(condition)}, {self.value(yes)}, {self.value(no)})"
-        elif node.op in INFIX:
+            text = f"where({self.truth(condition)}, {self.value(yes)}, {self.value(no)})"
+        elif node.op == "div":  # of integers too, towards zero
             a, b = map(self.value, node.args)
-            text = f"{a} {INFIX[node.op]} {b}"
-        elif node.op == "neg":
-            text = f"-{self.value(node.args[0])}"
+            text = f"{a} / {b}"
         else:
-            self.functions.add(node.op)
-            text = f"{node.op}({', '.join(map(self.value, node.args))})"
+            text = self.call(node.op, list(map(self.value, node.args)))
         return self.line("V", "t", text)
 
     def condition(self, node: Node) -> str:
-        if node.op in COMPARE:
-            a, b = map(self.value, node.args)
-            return f"{a} {COMPARE[node.op]} {b}"
-        if node.op in LOGIC:
-            a, b = map(self.truth, node.args)
-            return f"{a} {LOGIC[node.op]} {b}"
-        if node.op == "negate":
-            return f"{self.truth(node.args[0])} == 0"
-        x = self.value(node.args[0])
-        return f"{x} != {x}" if node.op == "isnan" else f"absolute({x}) == {_number(math.inf)}"
+        named = self.value if node.op in COMPARE else self.truth
+        return self.call(node.op, list(map(named, node.args)))
+
+    def call(self, op: str, arguments: list[str]) -> str:
+        self.functions.add(op)
+        return f"{NAMES.get(op, op)}({', '.join(arguments)})"
 
     def line(self, kind: str, letter: str, text: str) -> str:
         name = f"{letter}{len(self.lines)}"
@@ -106,9 +100,9 @@ class _Writer:
         return name
 
 
-def _number(value: float | int | bool) -> str:
+def _constant(value: float | int | bool) -> str:
     if math.isnan(value):
-        return "number<V>(NAN)"
+        return "constant<V>(NAN)"
     if math.isinf(value):
-        return f"number<V>({'-' if value < 0 else ''}INFINITY)"
-    return f"number<V>({int(value) if isinstance(value, int) else repr(value)})"
+        return f"constant<V>({'-' if value < 0 else ''}INFINITY)"
+    return f"constant<V>({int(value) if isinstance(value, int) else repr(value)})"

@@ -1,0 +1,120 @@
+// From a functor to its loops. Only generated code includes this.
+#pragma once
+
+#include <utility>
+
+#include "convert.h"
+#include "functions.h"
+#include "program/functor.h"
+
+namespace infini::cpu {
+
+template <class V, class T>
+INFINI_SIMD V constant(T value) {
+    return broadcast<V>(Element<V>(value));
+}
+
+// A count that is negative or not below the number of bits shifts everything out.
+template <class V>
+INFINI_SIMD V shift_right(V a, V b) {
+    using T = Element<V>;
+    const V most = broadcast<V>(T(sizeof(T) * 8 - 1));
+    if constexpr (std::is_signed_v<T>)
+        return a >> select(either(b<V{}, b> most), most, b);
+    else
+        return select(b > most, V{}, a >> minimum(b, most));
+}
+
+namespace detail {
+template <class C, class T>
+INFINI_SIMD Vec<C> fetch(const T *p) {
+    if constexpr (std::is_same_v<C, T>)
+        return load<Vec<C>>(p);
+    else
+        return load_f32(p);
+}
+template <class C, class T>
+INFINI_SIMD void put(T *p, Vec<C> v) {
+    if constexpr (std::is_same_v<C, T>)
+        store(p, v);
+    else
+        store_f32(p, v);
+}
+
+// C: what is computed in. T: how tensors are stored. Inputs whose bit in kShared is set are no tensors.
+template <template <class> class F, class C, class T>
+void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n) {
+    using V = Vec<C>;
+    using Functor = F<V>;
+    constexpr size_t kLanes = kWidth<C>;
+    constexpr int kIn = Functor::kInputs, kOut = Functor::kOutputs;
+    constexpr int kUnroll = Functor::kCost > 8 ? 1 : 2;
+    auto run = [&]<size_t... I, size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
+        [[maybe_unused]] const char *a[kIn + 1] = {static_cast<const char *>(in[I])..., nullptr};
+        char *b[] = {static_cast<char *>(out[O])...};
+        [[maybe_unused]] constexpr size_t kBytes[] = {
+            (Functor::kShared >> I & 1 ? sizeof(C) : sizeof(T))..., 0};
+        [[maybe_unused]] const size_t move[] = {step[I] * kBytes[I] * kLanes..., 0};
+        auto get = [&]<size_t i>(std::integral_constant<size_t, i>, size_t at) {
+            using S = std::conditional_t<(Functor::kShared >> i & 1) != 0, C, T>;
+            return fetch<C>(reinterpret_cast<const S *>(a[i] + at * move[i]));
+        };
+        auto evaluate = [&](size_t at) {
+            const V x[kIn + 1] = {get(std::integral_constant<size_t, I>{}, at)..., V{}};
+            V y[kOut];
+            Functor::eval(x, y);
+            (put<C>(reinterpret_cast<T *>(b[O]) + at * kLanes, y[O]), ...);
+        };
+        size_t full = n / kLanes, rest = n % kLanes;
+        // What does not fill a vector comes again, through buffers that do; so `evaluate` stands here
+        // once.
+        alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
+        for (;;) {
+            size_t at = 0;
+            if constexpr (kUnroll > 1)
+                for (; at + kUnroll <= full; at += kUnroll)
+                    for (int u = 0; u < kUnroll; ++u) evaluate(at + u);
+            for (; at < full; ++at) evaluate(at);
+            if (rest == 0) return;
+            if (full == 1 && b[0] == outputs[0]) {
+                (std::memcpy(static_cast<T *>(out[O]) + n - rest, outputs[O], rest * sizeof(T)),
+                 ...);
+                return;
+            }
+            [[maybe_unused]] auto stage = [&](size_t i, size_t bytes) {
+                std::memset(inputs[i], 0, sizeof(V));
+                std::memcpy(inputs[i], a[i] + full * move[i], step[i] ? rest * bytes : sizeof(V));
+                a[i] = inputs[i];
+            };
+            (stage(I, kBytes[I]), ...);
+            ((b[O] = outputs[O]), ...);
+            full = 1;
+        }
+    };
+    run(std::make_index_sequence<kIn>(), std::make_index_sequence<kOut>());
+}
+}  // namespace detail
+
+enum FunctorTypes : unsigned {
+    kForFloat = 1,
+    kForDouble = 2,
+    kForInt64 = 4,
+    kForUint64 = 8,
+    kForHalf = 16
+};
+
+template <template <class> class F, unsigned types>
+constexpr Functor functor(const char *name) {
+    Functor entry{name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, nullptr, nullptr};
+    if constexpr (types & kForFloat) entry.compute[kFloat] = detail::block<F, float, float>;
+    if constexpr (types & kForDouble) entry.compute[kDouble] = detail::block<F, double, double>;
+    if constexpr (types & kForInt64) entry.compute[kInt64] = detail::block<F, int64_t, int64_t>;
+    if constexpr (types & kForUint64) entry.compute[kUint64] = detail::block<F, uint64_t, uint64_t>;
+    if constexpr (types & kForHalf) {
+        entry.f16 = detail::block<F, float, f16>;
+        entry.bf16 = detail::block<F, float, bf16>;
+    }
+    return entry;
+}
+
+}  // namespace infini::cpu

@@ -1,0 +1,345 @@
+// Maps: every element on its own. The innermost dimension is cut in blocks; operands that lie in it as
+// the functors want them (right type, stride 1) are used in place, others go through buffers.
+#include <algorithm>
+#include <cstdlib>
+
+#include "program/runner.h"
+#include "threads.h"
+
+namespace infini::cpu::program {
+namespace {
+
+enum Access : uint8_t { kUnused, kDirect, kSplat, kGather };
+
+constexpr int64_t kTileRows = 32, kTileColumns = 64;
+constexpr int64_t kScratch = 64 << 10;
+
+class Map final : public Runner {
+public:
+    explicit Map(Layout layout) : layout_(std::move(layout)) {
+        choose_inner();
+        choose_half();
+        choose_access();
+        choose_tile();
+        reads_.assign(layout_.slots.size(), false);
+        for (const Step &step : layout_.steps)
+            for (int number : step.inputs) reads_[size_t(number)] = true;
+        for (const Step &step : layout_.steps)
+            for (int number : step.outputs)
+                if (access_[size_t(number)] == kGather) scattered_.push_back(size_t(number));
+        choose_blocks();
+    }
+
+    void run(const Arguments &arguments, char *) const override {
+        const SharedValues shared(layout_, arguments);
+        char *bases[kMostOperands];
+        for (size_t n = 0; n < layout_.slots.size(); ++n)
+            bases[n] = access_[n] == kUnused ? nullptr : layout_.slots[n].base(arguments);
+        const int64_t n = layout_.kept.size[inner()];
+        const int64_t outer = outer_total();
+        if (tile_) {
+            const int64_t rows = layout_.kept.size[inner() - 1];
+            const int64_t down = (rows + tile_rows_ - 1) / tile_rows_;
+            const int64_t across = (n + tile_columns_ - 1) / tile_columns_;
+            const int64_t grain = std::max<int64_t>(1, grain_ / (tile_rows_ * tile_columns_));
+            parallel_for(size_t(outer * down * across), size_t(grain),
+                         [&](size_t begin, size_t end) {
+                             Task task(*this, shared, bases);
+                             for (int64_t t = int64_t(begin); t < int64_t(end); ++t) {
+                                 task.start_row(t / (down * across));
+                                 const int64_t r = t / across % down * tile_rows_,
+                                               c = t % across * tile_columns_;
+                                 task.tile(r, std::min(tile_rows_, rows - r), c,
+                                           std::min(tile_columns_, n - c));
+                             }
+                         });
+            return;
+        }
+        const int64_t piece = std::min<int64_t>(n, 16384), pieces = (n + piece - 1) / piece;
+        const int64_t grain = std::max<int64_t>(1, grain_ / piece);
+        parallel_for(size_t(outer * pieces), size_t(grain), [&](size_t begin, size_t end) {
+            Task task(*this, shared, bases);
+            for (int64_t t = int64_t(begin); t < int64_t(end);) {
+                const int64_t first = t % pieces;
+                const int64_t last = std::min(pieces, first + int64_t(end) - t);
+                task.start_row(t / pieces);
+                task.span(first * piece, std::min(n, last * piece));
+                t += last - first;
+            }
+        });
+    }
+
+private:
+    void choose_blocks() {
+        size_t buffers = 0;
+        buffer_.assign(layout_.slots.size(), -1);
+        splat_.assign(layout_.slots.size(), -1);
+        for (size_t n = 0; n < layout_.slots.size(); ++n) {
+            if (access_[n] == kGather || layout_.slots[n].kind == Slot::kElement)
+                buffer_[n] = int(buffers++);
+            if (access_[n] == kSplat) splat_[n] = splats_++;
+        }
+        block_ = layout_.kept.size[inner()];
+        if (buffers) {
+            int64_t fitting = kScratch / int64_t(buffers * layout_.value_bytes) / 16 * 16;
+            block_ = std::min({block_, kBlock, fitting});
+            if (tile_) {
+                tile_columns_ = kTileColumns;
+                tile_rows_ = std::clamp<int64_t>(fitting / kTileColumns, 1, kTileRows);
+            }
+        }
+        buffer_bytes_ =
+            int64_t(layout_.value_bytes) * (tile_ ? tile_rows_ * tile_columns_ : block_);
+        const int cost = layout_.steps.empty() ? 1 : layout_.steps[0].functor->cost;
+        grain_ = std::max<int64_t>(2048, 65536 / (1 + cost / 8));
+    }
+
+    int inner() const { return layout_.kept.count - 1; }
+    int64_t outer_total() const {
+        int64_t product = 1;
+        for (int i = 0; i < inner() - int(tile_); ++i) product *= layout_.kept.size[i];
+        return product;
+    }
+
+    // Puts a dimension at another place.
+    void move_dimension(int from, int to) {
+        auto rotate = [&](int64_t *values) {
+            if (from < to)
+                std::rotate(values + from, values + from + 1, values + to + 1);
+            else
+                std::rotate(values + to, values + from, values + from + 1);
+        };
+        rotate(layout_.kept.size);
+        for (Slot &slot : layout_.slots) rotate(slot.kept);
+    }
+
+    void choose_inner() {
+        Walk &walk = layout_.kept;
+        if (walk.count == 0) walk.size[walk.count++] = 1;
+        // A short innermost dimension would make a call for every few elements.
+        if (walk.size[inner()] < 16) {
+            int longest = int(std::max_element(walk.size, walk.size + walk.count) - walk.size);
+            if (walk.size[longest] >= 4 * walk.size[inner()]) move_dimension(longest, inner());
+        }
+        if (walk.size[inner()] == 1)
+            for (Slot &slot : layout_.slots) slot.kept[inner()] = 1;
+    }
+
+    // Tensors of 16 bits, all alike and with strides 1 or 0: the functor converts them in registers.
+    void choose_half() {
+        if (layout_.type != kFloat || layout_.steps.size() != 1) return;
+        int dtype = 0;
+        for (const Slot &slot : layout_.slots) {
+            if (slot.kind != Slot::kTensor && slot.kind != Slot::kPosition) continue;
+            const int64_t stride = slot.kept[inner()];
+            if ((dtype && slot.dtype != dtype) || (stride != 0 && stride != 1)) return;
+            dtype = slot.dtype;
+        }
+        Step &step = layout_.steps[0];
+        for (int number : step.outputs)
+            if (layout_.slots[size_t(number)].kept[inner()] != 1) return;
+        BlockFunction compute = dtype == INFINI_DTYPE_F16    ? step.functor->f16
+                                : dtype == INFINI_DTYPE_BF16 ? step.functor->bf16
+                                                             : nullptr;
+        if (!compute) return;
+        step.compute = compute;
+        half_ = true;
+    }
+
+    void choose_access() {
+        access_.assign(layout_.slots.size(), kUnused);
+        for (size_t n = 0; n < layout_.slots.size(); ++n) {
+            const Slot &slot = layout_.slots[n];
+            const bool tensor = slot.kind == Slot::kTensor;
+            if (!tensor && slot.kind != Slot::kPosition) continue;
+            const bool fits = tensor && (half_ || slot.dtype == dtype_of(layout_.type));
+            const int64_t stride = slot.kept[inner()];
+            access_[n] = fits && stride == 1 ? kDirect : stride == 0 ? kSplat : kGather;
+        }
+    }
+
+    // Where an operand's memory runs along another dimension, tiles of both are gathered.
+    void choose_tile() {
+        int best = -1;
+        for (size_t n = 0; n < layout_.slots.size(); ++n) {
+            if (access_[n] != kGather) continue;
+            const Slot &slot = layout_.slots[n];
+            const int64_t stride = std::llabs(slot.kept[inner()]);
+            if (stride < 2) continue;
+            for (int i = 0; i < inner(); ++i) {
+                const int64_t other = std::llabs(slot.kept[i]);
+                if (other && other < stride && layout_.kept.size[i] >= 16 &&
+                    (best < 0 || other < std::llabs(slot.kept[best])))
+                    best = i;
+            }
+        }
+        if (best < 0) return;
+        tile_ = true;
+        if (best != inner() - 1) move_dimension(best, inner() - 1);
+    }
+
+    // What one thread works with.
+    struct Task {
+        Task(const Map &map, const SharedValues &shared, char *const *bases)
+            : map(map), layout(map.layout_), shared(shared), bases(bases) {}
+
+        void start_row(int64_t index) {
+            Walk outer = layout.kept;
+            outer.count = map.inner() - int(map.tile_);
+            int64_t where[kDims];
+            outer.locate(index, where);
+            for (size_t n = 0; n < layout.slots.size(); ++n) {
+                if (map.access_[n] == kUnused) continue;
+                const Slot &slot = layout.slots[n];
+                const int64_t offset = slot.along(slot.kept, outer, where);
+                at[n] = bases[n] + (slot.kind == Slot::kPosition ? offset : offset * slot.bytes);
+                if (map.access_[n] == kSplat && !map.tile_) splat(n, at[n]);
+            }
+        }
+
+        void splat(size_t n, const char *from) {
+            const Slot &slot = layout.slots[n];
+            char *to = splats[map.splat_[n]];
+            if (map.half_) {
+                for (size_t i = 0; i < kSplatBytes; i += 2) std::memcpy(to + i, from, 2);
+                return;
+            }
+            alignas(8) char one[8];
+            gather(layout.type, one, slot, from, 1, 0);
+            repeat(layout.type, to, one);
+        }
+
+        char *buffer(size_t n) { return scratch + map.buffer_[n] * map.buffer_bytes_; }
+        bool is_read(size_t n) const { return map.reads_[n]; }
+
+        void span(int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; i += map.block_) {
+                const int64_t count = std::min(map.block_, end - i);
+                for (size_t n = 0; n < layout.slots.size(); ++n) {
+                    if (map.access_[n] == kUnused) continue;
+                    const Slot &slot = layout.slots[n];
+                    const int64_t stride = slot.kept[map.inner()];
+                    const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                    char *from = at[n] + i * stride * bytes;
+                    use[n] = from;
+                    if (map.access_[n] == kGather) {
+                        if (is_read(n)) gather(layout.type, buffer(n), slot, from, count, stride);
+                        use[n] = buffer(n);
+                    }
+                }
+                compute(count);
+                for (size_t n : map.scattered_) {
+                    const Slot &slot = layout.slots[n];
+                    const int64_t stride = slot.kept[map.inner()];
+                    scatter(layout.type, slot, at[n] + i * stride * slot.bytes, buffer(n), count,
+                            stride);
+                }
+            }
+        }
+
+        // Rows of the second innermost dimension from `row`, columns of the innermost from `column`.
+        void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) {
+            const int in = map.inner(), down = in - 1;
+            for (size_t n = 0; n < layout.slots.size(); ++n)
+                if (map.access_[n] == kGather && is_read(n))
+                    move_tile(n, row, rows, column, columns, true);
+            for (int64_t r = 0; r < rows; ++r) {
+                for (size_t n = 0; n < layout.slots.size(); ++n) {
+                    if (map.access_[n] == kUnused) continue;
+                    const Slot &slot = layout.slots[n];
+                    const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                    char *from =
+                        at[n] + ((row + r) * slot.kept[down] + column * slot.kept[in]) * bytes;
+                    if (map.access_[n] == kSplat) splat(n, from);
+                    use[n] = map.access_[n] == kGather
+                                 ? buffer(n) + r * map.tile_columns_ * int64_t(layout.value_bytes)
+                                 : from;
+                }
+                compute(columns);
+            }
+            for (size_t n : map.scattered_) move_tile(n, row, rows, column, columns, false);
+        }
+
+        void move_tile(size_t n, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                       bool in) {
+            const Slot &slot = layout.slots[n];
+            const int64_t across = slot.kept[map.inner()], down = slot.kept[map.inner() - 1];
+            char *memory = at[n];
+            with_type(layout.type, [&](auto zero) {
+                using C = decltype(zero);
+                C *values = reinterpret_cast<C *>(buffer(n));
+                if (slot.kind == Slot::kPosition) {
+                    const auto first = reinterpret_cast<intptr_t>(memory);
+                    for (int64_t r = 0; r < rows; ++r)
+                        for (int64_t c = 0; c < columns; ++c)
+                            values[r * kTileColumns + c] =
+                                C(first + (row + r) * down + (column + c) * across);
+                    return;
+                }
+                visit_dtype(slot.dtype, [&]<class T>(Type<T>) {
+                    T *from = reinterpret_cast<T *>(memory) + row * down + column * across;
+                    if (in)
+                        for (int64_t c = 0; c < columns; ++c)
+                            for (int64_t r = 0; r < rows; ++r)
+                                values[r * kTileColumns + c] =
+                                    load_element<C>(from[r * down + c * across]);
+                    else
+                        for (int64_t c = 0; c < columns; ++c)
+                            for (int64_t r = 0; r < rows; ++r)
+                                store_element(from[r * down + c * across],
+                                              values[r * kTileColumns + c]);
+                });
+            });
+        }
+
+        void compute(int64_t count) {
+            for (const Step &step : layout.steps) {
+                const void *in[kMostInputs];
+                ptrdiff_t steps[kMostInputs];
+                void *out[kMostOutputs];
+                for (size_t i = 0; i < step.inputs.size(); ++i) {
+                    const size_t n = size_t(step.inputs[i]);
+                    const Slot &slot = layout.slots[n];
+                    steps[i] = 1;
+                    if (slot.kind == Slot::kShared) {
+                        in[i] = shared.at(slot.number), steps[i] = 0;
+                    } else if (slot.kind == Slot::kElement) {
+                        in[i] = buffer(n);
+                    } else if (map.access_[n] == kSplat) {
+                        in[i] = splats[map.splat_[n]], steps[i] = 0;
+                    } else {
+                        in[i] = use[n];
+                    }
+                }
+                for (size_t i = 0; i < step.outputs.size(); ++i) {
+                    const size_t n = size_t(step.outputs[i]);
+                    out[i] = layout.slots[n].kind == Slot::kElement ? buffer(n) : use[n];
+                }
+                step.compute(in, steps, out, size_t(count));
+            }
+        }
+
+        const Map &map;
+        const Layout &layout;
+        const SharedValues &shared;
+        char *const *bases;
+        char *at[kMostOperands], *use[kMostOperands];
+        alignas(64) char splats[kMostInputs][kSplatBytes];
+        alignas(64) char scratch[kScratch];
+    };
+
+    Layout layout_;
+    bool half_ = false, tile_ = false;
+    std::vector<Access> access_;
+    std::vector<int> buffer_, splat_;
+    std::vector<char> reads_;
+    std::vector<size_t> scattered_;
+    int splats_ = 0;
+    int64_t block_ = 0, buffer_bytes_ = 0, tile_rows_ = 0, tile_columns_ = 0, grain_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> make_map(Layout layout) { return std::make_unique<Map>(std::move(layout)); }
+
+}  // namespace infini::cpu::program
