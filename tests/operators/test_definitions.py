@@ -242,8 +242,8 @@ def test_holds_in_float32(name: str) -> None:
         definition = REGISTRY[name].definition
         ours = np.asarray(definition(*(a.astype(np.float32) for a in arrays)))
         exact = np.asarray(definition(*arrays)).astype(np.float32)
-    if name == "swiglu":  # silu(-90) is 0 in F32, which times infinity is NaN: as in torch
-        ours, exact = (some[np.isfinite(arrays[0])] for some in (ours, exact))
+    if name == "swiglu":  # silu(-90) is 0 in F32, as in torch; huge numbers times that are not
+        ours, exact = (some[np.abs(arrays[0]) < 1e9] for some in (ours, exact))
     if name not in ("floor_divide", "fmod"):  # exact in C++, not so in NumPy's F32
         np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-6)
 
