@@ -120,8 +120,8 @@ def dist(x1: Array, x2: Array, *, p: float) -> Array:
     "Cdist(!y_desc, x1_desc, x2_desc, double p)",
     """
     out y F  [*B, P, R]
-    x1    =y [*B1, P, D]
-    x2    =y [*B2, R, D]
+    x1    =y [~B, P, D]
+    x2    =y [~B, R, D]
     """,
     where="p >= 0",
     kernel=True,

@@ -127,21 +127,9 @@ struct Cdist {
     }
 };
 
-void check_batch(const Shape &y, const Shape &x, const char *name) {
-    bool fits = x.ndim <= y.ndim;
-    for (int i = 3; fits && i <= x.ndim; ++i)
-        fits = x.size[x.ndim - i] == 1 || x.size[x.ndim - i] == y.size[y.ndim - i];
-    if (!fits)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      std::string("what stands before the rows of ") + name +
-                          " does not broadcast to what y has there"};
-}
-
 std::unique_ptr<Plan> plan_cdist(const Operation &operation) {
     Cdist plan{operation.tensor(0), Operand(operation.tensor(1)), Operand(operation.tensor(2)),
                operation.number(0)};
-    check_batch(plan.y, plan.x1.shape, "x1");
-    check_batch(plan.y, plan.x2.shape, "x2");
     for (int i = 0; i < plan.y.ndim - 2; ++i) plan.batches *= plan.y.size[i];
     const int64_t width = int64_t(kWidth<float>);
     plan.padded = (plan.x1.width + width - 1) / width * width;
