@@ -29,8 +29,8 @@ struct Scaled {
 // when the result does not, and denormal results are rounded once.
 template <class V>
 INFINI_SIMD Scaled<V> exp_scaled(V x) {
-    constexpr float kC[] = {0x1.00000cp-1f,  0x1.55551p-3f,
-                            0x1.5549d4p-5f, 0x1.1127c8p-7f, 0x1.71c7bap-10f, 0x1.9b8134p-13f};
+    constexpr float kC[] = {0x1.00000cp-1f, 0x1.55551p-3f,   0x1.5549d4p-5f,
+                            0x1.1127c8p-7f, 0x1.71c7bap-10f, 0x1.9b8134p-13f};
     const V rounder = broadcast<V>(kRounder + 127);  // with the bias of the exponent
     V t = fma(x, broadcast<V>(kLog2E / 2), rounder);
     V n = t - rounder;
@@ -89,7 +89,7 @@ INFINI_SIMD V exp(V x) {
 template <class V>
 INFINI_SIMD V exp2(V x) {
     if constexpr (detail::kFloats<V>) {
-        constexpr float kC[] = {1.0f,           0x1.62e432p-1f,  0x1.ebfbf8p-3f,  0x1.c6afap-5f,
+        constexpr float kC[] = {1.0f,           0x1.62e432p-1f, 0x1.ebfbf8p-3f,  0x1.c6afap-5f,
                                 0x1.3b1fdap-7f, 0x1.5dbd8p-10f, 0x1.4821d4p-13f, 0x1.f4f3bap-17f};
         const V rounder = broadcast<V>(detail::kRounder + 127);
         V limited = detail::at_most(detail::at_least(x, -151.0f), 129.0f);
@@ -132,7 +132,8 @@ INFINI_SIMD V sigmoid(V x) {
 template <class V>
 INFINI_SIMD V tanh(V x) {
     if constexpr (detail::kFloats<V>) {
-        constexpr float kC[] = {1.0f, -0x1.55551cp-2f, 0x1.10fb5ep-3f, -0x1.b4f3dcp-5f, 0x1.271e0ap-6f};
+        constexpr float kC[] = {1.0f, -0x1.55551cp-2f, 0x1.10fb5ep-3f, -0x1.b4f3dcp-5f,
+                                0x1.271e0ap-6f};
         V small = x * detail::polynomial(x * x, kC);
         V a = absolute(x), limited = detail::at_most(a, 9.5f);
         V e = detail::expm1_scaled(limited + limited, 0);

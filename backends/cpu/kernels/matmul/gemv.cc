@@ -29,7 +29,7 @@ INFINI_SIMD void dot(const float *x, int64_t k, const T *b, int64_t stride, floa
         for (int u = 0; u < unroll; ++u) {
             F32 w[count];
 #pragma GCC unroll 8
-            for (int j = 0; j < count; ++j) w[j] = load_f32(b + j * stride + p + u * width);
+            for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p + u * width);
 #pragma GCC unroll 8
             for (int i = 0; i < m; ++i) {
                 F32 xv = load<F32>(x + i * k + p + u * width);
@@ -108,7 +108,7 @@ template <class T, int m>
             for (int i = 0; i < m; ++i) sums[i] = load<F32>(y + i * y_stride + j);
 #pragma GCC unroll 8
             for (int q = 0; q < at_once; ++q) {
-                F32 w = load_f32(rows + q * stride + j);
+                F32 w = widen_f32(rows + q * stride + j);
 #pragma GCC unroll 8
                 for (int i = 0; i < m; ++i) sums[i] = numbers.add(sums[i], w, i, q);
             }

@@ -17,6 +17,18 @@ struct Lanes2 {
     int64_t lane_stride, k_stride;
 };
 
+// Floats as load_f32() gives them. A 64-bit vector that is converted to 128 bits comes out of gcc 12
+// element by element, hence the instruction by name.
+template <class T>
+INFINI_SIMD F32 widen_f32(const T *p) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>)
+        return as<F32>(vshll_n_u16(vld1_u16(&p->bits), 16));
+    else
+#endif
+        return load_f32(p);
+}
+
 namespace detail {
 
 using W4 = Few<uint32_t, 4>;
@@ -53,13 +65,16 @@ INFINI_SIMD W4 load_four(const T *p) {
         std::memcpy(&v, p, sizeof v);
         return v;
     } else if constexpr (std::is_same_v<T, bf16> && D::kGroup == 1) {
+#if defined(__ARM_NEON)
+        return as<W4>(widen_f32(p));
+    } else if constexpr (std::is_same_v<T, f16>) {
+        return as<W4>(load_f32(p));
+#else
         Few<uint16_t, 4> v;
         std::memcpy(&v, p, sizeof v);
         return __builtin_convertvector(v, W4) << 16;
-#if defined(__ARM_NEON)
-    } else if constexpr (std::is_same_v<T, f16>) {
-        return as<W4>(load_f32(p));
-#elif defined(__F16C__)
+#endif
+#if !defined(__ARM_NEON) && defined(__F16C__)
     } else if constexpr (std::is_same_v<T, f16>) {
         return as<W4>(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p))));
 #endif
@@ -78,7 +93,7 @@ template <class D, int R, class T>
 INFINI_SIMD void copy_lanes(const T *p, typename D::Element *to) {
     if constexpr (std::is_same_v<typename D::Element, float> && R % int(kWidth<float>) == 0) {
 #pragma GCC unroll 8
-        for (int r = 0; r < R; r += int(kWidth<float>)) store(to + r, load_f32(p + r));
+        for (int r = 0; r < R; r += int(kWidth<float>)) store(to + r, widen_f32(p + r));
     } else if constexpr (sizeof(typename D::Element) == 4 && R % 4 == 0) {
         for (int r = 0; r < R; r += 4) {
             W4 v = load_four<D>(p + r);
@@ -187,21 +202,52 @@ void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k
     });
 }
 
-// Columns [column, column + columns) of b or of the weights.
+// Columns that are packed together: a whole number of panels for every kind, and enough of a row of b
+// to be worth fetching.
+inline constexpr int64_t kPackColumns = 96;
+
+// Weights: blocks of them go through the first cache on their way into panels.
+inline void pack_weights(const Weights &weights, int64_t column, int64_t columns, int64_t k0,
+                         int64_t k, float *to) {
+    constexpr int64_t depth = 32, width = DotF32::kColumns;
+    alignas(64) float block[depth * kPackColumns];
+    if (columns % width) std::memset(block, 0, sizeof block);
+    for (int64_t p = 0; p < k; p += depth) {
+        const int64_t rows = k - p < depth ? k - p : depth;
+        weights.unpack(k0 + p, rows, column, columns, block, kPackColumns);
+        for (int64_t j = 0; j < columns; j += width)
+            for (int64_t i = 0; i < rows; ++i)
+                std::memcpy(to + j * k + (p + i) * width, block + i * kPackColumns + j,
+                            width * sizeof(float));
+    }
+}
+
+// Columns [column, column + columns) of b or of the weights, columns <= kPackColumns, as panels that
+// follow each other.
 template <class D>
 void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_t k0, int64_t k,
                   typename D::Word *to) {
+    constexpr int64_t width = D::kColumns;
+    static_assert(kPackColumns % width == 0);
     const Matrix &b = product.b;
-    if constexpr (std::is_same_v<D, DotF32>) {
-        if (product.weights) {
-            if (columns < D::kColumns) std::memset(to, 0, size_t(k * D::kColumns) * sizeof(float));
-            product.weights->unpack(k0, k, column, columns, to, D::kColumns);
-            return;
-        }
-    }
+    if constexpr (std::is_same_v<D, DotF32>)
+        if (product.weights) return pack_weights(*product.weights, column, columns, k0, k, to);
     visit_operand<D>(b.dtype, [&]<class T>(Type<T>) {
         const T *data = static_cast<const T *>(b.data) + column * b.col_stride + k0 * b.row_stride;
-        pack_panel<D, D::kColumns, T>({data, b.col_stride, b.row_stride}, columns, k, to);
+        int64_t done = 0;
+        if (b.col_stride == 1 && b.row_stride != 1 && D::kGroup == 1) {
+            // Row by row, so that lines and pages are used up at once.
+            done = columns / width * width;
+            auto *words = reinterpret_cast<typename D::Element *>(to);
+            for (int64_t p = 0; p < k; ++p)
+                for (int64_t j = 0; j < done; j += width)
+                    detail::copy_lanes<D, D::kColumns>(data + p * b.row_stride + j,
+                                                       words + j * k + p * width);
+        }
+        for (; done < columns; done += width)
+            pack_panel<D, D::kColumns, T>({data + done * b.col_stride, b.col_stride, b.row_stride},
+                                          columns - done < width ? columns - done : width, k,
+                                          to + done * step_count<D>(k));
     });
 }
 
