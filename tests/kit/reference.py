@@ -1,0 +1,115 @@
+"""What an operator should give, and how far from it a result may lie.
+
+The reference is the definition in float64. A result was computed in F32 (F64 for F64) and rounded once.
+How much the arithmetic may matter is measured: the definition is computed again with its inputs
+changed in their last place of the arithmetic's type, a few times, and an output may be off by a
+multiple of how far it moved.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from spec.operators.numeric import FORMATS, epsilon, round_to
+
+from .drawing import FLOATS, Draw
+
+MOVES = 3  # times that the inputs are changed
+MARGIN = 16.0  # times the greatest move
+
+
+def evaluate(draw: Draw, inputs: dict[str, Any]) -> list[Any]:
+    """The definition's results, one for each written tensor; None for absent ones."""
+    operator = draw.operator
+    given: dict[str, Any] = {**draw.attributes, **draw.scalars}
+    given.update({t.name: inputs.get(t.name) for t in operator.tensors if t.read})
+    given.update({name: inputs.get(name) for name in draw.extra if name in inputs})
+    shapes = {**draw.shapes, **{name: extra.shape for name, extra in draw.extra.items()}}
+    given["shapes"] = {name: shape for name, shape in shapes.items() if shape is not None}
+    extra_dtypes = {name: extra.dtype for name, extra in draw.extra.items()}
+    given["dtypes"] = {**draw.dtypes, **extra_dtypes}
+    parameters = inspect.signature(operator.definition).parameters
+    chosen = {name: _copied(given[name]) for name in parameters if name in given}
+    with np.errstate(all="ignore"):
+        result = operator.definition(**chosen)
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: list[str]) -> Any:
+    """For each result, how far every element may be off."""
+    moved = [np.zeros(np.shape(result)) for result in expected]
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for _ in range(MOVES):
+            again = evaluate(draw, {name: _moved(draw, rng, name, x) for name, x in inputs.items()})
+            for result, other, most in zip(expected, again, moved, strict=True):
+                if result is None or np.size(result) == 0:
+                    continue
+                change = np.abs(np.asarray(other, np.float64) - np.asarray(result, np.float64))
+                np.maximum(most, np.nan_to_num(change, posinf=0.0), out=most)
+    return [
+        None if result is None else _tolerance(draw, name, result, most)
+        for result, most, name in zip(expected, moved, names, strict=True)
+    ]
+
+
+def _arithmetic(dtype: str) -> float:
+    return 2.0**-52 if dtype == "F64" else 2.0**-23
+
+
+def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
+    dtype = draw.dtypes.get(name, draw.extra[name].dtype if name in draw.extra else "")
+    if isinstance(x, list):
+        return [_moved(draw, rng, name, each) for each in x]
+    if x is None or dtype not in FLOATS or dtype == "F8":
+        return x
+    signs = rng.integers(0, 2, np.shape(x)) * 2 - 1
+    return x * (1 + signs * _arithmetic(dtype) / 2)
+
+
+def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
+    dtype = draw.extra[name].dtype if name in draw.extra else draw.dtypes[name]
+    if dtype not in FLOATS:
+        return np.zeros(np.shape(result))
+    size = np.abs(np.nan_to_num(np.asarray(result, np.float64), posinf=0.0, neginf=0.0))
+    relative = 8 * _arithmetic(dtype)
+    least = 0.0
+    if dtype in FORMATS:
+        digits, lowest, _ = FORMATS[dtype]
+        least = 2.0 ** (lowest - digits + 1)  # the smallest number
+        relative += 0.5 * epsilon(dtype) if dtype not in ("F32", "F64") else 0.0
+    allowed = size * relative + least + MARGIN * moved
+    scale = float(size.max(initial=0.0))
+    return allowed + draw.rules.tolerance * epsilon(dtype) * scale
+
+
+def compare(name: str, dtype: str, got: Any, expected: Any, allowed: Any) -> None:
+    """Raises with the worst element when a result lies too far off."""
+    expected = np.asarray(expected)
+    if expected.shape != got.shape and expected.size == got.size:
+        expected, allowed = expected.reshape(got.shape), np.reshape(allowed, got.shape)
+    assert expected.shape == got.shape, f"{name}: the definition has shape {expected.shape}"
+    if dtype not in FLOATS:
+        bad = got != expected.astype(got.dtype)
+    else:
+        wanted = round_to(expected.astype(np.float64), dtype)
+        with np.errstate(all="ignore"):
+            bad = ~(np.abs(got - expected) <= allowed)
+        same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+        # Where it overflows, an infinity and the largest number are neighbours.
+        bad &= ~same
+    if not bad.any():
+        return
+    with np.errstate(all="ignore"):
+        off = np.where(bad, np.nan_to_num(np.abs(got - expected) / (allowed + 1e-300), nan=1e30), 0)
+    worst = np.unravel_index(int(np.argmax(off)), off.shape)
+    raise AssertionError(
+        f"{name}: {int(bad.sum())} of {bad.size} are off; at {tuple(map(int, worst))} it is "
+        f"{got[worst]!r}, expected {expected[worst]!r} within {np.broadcast_to(allowed, off.shape)[worst]:.3g}"
+    )

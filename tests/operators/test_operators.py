@@ -1,0 +1,133 @@
+"""Every operator, in every dtype and layout, against its definition: at once, on a stream, captured,
+replayed with new data.
+
+Cases come from the declarations; what those cannot say stands in cases.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("scipy")
+
+from kit import Maker  # noqa: E402
+from kit.drawing import Draw, NoCaseError, Rules, main_tensor  # noqa: E402
+from kit.layouts import broadcast, contiguous, strided, transposed, unaligned  # noqa: E402
+from kit.operator_runs import Trial  # noqa: E402
+from spec.operators import OPERATORS, REGISTRY  # noqa: E402
+from spec.operators.model import Operator  # noqa: E402
+
+from .cases import CASES  # noqa: E402
+
+# Name: kind of sizes, layout of inputs, layout of outputs.
+VARIANTS: dict[str, tuple[str, Any, Any]] = {
+    "contiguous": ("usual", contiguous, contiguous),
+    "strided": ("usual", strided, strided),
+    "transposed": ("usual", transposed, transposed),
+    "mixed": ("usual", transposed, strided),
+    "stride-0": ("usual", broadcast, contiguous),
+    "unaligned": ("usual", unaligned, unaligned),
+    "scalar": ("scalar", contiguous, contiguous),
+    "empty": ("empty", contiguous, contiguous),
+    "one": ("one", contiguous, contiguous),
+    "large": ("large", contiguous, contiguous),
+    "large-strided": ("large", strided, strided),
+}
+
+
+def rules_of(operator: Operator) -> Rules:
+    return CASES.get(operator.name, Rules())
+
+
+def applies(operator: Operator, variant: str) -> bool:
+    kind = VARIANTS[variant][0]
+    free = [tensor for tensor in operator.tensors if tensor.layout != "dense"]
+    lists = any(item[0] == "*" for t in operator.tensors for s in t.shapes for item in s)
+    if kind not in rules_of(operator).kinds:
+        return False
+    if kind == "scalar":
+        return lists
+    if kind == "large" and operator.kernel and rules_of(operator).large is None:
+        return False
+    if variant in ("strided", "transposed", "mixed", "large-strided"):
+        return bool(free)
+    if variant == "stride-0":
+        return any(not tensor.written for tensor in free)
+    return True
+
+
+def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
+    """Elementwise operators may write to any input of the same shape and dtype; others say it."""
+    yield from rules_of(operator).in_place
+    if operator.module not in ("elementwise", "activation"):
+        return
+    for out in operator.outputs:
+        for tensor in operator.inputs:
+            same_dtype = tensor.same_as == out.name or (out.same_as and out.same_as == tensor.name)
+            if tensor.shapes == out.shapes and same_dtype and not tensor.optional:
+                yield out.name, tensor.name
+
+
+def dtypes_of(operator: Operator) -> tuple[str, ...]:
+    main = main_tensor(operator)
+    return main.dtypes if main else ("F32",)
+
+
+SUPPORTED = [operator for operator in OPERATORS if not operator.unsupported]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "variant"),
+    [
+        (operator.name, dtype, variant)
+        for operator in SUPPORTED
+        for dtype in dtypes_of(operator)
+        for variant in VARIANTS
+        if applies(operator, variant)
+    ],
+)
+def test_operator(make: Maker, name: str, dtype: str, variant: str) -> None:
+    kind, inputs, outputs = VARIANTS[variant]
+    operator = REGISTRY[name]
+    for seed in range(1 if kind == "large" else 3):
+        try:
+            draw = Draw(operator, rules_of(operator), dtype, kind, seed)
+        except NoCaseError:
+            if seed == 0 and kind == "usual":
+                raise
+            continue
+        trial = Trial(make, draw, inputs, outputs)
+        try:
+            trial.four_ways()
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{describe(draw)}") from None
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "written", "read"),
+    [
+        (operator.name, dtype, *pair)
+        for operator in SUPPORTED
+        for dtype in dtypes_of(operator)
+        for pair in in_place_pairs(operator)
+    ],
+)
+def test_in_place(make: Maker, name: str, dtype: str, written: str, read: str) -> None:
+    operator = REGISTRY[name]
+    for layout in (contiguous, strided, transposed):
+        draw = Draw(operator, rules_of(operator), dtype, "usual", 0)
+        Trial(make, draw, layout, layout, (written, read)).four_ways()
+
+
+def describe(draw: Draw) -> str:
+    shown = {
+        "shapes": draw.shapes,
+        "dtypes": draw.dtypes,
+        "attributes": draw.attributes,
+        "scalars": draw.scalars,
+    }
+    return "\n".join(f"  {name}: {value}" for name, value in shown.items() if value)
