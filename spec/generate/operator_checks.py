@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from .. import Api, First
 from ..operators import OPERATORS
@@ -184,14 +185,14 @@ class Rules:
 class Translator:
     """Python expressions to C++ ones over int64_t and double."""
 
-    BINARY: dict[type, str] = {
+    BINARY: ClassVar[dict[type, str]] = {
         ast.Add: "plus",
         ast.Sub: "minus",
         ast.Mult: "times",
         ast.FloorDiv: "floor_divide",
         ast.Mod: "modulo",
     }
-    COMPARE: dict[type, str] = {
+    COMPARE: ClassVar[dict[type, str]] = {
         ast.Eq: "==",
         ast.NotEq: "!=",
         ast.Lt: "<",

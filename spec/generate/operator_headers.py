@@ -100,8 +100,8 @@ def _umbrella(by_header: dict[str, list[Operator]]) -> str:
     names = sorted(name for name, ops in by_header.items() if ops[0].umbrella)
     includes = "".join(f'#include "infiniop/ops/{name}.h"\n' for name in names)
     return f"""\
-/* InfiniOP: operators on any device. Describe one (create), ask for the bytes of its workspace, run it
- * on a stream as often as you like, destroy it. {text.NOTE} */
+/* InfiniOP: operators on any device. Describe one (create), ask for the bytes of its workspace,
+ * run it on a stream as often as you like, destroy it. {text.NOTE} */
 #ifndef INFINIOP_H
 #define INFINIOP_H
 

@@ -19,8 +19,8 @@ _RANK = {BOOL: 0, INT: 1, FLOAT: 2}
 
 
 class Node:
-    """One step of a traced expression. `kind` is "bool", "int", "float", or "value": of the type that
-    the operator computes in, whichever that is."""
+    """One step of a traced expression. `kind` is "bool", "int", "float", or "value": of the type
+    that the operator computes in, whichever that is."""
 
     __slots__ = ("args", "data", "kind", "op")
     __array_ufunc__ = None  # NumPy leaves mixed arithmetic to us
@@ -35,6 +35,78 @@ class Node:
 
     def __bool__(self) -> bool:
         raise TypeError("a traced value has no truth value: use where(condition, a, b)")
+
+    def __add__(self, other: Any) -> Any:
+        return _add(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _add(other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _sub(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _sub(other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _mul(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _mul(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _div(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _div(other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _floordiv(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _floordiv(other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _mod(self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _mod(other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _rshift(self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _rshift(other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _bitand(self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _bitand(other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return power(other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return less(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return less_equal(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return less(other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return less_equal(other, self)
+
+    def __neg__(self) -> Any:
+        return _neg(self)
+
+    def __abs__(self) -> Any:
+        return absolute(self)
 
 
 def constant(value: float | int | bool) -> Node:
@@ -185,26 +257,3 @@ def filled(x: Any, value: float | int) -> Any:
 
 SQRT1_2 = math.sqrt(0.5)
 LOG2_E = 1.0 / math.log(2.0)
-
-_OPERATORS = {
-    "__add__": _add,
-    "__sub__": _sub,
-    "__mul__": _mul,
-    "__truediv__": _div,
-    "__floordiv__": _floordiv,
-    "__mod__": _mod,
-    "__rshift__": _rshift,
-    "__and__": _bitand,
-    "__pow__": power,
-    "__lt__": less,
-    "__le__": less_equal,
-}
-for _name, _call in _OPERATORS.items():
-    setattr(Node, _name, lambda self, other, call=_call: call(self, other))
-    if _name not in ("__lt__", "__le__"):
-        reflected = "__r" + _name.removeprefix("__")
-        setattr(Node, reflected, lambda self, other, call=_call: call(other, self))
-setattr(Node, "__gt__", lambda self, other: less(other, self))
-setattr(Node, "__ge__", lambda self, other: less_equal(other, self))
-setattr(Node, "__neg__", lambda self: _neg(self))
-setattr(Node, "__abs__", lambda self: absolute(self))

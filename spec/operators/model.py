@@ -12,30 +12,32 @@
     def rms_norm(x, w, *, epsilon):
         ...
 
-The first string is the C face: the name, then the parameters of the create function behind the handle
-and the descriptor. A bare name is a tensor descriptor; `!` says that the run function takes its data
-as `void *` rather than `const void *`. Any other parameter has its C type; `size_t *dim[dim_size]` is an
-array of that length (`void *pads[n:size_t]` when the type does not say what it holds), and a length
-behind a bare name (`x[num_inputs]`) makes an array of tensors. The run function takes the data of the
-same tensors under the same names without `_desc`, unless `-> (...)` lists its parameters: bare names
-are data pointers, `=y` behind one names the tensor it belongs to when the names differ, and `=-` says
-that it has no descriptor (`=-?`: and may be null). Scalars of the run function that repeat an attribute must equal it.
+The first string is the C face: the name, then the parameters of the create function behind the
+handle and the descriptor. A bare name is a tensor descriptor; `!` says that the run function takes
+its data as `void *` rather than `const void *`. Any other parameter has its C type; `size_t
+*dim[dim_size]` is an array of that length (`void *pads[n:size_t]` when the type does not say what
+it holds), and a length behind a bare name (`x[num_inputs]`) makes an array of tensors. The run
+function takes the data of the same tensors under the same names without `_desc`, unless `-> (...)`
+lists its parameters: bare names are data pointers, `=y` behind one names the tensor it belongs to
+when the names differ, and `=-` says that it has no descriptor (`=-?`: and may be null). Scalars of
+the run function that repeat an attribute must equal it.
 
-The second string has one line for each tensor, in the order of the create function:
-`[out|inout] name[?] dtypes shape [layout]`. `?`: may be absent. Dtypes are joined by `|`, `=y` is the
-dtype of tensor y. A shape lists sizes: a symbol is bound by its first use and must agree after that,
-`*B` stands for any number of sizes, anything else is an expression over symbols and attributes that
-must come out equal. `~B` is a list of sizes that broadcasts to `*B`, `[*S, -dim]` is `*S` without the
+The second string has one line for each tensor, in the order of the create function: `[out|inout]
+name[?] dtypes shape [layout]`. `?`: may be absent. Dtypes are joined by `|`, `=y` is the dtype of
+tensor y. A shape lists sizes: a symbol is bound by its first use and must agree after that, `*B`
+stands for any number of sizes, anything else is an expression over symbols and attributes that must
+come out equal. `~B` is a list of sizes that broadcasts to `*B`, `[*S, -dim]` is `*S` without the
 dimensions that the attribute `dim` lists (or with size 1 there), `[*S, /reduction]` is one element
-unless the attribute is 0. ` or ` joins alternatives of different rank. Layout: `inner1` (last stride 1),
-`dense` (row-major without gaps), else any strides.
+unless the attribute is 0. ` or ` joins alternatives of different rank. Layout: `inner1` (last
+stride 1), `dense` (row-major without gaps), else any strides.
 
 `where` adds conditions, separated by `;`, over symbols and attributes. A failed condition is a bad
 attribute (status 3) when it names an attribute, else a bad shape (status 11).
 
-The definition takes the tensors that are read, under their names here, in float64 (integers as they are;
-None for absent ones), and all attributes and scalars of the run function as keywords. It returns what
-is written, in order. It may ask for `shapes`, a dict from tensor names to shapes, or `dtypes`.
+The definition takes the tensors that are read, under their names here, in float64 (integers as they
+are; None for absent ones), and all attributes and scalars of the run function as keywords. It
+returns what is written, in order. It may ask for `shapes`, a dict from tensor names to shapes, or
+`dtypes`.
 """
 
 from __future__ import annotations
@@ -47,28 +49,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-DTYPES = [
-    "INVALID",
-    "BYTE",
-    "BOOL",
-    "I8",
-    "I16",
-    "I32",
-    "I64",
-    "U8",
-    "U16",
-    "U32",
-    "U64",
-    "F8",
-    "F16",
-    "F32",
-    "F64",
-    "C16",
-    "C32",
-    "C64",
-    "C128",
-    "BF16",
-]
+DTYPES = tuple(
+    ["INVALID", "BYTE", "BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F8", "F16", "F32", "F64", "C16", "C32", "C64", "C128", "BF16"]
+)
 CLASSES = {
     "H16": "F16 BF16",
     "F": "F16 BF16 F32",
@@ -208,8 +191,8 @@ def operator(
     variants: tuple[str, ...] = (),
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares an operator; see the module's text. `variants`: further create or run functions, each
-    `Name(...)` in full."""
+    """Declares an operator; see the module's text. `variants`: further create or run functions,
+    each `Name(...)` in full."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
