@@ -19,8 +19,8 @@ from .model import operator
 def embedding(input: Array, weight: Array) -> Array:
     """Row input[..] of the weight for each index.
 
-    An index that the weight does not have leaves its row of the output as it was (the reference says
-    0)."""
+    An index that the weight does not have leaves its row of the output as it was (in the
+    reference: 0)."""
     import numpy as np
 
     inside = (input >= 0) & (input < weight.shape[0])

@@ -45,6 +45,20 @@ private:
     int64_t size_[Shape::kMost], stride_[Shape::kMost];
 };
 
+// A tensor seen as lines along an axis.
+struct Lines {
+    Offsets offsets;  // of the lines' beginnings
+    int64_t size = 0, step = 0;
+
+    Lines() = default;
+    Lines(const Tensor &tensor, int axis) : size(tensor.size(axis)), step(tensor.stride(axis)) {
+        int64_t sizes[Shape::kMost];
+        for (int i = 0; i < tensor.ndim; ++i) sizes[i] = i == axis ? 1 : tensor.shape[i];
+        offsets = Offsets({tensor.dtype, tensor.ndim, sizes, tensor.strides}, 0, tensor.ndim);
+    }
+    int64_t count() const { return offsets.count(); }
+};
+
 // The entries of an index tensor, whichever of I32 and I64 it has.
 class Indices {
 public:

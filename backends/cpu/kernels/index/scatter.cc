@@ -11,21 +11,6 @@
 namespace infini::cpu {
 namespace {
 
-// A tensor seen as lines along an axis.
-struct Lines {
-    Offsets offsets;
-    int64_t size, step;
-
-    Lines() = default;
-    Lines(const Tensor &tensor, int axis) : size(tensor.size(axis)), step(tensor.stride(axis)) {
-        int64_t sizes[Shape::kMost], strides[Shape::kMost];
-        std::copy(tensor.shape, tensor.shape + tensor.ndim, sizes);
-        std::copy(tensor.strides, tensor.strides + tensor.ndim, strides);
-        sizes[axis] = 1;
-        offsets = Offsets({tensor.dtype, tensor.ndim, sizes, strides}, 0, tensor.ndim);
-    }
-};
-
 struct Scatter {
     Lines output, indices, updates;
     int index_dtype, reduction;
