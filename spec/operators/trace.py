@@ -124,6 +124,9 @@ class _Tracer:
         self.cut(outputs)
         if operator.options.get("blas"):
             self.program.flags |= BLAS
+        if self.program.flags & WIDE:
+            types = self.program.types
+            self.program.types = types - {"float"} | {"double"} if "float" in types else types
 
     # ---- Calling the definition -----------------------------------------------------------------
 

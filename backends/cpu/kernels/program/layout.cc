@@ -160,6 +160,7 @@ private:
         if (operand.phase == phase_) {
             slot.kind = Slot::kRow;
             slot.number = layout_.row_count++;
+            if (is_read_later(number)) rows_read_later_.push_back(number);
             return;
         }
         const Left &left = left_[size_t(number)];
@@ -173,6 +174,15 @@ private:
             seen.size[i] = left.size[i], seen.stride[i] = stride;
             stride *= left.size[i];
         }
+    }
+
+    bool is_read_later(int operand) const {
+        for (int s = 0; s < program_.stage_count; ++s) {
+            const InfiniStage &stage = program_.stages[s];
+            for (int i = 0; i < stage.input_count && stage.phase > phase_; ++i)
+                if (stage.inputs[i] == operand) return true;
+        }
+        return false;
     }
 
     // ---- The index space ------------------------------------------------------------------------
@@ -248,10 +258,25 @@ private:
     // ---- Strides --------------------------------------------------------------------------------
 
     void place_operands() {
+        for (int row : rows_read_later_) {
+            Slot slot;
+            slot.kind = Slot::kTensor;
+            slot.dtype = dtype_of(layout_.type);
+            slot.bytes = int(layout_.value_bytes);
+            layout_.spills.push_back({row, int(layout_.slots.size())});
+            layout_.slots.push_back(slot);
+        }
         strides_.assign(layout_.slots.size(), std::vector<int64_t>(kDims, 0));
         for (size_t n = 0; n < layout_.slots.size(); ++n) {
             const Slot &slot = layout_.slots[n];
-            if (slot.kind == Slot::kPosition) {
+            if (n >= seen_.size()) {
+                int64_t stride = 1;
+                for (int i = layout_.ndim - 1; i >= 0; --i) {
+                    if (layout_.is_folded[i]) continue;
+                    strides_[n][size_t(i)] = stride;
+                    stride *= layout_.size[i];
+                }
+            } else if (slot.kind == Slot::kPosition) {
                 int axis = program_.operands[n].axis;
                 strides_[n][size_t(axis < 0 ? axis + layout_.ndim : axis)] = 1;
             } else if (slot.kind == Slot::kTensor && is_by_row(int(n))) {
@@ -346,7 +371,8 @@ private:
     std::vector<Seen> seen_;
     std::vector<std::vector<int64_t>> strides_;  // by operand and dimension
     std::vector<int> by_row_;                    // tensors with an entry for each row
-    bool ordered_ = false;                       // the order inside a row matters
+    std::vector<int> rows_read_later_;
+    bool ordered_ = false;  // the order inside a row matters
 };
 
 }  // namespace

@@ -82,6 +82,12 @@ struct Layout {
     Walk kept, folded;
     std::vector<Slot> slots;  // by the program's numbers of operands
     std::vector<Step> steps;
+    // Results for each row that later phases read: the row operand, and the slot (beyond those of the
+    // program) of where they go.
+    struct Spill {
+        int row, slot;
+    };
+    std::vector<Spill> spills;
     int shared_count = 0, element_count = 0, row_count = 0;
     int64_t rows = 1, row_size = 1;
 
@@ -94,7 +100,6 @@ struct Layout {
 
 // What earlier phases left in the workspace: for each operand of the program its shape.
 struct Left {
-    bool there = false;
     int64_t start = 0;  // bytes from the workspace
     int ndim = 0;
     int64_t size[kDims];

@@ -23,7 +23,7 @@ constexpr int64_t kBlock = 1024;
 constexpr int kMostInputs = 24, kMostOutputs = 8, kMostOperands = 64;
 
 std::unique_ptr<Runner> make_map(Layout layout);
-std::unique_ptr<Runner> make_rows(Layout layout, const std::vector<int64_t> &keep);
+std::unique_ptr<Runner> make_rows(Layout layout);
 
 // n elements of a tensor, `stride` elements apart, as values; and back.
 inline void gather(ValueType type, void *dst, const Slot &slot, const char *src, int64_t n,

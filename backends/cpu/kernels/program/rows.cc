@@ -1,0 +1,382 @@
+#include "program/rows.h"
+
+#include <algorithm>
+
+#include "threads.h"
+
+namespace infini::cpu::program {
+
+struct Rows::Run {
+    const Arguments &arguments;
+    SharedValues shared;
+    char *bases[kMostOperands];
+};
+
+// The operands of a stage, line by line.
+struct Rows::Line {
+    const void *in[kMostInputs];
+    ptrdiff_t step[kMostInputs];
+    void *out[kMostOutputs];
+    alignas(64) char splats[kMostInputs][kSplatBytes];
+    alignas(64) char scratch[64 << 10];
+};
+
+void Rows::run(const Arguments &arguments, char *workspace) const {
+    Run run{arguments, SharedValues(layout_, arguments), {}};
+    for (size_t n = 0; n < layout_.slots.size(); ++n)
+        run.bases[n] =
+            layout_.slots[n].kind == Slot::kTensor ? layout_.slots[n].base(arguments) : nullptr;
+    auto group_of = [&](int64_t number, char *memory) {
+        if (!across_) {
+            const int64_t first = number * group_;
+            return Group{first, std::min(group_, layout_.rows - first), memory};
+        }
+        const int64_t columns = layout_.kept.size[layout_.kept.count - 1];
+        const int64_t column = number % tiles_ * group_;
+        return Group{number / tiles_ * columns + column, std::min(group_, columns - column),
+                     memory};
+    };
+    parallel_for(size_t(parts_), 1, [&](size_t begin, size_t end) {
+        for (int64_t part = int64_t(begin); part < int64_t(end); ++part)
+            for (int64_t g = part * groups_ / parts_; g < (part + 1) * groups_ / parts_; ++g)
+                run_group(run, group_of(g, workspace + part * group_bytes_));
+    });
+}
+
+void Rows::run_group(const Run &run, const Group &group) const {
+    fill_caches(run, group);
+    for (const Step &step : layout_.steps) {
+        if (step.rows) {
+            run_rows(run, group, step);
+            continue;
+        }
+        if (split_)
+            parallel_for(size_t(chunks_), 1, [&](size_t begin, size_t end) {
+                for (size_t chunk = begin; chunk < end; ++chunk)
+                    run_chunk(run, group, step, int64_t(chunk));
+            });
+        else
+            for (int64_t chunk = 0; chunk < chunks_; ++chunk) run_chunk(run, group, step, chunk);
+        if (step.folding)
+            with_type(layout_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, step); });
+    }
+    for (const Layout::Spill &spill : layout_.spills)
+        write_rows(run, group, layout_.slots[size_t(spill.slot)],
+                   row_values(group, layout_.slots[size_t(spill.row)].number));
+}
+
+void Rows::run_chunk(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
+    with_type(layout_.type, [&](auto zero) {
+        using C = decltype(zero);
+        if (across_)
+            run_across<C>(run, group, step, chunk);
+        else
+            run_along<C>(run, group, step, chunk);
+    });
+}
+
+// ---- Where things are ---------------------------------------------------------------------------
+
+int64_t Rows::row_offset(const Slot &slot, int64_t row) const {
+    int64_t at[kDims];
+    layout_.kept.locate(row, at);
+    return slot.along(slot.kept, layout_.kept, at);
+}
+
+int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
+    if (layout_.folded.count == 1) return position * slot.folded[0];
+    int64_t at[kDims];
+    layout_.folded.locate(position, at);
+    return slot.along(slot.folded, layout_.folded, at);
+}
+
+int64_t Rows::run_length(int64_t position) const {
+    const int last = layout_.folded.count - 1;
+    return last < 0 ? 1 : layout_.folded.size[last] - position % layout_.folded.size[last];
+}
+
+// Elements of a row from a position on, into values or back; `row` is where the row begins.
+void Rows::move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
+                bool in) const {
+    const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes, stride = lane(slot);
+    while (n > 0) {
+        const int64_t count = std::min(n, run_length(position));
+        char *memory = row + element_offset(slot, position) * unit;
+        if (in)
+            gather(layout_.type, values, slot, memory, count, stride);
+        else
+            scatter(layout_.type, slot, memory, values, count, stride);
+        values += count * int64_t(layout_.value_bytes);
+        position += count;
+        n -= count;
+    }
+}
+
+void Rows::fill_caches(const Run &run, const Group &group) const {
+    for (size_t n = 0; n < layout_.slots.size(); ++n) {
+        if (access_[n] != kCached) continue;
+        const Slot &slot = layout_.slots[n];
+        const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+        char *values = element_values(group, cache_[n]);
+        for (int64_t r = 0; r < group.count; ++r)
+            move(slot, run.bases[n] + row_offset(slot, group.first + r) * unit, 0,
+                 values + r * layout_.row_size * int64_t(layout_.value_bytes), layout_.row_size,
+                 true);
+    }
+}
+
+// ---- Stages -------------------------------------------------------------------------------------
+
+// Once for each row.
+void Rows::run_rows(const Run &run, const Group &group, const Step &step) const {
+    Line line;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
+        const bool shared = slot.kind == Slot::kShared;
+        line.in[i] = shared ? run.shared.at(slot.number) : row_values(group, slot.number);
+        line.step[i] = shared ? 0 : 1;
+    }
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const Slot &slot = layout_.slots[size_t(step.outputs[i])];
+        line.out[i] = slot.kind == Slot::kRow ? row_values(group, slot.number)
+                                              : line.scratch + int64_t(i) * values_bytes_;
+    }
+    step.compute(line.in, line.step, line.out, size_t(group.count));
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const Slot &slot = layout_.slots[size_t(step.outputs[i])];
+        if (slot.kind == Slot::kTensor)
+            write_rows(run, group, slot, static_cast<const char *>(line.out[i]));
+    }
+}
+
+void Rows::write_rows(const Run &run, const Group &group, const Slot &slot,
+                      const char *values) const {
+    char *base = slot.base(run.arguments);
+    const int last = layout_.kept.count - 1;
+    for (int64_t r = 0; r < group.count;) {
+        const int64_t row = group.first + r;
+        int64_t count = 1, stride = 1;
+        if (last >= 0) {
+            count =
+                std::min(group.count - r, layout_.kept.size[last] - row % layout_.kept.size[last]);
+            stride = slot.kept[last];
+        }
+        scatter(layout_.type, slot, base + row_offset(slot, row) * slot.bytes,
+                values + r * int64_t(layout_.value_bytes), count, stride);
+        r += count;
+    }
+}
+
+// The elements of one row, block by block.
+template <class C>
+void Rows::run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
+    Line line;
+    const int64_t end = std::min(layout_.row_size, (chunk + 1) * chunk_);
+    const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
+    for (int64_t r = 0; r < group.count; ++r) {
+        char *rows[kMostInputs + kMostOutputs];
+        for (size_t i = 0; i < inputs + outputs; ++i) {
+            const int number = i < inputs ? step.inputs[i] : step.outputs[i - inputs];
+            if (number < 0) continue;
+            const Slot &slot = layout_.slots[size_t(number)];
+            const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+            if (slot.kind == Slot::kTensor || slot.kind == Slot::kPosition)
+                rows[i] = run.bases[number] + row_offset(slot, group.first + r) * unit;
+            if (i >= inputs) continue;
+            line.step[i] = 1;
+            if (slot.kind == Slot::kShared) {
+                line.in[i] = run.shared.at(slot.number), line.step[i] = 0;
+            } else if (slot.kind == Slot::kRow) {
+                repeat(layout_.type, line.splats[i],
+                       row_values(group, slot.number) + r * int64_t(sizeof(C)));
+                line.in[i] = line.splats[i], line.step[i] = 0;
+            }
+        }
+        C folds[kMostOutputs], indices[kMostOutputs];
+        for (size_t i = 0; i < outputs; ++i)
+            folds[i] = fold_start<C>(step.folds[i]), indices[i] = C(-1);
+        for (int64_t at = chunk * chunk_; at < end;) {
+            int64_t n = std::min(block_, end - at);
+            if (!crossing_) n = std::min(n, run_length(at));
+            for (size_t i = 0; i < inputs; ++i) {
+                const size_t number = size_t(step.inputs[i]);
+                const Slot &slot = layout_.slots[number];
+                const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                C *buffer = reinterpret_cast<C *>(line.scratch) + int64_t(i) * block_;
+                if (slot.kind == Slot::kElement || access_[number] == kCached) {
+                    const int which = slot.kind == Slot::kElement ? slot.number : cache_[number];
+                    line.in[i] = reinterpret_cast<C *>(element_values(group, which)) +
+                                 r * layout_.row_size + at;
+                } else if (access_[number] == kDirect) {
+                    line.in[i] = rows[i] + element_offset(slot, at) * unit;
+                } else if (access_[number] == kSplat) {
+                    C one;
+                    gather(layout_.type, &one, slot, rows[i] + element_offset(slot, at) * unit, 1,
+                           0);
+                    repeat(layout_.type, line.splats[i], &one);
+                    line.in[i] = line.splats[i], line.step[i] = 0;
+                } else if (access_[number] == kGather) {
+                    move(slot, rows[i], at, reinterpret_cast<char *>(buffer), n, true);
+                    line.in[i] = buffer;
+                }
+            }
+            for (size_t i = 0; i < outputs; ++i) {
+                const int number = step.outputs[i];
+                line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
+                if (number < 0) continue;
+                const Slot &slot = layout_.slots[size_t(number)];
+                if (slot.kind == Slot::kElement)
+                    line.out[i] = reinterpret_cast<C *>(element_values(group, slot.number)) +
+                                  r * layout_.row_size + at;
+                else if (access_[size_t(number)] == kDirect)
+                    line.out[i] = rows[inputs + i] + element_offset(slot, at) * slot.bytes;
+            }
+            if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
+                line.out[0] = const_cast<void *>(line.in[0]);
+            else
+                step.compute(line.in, line.step, line.out, size_t(n));
+            for (size_t i = 0; i < outputs; ++i) {
+                const int number = step.outputs[i], fold = step.folds[i];
+                const C *values = static_cast<const C *>(line.out[i]);
+                if (is_arg(fold)) {
+                    for (int64_t k = 0; k < n; ++k)
+                        fold_arg(fold, folds[i], indices[i], values[k], C(at + k));
+                } else if (fold) {
+                    const C one = fold_block(fold, values, size_t(n));
+                    folds[i] =
+                        with_fold(fold, [&](auto combine) { return combine(folds[i], one); });
+                }
+                if (number >= 0 && access_[size_t(number)] == kGather)
+                    move(layout_.slots[size_t(number)], rows[inputs + i], at,
+                         static_cast<char *>(line.out[i]), n, false);
+            }
+            at += n;
+        }
+        for (size_t i = 0; i < outputs; ++i) {
+            if (!step.folds[i]) continue;
+            char *place = partial(group, int(i), chunk);
+            reinterpret_cast<C *>(place)[r] = folds[i];
+            reinterpret_cast<C *>(place + values_bytes_)[r] = indices[i];
+        }
+    }
+}
+
+// One element of each row of a tile, line by line.
+template <class C>
+void Rows::run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
+    Line line;
+    const int64_t end = std::min(layout_.row_size, (chunk + 1) * chunk_), n = group.count;
+    const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
+    char *tiles[kMostInputs + kMostOutputs];
+    for (size_t i = 0; i < inputs + outputs; ++i) {
+        const int number = i < inputs ? step.inputs[i] : step.outputs[i - inputs];
+        if (number < 0) continue;
+        const Slot &slot = layout_.slots[size_t(number)];
+        const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+        if (slot.kind == Slot::kTensor || slot.kind == Slot::kPosition)
+            tiles[i] = run.bases[number] + row_offset(slot, group.first) * unit;
+        if (i >= inputs) continue;
+        line.step[i] = 1;
+        if (slot.kind == Slot::kShared)
+            line.in[i] = run.shared.at(slot.number), line.step[i] = 0;
+        else if (slot.kind == Slot::kRow)
+            line.in[i] = row_values(group, slot.number);
+    }
+    for (size_t i = 0; i < outputs; ++i) {
+        if (!step.folds[i]) continue;
+        C *results = reinterpret_cast<C *>(partial(group, int(i), chunk));
+        std::fill_n(results, n, fold_start<C>(step.folds[i]));
+        std::fill_n(results + values_bytes_ / int64_t(sizeof(C)), n, C(-1));
+    }
+    for (int64_t at = chunk * chunk_; at < end; ++at) {
+        for (size_t i = 0; i < inputs; ++i) {
+            const size_t number = size_t(step.inputs[i]);
+            const Slot &slot = layout_.slots[number];
+            if (slot.kind == Slot::kElement) {
+                line.in[i] =
+                    reinterpret_cast<C *>(element_values(group, slot.number)) + at * group_;
+                continue;
+            }
+            if (access_[number] == kUnused) continue;
+            const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+            char *memory = tiles[i] + element_offset(slot, at) * unit;
+            C *buffer = reinterpret_cast<C *>(line.scratch) + int64_t(i) * block_;
+            if (access_[number] == kDirect) {
+                line.in[i] = memory;
+            } else if (access_[number] == kSplat) {
+                C one;
+                gather(layout_.type, &one, slot, memory, 1, 0);
+                repeat(layout_.type, line.splats[i], &one);
+                line.in[i] = line.splats[i], line.step[i] = 0;
+            } else {
+                gather(layout_.type, buffer, slot, memory, n, lane(slot));
+                line.in[i] = buffer;
+            }
+        }
+        for (size_t i = 0; i < outputs; ++i) {
+            const int number = step.outputs[i];
+            line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
+            if (number < 0) continue;
+            const Slot &slot = layout_.slots[size_t(number)];
+            if (slot.kind == Slot::kElement)
+                line.out[i] =
+                    reinterpret_cast<C *>(element_values(group, slot.number)) + at * group_;
+            else if (access_[size_t(number)] == kDirect)
+                line.out[i] = tiles[inputs + i] + element_offset(slot, at) * slot.bytes;
+        }
+        if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
+            line.out[0] = const_cast<void *>(line.in[0]);
+        else
+            step.compute(line.in, line.step, line.out, size_t(n));
+        for (size_t i = 0; i < outputs; ++i) {
+            const int number = step.outputs[i], fold = step.folds[i];
+            const C *values = static_cast<const C *>(line.out[i]);
+            if (fold) {
+                C *results = reinterpret_cast<C *>(partial(group, int(i), chunk));
+                C *indices = results + values_bytes_ / int64_t(sizeof(C));
+                if (is_arg(fold))
+                    for (int64_t k = 0; k < n; ++k)
+                        fold_arg(fold, results[k], indices[k], values[k], C(at));
+                else
+                    fold_into(fold, results, values, size_t(n));
+            }
+            if (number >= 0 && access_[size_t(number)] == kGather) {
+                const Slot &slot = layout_.slots[size_t(number)];
+                scatter(layout_.type, slot,
+                        tiles[inputs + i] + element_offset(slot, at) * slot.bytes, values, n,
+                        lane(slot));
+            }
+        }
+    }
+}
+
+// The chunks' results, two and two.
+template <class C>
+void Rows::join_chunks(const Group &group, const Step &step) const {
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const int fold = step.folds[i];
+        if (!fold) continue;
+        auto values = [&](int64_t chunk) {
+            return reinterpret_cast<C *>(partial(group, int(i), chunk));
+        };
+        const int64_t apart = values_bytes_ / int64_t(sizeof(C));
+        for (int64_t gap = 1; gap < chunks_; gap *= 2) {
+            for (int64_t c = 0; c + gap < chunks_; c += 2 * gap) {
+                C *to = values(c), *from = values(c + gap);
+                if (is_arg(fold)) {
+                    for (int64_t r = 0; r < group.count; ++r)
+                        if (from[apart + r] >= C(0))
+                            fold_arg(fold, to[r], to[apart + r], from[r], from[apart + r]);
+                } else {
+                    fold_into(fold, to, from, size_t(group.count));
+                }
+            }
+        }
+        C *results =
+            reinterpret_cast<C *>(row_values(group, layout_.slots[size_t(step.folded[i])].number));
+        const C *result = is_arg(fold) ? values(0) + apart : values(0);
+        std::copy_n(result, group.count, results);
+    }
+}
+
+}  // namespace infini::cpu::program

@@ -1,0 +1,89 @@
+// Phases with folds: rows of elements, each of which every stage goes over before the next one does.
+//
+// Two ways to go: along rows (the elements of a row are neighbours in memory), or across them (rows are
+// neighbours: a tile of columns is folded line by line). A line is what a functor gets in one call: a
+// block of one row, or one element of each row of a tile. Rows are cut in chunks of a fixed length
+// whose folds are joined in a tree: the result does not depend on the number of threads.
+#pragma once
+
+#include "program/fold.h"
+#include "program/runner.h"
+
+namespace infini::cpu::program {
+
+class Rows final : public Runner {
+public:
+    explicit Rows(Layout layout);
+    void run(const Arguments &arguments, char *workspace) const override;
+
+private:
+    enum Access : uint8_t {
+        kUnused,
+        kDirect,  // in place
+        kSplat,   // one value for the line
+        kGather,  // through a buffer
+        kCached,  // converted once for the group
+    };
+
+    // A set of rows that are worked on together: consecutive rows, or neighbouring columns.
+    struct Group {
+        int64_t first;  // row, in the order of the kept dimensions
+        int64_t count;
+        char *memory;
+    };
+    struct Run;   // what all threads of a run share
+    struct Line;  // the state of one thread inside a stage
+
+    void choose_direction();
+    void choose_access();
+    void choose_sizes();
+
+    void run_group(const Run &run, const Group &group) const;
+    void run_rows(const Run &run, const Group &group, const Step &step) const;
+    void write_rows(const Run &run, const Group &group, const Slot &slot, const char *values) const;
+    void fill_caches(const Run &run, const Group &group) const;
+    void run_chunk(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    template <class C>
+    void run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    template <class C>
+    void run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    template <class C>
+    void join_chunks(const Group &group, const Step &step) const;
+
+    int lane_dim() const { return (across_ ? layout_.kept.count : layout_.folded.count) - 1; }
+    int64_t lane(const Slot &slot) const {
+        return lane_dim() < 0 ? 1 : across_ ? slot.kept[lane_dim()] : slot.folded[lane_dim()];
+    }
+    // Elements of a row that lie next to each other, and where one of them is.
+    int64_t run_length(int64_t position) const;
+    int64_t row_offset(const Slot &slot, int64_t row) const;
+    int64_t element_offset(const Slot &slot, int64_t position) const;
+    void move(const Slot &slot, char *row, int64_t position, char *values, int64_t n,
+              bool in) const;
+
+    char *row_values(const Group &group, int number) const {
+        return group.memory + number * values_bytes_;
+    }
+    char *element_values(const Group &group, int number) const {
+        return group.memory + elements_at_ + number * elements_bytes_;
+    }
+    // Partial results of fold `number` of a step: two rows of values, the second for indices.
+    char *partial(const Group &group, int number, int64_t chunk) const {
+        return group.memory + partials_at_ + (number * chunks_ + chunk) * 2 * values_bytes_;
+    }
+
+    Layout layout_;
+    bool across_ = false;
+    bool crossing_ = false;  // rows are made of short runs: blocks go over their ends
+    bool split_ = false;     // chunks, not groups, are shared out
+    std::vector<Access> access_;
+    std::vector<int> cache_;  // number of the cache of a slot, or -1
+    int caches_ = 0;
+    int64_t group_ = 1, block_ = kBlock, chunk_ = 0, chunks_ = 1, groups_ = 1, parts_ = 1;
+    int64_t tiles_ = 1;  // across: groups for each value of the outer dimensions
+    // Bytes of a group's memory: row values, elements (temporaries, then caches), partial results.
+    int64_t values_bytes_ = 0, elements_at_ = 0, elements_bytes_ = 0, partials_at_ = 0;
+    int64_t group_bytes_ = 0;
+};
+
+}  // namespace infini::cpu::program

@@ -1,0 +1,116 @@
+// What a phase with folds decides once: direction, sizes, and how each operand is reached.
+#include <algorithm>
+
+#include "program/rows.h"
+#include "threads.h"
+
+namespace infini::cpu::program {
+
+namespace {
+constexpr int64_t kChunk = 16384;       // elements of a row, along
+constexpr int64_t kLines = 256;         // of a chunk, across
+constexpr int64_t kWorth = 32768;       // elements below which threads are not worth it
+constexpr int64_t kCacheable = 32768;   // elements of a group that are converted once and kept
+constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
+
+int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
+}  // namespace
+
+Rows::Rows(Layout layout) : layout_(std::move(layout)) {
+    choose_direction();
+    choose_access();
+    choose_sizes();
+}
+
+void Rows::choose_direction() {
+    const Walk &kept = layout_.kept, &folded = layout_.folded;
+    if (kept.count && folded.count && kept.size[kept.count - 1] >= 16) {
+        // Across when most of what is read lies along the last kept dimension.
+        int64_t along = 0, across = 0;
+        for (const Step &step : layout_.steps) {
+            for (int number : step.inputs) {
+                const Slot &slot = layout_.slots[size_t(number)];
+                if (slot.kind != Slot::kTensor || step.rows) continue;
+                along += slot.folded[folded.count - 1] == 1;
+                across += slot.kept[kept.count - 1] == 1 && slot.folded[folded.count - 1] != 0;
+            }
+        }
+        across_ = across > along;
+    }
+    crossing_ = !across_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
+}
+
+void Rows::choose_access() {
+    const size_t count = layout_.slots.size();
+    access_.assign(count, kUnused);
+    std::vector<int> uses(count, 0);
+    for (const Step &step : layout_.steps) {
+        if (step.rows) continue;
+        for (int number : step.inputs) ++uses[size_t(number)];
+        for (int number : step.outputs)
+            if (number >= 0 && layout_.slots[size_t(number)].kind == Slot::kTensor)
+                uses[size_t(number)] = -100;  // never cached: it is written
+    }
+    for (size_t n = 0; n < count; ++n) {
+        const Slot &slot = layout_.slots[n];
+        if (uses[n] == 0 || (slot.kind != Slot::kTensor && slot.kind != Slot::kPosition)) continue;
+        const bool fits = slot.kind == Slot::kTensor && slot.dtype == dtype_of(layout_.type);
+        const int64_t stride = lane(slot);
+        if (crossing_)
+            access_[n] = kGather;
+        else
+            access_[n] = fits && stride == 1 ? kDirect : stride == 0 ? kSplat : kGather;
+        if (access_[n] == kGather && uses[n] > 1 && !across_) access_[n] = kCached;
+    }
+}
+
+void Rows::choose_sizes() {
+    const int64_t value = int64_t(layout_.value_bytes), size = layout_.row_size;
+    int element_steps = 0, most_folds = 0, most_buffers = 1;
+    for (const Step &step : layout_.steps) {
+        element_steps += !step.rows;
+        most_folds = std::max(most_folds, int(step.outputs.size()));
+        most_buffers = std::max(most_buffers, int(step.inputs.size() + step.outputs.size()));
+    }
+    block_ = std::min(kBlock, kScratch / (most_buffers * value) / 16 * 16);
+    if (across_) {
+        const int64_t columns = layout_.kept.size[layout_.kept.count - 1];
+        // Several passes over a tile want it in the cache; one pass wants long lines.
+        const int64_t fitting = element_steps > 1 ? 65536 / std::max<int64_t>(1, size) : 512;
+        group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 32, 512), block_, columns});
+        tiles_ = (columns + group_ - 1) / group_;
+        groups_ = layout_.rows / columns * tiles_;
+        chunk_ = kLines;
+    } else {
+        group_ = std::clamp<int64_t>(4096 / std::max<int64_t>(1, size), 1, 64);
+        group_ = std::min(group_, layout_.rows);
+        groups_ = (layout_.rows + group_ - 1) / group_;
+        chunk_ = kChunk;
+    }
+    chunks_ = std::max<int64_t>(1, (size + chunk_ - 1) / chunk_);
+    const int64_t threads = int64_t(thread_count()), total = layout_.rows * size;
+    if (total >= 2 * kWorth && threads > 1) {
+        split_ = groups_ < threads && chunks_ > 1;
+        if (!split_) parts_ = std::min({groups_, threads * 4, total / (kWorth / 2)});
+    }
+    cache_.assign(layout_.slots.size(), -1);
+    for (size_t n = 0; n < layout_.slots.size(); ++n) {
+        if (access_[n] != kCached) continue;
+        if (group_ * size <= kCacheable)
+            cache_[n] = layout_.element_count + caches_++;
+        else
+            access_[n] = kGather;
+    }
+    values_bytes_ = aligned(group_ * value);
+    elements_at_ = layout_.row_count * values_bytes_;
+    elements_bytes_ = aligned(group_ * size * value);
+    partials_at_ = elements_at_ + (layout_.element_count + caches_) * elements_bytes_;
+    group_bytes_ = partials_at_ + most_folds * chunks_ * 2 * values_bytes_;
+    workspace = size_t(parts_ * group_bytes_);
+}
+
+std::unique_ptr<Runner> make_rows(Layout layout) {
+    return std::make_unique<Rows>(std::move(layout));
+}
+
+}  // namespace infini::cpu::program
