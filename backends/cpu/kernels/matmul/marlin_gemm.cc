@@ -1,0 +1,139 @@
+// Products with Marlin's weights.
+#include "../kernel.h"
+#include "../threads.h"
+#include "marlin_weights.h"
+
+namespace infini::cpu {
+namespace {
+
+// Tensors of an operation by their places; -1: it has no such tensor.
+struct MarlinPlaces {
+    int bias, scales, a_scales, global_scales, zeros, row_group, perm;
+};
+
+class MarlinGemm final : public Plan {
+public:
+    MarlinGemm(const Operation &op, const MarlinPlaces &places) : at(places) {
+        Tensor out = op.tensor(0), a = op.tensor(1), b = op.tensor(2),
+               scales = op.tensor(at.scales);
+        out_ = out, a_ = a;
+        data_.layout = {b.size(1) == 2 * out.size(1) ? 4 : 8, a.dtype == INFINI_DTYPE_I8};
+        data_.k = a.size(1), data_.n = out.size(1), data_.groups = scales.size(0);
+        data_.scale_dtype = scales.dtype;
+        if (a.dtype != out.dtype && a.dtype != INFINI_DTYPE_I8) {
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE, "a must have the dtype of out, or be I8"};
+        }
+        if (data_.k % data_.layout.rows()) {
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "k must be a multiple of 16, or of 32 for 8-bit activations"};
+        }
+        const int64_t words = data_.n * data_.layout.bits / 32;
+        has_bias_ = given(op, at.bias, data_.n);
+        has_a_scales_ = given(op, at.a_scales, a.size(0));
+        has_zeros_ = given(op, at.zeros, data_.groups * words);
+        has_row_group_ = given(op, at.row_group, data_.k);
+        has_perm_ = given(op, at.perm, data_.k);
+        given(op, at.global_scales, 0);
+
+        Matmul p = product();
+        MarlinWeights weights(data_);
+        Epilogue epilogue;
+        p.weights = &weights;
+        if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
+        copies_ = has_perm_ || a.dtype == INFINI_DTYPE_I8;
+        copy_bytes_ = copies_ ? (size_t(p.m * p.k) * 2 + 63) / 64 * 64 : 0;
+        workspace = copy_bytes_ + matmul_workspace(p);
+    }
+
+    void run(const Arguments &a) const override {
+        Matmul p = product();
+        p.c.data = a.pointer<void>(0);
+        p.a.data = a.pointer<const void>(1);
+        MarlinData data = data_;
+        data.words = a.pointer<const uint32_t>(2);
+        data.scales = a.pointer<const void>(at.scales);
+        data.zeros = has_zeros_ ? a.pointer<const uint32_t>(at.zeros) : nullptr;
+        data.row_group = has_row_group_ ? a.pointer<const int32_t>(at.row_group) : nullptr;
+        // The type: bits of the exponent, then of the number, a sign and the bias.
+        const int64_t type = a.integer(0);
+        data.bias = float(type >> 17 & 0xffffffff);
+        if ((type & 0xff) != 0 || (type >> 8 & 0xff) != data.layout.bits) return fill_nan(p.c);
+        if (copies_)
+            copy_a(p.a, has_perm_ ? a.pointer<const int32_t>(at.perm) : nullptr, a.workspace());
+        MarlinWeights weights(data);
+        Epilogue epilogue;
+        epilogue.bias_dtype = out_.dtype;
+        if (has_bias_) epilogue.bias = a.pointer<const void>(at.bias);
+        if (has_a_scales_) epilogue.row_scale = a.pointer<const float>(at.a_scales);
+        p.weights = &weights;
+        if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
+        matmul(p, a.workspace() + copy_bytes_);
+    }
+
+private:
+    // Is the optional tensor there? Empty ones count as absent.
+    static bool given(const Operation &op, int index, int64_t size) {
+        if (index < 0 || !op.tensor(index)) return false;
+        int64_t count = op.tensor(index).numel();
+        if (count != 0 && count != size) {
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "an optional tensor is neither empty nor of the size that it should be"};
+        }
+        return count != 0;
+    }
+
+    Matmul product() const {
+        Matmul p;
+        p.m = out_.size[0], p.n = data_.n, p.k = data_.k;
+        p.a = {nullptr, a_.dtype, a_.stride[0], 1, 0};
+        p.c = {nullptr, out_.dtype, out_.stride[0], 1, 0};
+        if (copies_ || a_.dtype == INFINI_DTYPE_I8) p.a.dtype = out_.dtype, p.a.row_stride = p.k;
+        return p;
+    }
+
+    // a with its columns in the order of the weights' rows, in out's dtype. Small integers are exact.
+    void copy_a(Matrix &a, const int32_t *perm, char *memory) const {
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(data_.k, 1)));
+        const void *from = a.data;
+        parallel_for(size_t(out_.size[0]), grain, [&](size_t first, size_t last) {
+            for (int64_t row = int64_t(first); row < int64_t(last); ++row) {
+                for (int64_t i = 0; i < data_.k; ++i) {
+                    int64_t column = perm ? perm[i] : i;
+                    bool inside = column >= 0 && column < data_.k;
+                    float value =
+                        inside ? load_as<float>(a_.dtype, from, row * a_.stride[0] + column) : 0.0f;
+                    store_as<float>(out_.dtype, memory, row * data_.k + i, value);
+                }
+            }
+        });
+        a.data = memory;
+    }
+
+    // For a type that these weights cannot be: nobody should take the result for one.
+    void fill_nan(const Output &c) const {
+        for (int64_t row = 0; row < out_.size[0]; ++row) {
+            for (int64_t i = 0; i < data_.n; ++i) {
+                store_as<float>(c.dtype, c.data, row * c.row_stride + i, __builtin_nanf(""));
+            }
+        }
+    }
+
+    MarlinPlaces at;
+    Shape out_, a_;
+    MarlinData data_{};
+    bool has_bias_, has_a_scales_, has_zeros_, has_row_group_, has_perm_, copies_ = false;
+    size_t copy_bytes_ = 0;
+};
+
+std::unique_ptr<Plan> plan_gptq_marlin_gemm(const Operation &op) {
+    return std::make_unique<MarlinGemm>(op, MarlinPlaces{-1, 3, -1, 4, 5, 6, 7});
+}
+std::unique_ptr<Plan> plan_awq_marlin_gemm(const Operation &op) {
+    return std::make_unique<MarlinGemm>(op, MarlinPlaces{3, 4, 5, 6, 7, 8, 9});
+}
+
+INFINI_KERNEL("gptq_marlin_gemm", plan_gptq_marlin_gemm);
+INFINI_KERNEL("awq_marlin_gemm", plan_awq_marlin_gemm);
+
+}  // namespace
+}  // namespace infini::cpu

@@ -1,0 +1,126 @@
+// Marlin's weights as the matrix of a product: (code - zero point) * scale of the row's group.
+#pragma once
+
+#include <algorithm>
+
+#include "../convert.h"
+#include "marlin_layout.h"
+#include "matmul.h"
+#include "pack.h"
+
+namespace infini::cpu {
+
+struct MarlinData {
+    MarlinLayout layout;
+    int64_t k, n, groups;
+    const uint32_t *words;
+    const void *scales;  // [groups, n]
+    int scale_dtype;
+    const uint32_t *zeros;     // [groups, n * bits / 32], or null
+    const int32_t *row_group;  // [k], or null: groups of equal size
+    float bias;                // a zero point for all
+
+    int64_t group_size() const { return k / groups; }
+    bool one_group() const { return groups == 1; }
+    // Of a row; -1 when its data is bad: the row then counts as 0.
+    int64_t group(int64_t row) const {
+        if (!row_group) return row / group_size();
+        int64_t g = row_group[row];
+        return g >= 0 && g < groups ? g : -1;
+    }
+    float scale(int64_t group, int64_t column) const {
+        if (group < 0) return 0.0f;
+        return load_as<float>(scale_dtype, scales, group * n + marlin_scale(column, one_group()));
+    }
+    float zero(int64_t group, int64_t column) const {
+        if (!zeros || group < 0) return bias;
+        MarlinLayout::Place at = marlin_zero(column, layout.bits);
+        uint32_t word = zeros[group * (n * layout.bits / 32) + at.word];
+        return bias + float(word >> at.index * layout.bits & ((1u << layout.bits) - 1));
+    }
+};
+
+class MarlinWeights final : public Weights {
+public:
+    explicit MarlinWeights(const MarlinData &data) : d(data) {}
+
+    void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
+                int64_t stride) const override {
+        const bool fours = !d.layout.a_8bit && n0 % 4 == 0 && k0 % 16 == 0 && k % 16 == 0;
+        const int64_t whole = fours ? n / 4 * 4 : 0;
+        for (int64_t j = 0; j < whole; j += 4) {
+            Four four(d, n0 + j);
+            for (int64_t i = 0; i < k; i += 16) {
+                four.unpack(k0 + i, panel + i * stride + j, stride);
+            }
+        }
+        for (int64_t i = 0; i < k; ++i) {
+            for (int64_t j = whole; j < n; ++j) panel[i * stride + j] = value(k0 + i, n0 + j);
+        }
+    }
+
+private:
+    using F4 = detail::Few<float, 4>;
+    using W4 = detail::W4;
+
+    float value(int64_t row, int64_t column) const {
+        const MarlinLayout &l = d.layout;
+        int64_t run = row / l.rows() * (d.n / l.columns()) + column / l.columns();
+        MarlinLayout::Place at = l.place(int(row % l.rows()), int(column % l.columns()));
+        uint32_t code = d.words[run * l.words() + at.word] >> at.index * l.bits;
+        int64_t group = d.group(row);
+        float zero = d.zero(group, column);
+        return (float(code & ((1u << l.bits) - 1)) - zero) * d.scale(group, column);
+    }
+
+    // Four neighbouring columns: their codes of a row are at the same place of four words.
+    struct Four {
+        const MarlinData &d;
+        const int64_t column;
+        const uint32_t *words;  // of the columns in the first band
+        int64_t band;           // words from band to band
+        int64_t group = -2;     // whose scales these are
+        F4 scale, zero;
+
+        Four(const MarlinData &data, int64_t first) : d(data), column(first) {
+            band = d.n / 64 * d.layout.words();
+            words =
+                d.words + column / 64 * d.layout.words() + d.layout.place(0, int(column % 64)).word;
+        }
+
+        void unpack(int64_t row, float *panel, int64_t stride) {
+            const int bits = d.layout.bits;
+            const int64_t apart = d.layout.words() / 8, quarter = d.layout.words() / 32;
+            const uint32_t mask = (1u << bits) - 1;
+            const bool uniform = !d.row_group && d.group_size() % 16 == 0;
+            if (uniform) use_group(d.group(row));
+            const uint32_t *from = words + row / 16 * band;
+            for (int q = 0; q < 4; ++q, from += quarter) {
+                W4 word = {from[0], from[apart], from[2 * apart], from[3 * apart]};
+                for (int i = 0; i < 4; ++i) {
+                    // Row pairs 2 q and 8 + 2 q; see MarlinLayout::place.
+                    int r = 2 * q + i % 2 * 8 + i / 2;
+                    int index = d.layout.place(r, int(column % 64)).index;
+                    F4 code = __builtin_convertvector(as<I4>((word >> index * bits) & mask), F4);
+                    if (!uniform) use_group(d.group(row + r));
+                    F4 value = (code - zero) * scale;
+                    std::memcpy(panel + r * stride, &value, sizeof value);
+                }
+            }
+        }
+
+        using I4 = detail::Few<int32_t, 4>;
+
+        void use_group(int64_t wanted) {
+            if (wanted == group) return;
+            group = wanted;
+            for (int j = 0; j < 4; ++j) {
+                scale[j] = d.scale(group, column + j), zero[j] = d.zero(group, column + j);
+            }
+        }
+    };
+
+    const MarlinData &d;
+};
+
+}  // namespace infini::cpu
