@@ -36,6 +36,22 @@ INFINI_SIMD V in_double(V a, V b, F f) {
                 [&](Element<V> p, Element<V> q) { return Element<V>(f(double(p), double(q))); });
 }
 
+// A function of vectors of double, for the two halves of a vector of float.
+template <class V, class F>
+INFINI_SIMD V in_wide(V x, F f) {
+    if constexpr (kIsVector<V>) {
+        using Half = typename VectorOf<float, sizeof(V) / 2>::type;
+        Half halves[2];
+        std::memcpy(halves, &x, sizeof x);
+        for (Half &half : halves)
+            half = __builtin_convertvector(f(__builtin_convertvector(half, F64)), Half);
+        std::memcpy(&x, halves, sizeof x);
+        return x;
+    } else {
+        return V(f(double(x)));
+    }
+}
+
 // c[0] + c[1] x + c[2] x^2 + ..., by pairs: the pairs do not wait for each other, and half of the
 // sums need no copy of a coefficient where the machine's fma overwrites it.
 template <class V, size_t count>
@@ -46,6 +62,15 @@ INFINI_SIMD V polynomial(V x, const Element<V> (&c)[count]) {
     V y = count % 2 ? broadcast<V>(c[top]) : pair(top);
 #pragma GCC unroll 8
     for (size_t i = 2; i <= top; i += 2) y = fma(y, square, pair(top - i));
+    return y;
+}
+
+// The same from the highest on, which rounds the least.
+template <class V, size_t count>
+INFINI_SIMD V horner(V x, const Element<V> (&c)[count]) {
+    V y = broadcast<V>(c[count - 1]);
+#pragma GCC unroll 16
+    for (size_t i = 1; i < count; ++i) y = fma(y, x, broadcast<V>(c[count - 1 - i]));
     return y;
 }
 

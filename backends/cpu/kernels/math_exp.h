@@ -68,13 +68,11 @@ INFINI_SIMD V expm1_scaled(V x, int shift) {
     return fma(scale, q, scale - std::bit_cast<float>((127 + shift) << 23));
 }
 
-// e^x to 0.9 units in the last place where exp_float is content with 1.5.
+// y * (1 + q) * 2^n of a reduction with bias 254, with two roundings in all.
 template <class V>
-INFINI_SIMD V exp_fine(V x) {
-    auto [t, q] = expm1_reduced(x, 254);
+INFINI_SIMD V times_exp(V y, V q, V t) {
     auto k = as<Like<V, uint32_t>>(t), half = k >> 1;
-    V scale = exponent<V>(half);
-    return fma(scale, q, scale) * exponent<V>(k - half);
+    return fma(y, q, y) * exponent<V>(half) * exponent<V>(k - half);
 }
 }  // namespace detail
 
@@ -117,8 +115,8 @@ INFINI_SIMD V expm1(V x) {
 template <class V>
 INFINI_SIMD V sigmoid(V x) {
     if constexpr (detail::kFloats<V>) {
-        V e = detail::exp_fine(detail::at_least(-absolute(x), -105.0f));
-        V one = broadcast<V>(1), sum = one + e;
+        auto [t, q] = detail::expm1_reduced(detail::at_least(-absolute(x), -105.0f), 254);
+        V one = broadcast<V>(1), e = detail::times_exp(one, q, t), sum = one + e;
         V y = select(x < V{}, e, one) / sum;
         return fma(-y, e - (sum - one), y);  // what the sum lost, up to a negligible factor
     } else {

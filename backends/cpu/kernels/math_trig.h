@@ -1,33 +1,157 @@
-// Sines and their kind.
+// Sines and their inverses of float. Arguments up to 2^16 are reduced by a multiple of pi given as three
+// floats; greater ones, which are rare, go through libm, as all do where fma() rounds twice.
 #pragma once
 
 #include "math_basic.h"
 
 namespace infini::cpu {
 
+namespace detail {
+constexpr float kPi = 0x1.921fb6p1f, kPiLow = -0x1.777a5cp-24f;  // to nearest, and what is left
+// Pi cut after each 24 bits, so that all parts are positive and a zero keeps its sign.
+constexpr float kPi1 = 0x1.921fb4p+1f, kPi2 = 0x1.4442d0p-23f, kPi3 = 0x1.846988p-47f;
+constexpr float kTrigLimit = 0x1p16f;
+
+// x - n * step pi. The first product and difference are exact.
+template <class V>
+INFINI_SIMD V minus_pi(V x, V n, float step) {
+    V r = fma(n, broadcast<V>(-step * kPi1), x);
+    r = fma(n, broadcast<V>(-step * kPi2), r);
+    return fma(n, broadcast<V>(-step * kPi3), r);
+}
+
+// The sine of |r| < pi / 2. The coefficients were tried out: no result is beyond 1.
+template <class V>
+INFINI_SIMD V sin_reduced(V r) {
+    constexpr float kC[] = {0x1.110ebcp-7f, -0x1.9f7052p-13f, 0x1.5dbbc6p-19f};
+    V z = r * r, p = fma(z, polynomial(z, kC), broadcast<V>(-0x1.555548p-3f));
+    return fma(r * z, p, r);
+}
+
+// Where n, in the lowest bit of t, is odd, the sign changes.
+template <class V>
+INFINI_SIMD V with_parity(V y, V t) {
+    return as<V>(Bits<V>(bits(y) ^ as<Bits<V>>(as<Like<V, uint32_t>>(t) << 31)));
+}
+
+// y, but through libm for the lanes beyond the limit (also NaN).
+template <class V, class F>
+INFINI_SIMD V beyond_limit(V x, V y, F f) {
+    const auto inside = absolute(x) <= broadcast<V>(kTrigLimit);
+    if (__builtin_expect(all(inside), 1)) return y;
+    return select(inside, y, in_double(x, f));
+}
+
+// The tangent of doubles to the precision of float: a tangent in float would lose too much in r.
+template <class D>
+INFINI_SIMD D tan_wide(D x) {
+    constexpr double kSin[] = {1, -0x1.555544p-3, 0x1.1106c6p-7, -0x1.991c26p-13};
+    constexpr double kCos[] = {1, -0.5, 0x1.55554ap-5, -0x1.6c0c22p-10, 0x1.99e526p-16};
+    D n = nearest(x * 0x1.45f306dc9c883p-1);
+    D r = x - n * 0x1.921fb544p0 - n * 0x1.0b4611a626331p-34, z = r * r;
+    D s = r * polynomial(z, kSin), c = polynomial(z, kCos);
+    auto odd = nearest(n * 0.5) != n * 0.5;
+    return select(odd, -c, s) / select(odd, s, c);
+}
+
+// asin of 0 <= s <= 1/2 with z = s^2, less s
+template <class V>
+INFINI_SIMD V asin_excess(V s, V z) {
+    constexpr float kC[] = {0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bb8p-5f, 0x1.8c3e5p-6f,
+                            0x1.595c6p-5f};
+    return s * z * polynomial(z, kC);
+}
+}  // namespace detail
+
 template <class V>
 INFINI_SIMD V sin(V x) {
-    return detail::in_double(x, [](double lane) { return std::sin(lane); });
+    constexpr auto libm = [](double lane) { return std::sin(lane); };
+    if constexpr (detail::kFloats<V> && kFma) {
+        const V rounder = broadcast<V>(0x1.8p23f);
+        V t = fma(x, broadcast<V>(0x1.45f306p-2f), rounder);
+        V y = detail::sin_reduced(detail::minus_pi(x, t - rounder, 1));
+        y = select(x == V{}, x, detail::with_parity(y, t));  // -0 stays
+        return detail::beyond_limit(x, y, libm);
+    } else {
+        return detail::in_double(x, libm);
+    }
 }
+
 template <class V>
 INFINI_SIMD V cos(V x) {
-    return detail::in_double(x, [](double lane) { return std::cos(lane); });
+    constexpr auto libm = [](double lane) { return std::cos(lane); };
+    if constexpr (detail::kFloats<V> && kFma) {
+        // The sine of x + pi / 2: multiples with a half.
+        const V rounder = broadcast<V>(0x1.8p23f), half = broadcast<V>(0.5f);
+        V t = fma(x, broadcast<V>(0x1.45f306p-2f), half) + rounder;
+        V y = detail::sin_reduced(detail::minus_pi(x, t - rounder - half, 1));
+        return detail::beyond_limit(x, detail::with_parity(y, t), libm);
+    } else {
+        return detail::in_double(x, libm);
+    }
 }
+
 template <class V>
 INFINI_SIMD V tan(V x) {
-    return detail::in_double(x, [](double lane) { return std::tan(lane); });
+    constexpr auto libm = [](double lane) { return std::tan(lane); };
+    if constexpr (detail::kFloats<V>) {
+        V y = detail::in_wide(x, [](auto wide) { return detail::tan_wide(wide); });
+        return detail::beyond_limit(x, select(x == V{}, x, y), libm);
+    } else {
+        return detail::in_double(x, libm);
+    }
 }
+
 template <class V>
 INFINI_SIMD V asin(V x) {
-    return detail::in_double(x, [](double lane) { return std::asin(lane); });
+    if constexpr (detail::kFloats<V>) {
+        // Above 1/2: asin x = pi / 2 - 2 asin sqrt((1 - x) / 2).
+        V a = absolute(x);
+        auto small = a < broadcast<V>(0.5f);
+        V z = select(small, x * x, (1.0f - a) * 0.5f);
+        V s = select(small, a, sqrt(z)), excess = detail::asin_excess(s, z);
+        V rest = fma(excess, broadcast<V>(-2.0f), broadcast<V>(detail::kPiLow / 2));
+        V large = fma(s, broadcast<V>(-2.0f), broadcast<V>(detail::kPi / 2)) + rest;
+        return copysign(select(small, s + excess, large), x);
+    } else {
+        return detail::in_double(x, [](double lane) { return std::asin(lane); });
+    }
 }
+
 template <class V>
 INFINI_SIMD V acos(V x) {
-    return detail::in_double(x, [](double lane) { return std::acos(lane); });
+    if constexpr (detail::kFloats<V>) {
+        V a = absolute(x);
+        auto small = a < broadcast<V>(0.5f), negative = x < V{};
+        V z = select(small, x * x, (1.0f - a) * 0.5f);
+        V s = select(small, x, sqrt(z)), y = s + detail::asin_excess(s, z);
+        V middle = broadcast<V>(detail::kPi / 2) - (y - detail::kPiLow / 2);
+        V near = y + y, far = broadcast<V>(detail::kPi) - (near - detail::kPiLow);
+        return select(small, middle, select(negative, far, near));
+    } else {
+        return detail::in_double(x, [](double lane) { return std::acos(lane); });
+    }
 }
+
 template <class V>
 INFINI_SIMD V atan(V x) {
-    return detail::in_double(x, [](double lane) { return std::atan(lane); });
+    if constexpr (detail::kFloats<V>) {
+        // atan a = pi/4 + atan((a - 1) / (a + 1)) = pi/2 + atan(-1 / a): the argument stays small.
+        constexpr float kC[] = {-0x1.555548p-2f, 0x1.9991p-3f, -0x1.23a98ep-3f, 0x1.b13a66p-4f,
+                                -0x1.ee4b32p-5f};
+        const V one = broadcast<V>(1);
+        V a = absolute(x);
+        auto middle = a > broadcast<V>(0x1.a8279ap-2f), large = a > broadcast<V>(0x1.3504f4p1f);
+        V top = select(large, -one, select(middle, a - 1.0f, a));
+        V bottom = select(large, a, select(middle, a + 1.0f, one));
+        V base = select(large, broadcast<V>(detail::kPi / 2),
+                        select(middle, broadcast<V>(detail::kPi / 4), V{}));
+        V t = top / bottom, z = t * t;
+        V low = base * (detail::kPiLow / detail::kPi);
+        return copysign(base + (t + fma(t * z, detail::polynomial(z, kC), low)), x);
+    } else {
+        return detail::in_double(x, [](double lane) { return std::atan(lane); });
+    }
 }
 
 }  // namespace infini::cpu

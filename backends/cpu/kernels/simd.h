@@ -274,15 +274,27 @@ INFINI_SIMD Element<V> reduce_min(V v) {
 // Is a mask true in any lane, in all?
 template <class M>
 INFINI_SIMD bool any(M mask) {
-    if constexpr (kIsVector<M>)
-        return reduce(mask, [](M a, M b) { return M(a | b); }) != 0;
-    else
+    if constexpr (!kIsVector<M>) {
         return bool(mask);
+    } else if constexpr (sizeof(M) == kVectorBytes) {
+#if defined(__ARM_NEON)
+        if constexpr (sizeof(Element<M>) < 4) return vmaxvq_u8(as<uint8x16_t>(mask)) != 0;
+        uint16x4_t halves = vmovn_u32(as<uint32x4_t>(mask));  // lanes are all ones or zero
+        return vget_lane_u64(vreinterpret_u64_u16(halves), 0) != 0;
+#elif defined(__AVX512F__)
+        return _mm512_test_epi32_mask(as<__m512i>(mask), as<__m512i>(mask)) != 0;
+#elif defined(__AVX2__)
+        return _mm256_movemask_epi8(as<__m256i>(mask)) != 0;
+#elif defined(__SSE2__)
+        return _mm_movemask_epi8(as<__m128i>(mask)) != 0;
+#endif
+    }
+    return reduce(mask, [](M a, M b) { return M(a | b); }) != 0;
 }
 template <class M>
 INFINI_SIMD bool all(M mask) {
     if constexpr (kIsVector<M>)
-        return reduce(mask, [](M a, M b) { return M(a & b); }) != 0;
+        return !any(M(~mask));
     else
         return bool(mask);
 }
