@@ -179,12 +179,12 @@ def paged_attention_prefill(
     The queries of sequence s are the rows cum_seq_lens_q[s] .. cum_seq_lens_q[s + 1] - 1; seq_lens
     counts the keys with the new ones, so query r of n sees the keys t <= seq_len - n + r. Slopes
     add slope * (t - that limit). Bad blocks and lengths as in paged_attention; bounds of queries
-    are limited to 0..T, and rows of no sequence give zeros.
+    are limited to 0..T and made to rise, and rows of no sequence give zeros.
     """
     import numpy as np
 
     out = np.zeros((*q.shape[:2], v_cache.shape[3]))
-    bounds = np.clip(cum_seq_lens_q.astype(np.int64), 0, len(q)).tolist()
+    bounds = np.maximum.accumulate(np.clip(cum_seq_lens_q.astype(np.int64), 0, len(q))).tolist()
     for s, length in enumerate(_lengths(seq_lens, block_tables, k_cache)):
         begin, end = bounds[s], bounds[s + 1]
         if begin >= end:
