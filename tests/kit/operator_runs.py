@@ -1,4 +1,4 @@
-"""One case of an operator, run four ways: at once, on a stream, captured, and replayed with new data."""
+"""A case of an operator, run four ways: at once, on a stream, captured, replayed with new data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from spec.operators.model import Tensor
 
 from .drawing import Draw, Shape

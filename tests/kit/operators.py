@@ -1,7 +1,7 @@
 """Operators through their C functions: prototypes from the declarations, tensors in device memory.
 
-A tensor lies in a buffer of its own between guard bytes, in any layout; after a run the bytes that no
-written element covers must be what they were.
+A tensor lies in a buffer of its own between guard bytes, in any layout; after a run the bytes that
+no written element covers must be what they were.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
 from spec.operators.model import DTYPES, Operator, Param, Pointer, Run, Tensor
 from spec.operators.numeric import decode, encode, storage
 
@@ -175,8 +176,8 @@ def list_of(param: Param, values: Any) -> Any:
 
 
 class Described:
-    """An operator descriptor with its workspace. `tensors` are placed tensors by name, lists of them
-    for arrays, None for absent ones."""
+    """An operator descriptor with its workspace. `tensors` are placed tensors by name, lists of
+    them for arrays, None for absent ones."""
 
     def __init__(
         self,
@@ -228,7 +229,7 @@ class Described:
         return tensor_descriptor(self.make, code, layout.shape, layout.strides)
 
     def run(self, pointers: dict[str, Any], scalars: dict[str, Any], stream: int | None) -> str:
-        """`pointers` by the names of the run function's parameters: addresses, lists of them, None."""
+        """`pointers` by the names of the run function's parameters: addresses, lists, None."""
         run: Run = self.operator.runs[self.run_number]
         given: list[Any] = []
         keep: list[Any] = []

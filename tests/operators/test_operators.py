@@ -1,5 +1,5 @@
-"""Every operator, in every dtype and layout, against its definition: at once, on a stream, captured,
-replayed with new data.
+"""Every operator, in every dtype and layout, against its definition: at once, on a stream,
+captured, replayed with new data.
 
 Cases come from the declarations; what those cannot say stands in cases.py.
 """
@@ -14,14 +14,16 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 
-from kit import Maker  # noqa: E402
-from kit.drawing import Draw, NoCaseError, Rules, main_tensor  # noqa: E402
-from kit.layouts import broadcast, contiguous, strided, transposed, unaligned  # noqa: E402
-from kit.operator_runs import Trial  # noqa: E402
-from spec.operators import OPERATORS, REGISTRY  # noqa: E402
-from spec.operators.model import Operator  # noqa: E402
+from kit import Maker
+from kit.drawing import Draw, NoCaseError, Rules, main_tensor
+from kit.layouts import broadcast, contiguous, strided, transposed, unaligned
+from kit.operator_runs import Trial
+from spec.operators import OPERATORS, REGISTRY
+from spec.operators.model import Operator
 
-from .cases import CASES  # noqa: E402
+from .cases import all_cases
+
+CASES = all_cases()
 
 # Name: kind of sizes, layout of inputs, layout of outputs.
 VARIANTS: dict[str, tuple[str, Any, Any]] = {

@@ -1,0 +1,693 @@
+"""Cases of operators of language models: attention, caches, experts, packed weights, recurrences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kit.drawing import Draw, Extra, Rules, Shape
+
+from .cases import below, between, distinct, one_of, prefix_sums, separated, spread
+
+# ---- Rotary embedding and caches ----------------------------------------------------------------
+
+
+def mrope_sections(draw: Draw) -> int:
+    return int(draw["rotary_dim"] // 2 - draw["section_t"] - draw["section_h"])
+
+
+ROTARY = {
+    "rope": Rules(
+        symbols={"*B": ((), (2,)), "D": (2, 8, 64), "P": (5, 40)},
+        attributes={"algo": (0, 1)},
+        dtypes={"pos_ids": ("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64")},
+        values={"pos_ids": below("P")},
+        in_place=(("y", "x"),),
+        kinds=("usual", "one", "empty", "large"),
+        large={"*B": ((2,),), "T": (70,), "H": (9,), "D": (128,), "P": (100,)},
+    ),
+    "mrope": Rules(
+        symbols={
+            "P": (5, 40),
+            "Q": lambda draw: 16 * int(draw.integers(1, 4)),
+            "K": lambda draw: 16 * int(draw.integers(1, 3)),
+        },
+        attributes={
+            "head_size": (8, 16),
+            "rotary_dim": lambda draw: draw.choose((0, 4, draw["head_size"])),
+            "section_t": lambda draw: int(draw.integers(0, draw["rotary_dim"] // 2 + 1)),
+            "section_h": lambda draw: int(
+                draw.integers(0, draw["rotary_dim"] // 2 - draw["section_t"] + 1)
+            ),
+            "section_w": mrope_sections,
+        },
+        values={"positions": below("P", -1, 1)},
+        in_place=(("q_out", "q"), ("k_out", "k")),
+        kinds=("usual", "empty", "large"),
+        large={"T": (300,), "Q": (512,), "K": (128,), "P": (64,)},
+    ),
+    "kv_caching": Rules(
+        symbols={"S": (1, 3), "M": (5, 9)},
+        values={"past_kv_lengths": below("M", -2, 2)},
+        kinds=("usual", "one", "empty", "large"),
+        large={"B": (3,), "H": (8,), "S": (60,), "M": (70,), "D": (64,)},
+    ),
+    "paged_caching": Rules(
+        symbols={"N": (1, 4), "R": (2, 5), "T": (1, 3, 7)},
+        values={"slot_mapping": distinct(lambda draw: draw["N"] * draw["R"] + 1)},
+        kinds=("usual", "one", "empty", "large"),
+        large={"N": (40,), "H": (8,), "R": (16,), "D": (128,), "E": (64,), "T": (300,)},
+    ),
+}
+
+# ---- Attention ----------------------------------------------------------------------------------
+
+
+def tables(draw: Draw, shape: Shape) -> Any:
+    """Pages that exist, and now and then one that does not."""
+    low = 0 if draw.dtypes["block_tables"].startswith("U") else -1
+    pages = draw.integers(0, max(draw["N"], 1), shape)
+    return np.where(draw.rng.random(shape) < 0.05, low or draw["N"] + 3, pages)
+
+
+def lengths(draw: Draw, shape: Shape) -> Any:
+    return draw.integers(0, draw["M"] * draw["R"] + 1, shape)
+
+
+HEADS = {"Hkv": (1, 2, 3), "Hq": lambda draw: draw["Hkv"] * draw.choose((1, 2, 4))}
+
+ATTENTION = {
+    "attention": Rules(
+        symbols={**HEADS, "S": (1, 3, 17), "D": (1, 16, 40), "M": (1,), "N": (1,)},
+        attributes={"pos": (0, 1, 9)},
+        tolerance=1.0,
+        large={"Hkv": (2,), "Hq": (6,), "S": (130,), "D": (64,)},
+    ),
+    "flash_attention": Rules(
+        symbols={**HEADS, "B": (1, 2), "Lq": (1, 5, 19), "Lk": (1, 7, 40), "D": (16, 64)},
+        attributes={"is_causal": (0, 1), "scale": (0.25, 0.125)},
+        values={"total_kv_len": below("Lk", -1, 2)},
+        tolerance=1.0,
+        large={"Hkv": (2,), "Hq": (4,), "B": (1,), "Lq": (150,), "Lk": (300,), "D": (64,)},
+    ),
+    "paged_attention": Rules(
+        symbols={
+            **HEADS,
+            "D": (16, 64, 576),
+            "E": lambda draw: 512 if draw["D"] == 576 else draw["D"],
+            "N": (3, 8),
+            "R": (4, 16),
+            "M": (1, 3),
+        },
+        attributes={"scale": (0.125,)},
+        values={"block_tables": tables, "seq_lens": lengths},
+        tolerance=1.0,
+        large={
+            "Hkv": (2,),
+            "Hq": (8,),
+            "S": (5,),
+            "D": (128,),
+            "E": (128,),
+            "M": (20,),
+            "N": (60,),
+        },
+    ),
+    "paged_attention_prefill": Rules(
+        symbols={
+            **HEADS,
+            "D": (16, 64),
+            "E": lambda draw: draw["D"],
+            "N": (3, 8),
+            "R": (4, 16),
+            "M": (1, 3),
+            "S": (1, 2, 4),
+            "T": (1, 7, 20),
+        },
+        attributes={"scale": (0.125,)},
+        values={
+            "block_tables": tables,
+            "seq_lens": lengths,
+            "cum_seq_lens_q": prefix_sums(lambda draw: draw["T"]),
+        },
+        tolerance=1.0,
+        large={"Hkv": (2,), "Hq": (8,), "T": (150,), "D": (64,), "M": (20,), "N": (60,)},
+    ),
+    "nsa_compress_paged_cache": Rules(
+        symbols={"N": (2, 5), "H": (1, 2), "R": (8, 16), "M": (1, 3), "S": (1, 2), "C": (1,)},
+        attributes={"nsa_block_size": (4, 8), "update_last_only": (0, 1)},
+        values={
+            "block_tables": distinct(lambda draw: draw["N"]),
+            "seq_lens": lengths,
+        },
+        dtypes={"block_tables": ("I32", "I64")},
+        kinds=("usual",),
+    ),
+    "nsa_paged_attention": Rules(
+        symbols={**HEADS, "N": (2, 5), "R": (8, 16), "M": (1, 3), "S": (1, 2), "C": (1,)},
+        attributes={
+            "nsa_block_size": (4, 8),
+            "window_size": (0, 5, 30),
+            "select_blocks": (0, 1, 2),
+            "scale": (0.0883,),
+        },
+        dtypes={"gates": lambda draw: draw.choose((draw.main, "F32"))},
+        values={"block_tables": tables, "seq_lens": lengths},
+        tolerance=2.0,
+        kinds=("usual", "one"),
+    ),
+}
+
+# ---- Sparse attention in e4m3 -------------------------------------------------------------------
+
+
+def indexer_pages(draw: Draw, shape: Shape) -> Any:
+    """Random bytes of e4m3 without NaN, and scales behind them."""
+    pages, rows, _ = shape
+    codes = (
+        draw.integers(0, 0x7F, (pages, rows * 128)) | draw.integers(0, 2, (pages, rows * 128)) << 7
+    )
+    scales = np.exp2(draw.integers(-3, 3, (pages, rows))).astype(np.float32)
+    return np.concatenate([codes.astype(np.uint8), scales.view(np.uint8)], axis=1).reshape(shape)
+
+
+def latent_entries(draw: Draw, shape: Shape) -> Any:
+    rows = shape[0] * shape[1]
+    codes = draw.integers(0, 0x7F, (rows, 512)) | draw.integers(0, 2, (rows, 512)) << 7
+    scales = (draw.rng.random((rows, 4)) * 0.01).astype(np.float32)
+    rotary = (draw.normal((rows, 64)).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    parts = [codes.astype(np.uint8), scales.view(np.uint8), rotary.view(np.uint8)]
+    return np.concatenate(parts, axis=1).reshape(shape)
+
+
+def codes_close(limit: int) -> Any:
+    """e4m3 results may differ by one code where a rounding went the other way, in few places."""
+
+    def check(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+        for name, result in got.items():
+            if result is None:
+                continue
+            wanted = np.asarray(expected[name]).reshape(result.shape)
+            off = result.astype(np.float64) != wanted
+            near = np.abs(result.astype(np.float64) - wanted) <= 0.13 * np.abs(wanted) + 1e-2
+            if draw.dtypes[name] == "U8":
+                near = np.abs(result.astype(int) - wanted.astype(int)) <= 1
+            assert (near | ~off).all(), f"{name} is wrong"
+            assert off.mean() * 1000 <= limit, f"{name}: {off.sum()} of {off.size} differ"
+
+    return check
+
+
+FP8 = {
+    "fp8_indexer_quant": Rules(symbols={"D": (1, 64, 128)}, compare=None),
+    "fused_fp8_indexer": Rules(
+        symbols={"N": (1, 3), "R": (2, 8), "P": (5,), "T": (1, 4), "H": (1, 3)},
+        attributes={"rope_dim": (0, 64, 128), "eps": (1e-6,), "weights_scale": (0.25, 0.3)},
+        values={
+            "positions": below("P", -1, 1),
+            "slot_mapping": distinct(lambda draw: draw["N"] * draw["R"] + 1),
+            "k_cache": indexer_pages,
+        },
+        compare=codes_close(20),
+        kinds=("usual", "empty"),
+    ),
+    "fp8_indexer_logits": Rules(
+        symbols={"N": (1, 3), "R": (1, 2), "M": (1, 2), "T": (1, 4), "H": (1, 3), "C": (40, 100)},
+        values={
+            "positions": between(-1, 130),
+            "request_ids": below("R", -1, 1),
+            "block_tables": below("N", -1, 1),
+            "kv_cache": indexer_pages,
+        },
+        kinds=("usual", "empty"),
+    ),
+    "fp8_mla_rmsnorm_cache": Rules(
+        symbols={"N": (1, 3), "R": (2, 8), "T": (1, 4)},
+        attributes={"eps": (1e-6,)},
+        values={
+            "slot_mapping": distinct(lambda draw: draw["N"] * draw["R"] + 1),
+            "cache": latent_entries,
+        },
+        compare=codes_close(20),
+        kinds=("usual", "empty"),
+    ),
+    "fp8_sparse_mla": Rules(
+        symbols={"N": (4, 20), "T": (1, 3), "H": (1, 4), "K": (1, 9)},
+        attributes={"scale": (0.02,)},
+        values={
+            "indices": below("N", -1, 1),
+            "topk_lens": below("K", -1, 1),
+            "kv_cache": latent_entries,
+        },
+        tolerance=1.0,
+        kinds=("usual", "empty", "large"),
+        large={"N": (300,), "T": (9,), "H": (16,), "K": (200,)},
+    ),
+}
+
+# ---- Mixture of experts -------------------------------------------------------------------------
+
+
+def gate_rules(**more: Any) -> Rules:
+    return Rules(
+        symbols={"E": (4, 16, 64), "K": (1, 2, 4), **more.pop("symbols", {})},
+        values={
+            "gating_output": separated,
+            "input": separated,
+            "x": separated,
+            "correction_bias": spread(1e-4),
+            "bias": spread(1e-4),
+            **more.pop("values", {}),
+        },
+        kinds=("usual", "empty", "one", "large"),
+        large={"T": (300,), "N": (300,), "E": (64,)},
+        **more,
+    )
+
+
+def aligned_pairs(draw: Draw) -> int:
+    pairs, experts, block = draw["T"] * draw["K"], draw["num_experts"], draw["block_size"]
+    return pairs * block if pairs < experts + 1 else pairs + (experts + 1) * (block - 1)
+
+
+def aligned(draw: Draw, what: int) -> Any:
+    """What moe_align gives for the ids of this case."""
+    from spec.operators.moe import moe_align
+
+    size = draw["S"]
+    block = max(1, -(-size // max(1, draw["B"])))
+    shapes = {"sorted_token_ids": (size,), "expert_ids": (draw["B"],)}
+    made = moe_align(
+        draw.inputs["topk_ids"],
+        num_experts=draw["E"],
+        block_size=block,
+        pad_sorted_token_ids=1,
+        shapes=shapes,
+    )
+    return made[what]
+
+
+def check_align(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    """Inside a group any order will do; without padding what lies beyond the blocks is free."""
+    total = int(expected["num_tokens_post_padded"][0])
+    assert int(got["num_tokens_post_padded"][0]) == total
+    block = draw["block_size"]
+    assert np.array_equal(
+        got["expert_ids"][: total // block], expected["expert_ids"][: total // block]
+    )
+    ours, theirs = got["sorted_token_ids"], np.asarray(expected["sorted_token_ids"])
+    start = 0
+    labels = expected["expert_ids"][: total // block]
+    for end in range(1, len(labels) + 1):
+        if end == len(labels) or labels[end] != labels[start]:
+            part = slice(start * block, end * block)
+            assert np.array_equal(np.sort(ours[part]), np.sort(theirs[part]))
+            start = end
+    if draw.scalars["pad_sorted_token_ids"]:
+        assert (ours[total:] == theirs[total:]).all()
+
+
+def check_permutation(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    """The rows of one expert may stand in any order."""
+    for name in ("expert_offsets", "blockscale_offsets", "problem_sizes1", "problem_sizes2"):
+        if got[name] is not None:
+            assert np.array_equal(got[name], expected[name]), name
+    ids = inputs["topk_ids"].reshape(-1)
+    place = got["output_permutation"].astype(int)
+    width = max(inputs["topk_ids"].shape[1], 1)
+    for expert in range(draw["num_experts"]):
+        pairs = np.flatnonzero(ids == expert)
+        begin = int(expected["expert_offsets"][expert])
+        assert set(place[pairs]) == set(range(begin, begin + pairs.size))
+        assert np.array_equal(got["input_permutation"][place[pairs]], pairs // width)
+
+
+def experts(name: str) -> Any:
+    return below(name, -1, 1)
+
+
+def weights(draw: Draw, shape: Shape) -> Any:
+    return draw.normal(shape, 1 / np.sqrt(max(shape[-1], 1)))
+
+
+def matrices(draw: Draw, rows: int, columns: int) -> Extra:
+    """One for each expert."""
+    return Extra(draw.main, (draw["num_experts"], rows, columns), "in", weights)
+
+
+def e8m0(draw: Draw, shape: Shape) -> Any:
+    return draw.integers(122, 127, shape)
+
+
+MOE = {
+    "topksoftmax": gate_rules(
+        extra={
+            "values": lambda draw: Extra("F32", (draw["N"], draw.scalars["topk"]), "out"),
+            "indices": lambda draw: Extra("I32", (draw["N"], draw.scalars["topk"]), "out"),
+        },
+        scalars={"topk": lambda draw: min(3, draw["E"]), "norm": (0, 1)},
+    ),
+    "topkrouter": gate_rules(
+        extra={
+            "values": lambda draw: Extra("F32", (draw["N"], draw.scalars["topk"]), "out"),
+            "indices": lambda draw: Extra("I32", (draw["N"], draw.scalars["topk"]), "out"),
+        },
+        scalars={"topk": (1, 8), "routed_scaling_factor": (2.5,)},
+        values={"x": lambda draw, shape: separated(draw, shape) / 4},
+    ),
+    "moe_topk_softmax": gate_rules(attributes={"moe_softcapping": (0.0, 30.0)}),
+    "moe_topk_sigmoid": gate_rules(),
+    "moe_fused_gate": Rules(
+        symbols={"E": (32, 64), "K": (2, 4, 5), "T": (1, 3, 9)},
+        attributes={
+            "num_expert_group": (2, 4),
+            "topk_group": (1, 2),
+            "num_fused_shared_experts": (0, 1),
+            "routed_scaling_factor": (2.5,),
+        },
+        values={"input": separated, "bias": spread(1e-4)},
+        kinds=("usual", "large"),
+        large={"T": (300,)},
+    ),
+    "moe_align": Rules(
+        symbols={"T": (1, 5, 20), "K": (1, 2, 4), "S": (1,), "B": (1,)},
+        attributes={"num_experts": (2, 8), "block_size": (1, 4, 16)},
+        shapes={
+            "sorted_token_ids": lambda draw: (aligned_pairs(draw),),
+            "expert_ids": lambda draw: (-(-aligned_pairs(draw) // draw["block_size"]),),
+        },
+        scalars={"pad_sorted_token_ids": (0, 1)},
+        values={"topk_ids": below("num_experts", -1)},
+        compare=check_align,
+        kinds=("usual", "large"),
+        large={"T": (3000,), "K": (4,), "S": (1,), "B": (1,)},
+    ),
+    "prepare_moe_input": Rules(
+        symbols={"T": (1, 5, 20), "K": (1, 2, 4)},
+        attributes={"num_experts": (2, 8), "n": (16,), "k": (32,)},
+        values={"topk_ids": below("num_experts")},
+        compare=check_permutation,
+        kinds=("usual", "large"),
+        large={"T": (3000,), "K": (4,)},
+    ),
+    "moe_sum": Rules(large={"T": (100,), "K": (4,), "D": (1000,)}, tolerance=0.6),
+    "fused_ffn": Rules(
+        symbols={
+            "T": (1, 3, 9),
+            "D": (8, 24),
+            "G1": (64,),
+            "G2": lambda draw: draw["D"],
+            "D1": lambda draw: draw["D"],
+            "D2": (32,),
+        },
+        dtypes={
+            "norm_weight": lambda draw: draw.choose((draw.main, "F32")),
+            "gate_up_weight": lambda draw: draw.choose((draw.main, "F32")),
+            "down_weight": lambda draw: draw.choose((draw.main, "F32")),
+        },
+        values={"gate_up_weight": weights, "down_weight": weights},
+        tolerance=3.0,
+        kinds=("usual", "large"),
+        large={
+            "T": (40,),
+            "D": (136,),
+            "G1": (512,),
+            "G2": lambda draw: draw["D"],
+            "D1": lambda draw: draw["D"],
+            "D2": (256,),
+        },
+    ),
+    "fused_moe": Rules(
+        symbols={
+            "N": (1, 6),
+            "D": (8, 24),
+            "I": (16, 40),
+            "E": (1, 4),
+            "K": (1, 2),
+            "C": (1,),
+        },
+        attributes={"activation": (0, 1, 2)},
+        shapes={
+            "w1": lambda draw: (draw["E"], draw["I"] * (1 + (draw["activation"] > 0)), draw["D"]),
+            "b1": lambda draw: (draw["E"], draw["I"] * (1 + (draw["activation"] > 0))),
+        },
+        values={"token_selected_experts": experts("E"), "w1": weights, "w2": weights},
+        tolerance=3.0,
+        kinds=("usual", "large"),
+        large={"N": (60,), "D": (128,), "I": (192,), "E": (8,), "K": (2,), "C": (1,)},
+    ),
+    "fused_moe_mxfp4": Rules(
+        symbols={
+            "N": (1, 6),
+            "D": (32, 64),
+            "S": (1, 2),
+            "J": lambda draw: 16 * draw["S"],
+            "C": lambda draw: 64 * draw["S"],
+            "E": (1, 4),
+            "K": (1, 2),
+        },
+        values={"selected_experts": experts("E"), "w13_scale": e8m0, "w2_scale": e8m0},
+        attributes={"activation": (1, 2)},
+        tolerance=3.0,
+        kinds=("usual",),
+    ),
+    "moe_fused_dense": Rules(
+        symbols={
+            "T": (1, 6),
+            "D": (8, 24),
+            "I": (16, 40),
+            "E": (1, 4),
+            "K": (1, 2),
+            "B": lambda draw: draw["T"] * draw["K"] + draw["E"] + 1,
+            "S": lambda draw: draw["B"] * 4,
+        },
+        values={
+            "topk_ids": below("E"),
+            "w13": weights,
+            "w2": weights,
+            "sorted_token_ids": lambda draw, shape: aligned(draw, 0),
+            "expert_ids": lambda draw, shape: aligned(draw, 1),
+            "num_tokens_post_padded": lambda draw, shape: aligned(draw, 2),
+        },
+        tolerance=3.0,
+        kinds=("usual",),
+    ),
+    "deepseek_moe": Rules(
+        symbols={"T": (1, 6), "D": (8, 24), "K": (1, 2)},
+        attributes={"intermediate_size": (16, 40), "num_experts": (1, 4)},
+        values={"topk_indices": experts("num_experts")},
+        extra={
+            "gate_weights": lambda draw: matrices(draw, draw["intermediate_size"], draw["D"]),
+            "up_weights": lambda draw: matrices(draw, draw["intermediate_size"], draw["D"]),
+            "down_weights": lambda draw: matrices(draw, draw["D"], draw["intermediate_size"]),
+        },
+        tolerance=3.0,
+        kinds=("usual",),
+    ),
+}
+
+# ---- Packed weights -----------------------------------------------------------------------------
+
+UINT4, UINT8, UINT4B8, UINT8B128 = (
+    1125899906843648,
+    1125899906844672,
+    1125899907892224,
+    1125899923621888,
+)
+
+
+def words(draw: Draw, shape: Shape) -> Any:
+    return draw.integers(-(2**31), 2**31, shape)
+
+
+def marlin_rules(bias: bool) -> Rules:
+    """A case has 4 or 8 bits by the width of the packed words, and zeros or none."""
+
+    def bits(draw: Draw) -> int:
+        return 4 if draw["W"] == 2 * draw["N"] else 8
+
+    def absent(draw: Draw) -> set[str]:
+        gone = {"global_scales", "g_idx", "perm", "a_scales"}
+        if draw.seed % 2:
+            gone |= {"b_zeros", "b_bias"}
+        if not draw.main.startswith("I"):
+            return gone & {tensor.name for tensor in draw.operator.tensors}
+        return gone & {tensor.name for tensor in draw.operator.tensors} - {"a_scales"}
+
+    def type_id(draw: Draw) -> int:
+        if draw.present("b_zeros"):
+            return UINT4 if bits(draw) == 4 else UINT8
+        return UINT4B8 if bits(draw) == 4 else UINT8B128
+
+    return Rules(
+        symbols={
+            "M": (1, 3, 17),
+            "K": (64, 128),
+            "N": (64, 128),
+            "G": (1, 2),
+            "R": lambda draw: draw["K"] // 16,
+            "W": lambda draw: draw["N"] * draw.choose((2, 4)),
+        },
+        absent=absent,
+        dtypes={"a": lambda draw: draw.dtypes["out"]},
+        shapes={
+            "b_zeros": lambda draw: (draw["G"], draw["N"] * bits(draw) // 32),
+            "b_bias": lambda draw: (draw["N"],),
+        },
+        values={"b": words, "b_zeros": words, "b_scales": spread(0.05), "a": spread(1.0)},
+        scalars={
+            "b_q_type_id": type_id,
+            "is_k_full": (1,),
+            "use_atomic_add": (0,),
+            "use_fp32_reduce": (1,),
+            "is_zp_float": (0,),
+        },
+        tolerance=1.0,
+        kinds=("usual", "large"),
+        large={
+            "M": (40,),
+            "K": (512,),
+            "N": (256,),
+            "G": (4,),
+            "R": lambda draw: draw["K"] // 16,
+            "W": lambda draw: draw["N"] * draw.choose((2, 4)),
+        },
+    )
+
+
+QUANTISED = {
+    "gptq_marlin_gemm": marlin_rules(bias=False),
+    "awq_marlin_gemm": marlin_rules(bias=True),
+    "awq_marlin_repack": Rules(
+        attributes={"num_bits": (4, 8)},
+        symbols={
+            "K": (32, 64),
+            "C": lambda draw: 16 * draw.choose((1, 2)),
+            "R": lambda draw: draw["K"] // 16,
+            "W": lambda draw: draw["C"] * 16,
+        },
+        values={"input": words},
+        kinds=("usual",),
+    ),
+    "gptq_marlin_repack": Rules(
+        symbols={
+            "R": (2, 4),
+            "N": (64, 128),
+            "C": lambda draw: draw["R"] * draw.choose((2, 4)),
+            "W": lambda draw: draw["N"] * draw["C"] // draw["R"],
+            "P": lambda draw: draw["R"] * 16,
+        },
+        attributes={"num_bits": lambda draw: 2 * draw["C"] // draw["R"]},
+        values={"input": words, "perm": distinct(lambda draw: draw["R"] * 16)},
+        kinds=("usual",),
+    ),
+    "mxfp4_dequantize": Rules(
+        symbols={"*B": ((), (3,), (2, 5)), "K": (32, 96)}, large={"*B": ((200,),), "K": (3200,)}
+    ),
+    "dequantize_awq": Rules(
+        symbols={"K": (8, 32), "N": (8, 40), "G": (1, 2, 4)},
+        values={"qweight": words, "zeros": words},
+        large={"K": (512,), "N": (1000,), "G": (4,)},
+        kinds=("usual", "large"),
+    ),
+    "dequantize_gptq": Rules(
+        symbols={"K": (8, 32), "N": (8, 40), "G": (1, 2, 4)},
+        values={"qweight": words, "zeros": words, "g_idx": below("G", -1, 1)},
+        large={"K": (512,), "N": (1000,), "G": (4,)},
+        kinds=("usual", "large"),
+    ),
+    "per_channel_quant_int8": Rules(large={"M": (60,), "K": (5000,)}),
+    "per_tensor_quant_int8": Rules(
+        absent=({"x_zero"},),
+        scalars={"is_static": (0, 1)},
+        values={"x_scale": one_of(0.0, 0.01, 0.05)},
+        large={},
+    ),
+    "per_tensor_dequant_int8": Rules(absent=({"x_zero"},), large={}),
+}
+
+# ---- Recurrences --------------------------------------------------------------------------------
+
+POOL = ({"initial_state_indices", "final_state_indices", "cu_seqlens"}, {"FINAL", "cu_seqlens"})
+RAGGED = ({"initial_state_indices", "final_state_indices"}, {"FINAL"})
+
+
+def requests(draw: Draw) -> int:
+    return draw["R1"] - 1 if draw.present("cu_seqlens") and "R1" in draw.symbols else draw["B"]
+
+
+def state_rules(final: str, ragged: bool, **more: Any) -> Rules:
+    choices = [*POOL, *(RAGGED if ragged else ())]
+    named = [{final if name == "FINAL" else name for name in choice} for choice in choices]
+    if not ragged:
+        named = [choice - {"cu_seqlens"} for choice in named]
+    symbols = {
+        "B": lambda draw: 1 if ragged and draw.present("cu_seqlens") else draw.choose((1, 2, 3)),
+        **({"R1": (1, 2, 4, 5)} if ragged else {}),
+        **more.pop("symbols"),
+    }
+    if ragged:
+        symbols["R"] = requests
+    symbols["P"] = lambda draw: requests(draw) + (2 if draw.present("initial_state_indices") else 0)
+    values = {
+        "cu_seqlens": prefix_sums(lambda draw: draw["T"]),
+        "initial_state_indices": distinct(lambda draw: draw["P"], -1),
+        # Each request writes where it has read: another one's slot would be a race.
+        "final_state_indices": lambda draw, shape: np.where(
+            draw.rng.random(shape) < 0.2, -1, draw.inputs["initial_state_indices"]
+        ),
+        **more.pop("values", {}),
+    }
+    return Rules(
+        symbols=symbols, values=values, absent=tuple(named), kinds=("usual", "large"), **more
+    )
+
+
+DELTA = {
+    "T": (1, 5, 19),
+    "Hk": (1, 2),
+    "Hv": lambda draw: draw["Hk"] * draw.choose((1, 2)),
+    "Dk": (4, 20, 64),
+    "Dv": (1, 6, 32),
+}
+GATES: dict[str, Any] = {
+    "g": lambda draw, shape: -np.abs(draw.normal(shape, 0.3)),
+    "beta": lambda draw, shape: draw.rng.random(shape),
+    "k": spread(0.3),
+}
+
+RECURRENCES = {
+    "recurrent_gated_delta_rule": state_rules(
+        "final_state", False, symbols={**DELTA, "T": (1,)}, values=GATES, tolerance=0.5
+    ),
+    "chunk_gated_delta_rule": state_rules(
+        "final_state",
+        True,
+        symbols=DELTA,
+        values=GATES,
+        attributes={"chunk_size": (1, 64)},
+        tolerance=0.5,
+    ),
+    "kimi_delta_attention": state_rules(
+        "final_state",
+        True,
+        symbols={"T": (1, 5, 19), "H": (1, 3), "D": (4, 20, 32)},
+        values=GATES,
+        attributes={"scale": (0.25,), "lower_bound": (-5.0,)},
+        tolerance=0.5,
+    ),
+    "causal_conv1d": state_rules(
+        "final_conv_state", True, symbols={"T": (1, 2, 9), "C": (1, 5, 130)}
+    ),
+    "mamba_selective_scan": Rules(
+        symbols={"T": (1, 9), "I": (1, 16, 37), "N": (1, 4, 16)},
+        values={"a_log": spread(0.5)},
+        tolerance=0.5,
+        large={"B": (2,), "T": (30,), "I": (200,), "N": (16,)},
+    ),
+    "rwkv5_wkv": Rules(
+        symbols={"T": (1, 9), "H": (1, 2), "S": (1, 8, 20)},
+        tolerance=0.5,
+        large={"B": (1,), "T": (30,), "H": (4,), "S": (64,)},
+    ),
+}
