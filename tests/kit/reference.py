@@ -2,8 +2,8 @@
 
 The reference is the definition in float64. A result was computed in F32 (F64 for F64) and rounded
 once. How much the arithmetic may matter is measured: the definition is computed again with its
-inputs changed in their last place of the arithmetic's type, a few times, and an output may be off by
-a multiple of how far it moved.
+inputs changed in their last place of the arithmetic's type, a few times, and an output may be off
+by a multiple of how far it moved.
 """
 
 from __future__ import annotations

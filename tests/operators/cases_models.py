@@ -1,4 +1,4 @@
-"""Cases of operators of language models: attention, caches, experts, packed weights, recurrences."""
+"""Cases of language models: attention, caches, experts, packed weights, recurrences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices, lengths and slots that point nowhere: no operator may touch memory outside its tensors."""
+"""Indices, lengths and slots that point nowhere: no operator may leave its tensors."""
 
 from __future__ import annotations
 
