@@ -240,7 +240,7 @@ def moe_fused_dense(
         "DeepseekMoeWithDevicePtrs(!out, hidden, topk_indices, topk_weights,"
         " gate_weight_ptrs=-, up_weight_ptrs=-, down_weight_ptrs=-)",
     ),
-    where="intermediate_size > 0; num_experts > 0",
+    where="0 < intermediate_size < 1099511627776; 0 < num_experts < 2147483648",
     kernel=True,
 )
 def deepseek_moe(

@@ -94,11 +94,10 @@ def marlin_zeros(words: Array, bits: int) -> Array:
 @operator(
     "AwqMarlinRepack(!output_desc, input_desc, int64_t num_bits, bool is_a_8bit)",
     """
-    out output I32 [R, W] dense
-    input      I32 [K, C] dense
+    out output I32 [K // 16, C * 16] dense
+    input      I32 [K, C]            dense
     """,
-    where="num_bits == 4 or num_bits == 8; K % 16 == 0; C * 32 % (num_bits * 64) == 0;"
-    " R * 16 == K; W == C * 16",
+    where="num_bits in (4, 8); K % 16 == 0; C % 8 == 0",
     umbrella=False,
     kernel=True,
 )
@@ -113,12 +112,11 @@ def awq_marlin_repack(input: Array, *, num_bits: int, is_a_8bit: bool) -> Array:
 @operator(
     "GptqMarlinRepack(!output_desc, input_desc, perm_desc, int64_t num_bits, bool is_a_8bit)",
     """
-    out output I32 [R, W] dense
-    input      I32 [C, N] dense
-    perm?      I32 [P]    dense
+    out output I32 [C * 2 // num_bits, N * num_bits // 2] dense
+    input      I32 [C, N]                                 dense
+    perm?      I32 [P]                                    dense
     """,
-    where="num_bits == 4 or num_bits == 8; C * 32 == R * 16 * num_bits; N % 64 == 0;"
-    " W * 2 == N * num_bits; P == 0 or P == R * 16",
+    where="num_bits in (4, 8); C % 2 == 0; N % 64 == 0",
     umbrella=False,
     kernel=True,
 )

@@ -152,7 +152,7 @@ def moe_topk_sigmoid(
     bias             F32 [E]
     """,
     where="""
-    num_expert_group > 0; E % num_expert_group == 0; E <= 32 * num_expert_group;
+    E > 0; num_expert_group > 0; E % num_expert_group == 0; E <= 32 * num_expert_group;
     topk_group > 0; topk_group <= num_expert_group; num_fused_shared_experts < K;
     (K - num_fused_shared_experts) * num_expert_group <= topk_group * E
     """,
@@ -199,7 +199,7 @@ def moe_fused_gate(
     out num_tokens_post_padded I32 [1]    dense
     topk_ids                   I32 [T, K] dense
     """,
-    where="num_experts > 0; block_size > 0",
+    where="0 < num_experts < 2147483648; 0 < block_size < 2147483648",
     kernel=True,
 )
 def moe_align(
@@ -247,7 +247,7 @@ def moe_align(
     out output_permutation  I32 [P]               dense
     topk_ids                I32 [T, K]            dense
     """,
-    where="num_experts > 0; P == T * K",
+    where="num_experts > 0; n < 1073741824; k < 2147483648; P == T * K",
     kernel=True,
 )
 def prepare_moe_input(

@@ -30,6 +30,7 @@ ConvShape conv_shape(const Operation &op) {
             throw Refusal{INFINI_STATUS_BAD_PARAM,
                           "a pad is negative, or a stride or dilation is not positive"};
         }
+        if (s.in[d] > kMost || s.taps[d] > kMost) refuse_shape("an image or window is too large");
         int64_t room = s.in[d] + 2 * s.pad[d] - s.dilation[d] * (s.taps[d] - 1) - 1;
         if (s.taps[d] == 0 || room < 0 || s.out[d] != room / s.step[d] + 1) {
             refuse_shape("y does not have the size that pads, strides and dilations give");

@@ -84,6 +84,10 @@ public:
             }
         }
         rows_ = out.size(0), hidden_ = out.size(1);
+        constexpr int64_t kMost = int64_t(1) << 42;
+        if (std::max({hidden_, up.size(0), up.size(1)}) > kMost) {
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "more features than can be counted"};
+        }
         int64_t wide = up.size(1) == hidden_ ? up.size(0) : up.size(1);
         const char *why = "gate_up_weight must be [2 I, D] or [D, 2 I]";
         if (wide % 2) throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, why};

@@ -27,11 +27,12 @@ void repack(const MarlinLayout &layout, int64_t k, int64_t n, uint32_t *output, 
     });
 }
 
-MarlinLayout repack_layout(const Operation &op, int64_t k) {
+MarlinLayout repack_layout(const Operation &op, int64_t k, int64_t n) {
     MarlinLayout layout{int(op.integer(0)), op.integer(1) != 0};
-    if (k % layout.rows()) {
+    if (k % layout.rows() || n % 64) {
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "rows must be a multiple of 16, or of 32 for 8-bit activations"};
+                      "rows must be a multiple of 16, or of 32 for 8-bit activations, and columns "
+                      "a multiple of 64"};
     }
     return layout;
 }
@@ -39,8 +40,8 @@ MarlinLayout repack_layout(const Operation &op, int64_t k) {
 std::unique_ptr<Plan> plan_awq_marlin_repack(const Operation &op) {
     Tensor input = op.tensor(1);
     int64_t k = input.size(0), words = input.size(1);
-    MarlinLayout layout = repack_layout(op, k);
-    int64_t codes = 32 / layout.bits;
+    int64_t codes = 32 / op.integer(0);
+    MarlinLayout layout = repack_layout(op, k, words * codes);
     return make_plan([=](const Arguments &a) {
         const uint32_t *in = a.pointer<const uint32_t>(1);
         const uint32_t mask = (1u << layout.bits) - 1;
@@ -54,9 +55,12 @@ std::unique_ptr<Plan> plan_awq_marlin_repack(const Operation &op) {
 
 std::unique_ptr<Plan> plan_gptq_marlin_repack(const Operation &op) {
     Tensor input = op.tensor(1), perm = op.tensor(2);
-    MarlinLayout layout = repack_layout(op, input.size(0) * 32 / op.integer(0));
-    int64_t codes = 32 / layout.bits, k = input.size(0) * codes, n = input.size(1);
+    int64_t codes = 32 / op.integer(0), k = input.size(0) * codes, n = input.size(1);
+    MarlinLayout layout = repack_layout(op, k, n);
     bool ordered = perm && perm.numel() > 0;
+    if (ordered && perm.numel() != k) {
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "perm must be empty or name every row"};
+    }
     return make_plan([=](const Arguments &a) {
         const uint32_t *in = a.pointer<const uint32_t>(1);
         const int32_t *from = ordered ? a.pointer<const int32_t>(2) : nullptr;

@@ -29,6 +29,11 @@ void add_scaled(const T *row, float scale, float *sum, int64_t n) {
 }  // namespace
 
 Experts::Experts(const ExpertShape &shape) : s(shape) {
+    constexpr int64_t kMost = int64_t(1) << 42;
+    if (std::max({s.hidden, s.wide, s.inner, s.experts}) > kMost || s.pairs() > INT32_MAX) {
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                      "more tokens or features than can be counted"};
+    }
     block_ = std::min<int64_t>(s.pairs(), 512);
     int64_t at = aligned((s.experts + 2) * int64_t(sizeof(int64_t)));
     auto take = [&](int64_t bytes) {
