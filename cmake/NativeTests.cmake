@@ -13,3 +13,7 @@ foreach(source IN LISTS native_tests)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
 endforeach()
+
+# Includes the kernels' headers: compiled for the machine that builds it, as one of their sets is.
+target_include_directories(cpu_math_test PRIVATE "${PROJECT_SOURCE_DIR}/backends/cpu/kernels")
+target_compile_options(cpu_math_test PRIVATE -march=native -fno-math-errno -fno-trapping-math)

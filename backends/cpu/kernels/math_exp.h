@@ -148,7 +148,9 @@ INFINI_SIMD V sinh(V x) {
         V a = detail::at_most(absolute(x), 89.5f);
         V e = detail::expm1_scaled(a, -2);
         V y = fma(e / (e + 0.25f), broadcast<V>(0.5f), e + e);
-        return select(a < broadcast<V>(0x1p-12f), x, copysign(y, x));
+        constexpr float kC[] = {0x1.555558p-3f, 0x1.110df8p-7f, 0x1.a3ff2p-13f};
+        V z = x * x, small = fma(x * z, detail::polynomial(z, kC), x);
+        return select(a < broadcast<V>(0.6f), small, copysign(y, x));
     } else {
         return detail::in_double(x, [](double lane) { return std::sinh(lane); });
     }

@@ -54,12 +54,12 @@ INFINI_SIMD D tan_wide(D x) {
     return select(odd, -c, s) / select(odd, s, c);
 }
 
-// asin of 0 <= s <= 1/2 with z = s^2, less s
+// asin s = s + s^3 p(s^2) for 0 <= s <= 1/2.
 template <class V>
-INFINI_SIMD V asin_excess(V s, V z) {
+INFINI_SIMD V asin_factor(V z) {
     constexpr float kC[] = {0x1.5555c8p-3f, 0x1.330204p-4f, 0x1.747bb8p-5f, 0x1.8c3e5p-6f,
                             0x1.595c6p-5f};
-    return s * z * polynomial(z, kC);
+    return polynomial(z, kC);
 }
 }  // namespace detail
 
@@ -109,10 +109,10 @@ INFINI_SIMD V asin(V x) {
         V a = absolute(x);
         auto small = a < broadcast<V>(0.5f);
         V z = select(small, x * x, (1.0f - a) * 0.5f);
-        V s = select(small, a, sqrt(z)), excess = detail::asin_excess(s, z);
-        V rest = fma(excess, broadcast<V>(-2.0f), broadcast<V>(detail::kPiLow / 2));
+        V s = select(small, a, sqrt(z)), cube = s * z, p = detail::asin_factor(z);
+        V rest = fma(cube * -2.0f, p, broadcast<V>(detail::kPiLow / 2));
         V large = fma(s, broadcast<V>(-2.0f), broadcast<V>(detail::kPi / 2)) + rest;
-        return copysign(select(small, s + excess, large), x);
+        return copysign(select(small, fma(cube, p, s), large), x);
     } else {
         return detail::in_double(x, [](double lane) { return std::asin(lane); });
     }
@@ -124,7 +124,7 @@ INFINI_SIMD V acos(V x) {
         V a = absolute(x);
         auto small = a < broadcast<V>(0.5f), negative = x < V{};
         V z = select(small, x * x, (1.0f - a) * 0.5f);
-        V s = select(small, x, sqrt(z)), y = s + detail::asin_excess(s, z);
+        V s = select(small, x, sqrt(z)), y = fma(s * z, detail::asin_factor(z), s);
         V middle = broadcast<V>(detail::kPi / 2) - (y - detail::kPiLow / 2);
         V near = y + y, far = broadcast<V>(detail::kPi) - (near - detail::kPiLow);
         return select(small, middle, select(negative, far, near));
