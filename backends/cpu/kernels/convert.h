@@ -14,7 +14,23 @@ template <class T, size_t count>
 using Few = typename VectorOf<T, sizeof(T) * count>::type;
 using U16x = Few<uint16_t, kWidth<float>>;
 
+using U8x = Few<uint8_t, kWidth<float>>;
+
 INFINI_SIMD U32 widen(U16x x) { return __builtin_convertvector(x, U32); }
+#if defined(__ARM_NEON)
+// Four bytes are no vector of the machine's, and the compiler would take them one by one.
+INFINI_SIMD U32 widen(U8x x) {
+    return U32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(as<uint32_t>(x))))));
+}
+INFINI_SIMD U8x narrow_to_bytes(U32 x) {
+    uint16x4_t halves = vmovn_u32(x);
+    uint8x8_t bytes = vmovn_u16(vcombine_u16(halves, halves));
+    return as<U8x>(vget_lane_u32(vreinterpret_u32_u8(bytes), 0));
+}
+#else
+INFINI_SIMD U32 widen(U8x x) { return __builtin_convertvector(x, U32); }
+INFINI_SIMD U8x narrow_to_bytes(U32 x) { return __builtin_convertvector(x, U8x); }
+#endif
 
 // Rounds the bits of floats to bfloat16.
 INFINI_SIMD U16x round_bf16(F32 x) {
@@ -25,7 +41,7 @@ INFINI_SIMD U16x round_bf16(F32 x) {
 }
 }  // namespace detail
 
-// Width<float> elements of a storage type as floats.
+// kWidth<float> elements of a storage type as floats.
 template <class T>
 INFINI_SIMD F32 load_f32(const T *p) {
     using namespace detail;
@@ -47,11 +63,15 @@ INFINI_SIMD F32 load_f32(const T *p) {
         return as<F32>(bits | ((u & 0x8000u) << 16));
 #endif
     } else if constexpr (std::is_same_v<T, f8>) {
-        using U8x = Few<uint8_t, kWidth<float>>;
-        U32 u = __builtin_convertvector(load<U8x>(&p->bits), U32), magnitude = (u & 0x7fu) << 20;
+        U32 u = widen(load<U8x>(&p->bits)), magnitude = (u & 0x7fu) << 20;
         U32 bits = as<U32>(as<F32>(magnitude) * 0x1p120f);
         bits |= U32(magnitude == 0x07f00000u) & 0x7fc00000u;
         return as<F32>(bits | ((u & 0x80u) << 24));
+    } else if constexpr (std::is_same_v<T, uint8_t>) {
+        return __builtin_convertvector(as<I32>(widen(load<U8x>(p))), F32);
+    } else if constexpr (std::is_same_v<T, int8_t>) {
+        I32 i = as<I32>(U32(widen(load<U8x>(reinterpret_cast<const uint8_t *>(p))) << 24)) >> 24;
+        return __builtin_convertvector(i, F32);
     } else if constexpr (std::is_integral_v<T>) {
         return __builtin_convertvector(load<Few<T, kWidth<float>>>(p), F32);
     } else {
@@ -87,7 +107,6 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
         store(&p->bits, __builtin_convertvector(half | (sign >> 16), U16x));
 #endif
     } else if constexpr (std::is_same_v<T, f8>) {
-        using U8x = Few<uint8_t, kWidth<float>>;
         U32 u = as<U32>(x), sign = u & 0x80000000u;
         u ^= sign;
         U32 small = as<U32>(as<F32>(u) + 0x1p14f) - 0x46800000u;
@@ -95,7 +114,7 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
         I32 s = as<I32>(u);
         U32 byte =
             select(s < 0x3c800000, small, select(s < 0x43f00000, normal, broadcast<U32>(0x7fu)));
-        store(&p->bits, __builtin_convertvector(byte | (sign >> 24), U8x));
+        store(&p->bits, narrow_to_bytes(byte | (sign >> 24)));
     } else {
         for (size_t i = 0; i < kWidth<float>; ++i) store_element(p[i], float(x[i]));
     }

@@ -82,9 +82,15 @@ struct LikeOf<V, T> {
 };
 template <class V, class T>
 using Like = typename LikeOf<V, T>::type;
+template <size_t bytes>
+struct IntegerOf {
+    using type = std::conditional_t<
+        bytes == 1, int8_t,
+        std::conditional_t<bytes == 2, int16_t, std::conditional_t<bytes == 4, int32_t, int64_t>>>;
+};
 // Integers as wide as the lanes: for bits and exponents.
 template <class V>
-using Bits = Like<V, std::conditional_t<sizeof(Element<V>) == 8, int64_t, int32_t>>;
+using Bits = Like<V, typename IntegerOf<sizeof(Element<V>)>::type>;
 
 // ---- Making vectors -----------------------------------------------------------------------------
 
@@ -235,7 +241,7 @@ template <class V, class Combine>
 INFINI_SIMD Element<V> reduce(V v, Combine combine) {
     if constexpr (kIsVector<V>) {
         const Bits<V> lane = iota<Bits<V>>();
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (size_t step = kLanes<V> / 2; step > 0; step /= 2)
             v = combine(v, __builtin_shuffle(v, lane ^ Element<Bits<V>>(step)));
         return v[0];
@@ -282,11 +288,11 @@ INFINI_SIMD bool any(M mask) {
         uint16x4_t halves = vmovn_u32(as<uint32x4_t>(mask));  // lanes are all ones or zero
         return vget_lane_u64(vreinterpret_u64_u16(halves), 0) != 0;
 #elif defined(__AVX512F__)
-        return _mm512_test_epi32_mask(as<__m512i>(mask), as<__m512i>(mask)) != 0;
+        return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
 #elif defined(__AVX2__)
-        return _mm256_movemask_epi8(as<__m256i>(mask)) != 0;
+        return _mm256_movemask_epi8((__m256i)mask) != 0;
 #elif defined(__SSE2__)
-        return _mm_movemask_epi8(as<__m128i>(mask)) != 0;
+        return _mm_movemask_epi8((__m128i)mask) != 0;
 #endif
     }
     return reduce(mask, [](M a, M b) { return M(a | b); }) != 0;
@@ -303,7 +309,7 @@ INFINI_SIMD bool all(M mask) {
 template <class V, class F>
 INFINI_SIMD V each(V x, F f) {
     if constexpr (kIsVector<V>) {
-        V y;
+        V y{};
         for (size_t i = 0; i < kLanes<V>; ++i) y[i] = f(x[i]);
         return y;
     } else {
@@ -313,7 +319,7 @@ INFINI_SIMD V each(V x, F f) {
 template <class V, class F>
 INFINI_SIMD V each(V a, V b, F f) {
     if constexpr (kIsVector<V>) {
-        V y;
+        V y{};
         for (size_t i = 0; i < kLanes<V>; ++i) y[i] = f(a[i], b[i]);
         return y;
     } else {
