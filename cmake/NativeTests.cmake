@@ -6,7 +6,8 @@ file(GLOB native_tests CONFIGURE_DEPENDS
 foreach(source IN LISTS native_tests)
     get_filename_component(name "${source}" NAME_WE)
     add_executable(${name} "${source}")
-    target_link_libraries(${name} PRIVATE infinirt infini_flags Threads::Threads)
+    target_link_libraries(${name} PRIVATE infinirt infiniop infini_flags Threads::Threads)
+    target_include_directories(${name} PRIVATE "${INFINI_GENERATED}")
     # The CPU back end is loaded at run time, so nothing else says that the test needs it.
     add_dependencies(${name} infini_cpu infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")

@@ -49,9 +49,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-DTYPES = tuple(
-    ["INVALID", "BYTE", "BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F8", "F16", "F32", "F64", "C16", "C32", "C64", "C128", "BF16"]
-)
+_NAMES = "INVALID BYTE BOOL I8 I16 I32 I64 U8 U16 U32 U64 F8 F16 F32 F64 C16 C32 C64 C128 BF16"
+DTYPES = tuple(_NAMES.split())
 CLASSES = {
     "H16": "F16 BF16",
     "F": "F16 BF16 F32",
