@@ -109,11 +109,12 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
     } else if constexpr (std::is_same_v<T, f8>) {
         U32 u = as<U32>(x), sign = u & 0x80000000u;
         u ^= sign;
+        I32 s = minimum(as<I32>(u), broadcast<I32>(0x43e00000));  // 448
+        u = as<U32>(s);
         U32 small = as<U32>(as<F32>(u) + 0x1p14f) - 0x46800000u;
         U32 normal = (u + 0xc407ffffu + ((u >> 20) & 1u)) >> 20;
-        I32 s = as<I32>(u);
-        U32 byte =
-            select(s < 0x3c800000, small, select(s < 0x43f00000, normal, broadcast<U32>(0x7fu)));
+        U32 byte = select(s < 0x3c800000, small, normal);
+        byte = select(x != x, broadcast<U32>(0x7fu), byte);
         store(&p->bits, narrow_to_bytes(byte | (sign >> 24)));
     } else {
         for (size_t i = 0; i < kWidth<float>; ++i) store_element(p[i], float(x[i]));

@@ -169,11 +169,10 @@ INFINI_SIMD Bits<V> bits(V x) {
 // a * b + c, with one rounding where the machine can.
 template <class V>
 INFINI_SIMD V fma(V a, V b, V c) {
-    using T = Element<V>;
     if constexpr (!kIsVector<V>) {
 #if defined(__FMA__) || defined(__aarch64__)
-        if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
-        if constexpr (std::is_same_v<T, double>) return __builtin_fma(a, b, c);
+        if constexpr (std::is_same_v<V, float>) return __builtin_fmaf(a, b, c);
+        if constexpr (std::is_same_v<V, double>) return __builtin_fma(a, b, c);
 #endif
         return a * b + c;
     } else {

@@ -76,13 +76,14 @@ inline void from_float(bf16 &y, float x) {
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     y.bits = uint16_t(x != x ? bits >> 16 | 0x40u : rounded);
 }
-// As torch casts: what rounds to more than 448 becomes NaN, infinities too.
+// As torch casts (2.13): what is greater than 448 becomes 448, infinities too.
 inline void from_float(f8 &y, float x) {
     uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
     bits ^= sign;
+    bits = bits < 0x43e00000u ? bits : 0x43e00000u;
     uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + 0x1p14f) - 0x46800000u;
     uint32_t normal = (bits + 0xc407ffffu + (bits >> 20 & 1)) >> 20;
-    uint32_t byte = bits < 0x3c800000u ? small : bits < 0x43f00000u ? normal : 0x7fu;
+    uint32_t byte = x != x ? 0x7fu : bits < 0x3c800000u ? small : normal;
     y.bits = uint8_t(byte | sign >> 24);
 }
 
