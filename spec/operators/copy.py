@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .expression import Array
+from typing import Any
+
+from .expression import Array, maximum, minimum, where
+from .gather import Out, gather, item
 from .model import operator
 
 
@@ -55,3 +58,83 @@ def block_diag(x: list[Array], *, num_inputs: int) -> Array:
         result[row : row + height, column : column + width] = matrix
         row, column = row + height, column + width
     return result
+
+
+@operator(
+    "Flipud(!output, input)",
+    """
+    out output  F+       [R, *S]
+    input       =output  [R, *S]
+    """,
+    kernel=True,
+)
+@gather(axis=0, cpu=False)
+def flipud(out: Out, input: Array) -> Any:
+    """The first dimension in reverse order."""
+    (row,) = out.at
+    return input[out.sizes[0] - 1 - row]
+
+
+@operator(
+    "PixelShuffle(!y, x, int upscale_factor)",
+    """
+    out y  F+  [N, C, H * upscale_factor, W * upscale_factor]         dense
+    x      =y  [N, C * upscale_factor * upscale_factor, H, W]         dense
+    """,
+    where="upscale_factor > 0",
+    kernel=True,
+)
+@gather(
+    batch=1,
+    ranks=(3,),
+    inner=3,
+    split=lambda out, x, *, upscale_factor: (
+        (out.sizes[0],),
+        (x.sizes[1], upscale_factor),
+        (x.sizes[2], upscale_factor),
+    ),
+    cpu=False,
+)
+def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
+    """Channels become pixels: with r the factor, channel (c r + i) r + j goes to offset (i, j) in
+    every square of r x r."""
+    c, row, i, column, j = out.at
+    return x[(c * upscale_factor + i) * upscale_factor + j, row, column]
+
+
+@operator(
+    "Pad(!y, x, void *pad[pad_size/4:int], size_t pad_size, const char *mode, double value)",
+    """
+    out y  F+  [*Y]
+    x      =y  [*X]
+    """,
+    where="len(Y) == len(X); len(pad) % 2 == 0; len(pad) <= 2 * len(X)",
+    kernel=True,
+)
+@gather(
+    batch=0,
+    ranks=tuple(range(1, 9)),
+    cases={"mode": ("constant", "reflect", "replicate", "circular")},
+    otherwise="constant",
+    cpu=False,
+)
+def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -> Any:
+    """More elements before and after those of each dimension.
+
+    `pad` lists pairs (before, after), beginning with the last dimension; pad_size is its size in
+    bytes. The mode says what is added: "constant" a value, "reflect" the neighbours in reverse
+    order without the outermost element, "replicate" the outermost element, "circular" those of the
+    other end. Any other mode, or none, is "constant"."""
+    rank = len(out.sizes)
+    places = []
+    for dim, (at, size) in enumerate(zip(out.at, x.sizes, strict=True)):
+        place = at - item(pad, 2 * (rank - 1 - dim))
+        if mode == "reflect":
+            place = where(place < 0, -place, place)
+            place = where(place < size, place, 2 * (size - 1) - place)
+        elif mode == "replicate":
+            place = minimum(maximum(place, 0), size - 1)
+        elif mode == "circular":
+            place = place % size
+        places.append(place)
+    return x.at(*places, otherwise=value) if mode == "constant" else x[tuple(places)]

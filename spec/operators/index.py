@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .expression import Array
+from .gather import Out, gather
 from .model import operator
 
 
@@ -180,3 +183,20 @@ def masked_select(input: Array, mask: Array) -> Array:
     The run function allocates the result in memory of the device, and the caller frees it: on the
     CPU it comes from `malloc`."""
     return input[mask.astype(bool)]
+
+
+@operator(
+    "Take(!output, input, indices)",
+    """
+    out output  F+|I*    [*S]  dense
+    input       =output  [*X]  dense
+    indices     IDX      [*S]  dense
+    """,
+    kernel=True,
+)
+@gather(flat=True)
+def take(out: Out, input: Array, indices: Array) -> Any:
+    """Elements of the input, seen as one line, at the places that the indices name; 0 where there
+    is none."""
+    (i,) = out.at
+    return input.at(indices[i])

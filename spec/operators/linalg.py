@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from .expression import Array
+from typing import Any
+
+from .expression import Array, power, where
+from .gather import Out, gather, real
 from .model import operator
 
 
@@ -33,3 +36,39 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
         result += np.log(abs(matrix[k, k]))
         matrix[k + 1 :] -= np.outer(matrix[k + 1 :, k] / matrix[k, k], matrix[k])
     return np.full(shapes["y"], result if sign > 0 else np.nan)
+
+
+@operator(
+    "Kron(!y, x1, x2)",
+    """
+    out y  F+  [*Y]
+    x1     =y  [*A]
+    x2     =y  [*B]
+    """,
+    where="len(A) == len(Y); len(B) == len(Y)",
+    kernel=True,
+)
+@gather(
+    batch=0,
+    ranks=tuple(range(1, 9)),
+    split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)),
+)
+def kron(out: Out, x1: Array, x2: Array) -> Any:
+    """The Kronecker product: every element of x1 times all of x2."""
+    return x1[out.at[::2]] * x2[out.at[1::2]]
+
+
+@operator(
+    "Vander(!output, input, int N, int increasing)",
+    """
+    out output  F+       [R, N if N > 0 else R]  dense
+    input       =output  [R]                     dense
+    """,
+    kernel=True,
+)
+@gather(batch=0, ranks=(2,), dims={"input": 1})
+def vander(out: Out, input: Array, *, N: Any, increasing: Any) -> Any:
+    """Powers of the input as rows: column j is the power N - 1 - j, or j with `increasing`. An N of
+    0 or less means as many columns as rows."""
+    row, column = out.at
+    return power(input[row], real(where(increasing > 0, column, out.sizes[1] - 1 - column)))

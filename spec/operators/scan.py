@@ -1,8 +1,12 @@
-"""Running values along an axis."""
+"""Running values and differences along an axis."""
 
 from __future__ import annotations
 
-from .expression import Array
+import itertools
+from typing import Any
+
+from .expression import Array, maximum
+from .gather import ANY, Out, binomial, gather, real, total
 from .model import operator
 
 
@@ -30,3 +34,29 @@ def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
         running = np.concatenate([np.full_like(running[:1], -np.inf), running[:-1]])
     running = running[::-1] if reverse else running
     return np.moveaxis(running, 0, axis)
+
+
+@operator(
+    "Diff(!y, x, int dim, int n)",
+    """
+    out y  F+  [*Y]
+    x      =y  [*X]
+    """,
+    where="len(Y) == len(X); n >= 0; dim >= -len(X); dim < len(X)",
+    kernel=True,
+)
+@gather(
+    axis="dim",
+    cases={"n": (1, 2, ANY)},
+    split=lambda out, x, *, dim, n: ((maximum(x.sizes[0] - n, 0),),),
+)
+def diff(out: Out, x: Array, *, dim: Any, n: Any) -> Any:
+    """The n-th forward difference along a dimension, which loses n elements."""
+    (i,) = out.at
+    if isinstance(n, int):
+        values = [x[i + k] for k in range(n + 1)]
+        for _ in range(n):
+            values = [after - before for before, after in itertools.pairwise(values)]
+        return values[0]
+    # By the binomial theorem for differences.
+    return total(n + 1, lambda k: real(1 - 2 * ((n - k) % 2)) * binomial(n, k) * x[i + k])

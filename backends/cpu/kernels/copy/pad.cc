@@ -1,0 +1,148 @@
+// pad: for each dimension a map from places of the output to places of the input.
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "kernel.h"
+#include "threads.h"
+#include "types.h"
+
+namespace infini::cpu {
+namespace {
+
+enum class Mode { kConstant, kReflect, kReplicate, kCircular };
+
+Mode mode_of(const char *text) {
+    const std::string_view mode = text ? text : "";
+    return mode == "reflect"     ? Mode::kReflect
+           : mode == "replicate" ? Mode::kReplicate
+           : mode == "circular"  ? Mode::kCircular
+                                 : Mode::kConstant;
+}
+
+// The place in an input of `size` elements that `at` stands for; -1: the constant.
+int64_t place_of(Mode mode, int64_t at, int64_t size) {
+    if (at >= 0 && at < size) return at;
+    switch (mode) {
+        case Mode::kReflect:
+            return at < 0 ? -at : 2 * (size - 1) - at;
+        case Mode::kReplicate:
+            return at < 0 ? 0 : size - 1;
+        case Mode::kCircular:
+            return ((at % size) + size) % size;
+        default:
+            return -1;
+    }
+}
+
+struct Map {
+    int64_t before = 0;           // elements of the output before the input's
+    std::vector<int64_t> places;  // in the input
+};
+
+template <class E>
+struct Pad {
+    Shape to, from;
+    std::vector<Map> maps;
+    E value;
+    int64_t rows = 1;
+
+    // One row along the last dimension.
+    void row(E *out, const E *in) const {
+        const Map &map = maps.back();
+        const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
+        const int64_t inside = from.size[from.ndim - 1], in_step = from.stride[from.ndim - 1];
+        auto edge = [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+                out[i * step] =
+                    map.places[size_t(i)] < 0 ? value : in[map.places[size_t(i)] * in_step];
+        };
+        edge(0, map.before);
+        if (step == 1 && in_step == 1)
+            std::memcpy(out + map.before, in, size_t(inside) * sizeof(E));
+        else
+            for (int64_t i = 0; i < inside; ++i) out[(map.before + i) * step] = in[i * in_step];
+        edge(map.before + inside, size);
+    }
+
+    void run(E *out, const E *in) const {
+        const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / size));
+        parallel_for(size_t(rows), grain, [&](size_t begin, size_t end) {
+            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                int64_t rest = i, out_at = 0, in_at = 0;
+                bool constant = false;
+                for (int d = to.ndim - 2; d >= 0; --d) {
+                    const int64_t at = rest % to.size[d];
+                    const int64_t place = maps[size_t(d)].places[size_t(at)];
+                    rest /= to.size[d];
+                    constant = constant || place < 0;
+                    out_at += at * to.stride[d], in_at += place * from.stride[d];
+                }
+                if (constant)
+                    for (int64_t j = 0; j < size; ++j) out[out_at + j * step] = value;
+                else
+                    row(out + out_at, in + in_at);
+            }
+        });
+    }
+};
+
+template <class E>
+std::unique_ptr<Plan> make_pad(Pad<E> pad, int dtype, double value, int64_t total) {
+    store_as(dtype, &pad.value, 0, value);
+    return make_plan([pad = std::move(pad), total](const Arguments &a) {
+        if (total) pad.run(a.pointer<E>(0), a.pointer<E>(1));
+    });
+}
+
+std::unique_ptr<Plan> plan_pad(const Operation &operation) {
+    const Tensor y = operation.tensor(0), x = operation.tensor(1);
+    const int64_t *pads = operation.list(0);
+    const int count = pads ? int(operation.count(0)) : 0;
+    const Mode mode = mode_of(operation.text(2));
+    // A 0-dimensional tensor is a line of one element.
+    const int64_t one[1] = {1};
+    const Tensor to = y.ndim ? y : Tensor{y.dtype, 1, one, one};
+    const Tensor from = x.ndim ? x : Tensor{x.dtype, 1, one, one};
+
+    std::vector<Map> maps(size_t(to.ndim));
+    int64_t rows = 1;
+    for (int d = 0; d < to.ndim; ++d) {
+        const int pair = 2 * (to.ndim - 1 - d);
+        const int64_t before = pair < count ? pads[pair] : 0;
+        const int64_t after = pair + 1 < count ? pads[pair + 1] : 0, size = from.shape[d];
+        if (before < 0 || after < 0)
+            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: a negative number of elements"};
+        if (mode == Mode::kReflect && std::max(before, after) >= std::max<int64_t>(size, 1))
+            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
+        if (to.shape[d] != size + before + after)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "pad: the output's sizes are not those of the input with the padding"};
+        if (mode != Mode::kConstant && size == 0 && before + after > 0)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "pad: this mode needs elements to take from"};
+        maps[size_t(d)].before = before;
+        for (int64_t i = 0; i < to.shape[d]; ++i)
+            maps[size_t(d)].places.push_back(place_of(mode, i - before, size));
+        if (d + 1 < to.ndim) rows *= to.shape[d];
+    }
+    auto make = [&]<class E>(E) {
+        return make_pad<E>({Shape(to), Shape(from), std::move(maps), E(), rows}, to.dtype,
+                           operation.number(3), to.numel());
+    };
+    switch (infiniSizeOf(infiniDtype_t(to.dtype))) {
+        case 2:
+            return make(uint16_t());
+        case 4:
+            return make(uint32_t());
+        default:
+            return make(uint64_t());
+    }
+}
+
+INFINI_KERNEL("pad", plan_pad);
+
+}  // namespace
+}  // namespace infini::cpu

@@ -1,0 +1,84 @@
+// The engine of gather programs: it walks over the rows of an output; generated functions compute the
+// elements of a row from the coordinates. See spec/operators/gather.py.
+#pragma once
+
+#include <bit>
+#include <iterator>
+#include <limits>
+
+#include "functions.h"
+#include "kernel.h"
+#include "types.h"
+
+namespace infini::cpu {
+
+// What a definition can ask for: sizes and strides of the dimensions that it names, and attributes.
+struct Gather {
+    static constexpr int kInputs = 2, kDims = Shape::kMost, kAttributes = 8, kItems = 16;
+    int64_t extent[kDims];  // of the output
+    int64_t size[kInputs][kDims], stride[kInputs][kDims];
+    int64_t integer[kAttributes], item[kAttributes][kItems], count[kAttributes];
+    double number[kAttributes];
+    bool wide[kInputs];       // an index tensor of I64
+    int64_t across[kInputs];  // strides of the carried dimension that a row runs along
+};
+
+// Computes the elements [begin, end) of a row: `at` are the coordinates, `in` and `to` the data at the
+// row's place in the carried dimensions, `step` is the output's stride along the row.
+#define INFINI_GATHER_ROW                                                               \
+    [[maybe_unused]] const Gather &g, [[maybe_unused]] const void *const *in, void *to, \
+        const int64_t step, [[maybe_unused]] const int64_t *at, const int64_t begin,    \
+        const int64_t end
+using GatherRow = void (*)(INFINI_GATHER_ROW);
+
+// The row function for each dtype: of F16, BF16, F32, F64, or of elements of 1, 2, 4, 8 bytes.
+struct GatherRows {
+    bool by_size = false;
+    GatherRow rows[4] = {};
+
+    constexpr GatherRows() = default;
+    constexpr GatherRows(bool by_size, GatherRow a, GatherRow b, GatherRow c, GatherRow d)
+        : by_size(by_size), rows{a, b, c, d} {}
+    GatherRow of(int dtype) const;
+};
+
+constexpr int64_t kAnyCase = std::numeric_limits<int64_t>::min();
+
+// A way through a definition.
+struct GatherForm {
+    int rank;          // named dimensions of the output
+    int coordinates;   // as many, or more when dimensions are split
+    int inner;         // the coordinate that rows run along
+    const char *text;  // what the attribute of the case must be; null or kAnyCase: anything
+    int64_t value;
+    void (*split)(const Gather &, int64_t *sizes, int *dims);
+    GatherRows rows, across;
+};
+
+enum class GatherWay { kBatch, kLast, kAxis, kAxisOf, kFlat };
+
+struct GatherInfo {
+    GatherWay way;
+    int amount;  // dimensions, the axis, or the attribute that holds it
+    int inputs;
+    const char *attributes;  // a letter each: s number, l list, t text
+    int case_attribute;
+    const char *otherwise;  // text of a case that serves for all others
+};
+
+std::unique_ptr<Plan> plan_gather(const Operation &operation, const GatherInfo &info,
+                                  const GatherForm *forms, size_t count);
+
+// ---- For generated code -------------------------------------------------------------------------
+
+inline int64_t load_index(bool wide, const void *data, int64_t at) {
+    return wide ? static_cast<const int64_t *>(data)[at] : static_cast<const int32_t *>(data)[at];
+}
+
+inline double binomial(double n, double k) {
+    double result = 1;
+    for (double i = 1; i <= k; ++i) result = result * (n - k + i) / i;
+    return result;
+}
+
+}  // namespace infini::cpu
