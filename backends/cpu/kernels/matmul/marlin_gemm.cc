@@ -1,7 +1,7 @@
 // Products with Marlin's weights.
 #include "../kernel.h"
 #include "../threads.h"
-#include "marlin_weights.h"
+#include "marlin_dot.h"
 
 namespace infini::cpu {
 namespace {
@@ -42,7 +42,10 @@ public:
         if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
         copies_ = has_perm_ || a.dtype == INFINI_DTYPE_I8;
         copy_bytes_ = copies_ ? (size_t(p.m * p.k) * 2 + 63) / 64 * 64 : 0;
-        workspace = copy_bytes_ + matmul_workspace(p);
+        few_ = p.m <= kFewRows && !has_row_group_ && MarlinDot<4>::takes(data_);
+        workspace = matmul_workspace(p);
+        if (few_) workspace = std::max(workspace, ByteRows::bytes(p.m, p.k, data_.groups));
+        workspace += copy_bytes_;
     }
 
     void run(const Arguments &a) const override {
@@ -67,7 +70,15 @@ public:
         if (has_a_scales_) epilogue.row_scale = a.pointer<const float>(at.a_scales);
         p.weights = &weights;
         if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
-        matmul(p, a.workspace() + copy_bytes_);
+        char *memory = a.workspace() + copy_bytes_;
+        if (few_) {
+            ByteRows rows(memory, p.m, p.k, data.groups);
+            if (rows.load(p.a)) {
+                if (data.layout.bits == 4) return multiply_few<4>(data, rows, p, epilogue);
+                return multiply_few<8>(data, rows, p, epilogue);
+            }
+        }
+        matmul(p, memory);
     }
 
 private:
@@ -89,6 +100,34 @@ private:
         p.c = {nullptr, out_.dtype, out_.stride[0], 1, 0};
         if (copies_ || a_.dtype == INFINI_DTYPE_I8) p.a.dtype = out_.dtype, p.a.row_stride = p.k;
         return p;
+    }
+
+    template <int kBits>
+    static void multiply_few(const MarlinData &data, const ByteRows &x, const Matmul &p,
+                             const Epilogue &epilogue) {
+        const MarlinDot<kBits> product(data);
+        const size_t grain = size_t(std::max<int64_t>(1, 4096 / std::max<int64_t>(p.k, 1)));
+        parallel_for(size_t(p.n / 64), grain, [&](size_t first, size_t last) {
+            for (int64_t run = int64_t(first); run < int64_t(last); ++run) {
+                for (int64_t row = 0; row < p.m; row += 4) {
+                    float y[4 * 64], bias[64] = {};
+                    int64_t rows = std::min<int64_t>(4, p.m - row);
+                    product.multiply(x, row, rows, run, y);
+                    if (epilogue.bias) {
+                        load_halves<64>(bias, static_cast<const char *>(epilogue.bias) + run * 128,
+                                        epilogue.bias_dtype);
+                    }
+                    for (int64_t i = 0; i < rows; ++i) {
+                        float scale = epilogue.row_scale ? epilogue.row_scale[row + i] : 1.0f;
+                        for (int j = 0; j < 64; ++j)
+                            y[i * 64 + j] = y[i * 64 + j] * scale + bias[j];
+                        int64_t at = (row + i) * p.c.row_stride + run * 64;
+                        store_halves<64>(static_cast<char *>(p.c.data) + at * 2, y + i * 64,
+                                         p.c.dtype);
+                    }
+                }
+            }
+        });
     }
 
     // a with its columns in the order of the weights' rows, in out's dtype. Small integers are exact.
@@ -122,6 +161,7 @@ private:
     Shape out_, a_;
     MarlinData data_{};
     bool has_bias_, has_a_scales_, has_zeros_, has_row_group_, has_perm_, copies_ = false;
+    bool few_ = false;  // rows enough for byte products only
     size_t copy_bytes_ = 0;
 };
 
