@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spec.operators.model import DTYPES, Operator, Param, Pointer, Run, Tensor
+from spec.operators.model import DTYPES, REGISTRY, Operator, Param, Pointer, Run, Tensor
 from spec.operators.numeric import decode, encode, storage
 
 from .binding import STATUS_NAMES, root
@@ -56,9 +56,14 @@ def function(name: str, arguments: Sequence[Any]) -> Any:
     return lambda *values: STATUS_NAMES[entry(*values)]
 
 
-@cache
 def functions(operator: Operator) -> dict[str, Any]:
     """create, workspace, destroy, and a list of runs."""
+    return _functions(operator.name)
+
+
+@cache
+def _functions(name: str) -> dict[str, Any]:
+    operator = REGISTRY[name]
     pointer = ctypes.c_void_p
     create = [pointer, pointer]
     create += [pointer if isinstance(p, Tensor) else c_type(p.type) for p in operator.create]
@@ -68,8 +73,8 @@ def functions(operator: Operator) -> dict[str, Any]:
         "runs": [],
     }
     if operator.workspace:
-        name = f"infiniopGet{operator.c_name}WorkspaceSize"
-        made["workspace"] = function(name, [pointer, pointer])
+        query = f"infiniopGet{operator.c_name}WorkspaceSize"
+        made["workspace"] = function(query, [pointer, pointer])
     for run in operator.runs:
         workspace = [pointer, ctypes.c_size_t] if operator.workspace else []
         types = [pointer, *workspace, *(c_type(p.type) for p in run.params), pointer]
