@@ -274,9 +274,9 @@ inline std::string Fuzz::describe_case() const {
     std::string text = op_.name;
     for (const Sizes &sizes : shapes_) {
         text += " [";
-        for (int64_t size : sizes) text += std::to_string(size) + ",";
+        for (int64_t size : sizes) text.append(std::to_string(size)).append(",");
         text += "]";
     }
-    for (double value : attributes_) text += " " + std::to_string(value);
+    for (double value : attributes_) text.append(" ").append(std::to_string(value));
     return text;
 }
