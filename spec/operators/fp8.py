@@ -210,7 +210,8 @@ def fp8_mla_rmsnorm_cache(
     groups = latent.reshape(-1, 4, 128)
     scale = round_to(np.abs(groups).max(axis=2, keepdims=True) / LARGEST, "F32")
     with np.errstate(all="ignore"):
-        codes = round_to(np.where(scale > 0, groups / scale, 0.0), "F8")
+        codes = round_to(np.where(scale > 0, groups / scale, 0.0), "F32")  # as kernels divide
+    codes = round_to(codes, "F8")
     values = round_to(codes * scale, "BF16")
     for token, slot in enumerate(slot_mapping.tolist()):
         if 0 <= slot < len(entries):

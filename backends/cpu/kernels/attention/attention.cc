@@ -36,13 +36,16 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation) {
                               from[k].stride[1], 1, queries, h.depth, size);
                 }
             });
-            attend_all(h, division, a.workspace(), [&](int64_t) {
-                Sequence s{
-                    a.pointer<const char>(1), a.pointer<char>(0), queries, pos + queries, {}};
-                s.rows.k = a.pointer<const char>(4), s.rows.v = a.pointer<const char>(5);
-                s.rows.k_row = cache[0].stride[1], s.rows.v_row = cache[1].stride[1];
-                return s;
-            });
+            attend_all(
+                h, division, a.workspace(),
+                [&](int64_t) {
+                    Sequence s{
+                        a.pointer<const char>(1), a.pointer<char>(0), queries, pos + queries, {}};
+                    s.rows.k = a.pointer<const char>(4), s.rows.v = a.pointer<const char>(5);
+                    s.rows.k_row = cache[0].stride[1], s.rows.v_row = cache[1].stride[1];
+                    return s;
+                },
+                attend_block);
         },
         division.workspace());
 }
@@ -65,21 +68,24 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
     Division division(h, batch, batch * rows, rows, most);
     return make_plan(
         [=](const Arguments &a) {
-            attend_all(h, division, a.workspace(), [&](int64_t b) {
-                Sequence s{a.pointer<const char>(1) + b * q.stride[0] * size,
-                           a.pointer<char>(0) + b * out.stride[0] * size,
-                           queries,
-                           0,
-                           {}};
-                // A length that the tensors do not have is limited to what they have.
-                s.keys =
-                    limited(lengths.dtype, a.pointer<const void>(4), b * lengths.stride[0], most);
-                s.rows.k = a.pointer<const char>(2) + b * k.stride[0] * size;
-                s.rows.v = a.pointer<const char>(3) + b * v.stride[0] * size;
-                s.rows.k_row = k.stride[2], s.rows.k_inner = k.stride[3];
-                s.rows.v_row = v.stride[2], s.rows.v_inner = v.stride[3];
-                return s;
-            });
+            attend_all(
+                h, division, a.workspace(),
+                [&](int64_t b) {
+                    Sequence s{a.pointer<const char>(1) + b * q.stride[0] * size,
+                               a.pointer<char>(0) + b * out.stride[0] * size,
+                               queries,
+                               0,
+                               {}};
+                    // A length that the tensors do not have is limited to what they have.
+                    s.keys = limited(lengths.dtype, a.pointer<const void>(4), b * lengths.stride[0],
+                                     most);
+                    s.rows.k = a.pointer<const char>(2) + b * k.stride[0] * size;
+                    s.rows.v = a.pointer<const char>(3) + b * v.stride[0] * size;
+                    s.rows.k_row = k.stride[2], s.rows.k_inner = k.stride[3];
+                    s.rows.v_row = v.stride[2], s.rows.v_inner = v.stride[3];
+                    return s;
+                },
+                attend_block);
         },
         division.workspace());
 }

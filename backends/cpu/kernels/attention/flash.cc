@@ -11,68 +11,21 @@ constexpr double kAlone = 200e3;        // multiplications that one thread does 
 constexpr int64_t kLeastSplit = 4 * kThinTile;  // keys
 
 template <class T>
-const T *query_of(const Heads &h, const Sequence &sequence, int64_t head, int64_t row) {
-    return reinterpret_cast<const T *>(sequence.q) + row / h.group * h.q_token +
-           (head * h.group + row % h.group) * h.q_head;
-}
-
-// Writes a result: divided by the sum of the weights, or zeros when no key was seen.
-template <class T>
-void write_row(const Heads &h, const Sequence &sequence, int64_t head, int64_t row, float *values,
-               float sum) {
-    float factor = sum == 0 ? 0 : 1 / sum;
-    for (int64_t e = 0; e < h.value_depth; ++e) values[e] *= factor;
-    T *out = reinterpret_cast<T *>(sequence.out) + row / h.group * h.out_token +
-             (head * h.group + row % h.group) * h.out_head;
-    store_strided(out, values, size_t(h.value_depth), h.out_inner);
-}
-
-int64_t keys_seen(const Heads &h, const Sequence &sequence, int64_t row) {
-    if (!h.causal) return sequence.keys;
-    return std::clamp<int64_t>(sequence.keys - sequence.queries + row / h.group + 1, 0,
-                               sequence.keys);
-}
-
-template <class T>
-void attend(const Heads &h, const Sequence &sequence, int64_t head, int64_t first, int64_t count,
-            int64_t split, int64_t splits, char *memory, float *partial) {
-    BlockScratch scratch;
-    scratch.carve(memory, count, h.depth, h.value_depth);
-    BlockRows &rows = scratch.rows;
-    rows.count = count, rows.sloped = h.slopes != nullptr;
-    for (int64_t r = 0; r < count; ++r) {
-        rows.limit[r] = keys_seen(h, sequence, first + r);
-        rows.place[r] = sequence.keys - sequence.queries + (first + r) / h.group;
-        if (h.slopes)
-            rows.slope[r] =
-                h.slopes[(head * h.group + (first + r) % h.group) * h.slope_stride] * kLog2E;
-    }
-    int64_t seen = rows.limit[count - 1];  // the last row sees most
-    int64_t share = round_up((seen + splits - 1) / splits, kTile);
-    int64_t begin = std::min(seen, split * share), end = std::min(seen, begin + share);
-
+void attend(const Heads &h, const Sequence &sequence, const Block &block, char *memory) {
     KeyRows keys = sequence.rows;
-    keys.k += head * h.k_head * int64_t(sizeof(T));
-    keys.v += head * h.v_head * int64_t(sizeof(T));
-    const float scale = h.scale * kLog2E;
-    auto load_query = [&](int64_t r, float *row) {
-        load_strided(row, query_of<T>(h, sequence, head, first + r), size_t(h.depth), h.q_inner);
-        for (int64_t d = 0; d < h.depth; ++d) row[d] *= scale;
-    };
-    auto emit = [&](int64_t r, float *row) {
-        if (!partial) return write_row<T>(h, sequence, head, first + r, row, rows.sum[r]);
-        float *to = partial + r * (h.value_depth + 2);
-        std::memcpy(to, row, size_t(h.value_depth) * sizeof(float));
-        to[h.value_depth] = rows.greatest[r], to[h.value_depth + 1] = rows.sum[r];
-    };
-    if (count <= kThinRows && keys.k_inner == 1 && keys.v_inner == 1) {
-        thin_begin(scratch, load_query);
-        thin_range<T>(scratch, keys, begin, end);
-        thin_end(scratch, emit);
-    } else {
-        TileReader<T> read{keys, h.depth, h.value_depth};
-        wide_block(scratch, begin, end, read, load_query, emit);
-    }
+    keys.k += block.head * h.k_head * int64_t(sizeof(T));
+    keys.v += block.head * h.v_head * int64_t(sizeof(T));
+    attend_rows<T>(h, sequence, block, memory,
+                   [&](BlockScratch &scratch, int64_t begin, int64_t end, auto &load, auto &emit) {
+                       if (block.count <= kThinRows && keys.k_inner == 1 && keys.v_inner == 1) {
+                           thin_begin(scratch, load);
+                           thin_range<T>(scratch, keys, begin, end);
+                           thin_end(scratch, emit);
+                       } else {
+                           TileReader<T> read{keys, h.depth, h.value_depth};
+                           wide_block(scratch, begin, end, read, load, emit);
+                       }
+                   });
 }
 
 // Calls f(Type<T>{}) with the type of a dtype.
@@ -90,31 +43,29 @@ void visit(int dtype, F &&f) {
 
 }  // namespace
 
-void attend_block(const Heads &heads, const Sequence &sequence, int64_t head, int64_t first,
-                  int64_t count, int64_t split, int64_t splits, char *scratch, float *partial) {
-    visit(heads.dtype, [&]<class T>(Type<T>) {
-        attend<T>(heads, sequence, head, first, count, split, splits, scratch, partial);
-    });
+void attend_block(const Heads &heads, const Sequence &sequence, const Block &block, char *scratch) {
+    visit(heads.dtype, [&]<class T>(Type<T>) { attend<T>(heads, sequence, block, scratch); });
 }
 
-void join_block(const Heads &heads, const Sequence &sequence, int64_t head, int64_t first,
-                int64_t count, int64_t splits, int64_t partial_floats, float *partials) {
+void join_block(const Heads &heads, const Sequence &sequence, const Block &block,
+                int64_t partial_floats, float *partials) {
     int64_t depth = heads.value_depth;
-    for (int64_t r = 0; r < count; ++r) {
-        float *row = partials + r * (depth + 2);  // of the first split: the others are added to it
+    for (int64_t r = 0; r < block.count; ++r) {
+        float *row = partials + r * (depth + 2);  // of the first range: the others are added to it
         float greatest = kNone, sum = 0;
-        for (int64_t i = 0; i < splits; ++i)
+        for (int64_t i = 0; i < block.splits; ++i)
             greatest = larger(row[i * partial_floats + depth], greatest);
         float base = reference(greatest);
-        for (int64_t i = 0; i < splits; ++i) {
+        for (int64_t i = 0; i < block.splits; ++i) {
             const float *part = row + i * partial_floats;
             float weight = exp2_below(part[depth] - base);
             sum += part[depth + 1] * weight;
             for (int64_t e = 0; e < depth; ++e)
                 row[e] = i == 0 ? part[e] * weight : fma(part[e], weight, row[e]);
         }
-        visit(heads.dtype,
-              [&]<class T>(Type<T>) { write_row<T>(heads, sequence, head, first + r, row, sum); });
+        visit(heads.dtype, [&]<class T>(Type<T>) {
+            write_row<T>(heads, sequence, block.head, block.first + r, row, sum);
+        });
     }
 }
 

@@ -47,16 +47,77 @@ struct Division {
     size_t workspace() const;
 };
 
-// Attention of one block to a range of keys. `partial`: where to leave unfinished results, else null.
-void attend_block(const Heads &heads, const Sequence &sequence, int64_t head, int64_t first,
-                  int64_t count, int64_t split, int64_t splits, char *scratch, float *partial);
-// Puts the partial results of a block together, in their order, and writes them.
-void join_block(const Heads &heads, const Sequence &sequence, int64_t head, int64_t first,
-                int64_t count, int64_t splits, int64_t partial_floats, float *partials);
+// One block of rows of one sequence, and one of the ranges that its keys are split into.
+struct Block {
+    int64_t head, first, count;  // key head, rows
+    int64_t split, splits;
+    float *partial;  // where to leave results that other ranges are to be added to; null: none
+};
 
-// Runs all sequences: find(s) gives a Sequence.
-template <class Find>
-void attend_all(const Heads &heads, const Division &d, char *workspace, const Find &find) {
+// Where a row's query lies.
+template <class T>
+const T *query_of(const Heads &h, const Sequence &sequence, int64_t head, int64_t row) {
+    return reinterpret_cast<const T *>(sequence.q) + row / h.group * h.q_token +
+           (head * h.group + row % h.group) * h.q_head;
+}
+
+// Writes a result: divided by the sum of the weights, or zeros when no key was seen.
+template <class T>
+void write_row(const Heads &h, const Sequence &sequence, int64_t head, int64_t row, float *values,
+               float sum) {
+    float factor = sum == 0 ? 0 : 1 / sum;
+    for (int64_t e = 0; e < h.value_depth; ++e) values[e] *= factor;
+    T *out = reinterpret_cast<T *>(sequence.out) + row / h.group * h.out_token +
+             (head * h.group + row % h.group) * h.out_head;
+    store_strided(out, values, size_t(h.value_depth), h.out_inner);
+}
+
+// Prepares a block and has run(scratch, begin, end, load, emit) go over its range of keys.
+template <class T, class Run>
+void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, char *memory,
+                 const Run &run) {
+    BlockScratch scratch;
+    scratch.carve(memory, block.count, h.depth, h.value_depth);
+    BlockRows &rows = scratch.rows;
+    rows.count = block.count, rows.sloped = h.slopes != nullptr;
+    for (int64_t r = 0; r < block.count; ++r) {
+        int64_t query = (block.first + r) / h.group;
+        int64_t head = block.head * h.group + (block.first + r) % h.group;
+        rows.place[r] = sequence.keys - sequence.queries + query;
+        rows.limit[r] =
+            h.causal ? std::clamp<int64_t>(rows.place[r] + 1, 0, sequence.keys) : sequence.keys;
+        if (h.slopes) rows.slope[r] = h.slopes[head * h.slope_stride] * kLog2E;
+    }
+    int64_t seen = rows.limit[block.count - 1];  // the last row sees most
+    int64_t share = round_up((seen + block.splits - 1) / block.splits, kTile);
+    int64_t begin = std::min(seen, block.split * share), end = std::min(seen, begin + share);
+
+    const float scale = h.scale * kLog2E;
+    auto load = [&](int64_t r, float *row) {
+        load_strided(row, query_of<T>(h, sequence, block.head, block.first + r), size_t(h.depth),
+                     h.q_inner);
+        for (int64_t d = 0; d < h.depth; ++d) row[d] *= scale;
+    };
+    auto emit = [&](int64_t r, float *row) {
+        if (!block.partial)
+            return write_row<T>(h, sequence, block.head, block.first + r, row, rows.sum[r]);
+        float *to = block.partial + r * (h.value_depth + 2);
+        std::memcpy(to, row, size_t(h.value_depth) * sizeof(float));
+        to[h.value_depth] = rows.greatest[r], to[h.value_depth + 1] = rows.sum[r];
+    };
+    run(scratch, begin, end, load, emit);
+}
+
+// Attention of one block.
+void attend_block(const Heads &heads, const Sequence &sequence, const Block &block, char *scratch);
+// Puts the partial results of a block together, in their order, and writes them.
+void join_block(const Heads &heads, const Sequence &sequence, const Block &block,
+                int64_t partial_floats, float *partials);
+
+// Runs all sequences: find(s) gives a Sequence, attend(...) is attend_block or does the like.
+template <class Find, class Attend>
+void attend_all(const Heads &heads, const Division &d, char *workspace, const Find &find,
+                const Attend &attend) {
     int64_t *first_block = reinterpret_cast<int64_t *>(workspace);  // of each sequence
     first_block[0] = 0;
     for (int64_t s = 0; s < d.sequences; ++s) {
@@ -82,18 +143,20 @@ void attend_all(const Heads &heads, const Division &d, char *workspace, const Fi
         char *scratch = at + int64_t(begin) * scratch_bytes;
         for (size_t worker = begin; worker < end; ++worker)
             for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
-                int64_t split = task % d.splits, unit = units - 1 - task / d.splits;
-                int64_t block = unit / d.heads, head = unit % d.heads;
+                Block b;
+                b.split = task % d.splits, b.splits = d.splits;
+                int64_t unit = units - 1 - task / d.splits, block = unit / d.heads;
+                b.head = unit % d.heads;
                 int64_t s = std::upper_bound(first_block, first_block + d.sequences, block) -
                             first_block - 1;
                 Sequence sequence = find(s);
-                int64_t first = (block - first_block[s]) * d.block_rows;
-                int64_t count = std::min(d.block_rows, sequence.queries * heads.group - first);
+                b.first = (block - first_block[s]) * d.block_rows;
+                b.count = std::min(d.block_rows, sequence.queries * heads.group - b.first);
                 float *mine = partials + unit * d.splits * partial_floats;
-                attend_block(heads, sequence, head, first, count, split, d.splits, scratch,
-                             d.splits > 1 ? mine + split * partial_floats : nullptr);
+                b.partial = d.splits > 1 ? mine + b.split * partial_floats : nullptr;
+                attend(heads, sequence, b, scratch);
                 if (d.splits > 1 && std::atomic_ref(left[unit]).fetch_sub(1) == 1)
-                    join_block(heads, sequence, head, first, count, d.splits, partial_floats, mine);
+                    join_block(heads, sequence, b, partial_floats, mine);
             }
     });
 }

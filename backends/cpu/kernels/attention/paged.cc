@@ -62,8 +62,9 @@ std::unique_ptr<Plan> plan_paged_attention(const Operation &operation) {
         [=](const Arguments &a) {
             Heads heads = p.heads;
             heads.slopes = p.slopes ? a.pointer<const float>(6) : nullptr;
-            attend_all(heads, division, a.workspace(),
-                       [&](int64_t s) { return p.sequence(a, s, s, 1); });
+            attend_all(
+                heads, division, a.workspace(), [&](int64_t s) { return p.sequence(a, s, s, 1); },
+                attend_block);
         },
         division.workspace());
 }
@@ -98,9 +99,10 @@ std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation) {
             };
             clear(0, bound[0]);
             clear(bound[sequences], tokens);
-            attend_all(heads, division, a.workspace() + bound_bytes, [&](int64_t s) {
-                return p.sequence(a, s, bound[s], bound[s + 1] - bound[s]);
-            });
+            attend_all(
+                heads, division, a.workspace() + bound_bytes,
+                [&](int64_t s) { return p.sequence(a, s, bound[s], bound[s + 1] - bound[s]); },
+                attend_block);
         },
         size_t(bound_bytes) + division.workspace());
 }

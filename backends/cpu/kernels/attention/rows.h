@@ -23,6 +23,18 @@ inline void copy_rows(char *dst, int64_t dst_row, int64_t dst_inner, const char 
     }
 }
 
+// Rows of a known length that is whole vectors.
+template <int64_t n, class T>
+INFINI_SIMD void load_row(float *to, const T *from) {
+    static_assert(n % int64_t(kWidth<float>) == 0);
+    for (int64_t i = 0; i < n; i += kWidth<float>) store(to + i, load_f32(from + i));
+}
+template <int64_t n, class T>
+INFINI_SIMD void store_row(T *to, const float *from) {
+    static_assert(n % int64_t(kWidth<float>) == 0);
+    for (int64_t i = 0; i < n; i += kWidth<float>) store_f32(to + i, load(from + i));
+}
+
 // A length, or a bound of a range, that must lie in 0..most: bad ones are moved there.
 inline int64_t limited(int dtype, const void *data, int64_t index, int64_t most) {
     return std::clamp<int64_t>(load_as<int64_t>(dtype, data, index), 0, most);
