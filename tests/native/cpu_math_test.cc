@@ -155,6 +155,10 @@ void pairs() {
     CHECK(PAIR(F32, power, -2, 3) == -8 && PAIR(F32, power, 0, 0) == 1 &&
           PAIR(I64, power, 3, 4) == 81);
     CHECK(PAIR(F32, hypot, 3e30f, 4e30f) == 5e30f && PAIR(F32, copysign, 1, -0.0f) == -1);
+    CHECK(std::isnan(PAIR(F32, power, NAN, 2)) && PAIR(F32, power, NAN, 0) == 1);
+    for (float base : {0.0f, -0.0f, 1.0f, -1.0f, 0.3f, -2.5f, 1e-45f, 3e38f, INFINITY, -INFINITY})
+        for (float y : {0.0f, 1.0f, -1.0f, 2.0f, 3.0f, 0.5f, -0.37f, 1e9f, INFINITY, -INFINITY})
+            CHECK(error_of(PAIR(F32, power, base, y), std::pow(double(base), double(y))) <= 1);
     float a[kWidth<float>];
     for (size_t i = 0; i < kWidth<float>; ++i) a[i] = float(i + 1);
     F32 v = load<F32>(a);

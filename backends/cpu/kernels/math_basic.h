@@ -51,6 +51,22 @@ INFINI_SIMD V in_wide(V x, F f) {
         return V(f(double(x)));
     }
 }
+template <class V, class F>
+INFINI_SIMD V in_wide(V a, V b, F f) {
+    if constexpr (kIsVector<V>) {
+        using Half = typename VectorOf<float, sizeof(V) / 2>::type;
+        Half p[2], q[2];
+        std::memcpy(p, &a, sizeof a);
+        std::memcpy(q, &b, sizeof b);
+        for (int i = 0; i < 2; ++i)
+            p[i] = __builtin_convertvector(
+                f(__builtin_convertvector(p[i], F64), __builtin_convertvector(q[i], F64)), Half);
+        std::memcpy(&a, p, sizeof a);
+        return a;
+    } else {
+        return V(f(double(a), double(b)));
+    }
+}
 
 // c[0] + c[1] x + c[2] x^2 + ..., by pairs: the pairs do not wait for each other, and half of the
 // sums need no copy of a coefficient where the machine's fma overwrites it.

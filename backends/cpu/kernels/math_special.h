@@ -16,6 +16,52 @@ T power_integer(T base, T exponent) {
     return T(result);
 }
 
+// x^y of doubles x >= 0 to the precision of float, as 2^(y log2 x).
+template <class D>
+INFINI_SIMD D power_wide(D x, D y) {
+    using U = Like<D, uint64_t>;
+    constexpr double kRounder = 0x1.8p52, kInf = std::numeric_limits<double>::infinity();
+    constexpr uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd, kOne = 0x3ff0000000000000;
+    // log2((1 + s) / (1 - s)) / s and 2^f, as series
+    constexpr double kLog[] = {2.8853900817779268,  0.96179669392597560, 0.57707801635558536,
+                               0.41219858311113240, 0.32059889797532520, 0.26230818925253880,
+                               0.22195308321368667, 0.19235933878519511};
+    constexpr double kExp[] = {1.0,
+                               0.69314718055994531,
+                               0.24022650695910071,
+                               0.055504108664821580,
+                               0.0096181291076284772,
+                               0.0013333558146428443,
+                               0.00015403530393381609,
+                               1.5252733804059840e-05,
+                               1.3215486790144309e-06,
+                               1.0178086009239699e-07};
+    U u = as<U>(x), w = u - (kSqrtHalf - kOne);
+    D k = as<D>(U((w >> 52) + std::bit_cast<uint64_t>(kRounder))) - (kRounder + 1023);
+    D mantissa = as<D>(U(u - (w & 0xfff0000000000000) + kOne));
+    D s = (mantissa - 1.0) / (mantissa + 1.0);
+    D log = fma(s, polynomial(D(s * s), kLog), k);
+    log = select(x == D{}, broadcast<D>(-1e300), select(x < broadcast<D>(kInf), log, x));
+    // The limits are beyond what a float can hold; an infinite y times 0 must give 0.
+    D product = at_least(at_most(log * at_least(at_most(y, 1e300), -1e300), 300.0), -300.0);
+    D t = product + kRounder;
+    D scale = as<D>(U((as<U>(t) + 1023) << 52));
+    return polynomial(D(product - (t - kRounder)), kExp) * scale;
+}
+
+template <class V>
+INFINI_SIMD V power_float(V x, V y) {
+    const V zero{}, one = broadcast<V>(1);
+    V size = in_wide(absolute(x), y, [](auto a, auto b) { return power_wide(a, b); });
+    V half = y * 0.5f;
+    auto whole = trunc(y) == y, odd = whole & (trunc(half) != half);
+    V result = select(odd, copysign(size, x), size);
+    // Of a negative number other than -inf only whole powers are real.
+    auto unreal = (x < zero) & ~whole & (x > broadcast<V>(-std::numeric_limits<float>::infinity()));
+    result = select(unreal, broadcast<V>(std::numeric_limits<float>::quiet_NaN()), result);
+    return select((x == one) | (y == zero), one, result);
+}
+
 // For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
 inline double digamma_positive(double x) {
     if (x >= 10) {
@@ -90,6 +136,8 @@ template <class V>
 INFINI_SIMD V power(V a, V b) {
     if constexpr (detail::kIntegers<V>)
         return each(a, b, [](Element<V> p, Element<V> q) { return detail::power_integer(p, q); });
+    else if constexpr (detail::kFloats<V> && kIsVector<V>)
+        return detail::power_float(a, b);
     else
         return detail::in_double(a, b, [](double p, double q) { return std::pow(p, q); });
 }
