@@ -18,8 +18,8 @@ constexpr int kLineBytes = 64;
 
 // y[i][j] for m rows of x and `count` columns of b, whose elements along k follow each other.
 template <class T, int m, int count>
-INFINI_SIMD void dot(const float *x, int64_t k, const T *b, int64_t stride, float *y,
-                     int64_t y_stride) {
+INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
+                     float *y, int64_t y_stride) {
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int unroll = m * count >= 8 ? 1 : 8 / (m * count);
     F32 sums[m][count][unroll] = {};
@@ -32,7 +32,7 @@ INFINI_SIMD void dot(const float *x, int64_t k, const T *b, int64_t stride, floa
             for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p + u * width);
 #pragma GCC unroll 8
             for (int i = 0; i < m; ++i) {
-                F32 xv = load<F32>(x + i * k + p + u * width);
+                F32 xv = load<F32>(x + i * x_stride + p + u * width);
 #pragma GCC unroll 8
                 for (int j = 0; j < count; ++j) sums[i][j][u] = fma(xv, w[j], sums[i][j][u]);
             }
@@ -42,7 +42,7 @@ INFINI_SIMD void dot(const float *x, int64_t k, const T *b, int64_t stride, floa
     for (; p < k; ++p)
         for (int i = 0; i < m; ++i)
             for (int j = 0; j < count; ++j)
-                rest[i][j] += x[i * k + p] * load_element<float>(b[j * stride + p]);
+                rest[i][j] += x[i * x_stride + p] * load_element<float>(b[j * stride + p]);
 #pragma GCC unroll 8
     for (int i = 0; i < m; ++i)
 #pragma GCC unroll 8
@@ -55,12 +55,13 @@ INFINI_SIMD void dot(const float *x, int64_t k, const T *b, int64_t stride, floa
 }
 
 template <class T, int m>
-[[gnu::noinline]] void dot_columns(const float *x, int64_t k, const T *b, int64_t stride, int64_t n,
-                                   float *y) {
+[[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
+                                   int64_t stride, int64_t n, float *y) {
     constexpr int count = m <= 4 ? 4 : 2;
     int64_t j = 0;
-    for (; j + count <= n; j += count) dot<T, m, count>(x, k, b + j * stride, stride, y + j, n);
-    for (; j < n; ++j) dot<T, m, 1>(x, k, b + j * stride, stride, y + j, n);
+    for (; j + count <= n; j += count)
+        dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n);
+    for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, b + j * stride, stride, y + j, n);
 }
 
 // ---- b[p, :] lies along n: rows of b times numbers of x -----------------------------------------
@@ -76,14 +77,16 @@ struct Numbers {
 #pragma GCC unroll 8
             for (int q = 0; q < count / 4; ++q) lanes[i][q] = load<F32>(x + i * stride + 4 * q);
     }
-    INFINI_SIMD F32 add(F32 sum, F32 w, int i, int q) const {
-        return sum + w * lanes[i][q / 4][q % 4];
+    template <int q>
+    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
+        return vfmaq_laneq_f32(sum, w, lanes[i][q / 4], q % 4);
     }
 #else
     const float *x;
     int64_t stride;
     INFINI_SIMD Numbers(const float *x, int64_t stride) : x(x), stride(stride) {}
-    INFINI_SIMD F32 add(F32 sum, F32 w, int i, int q) const {
+    template <int q>
+    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
         return fma(broadcast<F32>(x[i * stride + q]), w, sum);
     }
 #endif
@@ -95,34 +98,49 @@ template <class T, int m>
                                 int64_t stride, int64_t n, float *y, int64_t y_stride) {
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int at_once = m <= 2 ? 8 : 4;
-    constexpr int64_t line = std::max<int64_t>(kLineBytes / sizeof(T), width);
+    // Vectors side by side: a whole line of a row is used before the next row's, which may want the
+    // same place in the first cache; sums of all rows must fit the registers.
+    constexpr int line = int(std::max<int64_t>(kLineBytes / sizeof(T), width));
+    constexpr int side = std::min(line / int(width), m <= 4 ? 4 : 2);
     int64_t p = 0;
     for (; p + at_once <= k; p += at_once) {
         const T *rows = b + p * stride;
         // The rows that come next: the hardware does not see across the gap between them.
         const T *ahead = p + 2 * at_once <= k ? rows + at_once * stride : rows;
         const Numbers<m, at_once> numbers(x + p, x_stride);
-        auto vectors = [&](int64_t j) {
-            F32 sums[m];
+        auto vectors = [&]<int count>(std::integral_constant<int, count>, int64_t j) {
+            F32 sums[m][count];
 #pragma GCC unroll 8
-            for (int i = 0; i < m; ++i) sums[i] = load<F32>(y + i * y_stride + j);
+            for (int i = 0; i < m; ++i)
 #pragma GCC unroll 8
-            for (int q = 0; q < at_once; ++q) {
-                F32 w = widen_f32(rows + q * stride + j);
+                for (int v = 0; v < count; ++v)
+                    sums[i][v] = load<F32>(y + i * y_stride + j + v * width);
+            auto row = [&]<int q>(std::integral_constant<int, q>) {
 #pragma GCC unroll 8
-                for (int i = 0; i < m; ++i) sums[i] = numbers.add(sums[i], w, i, q);
-            }
+                for (int v = 0; v < count; ++v) {
+                    F32 w = widen_f32(rows + q * stride + j + v * width);
 #pragma GCC unroll 8
-            for (int i = 0; i < m; ++i) store(y + i * y_stride + j, sums[i]);
+                    for (int i = 0; i < m; ++i)
+                        sums[i][v] = numbers.template add<q>(sums[i][v], w, i);
+                }
+            };
+            [&]<int... q>(std::integer_sequence<int, q...>) {
+                (row(std::integral_constant<int, q>{}), ...);
+            }(std::make_integer_sequence<int, at_once>{});
+#pragma GCC unroll 8
+            for (int i = 0; i < m; ++i)
+#pragma GCC unroll 8
+                for (int v = 0; v < count; ++v) store(y + i * y_stride + j + v * width, sums[i][v]);
         };
         int64_t j = 0;
         for (; j + line <= n; j += line) {
 #pragma GCC unroll 8
-            for (int q = 0; q < at_once; ++q) __builtin_prefetch(ahead + q * stride + j);
+            for (int q = 0; q < at_once; ++q) __builtin_prefetch(ahead + q * stride + j, 0, 2);
 #pragma GCC unroll 8
-            for (int64_t v = 0; v < line; v += width) vectors(j + v);
+            for (int64_t v = 0; v < line; v += side * width)
+                vectors(std::integral_constant<int, side>{}, j + v);
         }
-        for (; j + width <= n; j += width) vectors(j);
+        for (; j + width <= n; j += width) vectors(std::integral_constant<int, 1>{}, j);
         for (; j < n; ++j)
             for (int i = 0; i < m; ++i)
                 for (int q = 0; q < at_once; ++q)
@@ -176,9 +194,15 @@ bool is_float(int dtype) {
            dtype == INFINI_DTYPE_F8;
 }
 
-bool dense_floats(const Matmul &p) {
+// Rows of x, in F32, lie this far apart. Not at a power of two, or they would all want the same place
+// in the first cache.
+int64_t row_distance(const Matmul &p) {
+    return p.weights || p.m == 1 ? p.k : round_up(p.k, 16) + 16;
+}
+
+bool is_dense(const Matmul &p) {
     return p.a.dtype == INFINI_DTYPE_F32 && (p.a.col_stride == 1 || p.k <= 1) &&
-           (p.a.row_stride == p.k || p.m == 1);
+           (p.a.row_stride == row_distance(p) || p.m == 1);
 }
 
 }  // namespace
@@ -190,19 +214,21 @@ bool gemv_takes(const Matmul &p) {
 }
 
 size_t gemv_workspace(const Matmul &p) {
-    return dense_floats(p) ? 0 : size_t(round_up(p.m * p.k * 4, 64));
+    return is_dense(p) ? 0 : size_t(round_up(p.m * row_distance(p) * 4, 64));
 }
 
 void gemv(const Matmul &p, void *workspace) {
     const auto *x = static_cast<const float *>(p.a.data);
-    if (!dense_floats(p)) {
+    const int64_t x_stride = row_distance(p);
+    if (!is_dense(p)) {
         auto *wide = static_cast<float *>(workspace);
         const int64_t bytes = p.a.dtype == INFINI_DTYPE_F32  ? 4
                               : p.a.dtype == INFINI_DTYPE_F8 ? 1
                                                              : 2;
         for (int64_t i = 0; i < p.m; ++i)
-            to_f32(wide + i * p.k, static_cast<const char *>(p.a.data) + i * p.a.row_stride * bytes,
-                   p.a.dtype, size_t(p.k), p.a.col_stride);
+            to_f32(wide + i * x_stride,
+                   static_cast<const char *>(p.a.data) + i * p.a.row_stride * bytes, p.a.dtype,
+                   size_t(p.k), p.a.col_stride);
         x = wide;
     }
     const int64_t align = p.weights ? p.weights->column_grain() : 16;
@@ -225,10 +251,10 @@ void gemv(const Matmul &p, void *workspace) {
                 visit_operand<DotF32>(p.b.dtype, [&]<class T>(Type<T>) {
                     const T *b = static_cast<const T *>(p.b.data) + column * p.b.col_stride;
                     if (p.b.row_stride == 1) {
-                        dot_columns<T, m>(x, p.k, b, p.b.col_stride, n, y);
+                        dot_columns<T, m>(x, x_stride, p.k, b, p.b.col_stride, n, y);
                     } else {
                         std::fill(y, y + m * n, 0.0f);
-                        add_rows<T, m>(x, p.k, p.k, b, p.b.row_stride, n, y, n);
+                        add_rows<T, m>(x, x_stride, p.k, b, p.b.row_stride, n, y, n);
                     }
                 });
             });

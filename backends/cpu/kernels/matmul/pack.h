@@ -239,10 +239,15 @@ void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_
             // Row by row, so that lines and pages are used up at once.
             done = columns / width * width;
             auto *words = reinterpret_cast<typename D::Element *>(to);
-            for (int64_t p = 0; p < k; ++p)
+            constexpr int64_t ahead = 8, line = 64 / sizeof(T);
+            for (int64_t p = 0; p < k; ++p) {
+                const T *row = data + p * b.row_stride;
+                if (p + ahead < k)  // another page each: no hardware looks that far
+                    for (int64_t j = 0; j < done; j += line)
+                        __builtin_prefetch(row + ahead * b.row_stride + j);
                 for (int64_t j = 0; j < done; j += width)
-                    detail::copy_lanes<D, D::kColumns>(data + p * b.row_stride + j,
-                                                       words + j * k + p * width);
+                    detail::copy_lanes<D, D::kColumns>(row + j, words + j * k + p * width);
+            }
         }
         for (; done < columns; done += width)
             pack_panel<D, D::kColumns, T>({data + done * b.col_stride, b.col_stride, b.row_stride},

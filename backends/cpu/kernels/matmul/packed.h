@@ -40,8 +40,10 @@ public:
         mc = std::min(round_up(p.m, D::kRows), round_up(kMostRows, D::kRows));
         nc = std::min(round_up(p.n, D::kColumns), round_up(kMostColumns, D::kColumns));
         threads = p.threads ? int64_t(thread_count()) : 1;
+        // A row of b is read in pieces that are worth it; its columns may come one panel at a time.
+        group = p.weights || p.b.row_stride != 1 ? kPackColumns : int64_t(D::kColumns);
         by_columns =
-            p.m <= kColumnsMostRows && (divide_up(p.n, D::kColumns) >= 3 * threads || !p.threads);
+            p.m <= kColumnsMostRows && (divide_up(p.n, group) >= 2 * threads || !p.threads);
         direct = stores_sums<Sum>(p);
     }
 
@@ -69,7 +71,8 @@ private:
 #endif
     static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // what is packed at a time
     static constexpr int64_t kTileRows = 128, kTileColumns = 192;    // what a thread takes
-    static constexpr int64_t kColumnsMostRows = 128;
+    static constexpr int64_t kColumnsMostRows = 128;  // fit the second cache with 96 columns
+    static constexpr int64_t kPackRows = 96;          // packed by one thread
 
     static int64_t word_bytes(int64_t words) { return round_up(words * int64_t(sizeof(Word)), 64); }
 
@@ -79,91 +82,110 @@ private:
         const int64_t rows = std::min(mc, p.m - row), columns = std::min(nc, p.n - column);
         Word *b = a + word_bytes(mc * steps) / int64_t(sizeof(Word));
         auto *sums = reinterpret_cast<Sum *>(b + word_bytes(nc * steps) / int64_t(sizeof(Word)));
-        const int64_t a_panels = divide_up(rows, D::kRows);
-        const int64_t b_panels = divide_up(columns, D::kColumns);
-        int64_t tile_rows = kTileRows / D::kRows, tile_columns = kTileColumns / D::kColumns;
-        while (p.threads &&
-               divide_up(a_panels, tile_rows) * divide_up(b_panels, tile_columns) < 8 * threads) {
-            if (tile_rows * D::kRows >= tile_columns * D::kColumns && tile_rows > 1)
-                tile_rows = divide_up(tile_rows, 2);
-            else if (tile_columns > 1)
-                tile_columns = divide_up(tile_columns, 2);
-            else
-                break;
-        }
-        const int64_t down = divide_up(a_panels, tile_rows);
-        const int64_t across = divide_up(b_panels, tile_columns);
-        const int64_t tile_work = tile_rows * D::kRows * tile_columns * D::kColumns * steps;
+        const Tiles t(divide_up(rows, D::kRows), divide_up(columns, D::kColumns),
+                      p.threads ? 8 * threads : 1);
         for (int64_t block = 0; block <= std::max<int64_t>(last_block, 0); ++block) {
-            const int64_t k0 = block * kc, k = std::min(kc, p.k - k0);
-            const int64_t grain = std::max<int64_t>(1, kPackGrain / (D::kColumns * steps));
-            maybe_parallel(p.threads, a_panels + b_panels, grain, [&](size_t begin, size_t end) {
+            const int64_t k0 = block * kc, k = std::min(kc, p.k - k0), sk = step_count<D>(k);
+            pack_shared(a, b, row, rows, column, columns, k0, k);
+            const int64_t work = t.rows * D::kRows * t.columns * D::kColumns * sk;
+            auto compute = [&](size_t begin, size_t end) {
                 for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                    if (i < b_panels) {
-                        int64_t at = i * D::kColumns;
-                        pack_columns<D>(p, column + at,
-                                        std::min<int64_t>(D::kColumns, columns - at), k0, k,
-                                        b + at * steps);
-                    } else {
-                        int64_t at = (i - b_panels) * D::kRows;
-                        pack_rows<D>(p.a, row + at, std::min<int64_t>(D::kRows, rows - at), k0, k,
-                                     a + at * steps);
-                    }
+                    const int64_t a0 = i / t.across * t.rows, b0 = i % t.across * t.columns;
+                    const int64_t a1 = std::min(a0 + t.rows, t.a_panels);
+                    const int64_t b1 = std::min(b0 + t.columns, t.b_panels);
+                    for (int64_t bp = b0; bp < b1; ++bp)
+                        for (int64_t ap = a0; ap < a1; ++ap) {
+                            const int64_t i0 = ap * D::kRows, j0 = bp * D::kColumns;
+                            tile(a + i0 * sk, b + j0 * sk, sk, row + i0, column + j0,
+                                 sums + i0 * nc + j0, nc, block);
+                        }
                 }
-            });
-            maybe_parallel(
-                p.threads, down * across, divide_up(kTileGrain, tile_work),
-                [&](size_t begin, size_t end) {
-                    for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                        int64_t a0 = i / across * tile_rows, b0 = i % across * tile_columns;
-                        int64_t a1 = std::min(a0 + tile_rows, a_panels);
-                        int64_t b1 = std::min(b0 + tile_columns, b_panels);
-                        for (int64_t bp = b0; bp < b1; ++bp)
-                            for (int64_t ap = a0; ap < a1; ++ap) {
-                                int64_t i0 = ap * D::kRows, j0 = bp * D::kColumns;
-                                tile(a + i0 * steps, b + j0 * steps, step_count<D>(k), row + i0,
-                                     column + j0, sums + i0 * nc + j0, nc, block);
-                            }
-                    }
-                });
+            };
+            maybe_parallel(p.threads, t.down * t.across,
+                           divide_up(kTileGrain, std::max<int64_t>(work, 1)), compute);
         }
+    }
+
+    // How the tiles of a block are given to threads: rectangles of panels.
+    struct Tiles {
+        int64_t a_panels, b_panels;
+        int64_t rows = kTileRows / D::kRows, columns = kTileColumns / D::kColumns;
+        int64_t down, across;
+
+        Tiles(int64_t a_panels, int64_t b_panels, int64_t wanted)
+            : a_panels(a_panels), b_panels(b_panels) {
+            auto count = [&] {
+                down = divide_up(a_panels, rows), across = divide_up(b_panels, columns);
+                return down * across;
+            };
+            while (count() < wanted && (rows > 1 || columns > 1)) {
+                if (columns == 1 || (rows > 1 && rows * D::kRows >= columns * D::kColumns))
+                    rows = divide_up(rows, 2);
+                else
+                    columns = divide_up(columns, 2);
+            }
+        }
+    };
+
+    void pack_shared(Word *a, Word *b, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                     int64_t k0, int64_t k) const {
+        const int64_t sk = step_count<D>(k), b_groups = divide_up(columns, kPackColumns);
+        const int64_t a_groups = divide_up(rows, kPackRows);
+        const int64_t grain = std::max<int64_t>(1, kPackGrain / (kPackColumns * steps));
+        auto pack = [&](size_t begin, size_t end) {
+            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                if (i < b_groups) {
+                    const int64_t at = i * kPackColumns;
+                    pack_columns<D>(p, column + at, std::min(kPackColumns, columns - at), k0, k,
+                                    b + at * sk);
+                } else {
+                    int64_t at = (i - b_groups) * kPackRows;
+                    const int64_t end_row = std::min(at + kPackRows, rows);
+                    for (; at < end_row; at += D::kRows)
+                        pack_rows<D>(p.a, row + at, std::min<int64_t>(D::kRows, rows - at), k0, k,
+                                     a + at * sk);
+                }
+            }
+        };
+        maybe_parallel(p.threads, a_groups + b_groups, grain, pack);
     }
 
     // ---- By columns ----
 
     void run_columns(Word *a) const {
-        const int64_t a_panels = divide_up(p.m, D::kRows),
-                      blocks = std::max<int64_t>(last_block, 0) + 1;
+        const int64_t a_panels = divide_up(p.m, D::kRows);
+        const int64_t blocks = std::max<int64_t>(last_block, 0) + 1;
         auto a_panel = [&](int64_t block, int64_t panel) {
             return a + (block * a_panels + panel) * D::kRows * steps;
         };
-        maybe_parallel(
-            p.threads, a_panels * blocks, std::max<int64_t>(1, kPackGrain / (D::kRows * steps)),
-            [&](size_t begin, size_t end) {
-                for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                    int64_t block = i / a_panels, row = i % a_panels * D::kRows, k0 = block * kc;
-                    pack_rows<D>(p.a, row, std::min<int64_t>(D::kRows, p.m - row), k0,
-                                 std::min(kc, p.k - k0), a_panel(block, i % a_panels));
-                }
-            });
-        const int64_t work = D::kColumns * std::max<int64_t>(p.k, 1) / D::kGroup * (p.m + 4);
-        maybe_parallel(
-            p.threads, divide_up(p.n, D::kColumns), divide_up(kTileGrain, work),
-            [&](size_t begin, size_t end) {
-                alignas(64) Word b[D::kColumns * kPanelSteps];
-                alignas(64) Sum sums[kColumnsMostRows + D::kRows][D::kColumns];
-                for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                    const int64_t column = i * D::kColumns;
-                    for (int64_t block = 0; block < blocks; ++block) {
-                        const int64_t k0 = block * kc, k = std::min(kc, p.k - k0);
-                        pack_columns<D>(p, column, std::min<int64_t>(D::kColumns, p.n - column), k0,
-                                        k, b);
+        auto pack = [&](size_t begin, size_t end) {
+            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                const int64_t block = i / a_panels, row = i % a_panels * D::kRows, k0 = block * kc;
+                pack_rows<D>(p.a, row, std::min<int64_t>(D::kRows, p.m - row), k0,
+                             std::min(kc, p.k - k0), a_panel(block, i % a_panels));
+            }
+        };
+        maybe_parallel(p.threads, a_panels * blocks,
+                       std::max<int64_t>(1, kPackGrain / (D::kRows * steps)), pack);
+        auto compute = [&](size_t begin, size_t end) {
+            alignas(64) Word b[kPackColumns * kPanelSteps];
+            alignas(64) Sum sums[(kColumnsMostRows + D::kRows) * kPackColumns];
+            for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+                const int64_t column = i * group, columns = std::min(group, p.n - column);
+                for (int64_t block = 0; block < blocks; ++block) {
+                    const int64_t k0 = block * kc, k = std::min(kc, p.k - k0);
+                    const int64_t sk = step_count<D>(k);
+                    pack_columns<D>(p, column, columns, k0, k, b);
+                    for (int64_t j = 0; j < columns; j += D::kColumns)
                         for (int64_t panel = 0; panel < a_panels; ++panel)
-                            tile(a_panel(block, panel), b, step_count<D>(k), panel * D::kRows,
-                                 column, sums[panel * D::kRows], D::kColumns, block);
-                    }
+                            tile(a_panel(block, panel), b + j * sk, sk, panel * D::kRows,
+                                 column + j, sums + panel * D::kRows * kPackColumns + j,
+                                 kPackColumns, block);
                 }
-            });
+            }
+        };
+        const int64_t work = group * std::max<int64_t>(p.k, 1) / D::kGroup * (p.m + 4);
+        maybe_parallel(p.threads, divide_up(p.n, group), divide_up(kTileGrain, work), compute);
     }
 
     // ---- A tile ----
@@ -197,7 +219,7 @@ private:
     static constexpr int64_t kTileGrain = 128 << 10;  // steps of one sum: some 10 microseconds
 
     const Matmul &p;
-    int64_t kc, steps, mc, nc, threads;
+    int64_t kc, steps, mc, nc, threads, group;
     int64_t last_block;  // of k; -1 when k is 0
     bool by_columns, direct;
 };
