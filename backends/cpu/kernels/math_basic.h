@@ -171,7 +171,12 @@ INFINI_SIMD V rsqrt(V x) {
 }
 template <class V>
 INFINI_SIMD V hypot(V a, V b) {
-    return detail::in_double(a, b, [](double p, double q) { return std::hypot(p, q); });
+    if constexpr (detail::kFloats<V>) {
+        V y = detail::in_wide(a, b, [](auto p, auto q) { return sqrt(p * p + q * q); });
+        return select(isinf(a) | isinf(b), broadcast<V>(std::numeric_limits<float>::infinity()), y);
+    } else {
+        return detail::in_double(a, b, [](double p, double q) { return std::hypot(p, q); });
+    }
 }
 
 // ---- Rounding -----------------------------------------------------------------------------------
@@ -268,18 +273,44 @@ INFINI_SIMD T mod_float(T a, T b) {
 }
 }  // namespace detail
 
+namespace detail {
+// Are all quotients so small that a division of doubles gives every one its right integer part?
+template <class V>
+INFINI_SIMD bool small_quotients(V a, V b) {
+    V size = absolute(b);
+    return all((absolute(a) < size * 0x1p26f) &
+               (size <= broadcast<V>(std::numeric_limits<float>::max())));
+}
+template <class D>
+INFINI_SIMD D fmod_wide(D a, D b) {
+    return copysign(fma(-trunc(D(a / b)), b, a), a);
+}
+template <class V>
+inline constexpr bool kFloatVector = kFloats<V> && kIsVector<V>;
+}  // namespace detail
+
 template <class V>
 INFINI_SIMD V floordiv(V a, V b) {
+    if constexpr (detail::kFloatVector<V>)
+        if (__builtin_expect(detail::small_quotients(a, b), 1))
+            return detail::in_wide(a, b, [](auto p, auto q) { return floor(p / q); });
     return each(a, b, [](Element<V> p, Element<V> q) {
         if constexpr (detail::kIntegers<V>)
             return detail::floordiv_integer(p, q);
         else
-            return detail::floordiv_float(p, q);
+            return Element<V>(detail::floordiv_float(double(p), double(q)));
     });
 }
 // The remainder with the sign of the divisor.
 template <class V>
 INFINI_SIMD V mod(V a, V b) {
+    if constexpr (detail::kFloatVector<V>)
+        if (__builtin_expect(detail::small_quotients(a, b), 1))
+            return detail::in_wide(a, b, [](auto p, auto q) {
+                auto r = detail::fmod_wide(p, q), zero = r - r;
+                auto y = select((r < zero) != (q < zero), r + q, r);
+                return select(r == zero, copysign(zero, q), y);
+            });
     return each(a, b, [](Element<V> p, Element<V> q) {
         if constexpr (detail::kIntegers<V>)
             return detail::mod_integer(p, q);
@@ -290,6 +321,9 @@ INFINI_SIMD V mod(V a, V b) {
 // The remainder with the sign of the dividend.
 template <class V>
 INFINI_SIMD V fmod(V a, V b) {
+    if constexpr (detail::kFloatVector<V>)
+        if (__builtin_expect(detail::small_quotients(a, b), 1))
+            return detail::in_wide(a, b, [](auto p, auto q) { return detail::fmod_wide(p, q); });
     return each(a, b, [](Element<V> p, Element<V> q) -> Element<V> {
         if constexpr (detail::kIntegers<V>)
             return q == 0 || q == -1 ? 0 : p % q;
