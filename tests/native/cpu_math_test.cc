@@ -169,8 +169,8 @@ void pairs() {
 
 // ---- Conversions --------------------------------------------------------------------------------
 
-// To a type with so many bits of mantissa, the least exponent of a normal number and the greatest number,
-// beyond which there is `above`.
+// To a type with so many bits of mantissa, the least exponent of a normal number and the greatest
+// number, beyond which there is `above`.
 double round_to(double x, int mantissa, int least, double greatest, double above) {
     if (std::isnan(x) || x == 0) return x;
     if (std::isinf(x)) return std::copysign(above, x);

@@ -1,5 +1,5 @@
-// Loads and stores that convert: vectors in registers, and blocks or strided rows of any dtype to and
-// from the types that kernels compute in. Every store rounds once, to nearest, ties to even.
+// Loads and stores that convert: vectors in registers, and blocks or strided rows of any dtype to
+// and from the types that kernels compute in. Every store rounds once, to nearest, ties to even.
 #pragma once
 
 #include "simd.h"

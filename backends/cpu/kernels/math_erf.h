@@ -35,8 +35,8 @@ template <class V>
 INFINI_SIMD V erfc(V x) {
     constexpr auto libm = [](double lane) { return std::erfc(lane); };
     if constexpr (detail::kFloats<V> && kFma) {
-        // (1 + 2a) e^(a^2) erfc(a) is 1 and a polynomial of q = (a - 2) / (a + 2); each quotient and the
-        // square is followed by what its rounding lost. (After N. Juffa.)
+        // (1 + 2a) e^(a^2) erfc(a) is 1 and a polynomial of q = (a - 2) / (a + 2); each quotient
+        // and the square is followed by what its rounding lost. (After N. Juffa.)
         constexpr float kC[] = {0x1.1ba03ap-2f,  -0x1.7bf616p-4f, -0x1.54084p-3f, 0x1.4ffc46p-3f,
                                 -0x1.bc0b6ap-5f, -0x1.081b82p-7f, 0x1.1adcc4p-7f, 0x1.585714p-10f,
                                 -0x1.42a26p-10f, -0x1.a4ap-12f};

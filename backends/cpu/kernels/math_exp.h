@@ -1,6 +1,7 @@
-// Exponentials and hyperbolic functions of float, without branches: e^x = 2^n e^r with a small r and a
-// polynomial for e^r. Polynomials here and in the other files were fitted for the least greatest
-// relative error, with coefficients rounded to float. Doubles go through libm, lane by lane.
+// Exponentials and hyperbolic functions of float, without branches: e^x = 2^n e^r with a small r
+// and a polynomial for e^r. Polynomials here and in the other files were fitted for the least
+// greatest relative error, with coefficients rounded to float. Doubles go through libm, lane by
+// lane.
 #pragma once
 
 #include "math_basic.h"

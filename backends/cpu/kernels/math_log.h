@@ -1,5 +1,5 @@
-// Logarithms of float and what is made of them, without branches: x = 2^k (1 + f) with f around 0, and
-// log x = k ln 2 + f + f^2 P(f). Doubles go through libm.
+// Logarithms of float and what is made of them, without branches: x = 2^k (1 + f) with f around 0,
+// and log x = k ln 2 + f + f^2 P(f). Doubles go through libm.
 #pragma once
 
 #include "math_basic.h"

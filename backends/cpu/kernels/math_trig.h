@@ -1,5 +1,5 @@
-// Sines and their inverses of float. Arguments up to 2^16 are reduced by a multiple of pi given as three
-// floats; greater ones, which are rare, go through libm, as all do where fma() rounds twice.
+// Sines and their inverses of float. Arguments up to 2^16 are reduced by a multiple of pi given as
+// three floats; greater ones, which are rare, go through libm, as all do where fma() rounds twice.
 #pragma once
 
 #include "math_basic.h"

@@ -1,7 +1,7 @@
 // Vectors: GCC's vector extensions sized for the instruction set, and the few operations that they
-// lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors as they are; a comparison gives a
-// mask of integers as wide as the lanes, 0 or -1. Everything here also takes plain numbers (masks are
-// then bool), so that one template serves vectors and the elements that are left over.
+// lack. +, -, *, /, <, ==, &, |, ^, ~, <<, >> and [] work on vectors as they are; a comparison
+// gives a mask of integers as wide as the lanes, 0 or -1. Everything here also takes plain numbers
+// (masks are then bool), so that one template serves vectors and the elements that are left over.
 //
 // Beyond this file: types.h (storage types), convert.h (loads and stores that convert), functions.h
 // (exp, log, erf, ...).
@@ -102,7 +102,8 @@ INFINI_SIMD V broadcast(Element<V> x) {
         return x;
 }
 
-// load<V>(p), or load(p) for a Vec of what p points to. No alignment beyond the element's is needed.
+// load<V>(p), or load(p) for a Vec of what p points to. No alignment beyond the element's is
+// needed.
 template <class V = void, class T>
 INFINI_SIMD auto load(const T *p) {
     std::conditional_t<std::is_void_v<V>, Vec<T>, V> v;

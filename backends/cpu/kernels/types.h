@@ -87,8 +87,8 @@ inline void from_float(f8 &y, float x) {
     y.bits = uint8_t(byte | sign >> 24);
 }
 
-// A double as a float that remembers whether it was exact (in its last bit), so that rounding it again
-// to 16 bits or fewer gives what rounding once would have given.
+// A double as a float that remembers whether it was exact (in its last bit), so that rounding it
+// again to 16 bits or fewer gives what rounding once would have given.
 inline float round_to_odd(double x) {
     float near = float(x);
     double back = near;
