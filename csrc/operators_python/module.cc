@@ -1,0 +1,22 @@
+// infinicore._op: operators from Python. What they are is generated: calls.cc, infinicore/op.
+#include <nanobind/nanobind.h>
+
+#include "infini/op_ext.h"
+#include "plan.h"
+
+NB_MODULE(_op, m) {
+    using namespace infini::python;
+    nb::set_leak_warnings(false);  // the interpreter may end before the last tensor
+    bind_view(m);
+    bind_plan(m);
+    nb::list names;
+    for (int i = 0; i < kRowCount; ++i) names.append(kRows[i].name);
+    m.attr("names") = names;
+    // What argwhere allocates: an array of C++.
+    m.def("free_host", [](uintptr_t address) { delete[] reinterpret_cast<int64_t *>(address); });
+    m.def("plan_cache_counts", [] {
+        size_t kept, hits, misses;
+        infiniopGetPlanCacheCounts(&kept, &hits, &misses);
+        return nb::make_tuple(kept, hits, misses);
+    });
+}

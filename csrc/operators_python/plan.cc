@@ -1,0 +1,242 @@
+#include "plan.h"
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "infini/ext.h"
+#include "infinirt_runtime_api.h"
+#include "values.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+namespace {
+
+[[noreturn]] void throw_status(infiniStatus_t status) {
+    // The message belongs to this thread's last failing call, which is the one that gave the code.
+    nb::object type = nb::module_::import_("infinicore.op._error").attr("InfiniOPError");
+    nb::object error = type(int(status), nb::str(infiniGetLastErrorMessage()));
+    PyErr_SetObject(type.ptr(), error.ptr());
+    throw nb::python_error();
+}
+
+[[noreturn]] void throw_runtime(infinirtError_t code) {
+    nb::object type = nb::module_::import_("infinicore.rt._error").attr("InfiniRTError");
+    nb::object error =
+        type(int(code), infinirtGetErrorName(code), nb::str(infiniGetLastErrorMessage()));
+    PyErr_SetObject(type.ptr(), error.ptr());
+    throw nb::python_error();
+}
+
+void check(infiniStatus_t status) {
+    if (status != INFINI_STATUS_SUCCESS) [[unlikely]]
+        throw_status(status);
+}
+
+// One handle for each device that was used; they stay.
+infiniopHandle_t handle_of_thread() {
+    static auto &handles = *new std::map<std::pair<std::string, int>, infiniopHandle_t>;
+    static std::pair<const char *, int> last;
+    static infiniopHandle_t last_handle = nullptr;
+    int device = 0;
+    if (infinirtError_t error = infinirtGetDevice(&device)) throw_runtime(error);
+    const char *kind = infinirtGetDeviceKind();
+    if (last_handle && last == std::pair(kind, device)) [[likely]]
+        return last_handle;
+    infiniopHandle_t &handle = handles[{kind, device}];
+    if (!handle) check(infiniopCreateHandle(&handle));
+    last = {kind, device};
+    return last_handle = handle;
+}
+
+void *stream_of(nb::handle stream) {
+    if (stream.is_none()) return nullptr;
+    nb::object number = PyLong_Check(stream.ptr()) ? nb::borrow(stream) : stream.attr("handle");
+    return reinterpret_cast<void *>(nb::cast<uintptr_t>(number));
+}
+
+struct Descriptors {
+    std::vector<infiniopTensorDescriptor_t> made;
+    ~Descriptors() {
+        for (infiniopTensorDescriptor_t each : made) infiniopDestroyTensorDescriptor(each);
+    }
+};
+
+void *make_descriptor(const View &view, Descriptors &all) {
+    infiniopTensorDescriptor_t made = nullptr;
+    static_assert(sizeof(size_t) == sizeof(int64_t) && sizeof(ptrdiff_t) == sizeof(int64_t));
+    check(infiniopCreateTensorDescriptor(
+        &made, view.ndim(), reinterpret_cast<const size_t *>(view.shape()),
+        reinterpret_cast<const ptrdiff_t *>(view.strides()), infiniDtype_t(view.dtype)));
+    all.made.push_back(made);
+    return made;
+}
+
+std::string text(int dtype, const int64_t *shape, const int64_t *strides, size_t ndim) {
+    auto list = [&](const int64_t *values) {
+        std::string made;
+        for (size_t i = 0; i < ndim; ++i) made += (i ? ", " : "") + std::to_string(values[i]);
+        return made;
+    };
+    return std::string(name_of(dtype)) + " [" + list(shape) + "] with strides [" + list(strides) +
+           "]";
+}
+
+}  // namespace
+
+// ---- Describing ---------------------------------------------------------------------------------
+
+bool Plan::Layout::matches(const View &view) const {
+    return dtype == view.dtype && shape.size() == view.ndim() &&
+           std::equal(shape.begin(), shape.end(), view.shape()) &&
+           std::equal(strides.begin(), strides.end(), view.strides());
+}
+
+Plan::Plan(int index, nb::handle tensors, nb::handle attributes)
+    : row_(index >= 0 && index < kRowCount ? kRows[index]
+                                           : throw nb::index_error("no such operator")) {
+    size_t count = std::strlen(row_.tensors);
+    if (nb::len(tensors) != count) throw nb::value_error("a wrong number of tensors");
+    infiniopHandle_t handle = handle_of_thread();
+    bool on_host = std::strcmp(infinirtGetDeviceKind(), "cpu") == 0;
+    Descriptors all;
+    std::vector<void *> given(count, nullptr);
+    std::deque<std::vector<void *>> arrays;
+    layouts_.resize(count);
+    auto describe = [&](size_t tensor, nb::handle object) {
+        auto &view = nb::cast<View &>(object);
+        if (view.foreign && !on_host)
+            throw nb::value_error(
+                "a tensor lies in memory of the host, which the current device "
+                "does not use: copy it to infinicore.rt.Memory");
+        layouts_[tensor].push_back({view.dtype,
+                                    {view.shape(), view.shape() + view.ndim()},
+                                    {view.strides(), view.strides() + view.ndim()}});
+        return make_descriptor(view, all);
+    };
+    for (size_t i = 0; i < count; ++i) {
+        nb::object tensor = tensors[i];
+        if (tensor.is_none()) continue;
+        if (row_.tensors[i] == 'a') {
+            std::vector<void *> &array = arrays.emplace_back();
+            for (nb::handle each : tensor) array.push_back(describe(i, each));
+            given[i] = array.data();
+        } else {
+            given[i] = describe(i, tensor);
+        }
+    }
+    Values values(row_.attributes, attributes);
+    check(row_.create(handle, &descriptor_, given.data(), values.data()));
+    if (row_.workspace) check(row_.workspace(descriptor_, &workspace_));
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+struct Plan::Arguments {
+    std::vector<void *> pointers;
+    std::deque<std::vector<void *>> arrays;
+    std::deque<View> looked_at;
+    uint64_t host[4] = {};  // what is written to the host
+    size_t host_count = 0;
+};
+
+void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t item,
+                    Arguments &into) {
+    if (object.is_none()) return nullptr;
+    if (PyLong_Check(object.ptr())) return reinterpret_cast<void *>(nb::cast<uintptr_t>(object));
+    View *view;
+    if (nb::isinstance<View>(object)) {
+        view = &nb::cast<View &>(object);
+    } else {
+        view = &into.looked_at.emplace_back();
+        view->look_at(object, run.name);
+    }
+    bool written = run.pointers[place] == 'w';
+    if (written && view->readonly) {
+        PyErr_Format(PyExc_ValueError, "%s: argument %zu is written, but is read-only", run.name,
+                     place);
+        throw nb::python_error();
+    }
+    int tensor = run.tensors[place];
+    if (tensor >= 0 && item < layouts_[tensor].size() && !layouts_[tensor][item].matches(*view)) {
+        const Layout &known = layouts_[tensor][item];
+        std::string expected =
+            text(known.dtype, known.shape.data(), known.strides.data(), known.shape.size());
+        std::string got = text(view->dtype, view->shape(), view->strides(), view->ndim());
+        PyErr_Format(PyExc_ValueError, "%s: argument %zu was described as %s, got %s", run.name,
+                     place, expected.c_str(), got.c_str());
+        throw nb::python_error();
+    }
+    return view->data;
+}
+
+nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle stream) {
+    if (number < 0 || number >= row_.run_count) throw nb::index_error("no such run function");
+    const RunRow &row = row_.runs[number];
+    size_t count = std::strlen(row.pointers);
+    Arguments arguments;
+    arguments.pointers.reserve(count);
+    size_t next = 0, given = nb::len(data);
+    for (size_t i = 0; i < count; ++i) {
+        if (row.pointers[i] == 'h') {
+            arguments.pointers.push_back(&arguments.host[arguments.host_count++]);
+            continue;
+        }
+        if (next >= given) break;
+        nb::object object = data[next++];
+        if (row.pointers[i] != 'a') {
+            arguments.pointers.push_back(address(object, row, i, 0, arguments));
+            continue;
+        }
+        std::vector<void *> &array = arguments.arrays.emplace_back();
+        for (nb::handle each : object)
+            array.push_back(address(each, row, i, array.size(), arguments));
+        arguments.pointers.push_back(array.data());
+    }
+    if (arguments.pointers.size() != count || next != given) {
+        PyErr_Format(PyExc_TypeError, "%s: expected %zu tensors, got %zu", row.name,
+                     count - arguments.host_count, given);
+        throw nb::python_error();
+    }
+    Values values(row.scalars, scalars);
+    void *queue = stream_of(stream);
+    infinirtError_t error = infinirtSuccess;
+    infiniStatus_t status;
+    {
+        // The work may run in this thread, or wait for streams that call Python.
+        nb::gil_scoped_release released;
+        void *workspace = nullptr;
+        auto handle = static_cast<infinirtStream_t>(queue);
+        if (workspace_ > 0) error = infinirtMallocAsync(&workspace, workspace_, handle);
+        status = error ? INFINI_STATUS_INTERNAL_ERROR
+                       : row.call(descriptor_, workspace, workspace_, arguments.pointers.data(),
+                                  values.data(), queue);
+        if (workspace) infinirtFreeAsync(workspace, handle);
+        // Without a stream, the work has been done when the call returns.
+        if (!queue && status == INFINI_STATUS_SUCCESS) error = infinirtStreamSynchronize(nullptr);
+    }
+    if (error) throw_runtime(error);
+    check(status);
+    if (queue) {
+        static const nb::handle hold =
+            nb::object(nb::module_::import_("infinicore._rt").attr("_hold")).release();
+        hold(stream, data);
+    }
+    if (arguments.host_count == 0) return nb::none();
+    nb::list written;
+    for (size_t i = 0; i < arguments.host_count; ++i) written.append(arguments.host[i]);
+    return written;
+}
+
+void bind_plan(nb::module_ &m) {
+    nb::class_<Plan>(m, "Plan")
+        .def(nb::init<int, nb::handle, nb::handle>(), "index"_a, "tensors"_a, "attributes"_a)
+        .def("_run", &Plan::run, "number"_a, "data"_a, "scalars"_a, "stream"_a.none())
+        .def_prop_ro("name", &Plan::name, "The operator's name.")
+        .def_prop_ro("workspace_size", &Plan::workspace_size,
+                     "Bytes of memory that a run uses besides its tensors.");
+}
+
+}  // namespace infini::python

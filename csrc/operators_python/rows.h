@@ -1,0 +1,46 @@
+// The C functions of the operators under one signature each: what the generated calls.cc fills in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "infiniop.h"
+
+namespace infini::python {
+
+union Value {
+    int64_t i;
+    double f;
+    void *list;  // or text
+};
+
+using Create = infiniStatus_t(infiniopHandle_t handle, InfiniopDescriptor **made,
+                              void *const *tensors, const Value *attributes);
+using Run = infiniStatus_t(InfiniopDescriptor *descriptor, void *workspace, size_t workspace_size,
+                           void *const *pointers, const Value *scalars, void *stream);
+
+struct RunRow {
+    const char *name;
+    // One letter for each parameter. Pointers: p data, a an array of them, h a place in host memory
+    // that the call fills. Scalars, and the attributes of Row: i, f; lists of int32_t I, int64_t L,
+    // float F, double D; s text; - a list that repeats an attribute and so may be null.
+    const char *pointers, *scalars;
+    const signed char *tensors;  // for each pointer the tensor it belongs to; -1: none
+    Run *call;
+};
+
+struct Row {
+    const char *name;
+    const char *tensors;  // p one, a an array of them
+    const char *attributes;
+    Create *create;
+    infiniStatus_t (*workspace)(InfiniopDescriptor *, size_t *);  // null: it needs none
+    infiniStatus_t (*destroy)(InfiniopDescriptor *);
+    const RunRow *runs;
+    int run_count;
+};
+
+extern const Row kRows[];  // in alphabetical order
+extern const int kRowCount;
+
+}  // namespace infini::python

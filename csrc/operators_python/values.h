@@ -1,0 +1,30 @@
+// Attributes and scalars on their way from Python to C.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "rows.h"
+
+namespace infini::python {
+
+namespace nb = nanobind;
+
+// `kinds` has a letter for each item, see RunRow. What the values point to lives in here.
+class Values {
+public:
+    Values(const char *kinds, nb::handle items);
+    const Value *data() const { return values_.data(); }
+
+private:
+    void *list(char kind, nb::handle items);
+
+    std::vector<Value> values_;
+    std::deque<std::vector<int64_t>> lists_;
+    std::deque<std::string> texts_;
+};
+
+}  // namespace infini::python

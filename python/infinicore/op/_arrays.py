@@ -1,0 +1,96 @@
+"""Tensors of other libraries: views of them, and new ones. Nothing is imported that the user has
+not imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from infinicore import _op
+
+# Names of the element types in NumPy, ml_dtypes and torch where they differ.
+_NUMPY = {
+    "BYTE": "uint8",
+    "BOOL": "bool_",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "C64": "complex64",
+    "C128": "complex128",
+}
+_ML_DTYPES = {"BF16": "bfloat16", "F8": "float8_e4m3fn"}
+_TORCH = {**_NUMPY, **_ML_DTYPES, "BOOL": "bool", "C32": "complex32"}
+
+
+def view(
+    tensor: Any,
+    shape: Sequence[int] | None = None,
+    dtype: str | None = None,
+    strides: Sequence[int] | None = None,
+) -> _op.View:
+    """A tensor as the operators see it. With a shape and an element type, memory becomes one.
+
+    >>> x = op.view(numpy.zeros((2, 3)))
+    >>> y = op.view(rt.Memory(64), (4, 8), "BF16")
+    """
+    if shape is None and dtype is None:
+        return _op.view(tensor)
+    if shape is None or dtype is None:
+        raise TypeError("view: expected both a shape and an element type, or neither")
+    if hasattr(tensor, "ptr"):
+        address, nbytes, readonly = tensor.ptr, tensor.nbytes, tensor.readonly
+        owner = tensor
+    else:
+        owner = _op.view(tensor)
+        flat = memoryview(tensor)
+        address, nbytes, readonly = owner.ptr, flat.nbytes, owner.readonly
+    steps = strides if strides is not None else dense(shape)
+    reach = [(size - 1) * step for size, step in zip(shape, steps, strict=True)]
+    last = 0 if 0 in shape else sum(reach) + 1
+    if min(reach, default=0) < 0 or last * item_size(dtype) > nbytes:
+        raise ValueError(f"view: the memory has {nbytes} bytes, which the tensor reaches beyond")
+    return _op.described(shape, dtype, strides, address, readonly, owner)
+
+
+def item_size(dtype: str) -> int:
+    return max(int("".join(filter(str.isdigit, dtype)) or 8) // 8, 1)
+
+
+def dense(shape: Sequence[int]) -> tuple[int, ...]:
+    steps, step = [], 1
+    for size in reversed(shape):
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))
+
+
+def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
+    """A new array of the library that the first of these objects with a library comes from."""
+    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    for given in like:
+        if torch is not None and isinstance(given, torch.Tensor):
+            return torch.empty(tuple(shape), dtype=getattr(torch, _TORCH[dtype]))
+        if numpy is not None and isinstance(given, (numpy.ndarray, numpy.generic)):
+            return numpy.empty(tuple(shape), numpy_dtype(dtype))
+    raise TypeError(
+        "out= is needed: no input is an array of NumPy or a tensor of torch, so it is not known"
+        " what kind of result to make"
+    )
+
+
+def numpy_dtype(dtype: str) -> Any:
+    numpy, more = sys.modules["numpy"], sys.modules.get("ml_dtypes")
+    if dtype in _NUMPY:
+        return getattr(numpy, _NUMPY[dtype])
+    if more is None or dtype not in _ML_DTYPES:
+        raise TypeError(f"out= is needed: NumPy has no type for {dtype} (ml_dtypes has some)")
+    return getattr(more, _ML_DTYPES[dtype])

@@ -1,0 +1,310 @@
+"""One operator, read from the table when it is first called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from infinicore import _op
+from infinicore.op._arrays import dense
+from infinicore.op._shapes import Shape, Sizes, UnknownSizeError, broadcast
+from infinicore.op._table import FUNCTIONS, OPERATORS
+
+
+class Tensor(NamedTuple):
+    name: str
+    role: str  # "in", "out" or "inout"
+    optional: bool
+    kinds: str  # element types; "=x" for that of tensor x
+    shapes: tuple[tuple[str, ...], ...]  # alternatives
+    array: str  # not empty: a list of tensors
+
+
+class Attribute(NamedTuple):
+    name: str
+    letter: str
+    length: str
+    words: dict[str, int]
+
+
+class Missing(NamedTuple):
+    """A result that has to be allocated."""
+
+    place: int
+    shape: Shape
+    dtype: str
+
+
+class Function:
+    """An operator with one of its run functions. Places are numbers of tensors; behind them come
+    the run function's pointers that have no descriptor."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        operator, number = FUNCTIONS[name]
+        row = OPERATORS[operator]
+        run = row["runs"][number]
+        self.operator, self.number, self.index = operator, number, row["index"]
+        self.tensors = [Tensor(*tensor) for tensor in row["tensors"]]
+        self.attributes = [Attribute(*attribute) for attribute in row["attributes"]]
+        self.where: Sequence[str] = row.get("where", ())
+        self.sizes: dict[str, str] = row.get("sizes", {})
+        self.results: dict[str, tuple[str, str]] = row.get("results", {})
+        self.found: tuple[str, str, str] | None = row.get("found")
+        self.c_name: str = run["name"]
+        self.pointers: Sequence[tuple[str, int, str]] = run["pointers"]
+        self.inputs: Sequence[tuple[str, int, bool, bool]] = run["inputs"]
+        self.outputs: Sequence[tuple[str, int, bool]] = run["outputs"]
+        self.scalars: Sequence[str] = run.get("scalars", ())
+        self.derived: dict[str, str] = run.get("derived", {})
+        self.defaults: dict[str, Any] = run.get("defaults", {})
+        self.lengths: dict[str, str] = run.get("lengths", {})
+        self.counts: dict[str, str] = run.get("counts", {})
+        self.modified = [i for i, t in enumerate(self.tensors) if t.role == "inout"]
+        count = len(self.tensors)
+        # Where the data of each pointer of the run function comes from.
+        self.data_places = [
+            tensor if tensor >= 0 else count + i for i, (_, tensor, _) in enumerate(self.pointers)
+        ]
+        self.place_count = count + len(self.pointers)
+        # Operands of one shape, which broadcast: places of each list of sizes.
+        together: dict[str, list[int]] = {}
+        for i, tensor in enumerate(self.tensors):
+            if len(tensor.shapes) == 1 and len(tensor.shapes[0]) == 1 and tensor.role == "in":
+                size = tensor.shapes[0][0]
+                if size.startswith("*") and not tensor.array:
+                    together.setdefault(size[1:], []).append(i)
+        self.together = {name: places for name, places in together.items() if len(places) > 1}
+        # Elementwise on every side: the common case, decided without looking at symbols.
+        self.is_map = (
+            all(tensor.shapes == (("*S",),) and not tensor.array for tensor in self.tensors)
+            and len(self.outputs) == 1
+            and not self.modified
+        )
+
+    # ---- Arguments ------------------------------------------------------------------------------
+
+    def views(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs by their places."""
+        made: list[Any] = [None] * self.place_count
+        for (name, place, optional, array), given in zip(self.inputs, inputs, strict=True):
+            if given is None:
+                if not optional:
+                    raise TypeError(f"{self.name}: {name} is missing")
+            elif array:
+                made[place] = [_op.view(each, name) for each in given]
+            else:
+                made[place] = _op.view(given, name)
+        return made
+
+    def take_outputs(self, views: list[Any], out: Any) -> list[Any]:
+        """Puts the given results into their places; gives back the objects, None where missing."""
+        if out is None:
+            return [None] * len(self.outputs)
+        given = (
+            [out] if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else list(out)
+        )
+        if len(given) > len(self.outputs):
+            names = ", ".join(name for name, *_ in self.outputs)
+            raise TypeError(f"{self.name}: out= takes {len(self.outputs)} results ({names})")
+        given += [None] * (len(self.outputs) - len(given))
+        for (name, place, _), each in zip(self.outputs, given, strict=True):
+            if each is not None:
+                view = views[place] = _op.view(each, name)
+                if view.readonly:
+                    raise ValueError(f"{self.name}: {name} is read-only and cannot be a result")
+        return given
+
+    def settle(self, views: list[Any], values: dict[str, Any]) -> None:
+        """Words become numbers, lists get their lengths, dimensions count from the front."""
+        for attribute in self.attributes:
+            name = attribute.name
+            if name in self.derived:
+                continue
+            value = values[name]
+            if isinstance(value, str) and attribute.words:
+                if value not in attribute.words:
+                    known = ", ".join(map(repr, attribute.words))
+                    raise ValueError(f"{self.name}: {name} is {value!r}: expected one of {known}")
+                values[name] = attribute.words[value]
+            elif name in ("dim", "axis"):
+                values[name] = self._dims(views, value, bool(attribute.length))
+            elif attribute.length and isinstance(value, (int, float)):
+                values[name] = (value,) * self._length(attribute, views, values)
+        for length, source in self.derived.items():
+            given = values[source] if source in values else self._given(views, source)
+            values[length] = len(given)
+        for name, tensor in self.counts.items():
+            place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)
+            count = 1
+            for size in views[place].shape:
+                count *= size
+            values[name] = count
+
+    def _given(self, views: list[Any], name: str) -> Any:
+        return next(views[place] for known, place, *_ in self.inputs if known == name)
+
+    def _dims(self, views: list[Any], value: Any, listed: bool) -> Any:
+        first = next(view for view in views if isinstance(view, _op.View))
+        rank = max(len(first.shape), 1)
+        if not listed:
+            return value + rank if value < 0 else value
+        if value is None:
+            return tuple(range(len(first.shape)))
+        dims = (value,) if isinstance(value, int) else tuple(value)
+        return tuple(dim + rank if dim < 0 else dim for dim in dims)
+
+    def _length(self, attribute: Attribute, views: list[Any], values: dict[str, Any]) -> int:
+        """Of a list that was given as one number."""
+        if attribute.length.isdigit():
+            return int(attribute.length)
+        for other in self.attributes:
+            given = values.get(other.name)
+            if other.length == attribute.length and isinstance(given, (tuple, list)):
+                return len(given)
+        # As many as the image has dimensions: all but the batch and the channels.
+        first = next(view for view in views if isinstance(view, _op.View))
+        return max(len(first.shape) - 2, 1)
+
+    # ---- Shapes ---------------------------------------------------------------------------------
+
+    def infer(self, views: list[Any], values: dict[str, Any]) -> list[Missing]:
+        """What has to be allocated. Operands are expanded to their common shape."""
+        if self.is_map:
+            return self._infer_map(views)
+        shapes = {
+            tensor.name: [v.shape for v in view] if isinstance(view, list) else view.shape
+            for tensor, view in zip(self.tensors, views, strict=False)
+            if view is not None
+        }
+        sizes = Sizes(values, self.where, self.sizes)
+        sizes.known["shapes"] = shapes
+        written = {place for _, place, _ in self.outputs}
+        self._expand(views, sizes, written)
+        for place, tensor in enumerate(self.tensors):
+            view = views[place]
+            if view is not None and not isinstance(view, list) and place not in written:
+                sizes.bind(tensor.shapes, view.shape)
+        for place in written:  # last: a given result may tell what no input does
+            if place < len(self.tensors) and views[place] is not None:
+                sizes.bind(self.tensors[place].shapes, views[place].shape)
+        sizes.solve()
+        ranks = {name: len(shape) for name, shape in shapes.items()}
+        missing = []
+        for name, place, optional in self.outputs:
+            if views[place] is not None or (optional and place < len(self.tensors)):
+                continue
+            try:
+                missing.append(self._missing(name, place, sizes, ranks, views))
+            except UnknownSizeError as error:
+                raise TypeError(
+                    f"{self.name}: out= is needed: the inputs do not tell the size {error}"
+                    f" of {name}"
+                ) from None
+        return missing
+
+    def _missing(
+        self, name: str, place: int, sizes: Sizes, ranks: dict[str, int], views: list[Any]
+    ) -> Missing:
+        if name in self.results:
+            dtype, shape = self.results[name]
+            return Missing(place, sizes.evaluate(shape), dtype)
+        if place >= len(self.tensors):
+            raise UnknownSizeError("and type")
+        tensor = self.tensors[place]
+        return Missing(place, sizes.shape(tensor.shapes, ranks, name), self._dtype(tensor, views))
+
+    def _infer_map(self, views: list[Any]) -> list[Missing]:
+        (_, output, _), *_ = self.outputs
+        shape = None
+        equal = True
+        for view in views:
+            if view is not None:
+                if shape is None:
+                    shape = view.shape
+                elif view.shape != shape:
+                    equal = False
+        if shape is None or (equal and views[output] is not None):
+            return []
+        if not equal:
+            target = views[output]
+            given = [view.shape for i, view in enumerate(views) if view and i != output]
+            shape = target.shape if target is not None else broadcast(given)
+            for i, view in enumerate(views):
+                if view is not None and i != output and view.shape != shape:
+                    views[i] = self._expanded(view, shape)
+        if views[output] is not None:
+            return []
+        return [Missing(output, shape, self._dtype(self.tensors[output], views))]
+
+    def _expand(self, views: list[Any], sizes: Sizes, written: set[int]) -> None:
+        for name, places in self.together.items():
+            present = [place for place in places if views[place] is not None]
+            shapes = {views[place].shape for place in present}
+            for place in written:  # a given result has the common shape
+                given = views[place] if place < len(self.tensors) else None
+                if given is not None and self.tensors[place].shapes == ((f"*{name}",),):
+                    shapes.add(given.shape)
+            if len(shapes) > 1:
+                shape = broadcast(list(shapes))
+                for place in present:
+                    if views[place].shape != shape:
+                        views[place] = self._expanded(views[place], shape)
+
+    def _expanded(self, view: _op.View, shape: Shape) -> _op.View:
+        try:
+            return view.expand(shape)
+        except ValueError:
+            raise ValueError(
+                f"{self.name}: a tensor of shape {view.shape} does not broadcast to {shape}"
+            ) from None
+
+    def _dtype(self, tensor: Tensor, views: list[Any]) -> str:
+        """Of a result: what the declaration says, else that of the inputs it is tied to."""
+        places = {t.name: i for i, t in enumerate(self.tensors)}
+
+        def present(place: int) -> str:
+            view = views[place]
+            if isinstance(view, list):
+                view = view[0] if view else None
+            return view.dtype if view is not None else ""
+
+        if tensor.kinds.startswith("="):
+            place = places[tensor.kinds[1:]]
+            return present(place) or self._dtype(self.tensors[place], views)
+        allowed = tensor.kinds.split()
+        if len(allowed) == 1:
+            return allowed[0]
+        for i, other in enumerate(self.tensors):
+            if other.kinds == f"={tensor.name}" and present(i):
+                return present(i)
+        inputs = [present(place) for _, place, *_ in self.inputs if place < len(self.tensors)]
+        if inputs and inputs[0] in allowed:
+            return inputs[0]
+        if "I64" in allowed and not any(kind.startswith(("F", "BF")) for kind in allowed):
+            return "I64"
+        raise UnknownSizeError(f"and element type (one of {', '.join(allowed)})")
+
+    # ---- What the extension module takes --------------------------------------------------------
+
+    def attribute_values(self, values: dict[str, Any]) -> list[Any]:
+        return [values[attribute.name] for attribute in self.attributes]
+
+    def scalar_values(self, values: dict[str, Any]) -> list[Any]:
+        return [values[name] for name in self.scalars]
+
+    def described(self, missing: Missing) -> _op.View:
+        """A view without memory, to describe a result that nobody has allocated."""
+        return _op.described(missing.shape, missing.dtype, dense(missing.shape))
+
+
+_functions: dict[str, Function] = {}
+
+
+def function(name: str) -> Function:
+    found = _functions.get(name)
+    if found is None:
+        if name not in FUNCTIONS:
+            raise AttributeError(f"there is no operator {name!r}: see op.operators()")
+        found = _functions[name] = Function(name)
+    return found

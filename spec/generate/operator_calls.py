@@ -1,0 +1,135 @@
+"""C++ for the extension module: the operators' C functions, each under the same signature."""
+
+from __future__ import annotations
+
+from .. import Api, First
+from ..operators import OPERATORS
+from ..operators.model import Operator, Param, Pointer, Run, Tensor
+from . import text
+from .operator_face import is_result, letter
+from .operator_headers import DESCRIPTOR, workspace_names
+
+PART = "python"
+
+
+def files(api: Api, first: First) -> dict[str, str]:
+    return {"src/operators_python/calls.cc": _calls()}
+
+
+def _calls() -> str:
+    others = sorted({op.header for op in OPERATORS if not op.umbrella})
+    includes = "".join(f'#include "infiniop/ops/{name}.h"\n' for name in others)
+    functions = "\n".join(map(_functions, OPERATORS))
+    rows = "".join(map(_row, OPERATORS))
+    return f"""\
+// The operators' C functions under one signature each. {text.NOTE}
+#include "rows.h"
+{includes}
+namespace infini::python {{
+namespace {{
+
+{functions}
+}}  // namespace
+
+const Row kRows[] = {{
+{rows}}};
+const int kRowCount = {len(OPERATORS)};
+
+}}  // namespace infini::python"""
+
+
+def _functions(operator: Operator) -> str:
+    name = operator.c_name
+    create = ["handle", "made"]
+    tensor = attribute = 0
+    for param in operator.create:
+        if isinstance(param, Tensor):
+            c_type = f"{DESCRIPTOR} *" if param.array else DESCRIPTOR
+            create.append(f"static_cast<{c_type}>(tensors[{tensor}])")
+            tensor += 1
+        else:
+            create.append(_value(param, f"attributes[{attribute}]"))
+            attribute += 1
+    unused = "" if operator.attributes else "    (void)attributes;\n"
+    parts = [
+        f"infiniStatus_t create_{name}(infiniopHandle_t handle, InfiniopDescriptor **made,\n"
+        f"    void *const *tensors, const Value *attributes) {{\n{unused}"
+        + text.call(f"return {operator.create_names[0]}", create, ";", 4)
+        + "\n}\n"
+    ]
+    parts += [_run(operator, run, number) for number, run in enumerate(operator.runs)]
+    return "".join([*parts, _runs(operator)])
+
+
+def _run(operator: Operator, run: Run, number: int) -> str:
+    name = f"{operator.c_name}_{number}"
+    arguments = ["descriptor"]
+    unused = "    (void)scalars;\n" if not run.scalars else ""
+    if operator.workspace:
+        arguments += ["workspace", "workspace_size"]
+    else:
+        unused += "    (void)workspace, (void)workspace_size;\n"
+    pointer = scalar = 0
+    for param in run.params:
+        if isinstance(param, Pointer):
+            place = f"pointers[{pointer}]"
+            plain = param.type in ("void *", "const void *")
+            arguments.append(place if plain else f"static_cast<{param.type}>({place})")
+            pointer += 1
+        else:
+            arguments.append(_value(param, f"scalars[{scalar}]"))
+            scalar += 1
+    tensors = [tensor.name for tensor in operator.tensors]
+    places = [tensors.index(p.tensor) if p.tensor else -1 for p in run.pointers]
+    return (
+        f"infiniStatus_t run_{name}(InfiniopDescriptor *descriptor, void *workspace, size_t"
+        f" workspace_size,\n    void *const *pointers, const Value *scalars, void *stream) {{\n"
+        f"{unused}"
+        + text.call(f"return {run.name}", [*arguments, "stream"], ";", 4)
+        + f"\n}}\nconst signed char tensors_{name}[] = {{{', '.join(map(str, places))}}};\n"
+    )
+
+
+def _value(param: Param, place: str) -> str:
+    if param.kind in ("text", "list", "numbers"):
+        return f"static_cast<{param.type}>({place}.list)"
+    field = "f" if param.kind == "number" else "i"
+    return f"static_cast<{param.type.removeprefix('const ')}>({place}.{field})"
+
+
+def pointer_letter(operator: Operator, pointer: Pointer) -> str:
+    if is_result(pointer):
+        return "h"
+    if pointer.array:
+        return "a"
+    tensors = {tensor.name: tensor for tensor in operator.tensors}
+    if pointer.tensor:
+        return "w" if tensors[pointer.tensor].written else "p"
+    return "p" if pointer.type.startswith("const") else "w"
+
+
+def scalar_letters(operator: Operator, run: Run) -> str:
+    attributes = {param.name for param in operator.attributes}
+    return "".join("-" if p.length and p.name in attributes else letter(p) for p in run.scalars)
+
+
+def _row(operator: Operator) -> str:
+    name = operator.c_name
+    tensors = "".join("a" if tensor.array else "p" for tensor in operator.tensors)
+    attributes = "".join(map(letter, operator.attributes))
+    workspace = workspace_names(operator)[0] if operator.workspace else "nullptr"
+    return (
+        f'    {{"{operator.name}", "{tensors}", "{attributes}", create_{name}, {workspace},\n'
+        f"     infiniopDestroy{name}Descriptor, runs_{name}, {len(operator.runs)}}},\n"
+    )
+
+
+def _runs(operator: Operator) -> str:
+    rows = ""
+    for number, run in enumerate(operator.runs):
+        letters = "".join(pointer_letter(operator, pointer) for pointer in run.pointers)
+        rows += (
+            f'    {{"{run.name}", "{letters}", "{scalar_letters(operator, run)}",\n'
+            f"     tensors_{operator.c_name}_{number}, run_{operator.c_name}_{number}}},\n"
+        )
+    return f"const RunRow runs_{operator.c_name}[] = {{\n{rows}}};\n"

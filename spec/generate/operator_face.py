@@ -1,0 +1,285 @@
+"""What an operator looks like in Python: parameters, defaults, and where each goes in C."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..model import parse_enums
+from ..operators import ENUMS, OPERATORS
+from ..operators.model import Operator, Param, Pointer
+
+# What a parameter is when it is left out: by its name, or by operator and name. As torch has it.
+DEFAULTS: dict[str, str] = {
+    "algo": '"gpt_neox"',
+    "align_corners": "False",
+    "alpha": "1.0",
+    "axis": "-1",
+    "beta": "1.0",
+    "delta": "1.0",
+    "dilation": "1",
+    "dilations": "1",
+    "dim": "-1",
+    "dim[]": "None",
+    "eps": "1e-05",
+    "epsilon": "1e-06",
+    "exclusive": "False",
+    "full": "False",
+    "increasing": "False",
+    "interleaved": "False",
+    "is_causal": "False",
+    "keepdim": "False",
+    "largest": "True",
+    "lerp.weight_scalar": "0.5",
+    "margin": "1.0",
+    "mode": '"constant"',
+    "moe_softcapping": "0.0",
+    "norm": "True",
+    "p": "2",
+    "pad_sorted_token_ids": "True",
+    "padding": "0",
+    "paddings": "0",
+    "pads": "0",
+    "pos": "0",
+    "reduction": '"mean"',
+    "renormalize": "True",
+    "reverse": "False",
+    "routed_scaling_factor": "1.0",
+    "sorted": "True",
+    "stride": "1",
+    "strides": "1",
+    "swap": "False",
+    "temperature": "1.0",
+    "threshold": "20.0",
+    "topp": "1.0",
+    "unbiased": "True",
+    "update_last_only": "False",
+    "use_qk_l2norm": "False",
+    "value": "1.0",
+    "diff.n": "1",
+    "float_power.scalar_exponent": "1.0",
+    "gaussian_nll_loss.eps": "1e-06",
+    "gemm.beta": "0.0",
+    "hardtanh.max_val": "1.0",
+    "hardtanh.min_val": "-1.0",
+    "interpolate.mode": '"nearest"',
+    "interpolate.scale_factor": "None",
+    "interpolate.size": "None",
+    "lp_norm.eps": "1e-12",
+    "mul_scalar.alpha": "",
+    "multi_margin_loss.p": "1",
+    "pad.value": "0.0",
+    "scatter.reduction": "0",
+    "triplet_margin_loss.eps": "1e-06",
+}
+
+# Sizes of results that no rule of the declaration tells: expressions over what the inputs bind.
+SIZES: dict[str, dict[str, str]] = {
+    "adaptive_max_pool1d": {"L": "output_size"},
+    "block_diag": {"R": "sum(s[0] for s in shapes['x'])", "C": "sum(s[1] for s in shapes['x'])"},
+    "conv": {
+        "Y": "tuple((x + 2 * p - d * (k - 1) - 1) // s + 1"
+        " for x, p, d, k, s in zip(X, pads, dilations, K, strides))"
+    },
+    "moe_align": {
+        "S": "T * K * block_size if T * K < num_experts + 1"
+        " else T * K + (num_experts + 1) * (block_size - 1)",
+        "B": "-(-S // block_size)",
+    },
+    "topk": {"V": "S[:dim] + (k,) + S[dim + 1:]"},
+}
+
+# Results without a descriptor: element type and shape.
+RESULTS: dict[str, dict[str, tuple[str, str]]] = {
+    "topkrouter": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
+    "topksoftmax": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
+}
+
+# Results that the run function allocates: element type, shape, and who made the memory.
+FOUND: dict[str, tuple[str, str, str]] = {
+    "argwhere": ("I64", "(count, len(S))", "host"),
+    "masked_select": ("F32", "(count,)", "device"),
+}
+
+INTEGERS = {"int": "j", "char": "i", "bool": "i", "int64_t": "i", "ptrdiff_t": "i"}
+LISTS = {"int": "I", "float": "F", "double": "D"}
+
+
+def enum_words() -> dict[str, dict[str, int]]:
+    """Words for the enumerators: {"infiniopReduction_t": {"none": 0, "mean": 1, "sum": 2}, ...}."""
+    made = {}
+    for enum in parse_enums(ENUMS):
+        names = [value.name for value in enum.values]
+        same = next(n for n in range(99) if len({name[: n + 1] for name in names}) > 1)
+        prefix = names[0][: names[0].rindex("_", 0, same) + 1]
+        words = {value.name.removeprefix(prefix).lower(): value.value for value in enum.values}
+        made[enum.name] = {word: value for word, value in words.items() if word != "count"}
+    return made
+
+
+WORDS = enum_words()
+
+
+def letter(param: Param) -> str:
+    """How the extension module converts it; see csrc/operators_python/rows.h."""
+    if param.kind == "text":
+        return "s"
+    if param.kind == "number":
+        return "f"
+    if param.length:
+        return LISTS.get(param.element, "L")
+    base = param.type.removeprefix("const ").strip()
+    return INTEGERS.get(base, "j" if base in WORDS else "u")
+
+
+def is_result(pointer: Pointer) -> bool:
+    """A place in the host's memory that the run function fills."""
+    return not pointer.tensor and pointer.type in ("void **", "size_t *")
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An input or output of the Python function."""
+
+    name: str
+    place: int  # among the tensors; behind them, number of tensors + place among the pointers
+    optional: bool
+    array: bool
+
+
+@dataclass(frozen=True)
+class Keyword:
+    name: str
+    annotation: str
+    default: str  # Python text; "" when it must be given
+
+
+class Face:
+    """The Python function for one run function of an operator."""
+
+    def __init__(self, operator: Operator, number: int = 0):
+        self.operator, self.number = operator, number
+        self.run = operator.runs[number]
+        self.name = operator.name
+        if number:
+            more = self.run.name.removeprefix(f"infiniop{operator.c_name}")
+            self.name = f"{operator.name}_{snake(more)}"
+
+    @cached_property
+    def inputs(self) -> tuple[Slot, ...]:
+        """The required ones in the declared order, then those that may be absent."""
+        slots = [
+            Slot(_safe(t.name), i, t.optional, bool(t.array))
+            for i, t in enumerate(self.operator.tensors)
+            if t.read
+        ]
+        slots += self._bare(read=True)
+        return tuple(sorted(slots, key=lambda slot: slot.optional))
+
+    @cached_property
+    def outputs(self) -> tuple[Slot, ...]:
+        slots = [
+            Slot(t.name, i, t.optional, bool(t.array))
+            for i, t in enumerate(self.operator.tensors)
+            if t.role == "out"
+        ]
+        return tuple(slots + self._bare(read=False))
+
+    def _bare(self, read: bool) -> list[Slot]:
+        """Pointers without a descriptor."""
+        first = len(self.operator.tensors)
+        return [
+            Slot(_safe(p.name), first + i, p.optional, bool(p.array))
+            for i, p in enumerate(self.run.pointers)
+            if not p.tensor and not is_result(p) and p.type.startswith("const") == read
+        ]
+
+    @cached_property
+    def derived(self) -> dict[str, str]:
+        """Parameters that tell the length of a list or array -> that list or array."""
+        found: dict[str, str] = {}
+        for param in (*self.operator.attributes, *self.run.scalars):
+            if param.length.isidentifier():
+                found.setdefault(param.length, param.name)
+        for tensor in self.operator.tensors:
+            if tensor.array:
+                found.setdefault(tensor.array, _safe(tensor.name))
+        for pointer in self.run.pointers:
+            if pointer.array and not pointer.tensor:
+                found.setdefault(pointer.array, _safe(pointer.name))
+        return found
+
+    @cached_property
+    def scalars(self) -> tuple[Param, ...]:
+        """Those of the run function that are not attributes."""
+        attributes = {param.name for param in self.operator.attributes}
+        return tuple(param for param in self.run.scalars if param.name not in attributes)
+
+    @cached_property
+    def keywords(self) -> tuple[Keyword, ...]:
+        counted = self.operator.options.get("run_counts", {})
+        params = [
+            param
+            for param in (*self.operator.attributes, *self.scalars)
+            if param.name not in self.derived and param.name not in counted
+        ]
+        made = [Keyword(_safe(p.name), self._annotation(p), self._default(p)) for p in params]
+        return tuple(sorted(made, key=lambda keyword: bool(keyword.default)))
+
+    def _default(self, param: Param) -> str:
+        names = [f"{self.operator.name}.{param.name}", param.name]
+        if param.length:
+            names.insert(1, f"{param.name}[]")
+        return next((DEFAULTS[name] for name in names if name in DEFAULTS), "")
+
+    def _annotation(self, param: Param) -> str:
+        none = " | None" if self._default(param) == "None" else ""
+        if param.length:
+            item = "float" if param.kind == "numbers" else "int"
+            return f"{item} | Sequence[{item}]{none}"
+        if self.words(param):
+            return "int | str"
+        kinds = {"text": "str", "number": "float"}
+        return kinds.get(param.kind, "bool" if "bool" in param.type else "int")
+
+    def words(self, param: Param) -> dict[str, int]:
+        if param.name == "reduction" and self.operator.module == "loss":
+            return WORDS["infiniopReduction_t"]
+        return WORDS.get(param.type, {})
+
+    @property
+    def parameters(self) -> list[tuple[str, str, str]]:
+        """Name, annotation and default of all parameters; `*` before the keywords."""
+        made = []
+        for slot in self.inputs:
+            annotation = "Sequence[Tensor]" if slot.array else "Tensor"
+            if slot.optional:
+                annotation += " | None"
+            made.append((slot.name, annotation, "None" if slot.optional else ""))
+        made.append(("*", "", ""))
+        made += [(k.name, k.annotation, k.default) for k in self.keywords]
+        if self.outputs:
+            one, several = "Tensor | None", "Sequence[Tensor | None] | None"
+            made.append(("out", one if len(self.outputs) == 1 else several, "None"))
+        made.append(("stream", "Stream | int | None", "None"))
+        return made
+
+    @property
+    def returns(self) -> str:
+        modified = [t for t in self.operator.tensors if t.role == "inout"]
+        count = len([s for s in self.outputs if not s.optional]) or len(modified)
+        return "Any" if count == 1 or self.operator.name in FOUND else "tuple[Any, ...]"
+
+
+def _safe(name: str) -> str:
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def all_faces() -> list[Face]:
+    return [Face(op, number) for op in OPERATORS for number in range(len(op.runs))]
