@@ -18,8 +18,8 @@ from .numeric import e2m1_values, e8m0_values, unpack_nibbles
     kernel=True,
 )
 def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
-    """c = alpha * a @ b + beta * c, of matrices or of batches of them; c is not read when beta is 0.
-    Any strides will do, so transposed views too."""
+    """c = alpha * a @ b + beta * c, of matrices or of batches of them; c is not read when beta is
+    0. Any strides will do, so transposed views too."""
     product = alpha * (a @ b)
     return product if beta == 0 else product + beta * c
 
@@ -88,8 +88,8 @@ def matrix_power(x: Array, *, n: int) -> Array:
     kernel=True,
 )
 def int8_gemm(bias: Array, x: Array, x_scale: Array, weights: Array, weights_scale: Array) -> Array:
-    """The product of 8-bit matrices, summed exactly, times a scale for each row and each column, and
-    the bias."""
+    """The product of 8-bit matrices, summed exactly, times a scale for each row and each column,
+    and the bias."""
     import numpy as np
 
     sums = x.astype(np.int64) @ weights.astype(np.int64)
