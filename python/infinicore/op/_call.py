@@ -16,8 +16,8 @@ def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, str
     """What the generated functions do. Without a stream, the work is done when this returns."""
     this = function(name)
     views = this.views(inputs)
-    results = this.take_outputs(views, out)
-    if this.attributes or this.scalars:
+    results = this.take_outputs(views, out) if this.outputs else []
+    if values or this.derived:
         this.settle(views, values)
     for missing in this.infer(views, values):
         made = empty_like(inputs, missing.shape, missing.dtype)

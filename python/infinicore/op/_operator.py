@@ -75,6 +75,11 @@ class Function:
                 if size.startswith("*") and not tensor.array:
                     together.setdefault(size[1:], []).append(i)
         self.together = {name: places for name, places in together.items() if len(places) > 1}
+        # Results -> an input that has their element type.
+        self.tied: dict[str, int] = {}
+        for i, tensor in enumerate(self.tensors):
+            if tensor.role == "in" and tensor.kinds.startswith("=") and not tensor.optional:
+                self.tied.setdefault(tensor.kinds[1:], i)
         # Elementwise on every side: the common case, decided without looking at symbols.
         self.is_map = (
             all(tensor.shapes == (("*S",),) and not tensor.array for tensor in self.tensors)
@@ -110,9 +115,7 @@ class Function:
         given += [None] * (len(self.outputs) - len(given))
         for (name, place, _), each in zip(self.outputs, given, strict=True):
             if each is not None:
-                view = views[place] = _op.view(each, name)
-                if view.readonly:
-                    raise ValueError(f"{self.name}: {name} is read-only and cannot be a result")
+                views[place] = _op.view(each, name)
         return given
 
     def settle(self, views: list[Any], values: dict[str, Any]) -> None:
@@ -171,7 +174,7 @@ class Function:
     def infer(self, views: list[Any], values: dict[str, Any]) -> list[Missing]:
         """What has to be allocated. Operands are expanded to their common shape."""
         if self.is_map:
-            return self._infer_map(views)
+            return self.infer_map(views)
         shapes = {
             tensor.name: [v.shape for v in view] if isinstance(view, list) else view.shape
             for tensor, view in zip(self.tensors, views, strict=False)
@@ -214,27 +217,22 @@ class Function:
         tensor = self.tensors[place]
         return Missing(place, sizes.shape(tensor.shapes, ranks, name), self._dtype(tensor, views))
 
-    def _infer_map(self, views: list[Any]) -> list[Missing]:
-        (_, output, _), *_ = self.outputs
-        shape = None
-        equal = True
-        for view in views:
-            if view is not None:
-                if shape is None:
-                    shape = view.shape
-                elif view.shape != shape:
-                    equal = False
-        if shape is None or (equal and views[output] is not None):
-            return []
-        if not equal:
-            target = views[output]
-            given = [view.shape for i, view in enumerate(views) if view and i != output]
-            shape = target.shape if target is not None else broadcast(given)
-            for i, view in enumerate(views):
-                if view is not None and i != output and view.shape != shape:
-                    views[i] = self._expanded(view, shape)
-        if views[output] is not None:
-            return []
+    def infer_map(self, views: list[Any]) -> list[Missing]:
+        """The same for elementwise operators, where all shapes are one."""
+        output = self.outputs[0][1]
+        target = views[output]
+        if _op.same_shape(views):
+            if target is not None:
+                return []
+            shape = next(view for view in views if view is not None).shape
+        else:
+            present = [i for i, view in enumerate(views) if view is not None and i != output]
+            shapes = [views[i].shape for i in present]
+            shape = broadcast(shapes) if target is None else target.shape
+            for i in present:
+                views[i] = self._expanded(views[i], shape)
+            if target is not None:
+                return []
         return [Missing(output, shape, self._dtype(self.tensors[output], views))]
 
     def _expand(self, views: list[Any], sizes: Sizes, written: set[int]) -> None:
@@ -261,6 +259,9 @@ class Function:
 
     def _dtype(self, tensor: Tensor, views: list[Any]) -> str:
         """Of a result: what the declaration says, else that of the inputs it is tied to."""
+        tied = self.tied.get(tensor.name)
+        if tied is not None and isinstance(views[tied], _op.View):
+            return views[tied].dtype  # type: ignore[no-any-return]
         places = {t.name: i for i, t in enumerate(self.tensors)}
 
         def present(place: int) -> str:
