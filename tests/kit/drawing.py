@@ -59,6 +59,13 @@ class NoCaseError(Exception):
     """The declaration allows no such case."""
 
 
+class _Null(tuple[int, ...]):
+    """A list that was not given: in conditions its items are 0."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return 0
+
+
 class Draw:
     """One case in the making. `kind`: usual, scalar, empty, one, large."""
 
@@ -231,7 +238,7 @@ class Draw:
         known = {name.lstrip("*"): value for name, value in self.symbols.items()}
         return {
             **known,
-            **self.attributes,
+            **{k: _Null() if v is None else v for k, v in self.attributes.items()},
             "len": len,
             "min": min,
             "max": max,
@@ -241,7 +248,7 @@ class Draw:
             "inf": math.inf,
             "infinity": math.inf,
             "present": lambda what: what is not None,
-            "given": lambda what: what is not None,
+            "given": lambda what: not isinstance(what, _Null),
             "rank": lambda what: len(what),
             **{name: shape for name, shape in self.shapes.items() if name not in known},
         }

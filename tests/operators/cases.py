@@ -307,56 +307,6 @@ def check_sample(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
         assert row[int(ours)] == row[int(theirs)], (int(ours), int(theirs))
 
 
-def conv_output(draw: Draw) -> Shape:
-    sizes = []
-    for i, (size, kernel) in enumerate(zip(draw["*X"], draw["*K"], strict=True)):
-        pad, step, gap = ((draw[name] or none)[i] for name, none in CONV_DEFAULTS.items())
-        sizes.append((size + 2 * pad - gap * (kernel - 1) - 1) // step + 1)
-    return draw["N"], draw["M"], *sizes
-
-
-CONV_DEFAULTS = {"pads": [0] * 3, "strides": [1] * 3, "dilations": [1] * 3}
-
-
-def per_dimension(*options: int) -> Any:
-    """A list with one option for each spatial dimension, or null."""
-
-    def make(draw: Draw) -> list[int] | None:
-        return [draw.choose(options) for _ in draw["*X"]] if draw.rng.integers(3) else None
-
-    return make
-
-
-WINDOWS = {
-    "conv": Rules(
-        symbols={
-            "*X": ((9,), (7, 8), (5, 6, 7)),
-            "*K": lambda draw: tuple(draw.choose((1, 2, 3)) for _ in draw["*X"]),
-            "*Y": lambda draw: draw["*X"],
-            "N": (1, 2),
-            "C": (1, 3, 8),
-            "M": (1, 4, 9),
-        },
-        attributes={
-            "n": lambda draw: len(draw["*X"]),
-            "pads": per_dimension(0, 1, 2),
-            "strides": per_dimension(1, 2),
-            "dilations": per_dimension(1, 2),
-        },
-        shapes={"y": conv_output},
-        kinds=("usual", "large"),
-        large={
-            "*X": ((40, 37),),
-            "*K": ((3, 3),),
-            "*Y": lambda draw: draw["*X"],
-            "N": (2,),
-            "C": (16,),
-            "M": (24,),
-        },
-    ),
-}
-
-
 SAMPLING = {
     "random_sample": Rules(
         dtypes={"probs": ("F16", "BF16", "F32", "F64")},
@@ -379,7 +329,11 @@ SAMPLING = {
 
 def all_cases() -> dict[str, Rules]:
     from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
+    from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 
-    tables = (ELEMENTWISE, NORMS, LOSSES, REDUCTIONS, INDEXING, WINDOWS, SAMPLING)
-    models = (ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES)
-    return {name: rules for table in (*tables, *models) for name, rules in table.items()}
+    tables = (
+        *(ELEMENTWISE, NORMS, LOSSES, REDUCTIONS, INDEXING, SAMPLING),
+        *(WINDOWS, RESAMPLING, COPIES, PRODUCTS),
+        *(ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES),
+    )
+    return {name: rules for table in tables for name, rules in table.items()}
