@@ -37,6 +37,9 @@ INFINI_SIMD void store_halves(void *to, const float *from, int dtype) {
     }
 }
 
+// Up to so many rows bytes are quicker than unpacking: where vectors of floats are short, for longer.
+inline constexpr int64_t kByteRows = kVectorBytes == 16 ? 32 : kFewRows;
+
 // Rows as bytes: high[row][k] * 256 + low[row][k], with the rows of a band of 16 in the order in which
 // the codes lie in a word.
 struct ByteRows {
@@ -140,16 +143,19 @@ private:
         F4 scale[8][2], zero[8][2];
     };
 
-    // sum + the products of four bytes each; a code is unsigned but for the shift.
-    INFINI_SIMD static I4 dot(I4 sum, W4 codes, const int8_t *x) {
-        int32_t four;
-        std::memcpy(&four, x, 4);
+    using Bytes = detail::Few<int8_t, 16>;
+
+    // sum + the products of four bytes each with the q-th four of x; a code is unsigned but for the
+    // shift.
+    template <int q>
+    INFINI_SIMD static I4 dot(I4 sum, W4 codes, Bytes x) {
 #if defined(__ARM_FEATURE_DOTPROD)
-        return vdotq_s32(sum, vreinterpretq_s8_u32(codes), vreinterpretq_s8_s32(vdupq_n_s32(four)));
+        return vdotq_laneq_s32(sum, vreinterpretq_s8_u32(codes), x, q);
 #elif defined(__AVX512VNNI__) && defined(__AVX512VL__)
-        return as<I4>(_mm_dpbusd_epi32(as<__m128i>(sum), as<__m128i>(codes), _mm_set1_epi32(four)));
+        __m128i four = _mm_shuffle_epi32(as<__m128i>(x), q * 0x55);
+        return as<I4>(_mm_dpbusd_epi32(as<__m128i>(sum), as<__m128i>(codes), four));
 #else
-        (void)codes;
+        (void)codes, (void)x;
         return sum;
 #endif
     }
@@ -176,49 +182,67 @@ private:
         }
     }
 
+    // What kC of the c have summed up, for kM rows.
     template <int kM, int kC>
-    void multiply(const ByteRows &x, int64_t row, int64_t run, float *y) const {
+    struct Sums {
+        I4 high[kM][kC][2] = {}, low[kM][kC][2] = {};
+
+        template <int q>
+        INFINI_SIMD void add(const uint32_t *words, const Bytes *x_high, const Bytes *x_low) {
+#pragma GCC unroll 4
+            for (int c = 0; c < kC; ++c) {
+                W4 first, second;
+                codes(words + c * kWords + q * kBits, first, second);
+#pragma GCC unroll 4
+                for (int i = 0; i < kM; ++i) {
+                    high[i][c][0] = dot<q>(high[i][c][0], first, x_high[i]);
+                    high[i][c][1] = dot<q>(high[i][c][1], second, x_high[i]);
+                    low[i][c][0] = dot<q>(low[i][c][0], first, x_low[i]);
+                    low[i][c][1] = dot<q>(low[i][c][1], second, x_low[i]);
+                }
+            }
+        }
+    };
+
+    // The sums of a group: `across` words from band to band.
+    template <int kM, int kC>
+    INFINI_SIMD static Sums<kM, kC> sum_group(const uint32_t *words, int64_t bands, int64_t across,
+                                              const int8_t *high, const int8_t *low, int64_t k) {
+        Sums<kM, kC> sums;
+        for (int64_t band = 0; band < bands; ++band, words += across, high += 16, low += 16) {
+            // The bands are far apart: those to come are fetched by hand.
+            for (int c = 0; c < kC * kWords; c += 16) __builtin_prefetch(words + 4 * across + c);
+            Bytes x_high[kM], x_low[kM];
+            for (int i = 0; i < kM; ++i) {
+                std::memcpy(&x_high[i], high + i * k, 16), std::memcpy(&x_low[i], low + i * k, 16);
+            }
+            sums.template add<0>(words, x_high, x_low);
+            sums.template add<1>(words, x_high, x_low);
+            sums.template add<2>(words, x_high, x_low);
+            sums.template add<3>(words, x_high, x_low);
+        }
+        return sums;
+    }
+
+    template <int kM, int kC>
+    [[gnu::noinline]] void multiply(const ByteRows &x, int64_t row, int64_t run, float *y) const {
         F4 total[kM][8][2] = {};
         const int64_t bands = d.group_size() / 16, across = d.n / 64 * 8 * kWords;
         for (int64_t g = 0; g < d.groups; ++g) {
             const uint32_t *words = d.words + g * bands * across + run * 8 * kWords;
+            const int64_t at = row * x.k + g * bands * 16;
             Factors f;
             load_factors(g, run, f);
             for (int c0 = 0; c0 < 8; c0 += kC) {
-                I4 high[kM][kC][2] = {}, low[kM][kC][2] = {};
-                const int8_t *x_high = x.high + row * x.k + g * bands * 16;
-                const int8_t *x_low = x.low + row * x.k + g * bands * 16;
-                const uint32_t *from = words + c0 * kWords;
-                for (int64_t band = 0; band < bands; ++band, from += across) {
-                    // The rows of words are far apart: the next one is fetched by hand.
-                    for (int c = 0; c < kC * kWords; c += 16)
-                        __builtin_prefetch(from + 4 * across + c);
-#pragma GCC unroll 4
-                    for (int c = 0; c < kC; ++c) {
-#pragma GCC unroll 4
-                        for (int q = 0; q < 4; ++q) {
-                            W4 first, second;
-                            codes(from + c * kWords + q * kBits, first, second);
-#pragma GCC unroll 4
-                            for (int i = 0; i < kM; ++i) {
-                                const int8_t *h = x_high + i * x.k + 4 * q;
-                                const int8_t *l = x_low + i * x.k + 4 * q;
-                                high[i][c][0] = dot(high[i][c][0], first, h);
-                                high[i][c][1] = dot(high[i][c][1], second, h);
-                                low[i][c][0] = dot(low[i][c][0], first, l);
-                                low[i][c][1] = dot(low[i][c][1], second, l);
-                            }
-                        }
-                    }
-                    x_high += 16, x_low += 16;
-                }
+                auto sums = sum_group<kM, kC>(words + c0 * kWords, bands, across, x.high + at,
+                                              x.low + at, x.k);
                 for (int i = 0; i < kM; ++i) {
                     const float unit = x.scale[(row + i) * x.groups + g];
                     const float sum = x.sum[(row + i) * x.groups + g];
                     for (int c = 0; c < kC; ++c) {
                         for (int e = 0; e < 2; ++e) {
-                            F4 t = __builtin_convertvector(high[i][c][e], F4) * 256.0f +
-                                   __builtin_convertvector(low[i][c][e], F4);
+                            F4 t = __builtin_convertvector(sums.high[i][c][e], F4) * 256.0f +
+                                   __builtin_convertvector(sums.low[i][c][e], F4);
                             total[i][c0 + c][e] +=
                                 (t * unit - f.zero[c0 + c][e] * sum) * f.scale[c0 + c][e];
                         }

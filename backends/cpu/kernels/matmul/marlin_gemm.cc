@@ -42,7 +42,7 @@ public:
         if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
         copies_ = has_perm_ || a.dtype == INFINI_DTYPE_I8;
         copy_bytes_ = copies_ ? (size_t(p.m * p.k) * 2 + 63) / 64 * 64 : 0;
-        few_ = p.m <= kFewRows && !has_row_group_ && MarlinDot<4>::takes(data_);
+        few_ = p.m <= kByteRows && !has_row_group_ && MarlinDot<4>::takes(data_);
         workspace = matmul_workspace(p);
         if (few_) workspace = std::max(workspace, ByteRows::bytes(p.m, p.k, data_.groups));
         workspace += copy_bytes_;

@@ -48,11 +48,10 @@ public:
                 int64_t stride) const override {
         const bool fours = !d.layout.a_8bit && n0 % 4 == 0 && k0 % 16 == 0 && k % 16 == 0;
         const int64_t whole = fours ? n / 4 * 4 : 0;
-        for (int64_t j = 0; j < whole; j += 4) {
-            Four four(d, n0 + j);
-            for (int64_t i = 0; i < k; i += 16) {
-                four.unpack(k0 + i, panel + i * stride + j, stride);
-            }
+        if (d.layout.bits == 4) {
+            unpack_fours<4>(k0, k, n0, whole, panel, stride);
+        } else {
+            unpack_fours<8>(k0, k, n0, whole, panel, stride);
         }
         for (int64_t i = 0; i < k; ++i) {
             for (int64_t j = whole; j < n; ++j) panel[i * stride + j] = value(k0 + i, n0 + j);
@@ -73,37 +72,53 @@ private:
         return (float(code & ((1u << l.bits) - 1)) - zero) * d.scale(group, column);
     }
 
+    template <int kBits>
+    void unpack_fours(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
+                      int64_t stride) const {
+        for (int64_t j = 0; j < n; j += 4) {
+            Four four(d, n0 + j);
+            for (int64_t i = 0; i < k; i += 16) {
+                four.template unpack<kBits>(k0 + i, panel + i * stride + j, stride);
+            }
+        }
+    }
+
     // Four neighbouring columns: their codes of a row are at the same place of four words.
     struct Four {
         const MarlinData &d;
         const int64_t column;
         const uint32_t *words;  // of the columns in the first band
         int64_t band;           // words from band to band
+        int shift;              // where their codes begin
+        bool uniform;           // groups are whole bands
         int64_t group = -2;     // whose scales these are
         F4 scale, zero;
 
         Four(const MarlinData &data, int64_t first) : d(data), column(first) {
+            MarlinLayout::Place place = d.layout.place(0, int(column % 64));
             band = d.n / 64 * d.layout.words();
-            words =
-                d.words + column / 64 * d.layout.words() + d.layout.place(0, int(column % 64)).word;
+            words = d.words + column / 64 * d.layout.words() + place.word;
+            shift = place.index * d.layout.bits;
+            uniform = !d.row_group && d.group_size() % 16 == 0;
         }
 
+        template <int kBits>
         void unpack(int64_t row, float *panel, int64_t stride) {
-            const int bits = d.layout.bits;
-            const int64_t apart = d.layout.words() / 8, quarter = d.layout.words() / 32;
-            const uint32_t mask = (1u << bits) - 1;
-            const bool uniform = !d.row_group && d.group_size() % 16 == 0;
-            if (uniform) use_group(d.group(row));
+            constexpr int kColumn = 4 * kBits, kQuarter = kBits;  // words apart
             const uint32_t *from = words + row / 16 * band;
-            for (int q = 0; q < 4; ++q, from += quarter) {
-                W4 word = {from[0], from[apart], from[2 * apart], from[3 * apart]};
+            if (uniform) use_group(d.group(row));
+#pragma GCC unroll 4
+            for (int q = 0; q < 4; ++q, from += kQuarter) {
+                W4 word = {from[0], from[kColumn], from[2 * kColumn], from[3 * kColumn]};
+                word >>= shift;
+#pragma GCC unroll 4
                 for (int i = 0; i < 4; ++i) {
-                    // Row pairs 2 q and 8 + 2 q; see MarlinLayout::place.
-                    int r = 2 * q + i % 2 * 8 + i / 2;
-                    int index = d.layout.place(r, int(column % 64)).index;
-                    F4 code = __builtin_convertvector(as<I4>((word >> index * bits) & mask), F4);
+                    // Rows 2 q, 8 + 2 q and those behind; see MarlinLayout::place.
+                    const int r = 2 * q + i % 2 * 8 + i / 2;
+                    const int index = kBits == 8 ? i : i / 2 * 4 + i % 2;
+                    W4 code = (word >> index * kBits) & ((1u << kBits) - 1);
                     if (!uniform) use_group(d.group(row + r));
-                    F4 value = (code - zero) * scale;
+                    F4 value = (__builtin_convertvector(as<I4>(code), F4) - zero) * scale;
                     std::memcpy(panel + r * stride, &value, sizeof value);
                 }
             }
