@@ -13,11 +13,16 @@ namespace {
 constexpr int64_t kPiece = 128 << 10;           // bytes that are worth another thread
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
 
-// Elements along each side of a block: both sides are whole cache lines, and a block fits in L1.
+// Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides are
+// touched in whole cache lines, and what is kept for a moment fits in L1.
 template <class E>
-constexpr int64_t kBlock = sizeof(E) <= 2   ? 128
-                           : sizeof(E) <= 8 ? 64
-                                            : 32;
+struct Block {
+    static constexpr int64_t kBytes = sizeof(E), kLine = 64 / kBytes;
+    static constexpr bool kSmall = kBytes < 4;  // through a buffer that holds rows of the result
+    static constexpr int64_t kRows = 256 / kBytes;
+    static constexpr int64_t kColumns = kSmall ? 128 : 4 * kLine;
+    static constexpr int64_t kPitch = kColumns * kBytes + 64;  // of the buffer
+};
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
@@ -113,12 +118,19 @@ void StridedCopy::one_run(char *dst, const char *src) const {
 }
 
 void StridedCopy::runs(char *dst, const char *src) const {
+    const int64_t ahead = dims_[ndim_ - 1].src * std::max<int64_t>(1, 2048 / run_);
     if (outer_ * run_ <= kPiece || outer_ >= int64_t(2 * thread_count())) {
         const size_t grain = size_t(std::max<int64_t>(1, kPiece / run_));
         parallel_for(size_t(outer_), grain, [=, this](size_t begin, size_t end) {
             if (run_ <= 64)
                 walk(ndim_, begin, end,
                      [=, this](int64_t d, int64_t s) { copy_short(dst + d, src + s, run_); });
+            else if (run_ <= 2048)
+                walk(ndim_, begin, end, [=, this](int64_t d, int64_t s) {
+                    // Too short for the machine to see where it goes on.
+                    for (int64_t i = 0; i < run_; i += 64) __builtin_prefetch(src + s + ahead + i);
+                    write_row(dst + d, src + s, run_, false);
+                });
             else
                 walk(ndim_, begin, end, [=, this](int64_t d, int64_t s) {
                     std::memcpy(dst + d, src + s, size_t(run_));
@@ -165,24 +177,65 @@ void StridedCopy::elements(char *dst, const char *src) const {
     }
 }
 
-// The last dimension is the densest of the destination, the one before it that of the source. A block
-// goes through a buffer, so that either side is touched in whole cache lines, once.
+namespace {
+
+// to[i][j] = from[j][i]; rows and columns are those of the destination. `streams`: its lines are aligned,
+// and nobody reads them soon.
+template <class E>
+void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
+               int64_t columns, bool streams) {
+    using B = Block<E>;
+    // The next block is fetched while this one is worked on: rows of the source lie too far apart for
+    // the machine to guess. Four lines of each row.
+    auto fetch = [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k)
+            __builtin_prefetch(from + k / 4 * from_row + B::kRows * B::kBytes + k % 4 * 64);
+    };
+    if constexpr (B::kSmall) {
+        alignas(64) char buffer[B::kRows * B::kPitch];
+        fetch(0, 4 * columns);
+        transpose_block<E>(buffer, B::kPitch, from, from_row, columns, rows);
+        for (int64_t i = 0; i < rows; ++i)
+            write_row(to + i * to_row, buffer + i * B::kPitch, columns * B::kBytes, streams);
+    } else {
+        constexpr int64_t kLanes = 16 / B::kBytes;
+        const int64_t whole_rows = rows / kLanes * kLanes, whole = columns / B::kLine * B::kLine;
+        for (int64_t j = 0; j < whole; j += B::kLine)
+            for (int64_t i = 0; i < whole_rows; i += kLanes) {
+                const int64_t lines = 4 * j + i / kLanes * (B::kLine / 4);
+                fetch(lines, lines + B::kLine / 4);
+                transpose_lines<E>(to + i * to_row + j * B::kBytes, to_row,
+                                   from + j * from_row + i * B::kBytes, from_row, streams);
+            }
+        if (whole_rows < rows)
+            transpose_block<E>(to + whole_rows * to_row, to_row, from + whole_rows * B::kBytes,
+                               from_row, whole, rows - whole_rows);
+        if (whole < columns)
+            transpose_block<E>(to + whole * B::kBytes, to_row, from + whole * from_row, from_row,
+                               columns - whole, rows);
+    }
+}
+
+}  // namespace
+
+// The last dimension is the densest of the destination, the one before it that of the source.
 template <class E, bool kTransposed>
 void StridedCopy::blocks(char *dst, const char *src) const {
-    constexpr int64_t kSide = kBlock<E>, kBytes = sizeof(E);
-    constexpr int64_t kRow = kSide * kBytes + 16;  // rows of the buffer fall on different sets
+    using B = Block<E>;
     const Dim row = dims_[ndim_ - 2], column = dims_[ndim_ - 1];
-    const int64_t row_blocks = (row.size + kSide - 1) / kSide;
-    const int64_t column_blocks = (column.size + kSide - 1) / kSide;
+    // Blocks begin where lines of the destination begin, if that is the same in all its rows.
+    const bool even = kTransposed && row.dst % 64 == 0;
+    const int64_t lead = even ? int64_t(uintptr_t(dst) % 64) / B::kBytes : 0;
+    const bool streams = streams_ && even && uintptr_t(dst) % size_t(B::kBytes) == 0;
+    const int64_t row_blocks = (row.size + B::kRows - 1) / B::kRows;
+    const int64_t column_blocks = (column.size + lead + B::kColumns - 1) / B::kColumns;
     const int64_t block_count = row_blocks * column_blocks;
-    const int64_t block_bytes = std::min(kSide, row.size) * std::min(kSide, column.size) * kBytes;
+    const int64_t block_bytes =
+        std::min(B::kRows, row.size) * std::min(B::kColumns, column.size) * B::kBytes;
 
-    auto block = [=, this](char *to, const char *from, int64_t rows, int64_t columns) {
+    auto block = [=](char *to, const char *from, int64_t rows, int64_t columns, bool aligned) {
         if constexpr (kTransposed) {
-            alignas(64) char buffer[kSide * kRow];
-            transpose_block<E>(buffer, kRow, from, column.src, columns, rows);
-            for (int64_t i = 0; i < rows; ++i)
-                write_row(to + i * row.dst, buffer + i * kRow, columns * kBytes, streams_);
+            transpose<E>(to, row.dst, from, column.src, rows, columns, streams && aligned);
         } else {
             for (int64_t i = 0; i < rows; ++i)
                 for (int64_t j = 0; j < columns; ++j)
@@ -198,15 +251,17 @@ void StridedCopy::blocks(char *dst, const char *src) const {
             walk(ndim_ - 2, outer, outer + 1, [&](int64_t d, int64_t s) {
                 for (; at < stop; ++at) {
                     const int64_t inside = int64_t(at - outer * size_t(block_count));
-                    const int64_t i = inside / column_blocks * kSide;
-                    const int64_t j = inside % column_blocks * kSide;
+                    const int64_t i = inside % row_blocks * B::kRows;
+                    const int64_t first = inside / row_blocks * B::kColumns - lead;
+                    const int64_t j = std::max<int64_t>(first, 0);
+                    const int64_t last = std::min(first + B::kColumns, column.size);
                     block(dst + d + i * row.dst + j * column.dst,
-                          src + s + i * row.src + j * column.src, std::min(kSide, row.size - i),
-                          std::min(kSide, column.size - j));
+                          src + s + i * row.src + j * column.src, std::min(B::kRows, row.size - i),
+                          last - j, d % 64 == 0 && j == first);
                 }
             });
         }
-        finish_writes(streams_);
+        finish_writes(streams);
     });
 }
 

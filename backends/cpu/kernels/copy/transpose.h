@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "copy/write.h"
+
 namespace infini::cpu {
 
 // An element of `kBytes` bytes, as an integer or a vector that moves in one register.
@@ -65,13 +67,11 @@ struct Interleave {
 // Transposes a square of 16-byte rows in registers: log2(n) rounds that interleave row i with row
 // i + n / 2.
 template <class E>
-inline void transpose_square(char *to, int64_t to_row, const char *from, int64_t from_row) {
+[[gnu::always_inline]] inline void transpose_rows(typename Interleave<E>::Vector *rows) {
     using I = Interleave<E>;
-    using Vector = typename I::Vector;
     constexpr int kLanes = I::kLanes;
     constexpr auto kAll = std::make_index_sequence<kLanes>();
-    Vector rows[kLanes], next[kLanes];
-    for (int i = 0; i < kLanes; ++i) rows[i] = load_cell<Vector>(from + i * from_row);
+    typename I::Vector next[kLanes];
 #pragma GCC unroll 4
     for (int round = 1; round < kLanes; round *= 2) {
 #pragma GCC unroll 8
@@ -82,7 +82,41 @@ inline void transpose_square(char *to, int64_t to_row, const char *from, int64_t
 #pragma GCC unroll 16
         for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
     }
+}
+
+template <class E>
+inline void transpose_square(char *to, int64_t to_row, const char *from, int64_t from_row) {
+    using Vector = typename Interleave<E>::Vector;
+    constexpr int kLanes = Interleave<E>::kLanes;
+    Vector rows[kLanes];
+    for (int i = 0; i < kLanes; ++i) rows[i] = load_cell<Vector>(from + i * from_row);
+    transpose_rows<E>(rows);
     for (int i = 0; i < kLanes; ++i) store_cell(to + i * to_row, rows[i]);
+}
+
+// Four squares below each other: whole lines of 64 bytes in the rows of the destination, each line
+// written at once. Elements of 4 bytes or more, or the registers do not suffice. Returns the rows.
+template <class E>
+[[gnu::always_inline]] inline void transpose_lines(char *to, int64_t to_row, const char *from,
+                                                   int64_t from_row, bool streams) {
+    if constexpr (sizeof(E) == 16) {
+        for (int i = 0; i < 4; ++i)
+            store_line_part(to + i * 16, load_cell<E>(from + i * from_row), streams);
+        (void)to_row;
+    } else {
+        using Vector = typename Interleave<E>::Vector;
+        constexpr int kLanes = Interleave<E>::kLanes;
+        Vector rows[4 * kLanes];
+#pragma GCC unroll 16
+        for (int i = 0; i < 4 * kLanes; ++i) rows[i] = load_cell<Vector>(from + i * from_row);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) transpose_rows<E>(rows + i * kLanes);
+#pragma GCC unroll 4
+        for (int j = 0; j < kLanes; ++j)
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i)
+                store_line_part(to + j * to_row + i * 16, rows[i * kLanes + j], streams);
+    }
 }
 
 // to[j][i] = from[i][j] for i < rows, j < columns; elements lie side by side within rows.
