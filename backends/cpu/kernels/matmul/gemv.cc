@@ -167,28 +167,6 @@ template <int m>
         }
 }
 
-template <class F>
-INFINI_SIMD void with_rows(int64_t m, F &&f) {
-    switch (m) {
-        case 1:
-            return f(std::integral_constant<int, 1>{});
-        case 2:
-            return f(std::integral_constant<int, 2>{});
-        case 3:
-            return f(std::integral_constant<int, 3>{});
-        case 4:
-            return f(std::integral_constant<int, 4>{});
-        case 5:
-            return f(std::integral_constant<int, 5>{});
-        case 6:
-            return f(std::integral_constant<int, 6>{});
-        case 7:
-            return f(std::integral_constant<int, 7>{});
-        default:
-            return f(std::integral_constant<int, 8>{});
-    }
-}
-
 bool is_float(int dtype) {
     return dtype == INFINI_DTYPE_F32 || dtype == INFINI_DTYPE_BF16 || dtype == INFINI_DTYPE_F16 ||
            dtype == INFINI_DTYPE_F8;

@@ -2,6 +2,9 @@
 // in the order in which it lies in memory, widened in a register and multiplied there.
 #pragma once
 
+#include <type_traits>
+
+#include "../simd.h"
 #include "matmul.h"
 
 namespace infini::cpu {
@@ -10,5 +13,32 @@ namespace infini::cpu {
 bool gemv_takes(const Matmul &product);
 size_t gemv_workspace(const Matmul &product);
 void gemv(const Matmul &product, void *workspace);
+
+// The same for I8.
+bool gemv_i8_takes(const Matmul &product);
+void gemv_i8(const Matmul &product);
+
+// f(integral_constant) for a number of rows up to kFewRows.
+template <class F>
+INFINI_SIMD void with_rows(int64_t m, F &&f) {
+    switch (m) {
+        case 1:
+            return f(std::integral_constant<int, 1>{});
+        case 2:
+            return f(std::integral_constant<int, 2>{});
+        case 3:
+            return f(std::integral_constant<int, 3>{});
+        case 4:
+            return f(std::integral_constant<int, 4>{});
+        case 5:
+            return f(std::integral_constant<int, 5>{});
+        case 6:
+            return f(std::integral_constant<int, 6>{});
+        case 7:
+            return f(std::integral_constant<int, 7>{});
+        default:
+            return f(std::integral_constant<int, 8>{});
+    }
+}
 
 }  // namespace infini::cpu

@@ -54,12 +54,14 @@ Matmul simplified(Matmul p) {
 
 size_t one_workspace(const Matmul &p) {
     if (tiny_takes(p)) return 0;
+    if (gemv_i8_takes(p)) return 0;
     if (gemv_takes(p)) return gemv_workspace(p);
     return with_kind(kind_of(p), [&]<class D>(Type<D>) { return Packed<D>(p).workspace(); });
 }
 
 void one(const Matmul &p, void *workspace) {
     if (tiny_takes(p)) return tiny(p);
+    if (gemv_i8_takes(p)) return gemv_i8(p);
     if (gemv_takes(p)) return gemv(p, workspace);
     with_kind(kind_of(p), [&]<class D>(Type<D>) { Packed<D>(p).run(workspace); });
 }
