@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .. import Api, First
 from ..operators import OPERATORS
@@ -16,6 +16,7 @@ PART = "c"
 FILES = 8  # that the functors are spread over, to be compiled side by side
 BITS = {"float": 1, "double": 2, "int64_t": 4, "uint64_t": 8}
 HALF = 16  # also for tensors of 16 bits, converted in registers
+FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one go with a functor
 CHEAP = frozenset({"exp", "tanh", "erf"})  # what such a functor may call of the costly functions
 
 
@@ -24,7 +25,7 @@ class Compiled:
     name: str
     functor: Functor
     types: int = 0
-    users: list[str] = field(default_factory=list)
+    fold: int = 0  # that is compiled together with it
 
     @property
     def cost(self) -> int:
@@ -71,6 +72,8 @@ def functors(found: list[Program]) -> dict[tuple[str, int], Compiled]:
             entry.types |= sum(BITS[kind] for kind in program.types)
             if is_half(program, stage):
                 entry.types |= HALF
+            if stage.folds in FUSED and stage.outputs == (-1,) and entry.cost <= 16:
+                entry.fold = entry.fold or FOLDS[stage.folds[0]]
     return compiled
 
 
@@ -91,7 +94,7 @@ def is_half(program: Program, stage: Stage) -> bool:
 
 def functor_file(number: int, part: list[Compiled]) -> str:
     sources = "\n\n".join(entry.source for entry in part)
-    entries = "".join(f'    functor<{e.name}, {e.types}>("{e.name}"),\n' for e in part)
+    entries = "".join(f'    functor<{e.name}, {e.types}, {e.fold}>("{e.name}"),\n' for e in part)
     return f"""\
 // Functors of the operators' programs.
 // {text.NOTE}

@@ -1,6 +1,8 @@
 // From a functor to its loops. Only generated code includes this.
 #pragma once
 
+#include <infini/program.h>
+
 #include <utility>
 
 #include "convert.h"
@@ -28,15 +30,25 @@ INFINI_SIMD V shift_right(V a, V b) {
 namespace detail {
 template <class C, class T>
 INFINI_SIMD Vec<C> fetch(const T *p) {
-    if constexpr (std::is_same_v<C, T>)
-        return load<Vec<C>>(p);
+    if constexpr (std::is_same_v<C, T>) return load<Vec<C>>(p);
+#if defined(__ARM_NEON)
+    else if constexpr (std::is_same_v<T, bf16>)
+        return as<F32>(U32(vshll_n_u16(vld1_u16(&p->bits), 16)));
+#endif
     else
         return load_f32(p);
 }
 template <class C, class T>
 INFINI_SIMD void put(T *p, Vec<C> v) {
-    if constexpr (std::is_same_v<C, T>)
-        store(p, v);
+    if constexpr (std::is_same_v<C, T>) store(p, v);
+#if defined(__ARM_NEON)
+    else if constexpr (std::is_same_v<T, bf16>) {
+        // The upper half of the sum, rounded; a NaN is not rounded, lest it become another number.
+        const U32 u = as<U32>(v), odd = (u >> 16) & 1u;
+        const U32 half = (odd + 0x7fffu) & as<U32>(v == v);
+        vst1_u16(&p->bits, vaddhn_u32(u, half));
+    }
+#endif
     else
         store_f32(p, v);
 }
@@ -48,7 +60,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
     using Functor = F<V>;
     constexpr size_t kLanes = kWidth<C>;
     constexpr int kIn = Functor::kInputs, kOut = Functor::kOutputs;
-    constexpr int kUnroll = Functor::kCost > 8 ? 1 : 2;
+    constexpr int kUnroll = Functor::kCost > 40 ? 1 : Functor::kCost > 8 ? 2 : 4;
     auto run = [&]<size_t... I, size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
         [[maybe_unused]] const char *a[kIn + 1] = {static_cast<const char *>(in[I])..., nullptr};
         char *b[] = {static_cast<char *>(out[O])...};
@@ -65,6 +77,16 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             Functor::eval(x, y);
             (put<C>(reinterpret_cast<T *>(b[O]) + at * kLanes, y[O]), ...);
         };
+        // All are read before one is written, so that the compiler may work on them side by side.
+        [[maybe_unused]] auto several = [&](size_t at) {
+            V y[kUnroll][kOut];
+            for (int u = 0; u < kUnroll; ++u) {
+                const V x[kIn + 1] = {get(std::integral_constant<size_t, I>{}, at + u)..., V{}};
+                Functor::eval(x, y[u]);
+            }
+            for (int u = 0; u < kUnroll; ++u)
+                (put<C>(reinterpret_cast<T *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
+        };
         size_t full = n / kLanes, rest = n % kLanes;
         // What does not fill a vector comes again, through buffers that do; so `evaluate` stands here
         // once.
@@ -72,8 +94,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
         for (;;) {
             size_t at = 0;
             if constexpr (kUnroll > 1)
-                for (; at + kUnroll <= full; at += kUnroll)
-                    for (int u = 0; u < kUnroll; ++u) evaluate(at + u);
+                for (; at + kUnroll <= full; at += kUnroll) several(at);
             for (; at < full; ++at) evaluate(at);
             if (rest == 0) return;
             if (full == 1 && b[0] == outputs[0]) {
@@ -93,6 +114,61 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
     };
     run(std::make_index_sequence<kIn>(), std::make_index_sequence<kOut>());
 }
+
+// The functor and a fold of its output together, in several chains.
+template <template <class> class F, class C, int fold>
+void folded(const void *const *in, const ptrdiff_t *step, void *result, size_t n) {
+    using V = Vec<C>;
+    using Functor = F<V>;
+    constexpr size_t kLanes = kWidth<C>, kChains = 4;
+    constexpr int kIn = Functor::kInputs;
+    static_assert(Functor::kOutputs == 1);
+    auto combine = [](auto a, auto b) {
+        if constexpr (fold == INFINI_FOLD_SUM) return decltype(a)(a + b);
+        if constexpr (fold == INFINI_FOLD_MAX) return maximum(a, b);
+        if constexpr (fold == INFINI_FOLD_MIN) return minimum(a, b);
+    };
+    auto run = [&]<size_t... I>(std::index_sequence<I...>) {
+        const C *a[] = {static_cast<const C *>(in[I])...};
+        const size_t move[] = {size_t(step[I]) * kLanes...};
+        auto evaluate = [&](size_t at) {
+            const V x[] = {load<V>(a[I] + at * move[I])...};
+            V y[1];
+            Functor::eval(x, y);
+            return y[0];
+        };
+        const size_t full = n / kLanes, rest = n % kLanes;
+        size_t at = 0;
+        bool some = false;
+        C total{};
+        auto take = [&](C one) {
+            total = some ? combine(total, one) : one;
+            some = true;
+        };
+        if (full >= kChains) {
+            V chain[kChains];
+            for (size_t k = 0; k < kChains; ++k) chain[k] = evaluate(k);
+            for (at = kChains; at + kChains <= full; at += kChains)
+                for (size_t k = 0; k < kChains; ++k) chain[k] = combine(chain[k], evaluate(at + k));
+            take(
+                reduce(combine(combine(chain[0], chain[1]), combine(chain[2], chain[3])), combine));
+        }
+        for (; at < full; ++at) take(reduce(evaluate(at), combine));
+        if (rest) {
+            C buffers[kIn][kLanes] = {};
+            auto stage = [&](size_t i) {
+                std::memcpy(buffers[i], a[i] + full * move[i],
+                            (step[i] ? rest : kLanes) * sizeof(C));
+                a[i] = buffers[i];
+            };
+            (stage(I), ...);
+            const V last = evaluate(0);
+            for (size_t i = 0; i < rest; ++i) take(last[i]);
+        }
+        *static_cast<C *>(result) = total;
+    };
+    run(std::make_index_sequence<kIn>());
+}
 }  // namespace detail
 
 enum FunctorTypes : unsigned {
@@ -103,9 +179,10 @@ enum FunctorTypes : unsigned {
     kForHalf = 16
 };
 
-template <template <class> class F, unsigned types>
+template <template <class> class F, unsigned types, int fold = 0>
 constexpr Functor functor(const char *name) {
-    Functor entry{name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, nullptr, nullptr};
+    Functor entry{
+        name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, nullptr, nullptr, fold, {}};
     if constexpr (types & kForFloat) entry.compute[kFloat] = detail::block<F, float, float>;
     if constexpr (types & kForDouble) entry.compute[kDouble] = detail::block<F, double, double>;
     if constexpr (types & kForInt64) entry.compute[kInt64] = detail::block<F, int64_t, int64_t>;
@@ -114,6 +191,10 @@ constexpr Functor functor(const char *name) {
         entry.f16 = detail::block<F, float, f16>;
         entry.bf16 = detail::block<F, float, bf16>;
     }
+    if constexpr (fold && (types & kForFloat))
+        entry.folded[kFloat] = detail::folded<F, float, fold>;
+    if constexpr (fold && (types & kForDouble))
+        entry.folded[kDouble] = detail::folded<F, double, fold>;
     return entry;
 }
 

@@ -87,6 +87,30 @@ void fold_into(int fold, C *results, const C *x, size_t n) {
     });
 }
 
+// Lines `apart` elements from each other, four at a time.
+template <class C>
+void fold_lines(int fold, C *results, const C *x, int64_t apart, size_t lines, size_t n) {
+    while (lines >= 4) {
+        with_fold(fold, [&](auto combine) {
+            using V = Vec<C>;
+            constexpr size_t kLanes = kWidth<C>;
+            const C *a = x, *b = a + apart, *c = b + apart, *d = c + apart;
+            size_t i = 0;
+            for (; i + kLanes <= n; i += kLanes) {
+                const V ab = combine(load<V>(a + i), load<V>(b + i));
+                const V cd = combine(load<V>(c + i), load<V>(d + i));
+                store(results + i, combine(load<V>(results + i), combine(ab, cd)));
+            }
+            for (; i < n; ++i)
+                results[i] = combine(results[i], combine(combine(a[i], b[i]), combine(c[i], d[i])));
+            return 0;
+        });
+        x += 4 * apart;
+        lines -= 4;
+    }
+    for (; lines > 0; --lines, x += apart) fold_into(fold, results, x, n);
+}
+
 // ---- Which element it was -----------------------------------------------------------------------
 
 // Does a take the place of b? The first of equals stays, and the first NaN wins.

@@ -11,6 +11,9 @@ namespace infini::cpu {
 using BlockFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *const *out,
                                size_t n);
 
+// The fold of the functor's only output over i < n, as one value at `result`.
+using FoldFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *result, size_t n);
+
 enum ValueType { kFloat, kDouble, kInt64, kUint64, kValueTypes };
 
 struct Functor {
@@ -21,6 +24,9 @@ struct Functor {
     // The same in float, with tensors of 16 bits converted in registers; null: not compiled. Inputs
     // that are no tensors are floats.
     BlockFunction f16, bf16;
+    // InfiniFold that is evaluated in one go with the functor; 0: none. Null where not compiled.
+    int fold;
+    FoldFunction folded[kValueTypes];
 };
 
 struct FunctorList {

@@ -101,6 +101,9 @@ private:
                     if (step.folds.back() >= INFINI_FOLD_ARGMAX) ordered_ = true;
                 }
             }
+            if (step.folding && stage.output_count == 1 && stage.outputs[0] < 0 &&
+                step.functor->fold == step.folds[0])
+                step.fold = step.functor->folded[layout_.type];
             step.copies = stage.input_count == 1 && stage.output_count == 1 &&
                           std::strstr(stage.source, "{\n        y[0] = x[0];") != nullptr;
             layout_.steps.push_back(std::move(step));

@@ -72,8 +72,10 @@ struct Step {
     bool copies = false;  // its only output is its only input
     const Functor *functor = nullptr;
     BlockFunction compute = nullptr;
+    FoldFunction fold = nullptr;  // evaluates and folds in one go
     std::vector<int> inputs, outputs, folds, folded;
     bool folding = false;
+    int64_t block = 0;  // elements in a call
 };
 
 struct Layout {

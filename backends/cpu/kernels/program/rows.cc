@@ -196,7 +196,7 @@ void Rows::run_along(const Run &run, const Group &group, const Step &step, int64
         for (size_t i = 0; i < outputs; ++i)
             folds[i] = fold_start<C>(step.folds[i]), indices[i] = C(-1);
         for (int64_t at = chunk * chunk_; at < end;) {
-            int64_t n = std::min(block_, end - at);
+            int64_t n = std::min(step.block, end - at);
             if (!crossing_) n = std::min(n, run_length(at));
             for (size_t i = 0; i < inputs; ++i) {
                 const size_t number = size_t(step.inputs[i]);
@@ -230,6 +230,14 @@ void Rows::run_along(const Run &run, const Group &group, const Step &step, int64
                                   r * layout_.row_size + at;
                 else if (access_[size_t(number)] == kDirect)
                     line.out[i] = rows[inputs + i] + element_offset(slot, at) * slot.bytes;
+            }
+            if (step.fold) {
+                C one;
+                step.fold(line.in, line.step, &one, size_t(n));
+                folds[0] =
+                    with_fold(step.folds[0], [&](auto combine) { return combine(folds[0], one); });
+                at += n;
+                continue;
             }
             if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
                 line.out[0] = const_cast<void *>(line.in[0]);
@@ -265,87 +273,103 @@ void Rows::run_along(const Run &run, const Group &group, const Step &step, int64
 template <class C>
 void Rows::run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
     Line line;
-    const int64_t end = std::min(layout_.row_size, (chunk + 1) * chunk_), n = group.count;
+    const int64_t begin = chunk * chunk_, end = std::min(layout_.row_size, begin + chunk_);
+    const int64_t n = group.count;
     const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
-    char *tiles[kMostInputs + kMostOutputs];
-    for (size_t i = 0; i < inputs + outputs; ++i) {
-        const int number = i < inputs ? step.inputs[i] : step.outputs[i - inputs];
-        if (number < 0) continue;
+    // What changes from line to line: where an operand's line is, and whether it goes through a buffer.
+    struct Moving {
+        size_t place;  // among the inputs or outputs
+        const Slot *slot;
+        Access access;
+        char *memory, *now;
+        int64_t apart;  // bytes from line to line, in the simple case
+        C *buffer;
+    };
+    Moving in[kMostInputs], out[kMostOutputs];
+    size_t in_count = 0, out_count = 0;
+    auto follow = [&](Moving &moving, size_t place, int number, size_t buffer) {
         const Slot &slot = layout_.slots[size_t(number)];
-        const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
-        if (slot.kind == Slot::kTensor || slot.kind == Slot::kPosition)
-            tiles[i] = run.bases[number] + row_offset(slot, group.first) * unit;
-        if (i >= inputs) continue;
+        moving.place = place, moving.slot = &slot, moving.access = access_[size_t(number)];
+        moving.buffer = reinterpret_cast<C *>(line.scratch) + int64_t(buffer) * block_;
+        if (slot.kind == Slot::kElement) {
+            moving.access = kDirect;
+            moving.memory = element_values(group, slot.number);
+            moving.apart = group_ * int64_t(sizeof(C));
+        } else {
+            const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+            moving.memory = run.bases[number] + row_offset(slot, group.first) * unit;
+            moving.apart = slot.folded[0] * unit;
+        }
+        moving.now = moving.memory + begin * moving.apart;
+    };
+    for (size_t i = 0; i < inputs; ++i) {
+        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
         line.step[i] = 1;
         if (slot.kind == Slot::kShared)
             line.in[i] = run.shared.at(slot.number), line.step[i] = 0;
         else if (slot.kind == Slot::kRow)
             line.in[i] = row_values(group, slot.number);
-    }
-    for (size_t i = 0; i < outputs; ++i) {
-        if (!step.folds[i]) continue;
-        C *results = reinterpret_cast<C *>(partial(group, int(i), chunk));
-        std::fill_n(results, n, fold_start<C>(step.folds[i]));
-        std::fill_n(results + values_bytes_ / int64_t(sizeof(C)), n, C(-1));
-    }
-    for (int64_t at = chunk * chunk_; at < end; ++at) {
-        for (size_t i = 0; i < inputs; ++i) {
-            const size_t number = size_t(step.inputs[i]);
-            const Slot &slot = layout_.slots[number];
-            if (slot.kind == Slot::kElement) {
-                line.in[i] =
-                    reinterpret_cast<C *>(element_values(group, slot.number)) + at * group_;
-                continue;
-            }
-            if (access_[number] == kUnused) continue;
-            const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
-            char *memory = tiles[i] + element_offset(slot, at) * unit;
-            C *buffer = reinterpret_cast<C *>(line.scratch) + int64_t(i) * block_;
-            if (access_[number] == kDirect) {
-                line.in[i] = memory;
-            } else if (access_[number] == kSplat) {
-                C one;
-                gather(layout_.type, &one, slot, memory, 1, 0);
-                repeat(layout_.type, line.splats[i], &one);
-                line.in[i] = line.splats[i], line.step[i] = 0;
-            } else {
-                gather(layout_.type, buffer, slot, memory, n, lane(slot));
-                line.in[i] = buffer;
-            }
-        }
-        for (size_t i = 0; i < outputs; ++i) {
-            const int number = step.outputs[i];
-            line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
-            if (number < 0) continue;
-            const Slot &slot = layout_.slots[size_t(number)];
-            if (slot.kind == Slot::kElement)
-                line.out[i] =
-                    reinterpret_cast<C *>(element_values(group, slot.number)) + at * group_;
-            else if (access_[size_t(number)] == kDirect)
-                line.out[i] = tiles[inputs + i] + element_offset(slot, at) * slot.bytes;
-        }
-        if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
-            line.out[0] = const_cast<void *>(line.in[0]);
         else
-            step.compute(line.in, line.step, line.out, size_t(n));
+            follow(in[in_count++], i, step.inputs[i], i);
+    }
+    C *results[kMostOutputs], *indices[kMostOutputs];
+    for (size_t i = 0; i < outputs; ++i) {
+        line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
+        if (step.outputs[i] >= 0) follow(out[out_count++], i, step.outputs[i], inputs + i);
+        if (!step.folds[i]) continue;
+        results[i] = reinterpret_cast<C *>(partial(group, int(i), chunk));
+        indices[i] = results[i] + values_bytes_ / int64_t(sizeof(C));
+        std::fill_n(results[i], n, fold_start<C>(step.folds[i]));
+        std::fill_n(indices[i], n, C(-1));
+    }
+    const bool simple = layout_.folded.count == 1;
+    if (simple && step.copies && step.outputs[0] < 0 && in_count && in[0].access == kDirect &&
+        !is_arg(step.folds[0])) {
+        fold_lines(step.folds[0], results[0], reinterpret_cast<const C *>(in[0].now),
+                   in[0].apart / int64_t(sizeof(C)), size_t(end - begin), size_t(n));
+        return;
+    }
+    auto place = [&](Moving &moving, int64_t at) {
+        if (simple || moving.slot->kind == Slot::kElement) {
+            char *here = moving.now;
+            moving.now += moving.apart;
+            return here;
+        }
+        const int64_t unit = moving.slot->kind == Slot::kPosition ? 1 : moving.slot->bytes;
+        return moving.memory + element_offset(*moving.slot, at) * unit;
+    };
+    for (int64_t at = begin; at < end; ++at) {
+        for (size_t k = 0; k < in_count; ++k) {
+            Moving &moving = in[k];
+            char *memory = place(moving, at);
+            line.in[moving.place] = memory;
+            if (moving.access == kSplat) {
+                C one;
+                gather(layout_.type, &one, *moving.slot, memory, 1, 0);
+                repeat(layout_.type, line.splats[moving.place], &one);
+                line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
+            } else if (moving.access != kDirect) {
+                gather(layout_.type, moving.buffer, *moving.slot, memory, n, lane(*moving.slot));
+                line.in[moving.place] = moving.buffer;
+            }
+        }
+        char *written[kMostOutputs];
+        for (size_t k = 0; k < out_count; ++k) {
+            written[k] = place(out[k], at);
+            if (out[k].access == kDirect) line.out[out[k].place] = written[k];
+        }
+        step.compute(line.in, line.step, line.out, size_t(n));
+        for (size_t k = 0; k < out_count; ++k)
+            if (out[k].access != kDirect)
+                scatter(layout_.type, *out[k].slot, written[k], out[k].buffer, n,
+                        lane(*out[k].slot));
         for (size_t i = 0; i < outputs; ++i) {
-            const int number = step.outputs[i], fold = step.folds[i];
             const C *values = static_cast<const C *>(line.out[i]);
-            if (fold) {
-                C *results = reinterpret_cast<C *>(partial(group, int(i), chunk));
-                C *indices = results + values_bytes_ / int64_t(sizeof(C));
-                if (is_arg(fold))
-                    for (int64_t k = 0; k < n; ++k)
-                        fold_arg(fold, results[k], indices[k], values[k], C(at));
-                else
-                    fold_into(fold, results, values, size_t(n));
-            }
-            if (number >= 0 && access_[size_t(number)] == kGather) {
-                const Slot &slot = layout_.slots[size_t(number)];
-                scatter(layout_.type, slot,
-                        tiles[inputs + i] + element_offset(slot, at) * slot.bytes, values, n,
-                        lane(slot));
-            }
+            if (is_arg(step.folds[i]))
+                for (int64_t k = 0; k < n; ++k)
+                    fold_arg(step.folds[i], results[i][k], indices[i][k], values[k], C(at));
+            else if (step.folds[i])
+                fold_into(step.folds[i], results[i], values, size_t(n));
         }
     }
 }

@@ -37,6 +37,7 @@ private:
     void choose_direction();
     void choose_access();
     void choose_sizes();
+    bool needs_buffer(const Step &step) const;
 
     void run_group(const Run &run, const Group &group) const;
     void run_rows(const Run &run, const Group &group, const Step &step) const;

@@ -76,8 +76,8 @@ void Rows::choose_sizes() {
     if (across_) {
         const int64_t columns = layout_.kept.size[layout_.kept.count - 1];
         // Several passes over a tile want it in the cache; one pass wants long lines.
-        const int64_t fitting = element_steps > 1 ? 65536 / std::max<int64_t>(1, size) : 512;
-        group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 32, 512), block_, columns});
+        const int64_t fitting = element_steps > 1 ? 131072 / std::max<int64_t>(1, size) : kBlock;
+        group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 64, kBlock), block_, columns});
         tiles_ = (columns + group_ - 1) / group_;
         groups_ = layout_.rows / columns * tiles_;
         chunk_ = kLines;
@@ -101,12 +101,26 @@ void Rows::choose_sizes() {
         else
             access_[n] = kGather;
     }
+    for (Step &step : layout_.steps) step.block = needs_buffer(step) ? block_ : chunk_;
     values_bytes_ = aligned(group_ * value);
     elements_at_ = layout_.row_count * values_bytes_;
     elements_bytes_ = aligned(group_ * size * value);
     partials_at_ = elements_at_ + (layout_.element_count + caches_) * elements_bytes_;
     group_bytes_ = partials_at_ + most_folds * chunks_ * 2 * values_bytes_;
     workspace = size_t(parts_ * group_bytes_);
+}
+
+// Does a stage along rows use more than what lies in memory already?
+bool Rows::needs_buffer(const Step &step) const {
+    for (int number : step.inputs)
+        if (access_[size_t(number)] == kGather) return true;
+    if (step.fold) return false;
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const int number = step.outputs[i];
+        if (number < 0 && !step.copies) return true;
+        if (number >= 0 && (step.folds[i] || access_[size_t(number)] == kGather)) return true;
+    }
+    return false;
 }
 
 std::unique_ptr<Runner> make_rows(Layout layout) {
