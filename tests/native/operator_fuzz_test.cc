@@ -1,11 +1,13 @@
 // Calls every operator with arguments made up at random: whatever they are, each call ends with a
 // status and, if it failed, a message; no access goes beyond a tensor (the sanitizers see to that).
 //
-//   operator_fuzz_test [cases] [seed] [operator]
+//   operator_fuzz_test [cases] [seed] [operator | --list]
 #include "operator_fuzz.h"
 
 #include <infini/ext.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +16,16 @@
 #include "tests/operator_calls.h"
 
 namespace {
+
+// What to say when a case ends the process.
+char current[256];
+
+void say_current(int signal) {
+    // Only calls that are allowed in a signal handler.
+    [[maybe_unused]] auto ignored = write(2, current, std::strlen(current));
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
 
 struct Tally {
     size_t cases = 0, created = 0, ran = 0;
@@ -28,6 +40,8 @@ void expect_message(infiniStatus_t status, const char *what, const Fuzz &fuzz) {
 }
 
 void run_case(const Operator &op, uint64_t seed, infiniopHandle_t handle, Tally *tally) {
+    std::snprintf(current, sizeof current, "in a case of %s, seed %llu\n", op.name,
+                  static_cast<unsigned long long>(seed));
     Fuzz fuzz(op, seed);
     ++tally->cases;
     InfiniopDescriptor *desc = nullptr;
@@ -54,6 +68,7 @@ void run_case(const Operator &op, uint64_t seed, infiniopHandle_t handle, Tally 
 }  // namespace
 
 int main(int argc, char **argv) {
+    for (int signal : {SIGFPE, SIGSEGV, SIGBUS, SIGILL, SIGABRT}) std::signal(signal, say_current);
     size_t cases = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
     uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
     const char *only = argc > 3 ? argv[3] : "";
@@ -62,9 +77,10 @@ int main(int argc, char **argv) {
     std::vector<Tally> tallies(std::size(kOperators));
     size_t chosen = 0;
     for (const Operator &op : kOperators) chosen += !*only || std::strcmp(op.name, only) == 0;
-    CHECK(chosen > 0);
+    CHECK(chosen > 0 || std::strcmp(only, "--list") == 0);
     for (size_t i = 0; i < std::size(kOperators); ++i) {
         const Operator &op = kOperators[i];
+        if (std::strcmp(only, "--list") == 0) std::puts(op.name);
         if (*only && std::strcmp(op.name, only) != 0) continue;
         for (size_t k = 0; k < cases / chosen + 1; ++k)
             run_case(op, seed * 1'000'003 + k * 7919 + i, handle, &tallies[i]);
@@ -79,6 +95,6 @@ int main(int argc, char **argv) {
                         tallies[i].cases, tallies[i].created, tallies[i].ran);
     }
     std::printf("%zu cases, %zu ran\n", all, ran);
-    CHECK(ran * 10 > all);  // else the cases test nothing but the checks
+    CHECK(ran * 10 >= all);  // else the cases test nothing but the checks
     return 0;
 }

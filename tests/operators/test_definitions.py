@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from second_opinion import WILD, F, call, np, pairs, same, tensors, torch, uncompared, values
+from .second_opinion import WILD, F, call, np, pairs, same, tensors, torch, uncompared, values
 
 from spec.operators import REGISTRY
 
