@@ -71,24 +71,45 @@ DEFAULTS: dict[str, str] = {
     "mul_scalar.alpha": "",
     "multi_margin_loss.p": "1",
     "pad.value": "0.0",
+    "vander.N": "0",
+    "avg_pool1d.stride": "",
+    "avg_pool3d.stride": "None",
     "scatter.reduction": "0",
     "triplet_margin_loss.eps": "1e-06",
 }
 
 # Sizes of results that no rule of the declaration tells: expressions over what the inputs bind.
 SIZES: dict[str, dict[str, str]] = {
-    "adaptive_max_pool1d": {"L": "output_size"},
+    "avg_pool1d": {"O": "(L + 2 * padding - kernel_size) // stride + 1"},
+    "avg_pool3d": {
+        name: f"({size} + 2 * padding[{i}] - kernel_size[{i}]) // (stride or kernel_size)[{i}] + 1"
+        for i, (name, size) in enumerate(["PD", "QH", "RW"])
+    },
     "block_diag": {"R": "sum(s[0] for s in shapes['x'])", "C": "sum(s[1] for s in shapes['x'])"},
     "conv": {
-        "Y": "tuple((x + 2 * p - d * (k - 1) - 1) // s + 1"
-        " for x, p, d, k, s in zip(X, pads, dilations, K, strides))"
+        "Y": "tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, p, s, d in zip(X, K,"
+        " pads or (0,) * len(X), strides or (1,) * len(X), dilations or (1,) * len(X)))"
     },
+    "diff": {"Y": "X[:dim] + (max(X[dim] - n, 0),) + X[dim + 1:]"},
+    "inner": {"O": "A + C"},
+    "interpolate": {"O": "tuple(size or (int(i * scale_factor[0]) for i in I))"},
+    "kron": {"Y": "tuple(a * b for a, b in zip(A, B))"},
     "moe_align": {
         "S": "T * K * block_size if T * K < num_experts + 1"
         " else T * K + (num_experts + 1) * (block_size - 1)",
         "B": "-(-S // block_size)",
     },
+    "pad": {
+        # The list begins with the last dimension, two numbers for each.
+        "Y": "tuple(x + sum((tuple(pad) + (0,) * (2 * len(X)))[2 * (len(X) - i) - 2:"
+        "2 * (len(X) - i)]) for i, x in enumerate(X))"
+    },
     "topk": {"V": "S[:dim] + (k,) + S[dim + 1:]"},
+    "unfold": {
+        "R": "C * kernel_sizes[0] * kernel_sizes[1]",
+        "L": "prod(tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, p, s, d in zip((H, W),"
+        " kernel_sizes, paddings, strides, dilations)))",
+    },
 }
 
 # Results without a descriptor: element type and shape.
@@ -201,18 +222,24 @@ class Face:
         ]
 
     @cached_property
-    def derived(self) -> dict[str, str]:
-        """Parameters that tell the length of a list or array -> that list or array."""
-        found: dict[str, str] = {}
-        for param in (*self.operator.attributes, *self.run.scalars):
-            if param.length.isidentifier():
-                found.setdefault(param.length, param.name)
+    def derived(self) -> dict[str, tuple[tuple[str, ...], int]]:
+        """Parameters that tell the length of lists or arrays -> these, and bytes of an entry where
+        bytes are counted."""
+        found: dict[str, tuple[tuple[str, ...], int]] = {}
+
+        def note(length: str, name: str) -> None:
+            if match := re.fullmatch(r"([A-Za-z_]\w*)(?:\s*/\s*(\d+))?", length):
+                names, _ = found.get(match[1], ((), 1))
+                if name not in names:
+                    found[match[1]] = ((*names, name), int(match[2] or 1))
+
+        for param in (*self.operator.attributes, *self.scalars):
+            note(param.length, param.name)
         for tensor in self.operator.tensors:
-            if tensor.array:
-                found.setdefault(tensor.array, _safe(tensor.name))
+            note(tensor.array, _safe(tensor.name))
         for pointer in self.run.pointers:
-            if pointer.array and not pointer.tensor:
-                found.setdefault(pointer.array, _safe(pointer.name))
+            if not pointer.tensor:
+                note(pointer.array, _safe(pointer.name))
         return found
 
     @cached_property

@@ -76,7 +76,8 @@ def dense(shape: Sequence[int]) -> tuple[int, ...]:
 def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
     """A new array of the library that the first of these objects with a library comes from."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
-    for given in like:
+    flat = [each for one in like for each in (one if isinstance(one, (list, tuple)) else (one,))]
+    for given in flat:
         if torch is not None and isinstance(given, torch.Tensor):
             return torch.empty(tuple(shape), dtype=getattr(torch, _TORCH[dtype]))
         if numpy is not None and isinstance(given, (numpy.ndarray, numpy.generic)):

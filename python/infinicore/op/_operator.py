@@ -56,7 +56,7 @@ class Function:
         self.inputs: Sequence[tuple[str, int, bool, bool]] = run["inputs"]
         self.outputs: Sequence[tuple[str, int, bool]] = run["outputs"]
         self.scalars: Sequence[str] = run.get("scalars", ())
-        self.derived: dict[str, str] = run.get("derived", {})
+        self.derived: dict[str, tuple[tuple[str, ...], int]] = run.get("derived", {})
         self.defaults: dict[str, Any] = run.get("defaults", {})
         self.lengths: dict[str, str] = run.get("lengths", {})
         self.counts: dict[str, str] = run.get("counts", {})
@@ -134,9 +134,10 @@ class Function:
                 values[name] = self._dims(views, value, bool(attribute.length))
             elif attribute.length and isinstance(value, (int, float)):
                 values[name] = (value,) * self._length(attribute, views, values)
-        for length, source in self.derived.items():
-            given = values[source] if source in values else self._given(views, source)
-            values[length] = len(given)
+        for length, (sources, bytes_each) in self.derived.items():
+            lists = [values[s] if s in values else self._given(views, s) for s in sources]
+            counts = [len(each) for each in lists if each is not None]
+            values[length] = (counts[0] if counts else self._images(views)) * bytes_each
         for name, tensor in self.counts.items():
             place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)
             count = 1
@@ -159,13 +160,16 @@ class Function:
 
     def _length(self, attribute: Attribute, views: list[Any], values: dict[str, Any]) -> int:
         """Of a list that was given as one number."""
-        if attribute.length.isdigit():
+        if attribute.length.isdigit() and attribute.length != "0":
             return int(attribute.length)
         for other in self.attributes:
             given = values.get(other.name)
             if other.length == attribute.length and isinstance(given, (tuple, list)):
                 return len(given)
-        # As many as the image has dimensions: all but the batch and the channels.
+        return self._images(views)
+
+    def _images(self, views: list[Any]) -> int:
+        """Dimensions of an image: all but the batch and the channels."""
         first = next(view for view in views if isinstance(view, _op.View))
         return max(len(first.shape) - 2, 1)
 

@@ -26,14 +26,11 @@ def _names(expression: str) -> frozenset[str]:
 
 
 _HELPERS: dict[str, Any] = {
-    "__builtins__": {"sum": sum, "zip": zip, "tuple": tuple, "len": len, "range": range},
-    "abs": abs,
+    "__builtins__": {},
     "inf": math.inf,
-    "len": len,
-    "max": max,
-    "min": min,
     "numel": math.prod,
     "prod": math.prod,
+    **{f.__name__: f for f in (abs, enumerate, int, len, max, min, range, sum, tuple, zip)},
 }
 
 
@@ -106,13 +103,15 @@ class Sizes:
         while progress:
             progress = sum(self._solve(left, right) for left, right in sides) > 0
             for name, expression in self.given.items():
-                if name not in self.known and self._missing(expression) == set():
-                    self.known[name] = self.evaluate(expression)
+                if name not in self.known and not self._missing(expression):
+                    try:
+                        self.known[name] = self.evaluate(expression)
+                    except (TypeError, IndexError, ZeroDivisionError):
+                        continue  # an attribute that is missing or wrong, as the library will say
                     progress = True
 
     def _missing(self, expression: str) -> set[str]:
-        bound = _names(expression) - _LOCAL
-        return {name for name in bound if name not in self.known and name not in _BUILTIN}
+        return {name for name in _names(expression) if name not in self.known}
 
     def _solve(self, left: str, right: str) -> bool:
         difference = f"({left}) - ({right})"
@@ -184,7 +183,3 @@ class Sizes:
         if self.known.get("keepdim"):
             return [1 if i in listed else size for i, size in enumerate(sizes)]
         return [size for i, size in enumerate(sizes) if i not in listed]
-
-
-_BUILTIN = frozenset({"sum", "zip", "tuple", "range"})
-_LOCAL = frozenset({"shapes"})
