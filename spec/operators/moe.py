@@ -192,7 +192,7 @@ def moe_fused_gate(
 @operator(
     "MoeAlign(sorted_token_ids_desc, expert_ids_desc, num_tokens_post_padded_desc, topk_ids_desc,"
     " size_t num_experts, size_t block_size) -> (!sorted_token_ids, !expert_ids,"
-    " !num_tokens_post_padded, topk_ids, expert_map=-, int pad_sorted_token_ids)",
+    " !num_tokens_post_padded, topk_ids, expert_map=-?, int pad_sorted_token_ids)",
     """
     out sorted_token_ids       I32 [S]    dense
     out expert_ids             I32 [B]    dense
