@@ -19,7 +19,7 @@ inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) /
 struct BlockRows {
     int64_t count = 0;  // rows
     int64_t depth = 0, value_depth = 0;
-    int64_t *limit;  // number of keys that the row sees
+    int64_t *limit;  // number of keys that the row sees; rises with the row
     int64_t *place;  // of its query among the keys, for slopes
     float *slope;    // times log2(e); only when `sloped`
     bool sloped = false;
@@ -98,10 +98,10 @@ struct TileReader {
                     std::fill_n(v, value_depth, 0.0f);
                     continue;
                 }
-                load_strided(k, reinterpret_cast<const T *>(run.k) + i * rows.k_row, size_t(depth),
-                             rows.k_inner);
-                load_strided(v, reinterpret_cast<const T *>(run.v) + i * rows.v_row,
-                             size_t(value_depth), rows.v_inner);
+                load_floats(k, reinterpret_cast<const T *>(run.k) + i * rows.k_row, depth,
+                            rows.k_inner);
+                load_floats(v, reinterpret_cast<const T *>(run.v) + i * rows.v_row, value_depth,
+                            rows.v_inner);
             }
         }
         return tile;
@@ -149,19 +149,21 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
         KeyTile tile = read(scratch, t, count);
         by_panels(rows.count, [&]<size_t V>(int64_t first) {
             constexpr int64_t width = V * kWidth<float>;
-            int64_t least = count, most = 0;
-            for (int64_t lane = 0; lane < width; ++lane) {
-                int64_t seen = std::clamp<int64_t>(rows.limit[first + lane] - t, 0, count);
-                scratch.visible[lane] = int32_t(seen);
-                scratch.distance[lane] = float(rows.place[first + lane] - t);
-                if (first + lane < rows.count)
-                    least = std::min(least, seen), most = std::max(most, seen);
-            }
-            if (most == 0) return;
+            // Later rows see no less than earlier ones.
+            int64_t last = std::min(first + width, rows.count) - 1;
+            int64_t most = std::min(rows.limit[last] - t, count);
+            if (most <= 0) return;
+            bool all = rows.limit[first] - t >= most;
+            if (!all || rows.sloped || tile.hidden)
+                for (int64_t lane = 0; lane < width; ++lane) {
+                    int64_t seen = std::clamp<int64_t>(rows.limit[first + lane] - t, 0, count);
+                    scratch.visible[lane] = int32_t(seen);
+                    scratch.distance[lane] = float(rows.place[first + lane] - t);
+                }
             float *scores = scratch.scores;
             score_tile<V>(scores, tile.k, tile.k_row, most, depth, scratch.q + first * depth);
             Sight sight{scratch.visible, rows.sloped ? rows.slope + first : nullptr,
-                        scratch.distance, tile.hidden, least >= most};
+                        scratch.distance, tile.hidden, all};
             weigh_tile<V>(scores, most, sight, rows.greatest + first, rows.sum + first,
                           scratch.shrink);
             value_tile<V>(scratch.out + first * value_depth, tile.v, tile.v_row, most, value_depth,

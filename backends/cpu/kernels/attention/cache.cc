@@ -86,7 +86,7 @@ struct Compress {
         float sum[128] = {};
         for (int64_t r = 0; r < count; ++r, from += stride)
             for (size_t i = 0; i < 128; i += kWidth<float>)
-                store(sum + i, load(sum + i) + load_f32(from + i));
+                store(sum + i, load(sum + i) + load_wide_f32(from + i));
         for (size_t i = 0; i < 128; i += kWidth<float>)
             store_f32(to + i, load(sum + i) / float(count));
     }

@@ -94,8 +94,7 @@ void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, c
 
     const float scale = h.scale * kLog2E;
     auto load = [&](int64_t r, float *row) {
-        load_strided(row, query_of<T>(h, sequence, block.head, block.first + r), size_t(h.depth),
-                     h.q_inner);
+        load_floats(row, query_of<T>(h, sequence, block.head, block.first + r), h.depth, h.q_inner);
         for (int64_t d = 0; d < h.depth; ++d) row[d] *= scale;
     };
     auto emit = [&](int64_t r, float *row) {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "../convert.h"
+#include "rows.h"
 
 namespace infini::cpu {
 
@@ -21,7 +21,7 @@ inline void read_entry(float *to, const char *entry) {
     bf16 rope[kLatentRope];  // entries are aligned to bytes only
     std::memcpy(rope, entry + kRopeAt, sizeof rope);
     for (int64_t i = 0; i < kLatentRope; i += kWidth<float>)
-        store(to + kLatent + i, load_f32(rope + i));
+        store(to + kLatent + i, load_wide_f32(rope + i));
 }
 
 }  // namespace infini::cpu

@@ -23,11 +23,31 @@ inline void copy_rows(char *dst, int64_t dst_row, int64_t dst_inner, const char 
     }
 }
 
+// load_f32, in one instruction more than the load.
+template <class T>
+INFINI_SIMD F32 load_wide_f32(const T *p) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>)
+        return F32(vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)));
+#endif
+    return load_f32(p);
+}
+
+// A row of floats from a row of T.
+template <class T>
+inline void load_floats(float *to, const T *from, int64_t n, int64_t stride) {
+    if (stride != 1) return load_strided(to, from, size_t(n), stride);
+    const int64_t whole = n / int64_t(kWidth<float>) * int64_t(kWidth<float>);
+    int64_t i = 0;
+    for (; i < whole; i += kWidth<float>) store(to + i, load_wide_f32(from + i));
+    for (; i < n; ++i) to[i] = load_element<float>(from[i]);
+}
+
 // Rows of a known length that is whole vectors.
 template <int64_t n, class T>
 INFINI_SIMD void load_row(float *to, const T *from) {
     static_assert(n % int64_t(kWidth<float>) == 0);
-    for (int64_t i = 0; i < n; i += kWidth<float>) store(to + i, load_f32(from + i));
+    for (int64_t i = 0; i < n; i += kWidth<float>) store(to + i, load_wide_f32(from + i));
 }
 template <int64_t n, class T>
 INFINI_SIMD void store_row(T *to, const float *from) {

@@ -4,14 +4,36 @@
 #include <algorithm>
 #include <limits>
 
-#include "../convert.h"
+#include "rows.h"
 
 namespace infini::cpu {
+
+// a[lane] * b + c.
+template <int lane>
+INFINI_SIMD F32 fma_lane(F32 a, F32 b, F32 c) {
+#if defined(__ARM_NEON)
+    return F32(vfmaq_laneq_f32(c, b, a, lane));
+#else
+    return fma(broadcast<F32>(a[lane]), b, c);
+#endif
+}
+
+// Ends a step of sums. Where the compiler mixes the steps of many sums it moves them about between
+// registers.
+INFINI_SIMD void end_step(F32 &a, F32 &b, F32 &c, F32 &d) {
+#if defined(__ARM_NEON)
+    F32 w = a, x = b, y = c, z = d;  // copies, for arrays that asm names stay in memory
+    asm("" : "+w"(w), "+w"(x), "+w"(y), "+w"(z));
+    a = w, b = x, c = y, d = z;
+#else
+    (void)a, (void)b, (void)c, (void)d;
+#endif
+}
 
 inline constexpr float kNone = -std::numeric_limits<float>::infinity();  // score of what is hidden
 inline constexpr float kLog2E = 1.44269504088896341f;
 
-// The larger one. Of NaN and a number it may be either: weights become NaN by themselves.
+// The larger one. When b is NaN the result is.
 template <class V>
 INFINI_SIMD V larger(V a, V b) {
 #if defined(__ARM_NEON)
@@ -20,11 +42,14 @@ INFINI_SIMD V larger(V a, V b) {
     return a > b ? a : b;
 }
 
-// 2^x for x <= 0, within 2 ulp; 0 below -126, so for -inf.
+// 2^x for x <= 0, within 2 ulp; 0 below -126.5, so for -inf.
 template <class V>
 INFINI_SIMD V exp2_below(V x) {
-    const V magic = broadcast<V>(0x1.8p23f);
-    V shifted = x + magic;  // the nearest whole number stands in its last bits
+    // The sum with `magic` has the nearest whole number n, and 127 more, in its last bits: the exponent
+    // of 2^n. It is 0, which makes a 0, for -127.
+    const V magic = broadcast<V>(0x1.8p23f + 127.0f);
+    x = larger(broadcast<V>(-127.0f), x);
+    V shifted = x + magic;
     V f = x - (shifted - magic);
     V p = broadcast<V>(0.001326470635831356f);
     p = fma(p, f, broadcast<V>(0.009671523235738277f));
@@ -33,8 +58,7 @@ INFINI_SIMD V exp2_below(V x) {
     p = fma(p, f, broadcast<V>(0.6931470036506653f));
     p = fma(p, f, broadcast<V>(1.0f));
     using B = Like<V, uint32_t>;
-    V power = as<V>((as<B>(shifted) << 23) + 0x3f800000u);
-    return select(x < -126.0f, V{}, p * power);
+    return p * as<V>(as<B>(shifted) << 23);
 }
 
 // What scores are taken relative to: their greatest, or 0 while there is none.

@@ -44,10 +44,25 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
 #pragma GCC unroll 4
             for (size_t r = 0; r < R; ++r) sum[r][i] = fma(a, b[r], sum[r][i]);
         }
+        if constexpr (K % 4 == 0)
+#pragma GCC unroll 4
+            for (size_t r = 0; r < R; ++r)
+#pragma GCC unroll 2
+                for (size_t i = 0; i < K; i += 4)
+                    end_step(sum[r][i], sum[r][i + 1], sum[r][i + 2], sum[r][i + 3]);
     };
+    // The next keys are called for while these are used.
+    constexpr int64_t line = 64 / sizeof(T);
     int64_t d = 0;
+    for (; d + line <= depth; d += line) {
+#pragma GCC unroll 8
+        for (size_t i = 0; i < K; ++i) __builtin_prefetch(k + int64_t(i + K) * stride + d);
+#pragma GCC unroll 8
+        for (int64_t j = 0; j < line; j += kWidth<float>)
+            step(d + j, [](const T *p) { return load_wide_f32(p); });
+    }
     for (; d + int64_t(kWidth<float>) <= depth; d += kWidth<float>)
-        step(d, [](const T *p) { return load_f32(p); });
+        step(d, [](const T *p) { return load_wide_f32(p); });
     if (d < depth) step(d, [&](const T *p) { return load_f32(p, size_t(depth - d)); });
 #pragma GCC unroll 4
     for (size_t r = 0; r < R; ++r) {
@@ -73,6 +88,8 @@ void thin_scores(float *s, int64_t s_row, const T *k, int64_t stride, int64_t co
         thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row);
 }
 
+inline constexpr int64_t kValueKeys = 16;
+
 // N vectors of the results of R rows: o[r][e] += sum over keys of p[r][key] v[key][e].
 template <class T, size_t R, size_t N>
 INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t stride,
@@ -82,60 +99,81 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
     for (size_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < N; ++i) sum[r][i] = load(o + r * o_row + i * kWidth<float>);
-    for (int64_t t = 0; t < count; ++t, v += stride) {
+    auto step = [&](auto multiply) {
         F32 a[N];
 #pragma GCC unroll 8
-        for (size_t i = 0; i < N; ++i) a[i] = load_f32(v + i * kWidth<float>);
+        for (size_t i = 0; i < N; ++i) a[i] = load_wide_f32(v + i * kWidth<float>);
+        // The next keys are called for while these are used.
+        if (N > 1)
 #pragma GCC unroll 4
-        for (size_t r = 0; r < R; ++r) {
-            F32 weight = broadcast<F32>(p[r * p_row + t]);
+            for (size_t i = 0; i < N * kWidth<float>; i += 64 / sizeof(T))
+                __builtin_prefetch(v + kValueKeys * stride + i);
+        v += stride;
+#pragma GCC unroll 4
+        for (size_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
-            for (size_t i = 0; i < N; ++i) sum[r][i] = fma(weight, a[i], sum[r][i]);
-        }
+            for (size_t i = 0; i < N; ++i) sum[r][i] = multiply(r, a[i], sum[r][i]);
+    };
+    int64_t t = 0;
+#if defined(__ARM_NEON)
+    for (; t + 4 <= count; t += 4) {
+        F32 w[R];
+#pragma GCC unroll 4
+        for (size_t r = 0; r < R; ++r) w[r] = load(p + r * p_row + t);
+        step([&](size_t r, F32 a, F32 c) { return fma_lane<0>(w[r], a, c); });
+        step([&](size_t r, F32 a, F32 c) { return fma_lane<1>(w[r], a, c); });
+        step([&](size_t r, F32 a, F32 c) { return fma_lane<2>(w[r], a, c); });
+        step([&](size_t r, F32 a, F32 c) { return fma_lane<3>(w[r], a, c); });
     }
+#endif
+    for (; t < count; ++t)
+        step([&](size_t r, F32 a, F32 c) { return fma(broadcast<F32>(p[r * p_row + t]), a, c); });
 #pragma GCC unroll 4
     for (size_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < N; ++i) store(o + r * o_row + i * kWidth<float>, sum[r][i]);
 }
 
+// kValueKeys at a time, so that memory is read nearly in order.
 template <class T, size_t R>
 void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t count, int64_t depth,
                  const float *p, int64_t p_row) {
     constexpr size_t vectors = R == 1 ? 8 : 4;
-    constexpr int64_t step = int64_t(kWidth<float>);
-    int64_t e = 0;
-    for (; e + int64_t(vectors) * step <= depth; e += int64_t(vectors) * step)
-        thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, count, p, p_row);
-    for (; e + step <= depth; e += step)
-        thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, count, p, p_row);
-    for (; e < depth; ++e)
-        for (size_t r = 0; r < R; ++r) {
-            float sum = o[r * o_row + e];
-            for (int64_t t = 0; t < count; ++t)
-                sum = fma(p[r * p_row + t], load_element<float>(v[t * stride + e]), sum);
-            o[r * o_row + e] = sum;
+    constexpr int64_t step = int64_t(kWidth<float>), some = kValueKeys;
+    for (; count > 0; count -= some, v += some * stride, p += some) {
+        int64_t n = std::min(some, count), e = 0;
+        for (; e + int64_t(vectors) * step <= depth; e += int64_t(vectors) * step) {
+            thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, n, p, p_row);
         }
+        for (; e + step <= depth; e += step)
+            thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, n, p, p_row);
+        for (; e < depth; ++e)
+            for (size_t r = 0; r < R; ++r) {
+                float sum = o[r * o_row + e];
+                for (int64_t t = 0; t < n; ++t)
+                    sum = fma(p[r * p_row + t], load_element<float>(v[t * stride + e]), sum);
+                o[r * o_row + e] = sum;
+            }
+    }
 }
 
-// Calls f(constant R) for `rows` rows, four at a time: f.template operator()<R>(first).
+// Rows that are worked on at a time: as many as registers allow.
+#if defined(__AVX512F__) || defined(__ARM_NEON)
+inline constexpr int64_t kThinGroup = 4;
+#else
+inline constexpr int64_t kThinGroup = 2;
+#endif
+
+// Calls f.template operator()<R>(first) for groups of R of `rows` rows.
 template <class F>
 INFINI_SIMD void by_rows(int64_t rows, F &&f) {
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) f.template operator()<4>(r);
-    switch (rows - r) {
-        case 1:
-            f.template operator()<1>(r);
-            break;
-        case 2:
-            f.template operator()<2>(r);
-            break;
-        case 3:
-            f.template operator()<3>(r);
-            break;
-        default:
-            break;
+    for (; r + kThinGroup <= rows; r += kThinGroup) f.template operator()<kThinGroup>(r);
+    if constexpr (kThinGroup > 2) {
+        if (rows - r == 3) return f.template operator()<3>(r);
+        if (rows - r == 2) return f.template operator()<2>(r);
     }
+    if (rows - r == 1) f.template operator()<1>(r);
 }
 
 // One row of scores becomes weights; returns what the results so far must be multiplied by. See

@@ -19,16 +19,6 @@ inline constexpr size_t kStrip = 4;
 inline constexpr size_t kPanelVectors = 2;
 inline constexpr int64_t kPanel = int64_t(kPanelVectors * kWidth<float>);
 
-// a[lane] * b + c.
-template <int lane>
-INFINI_SIMD F32 fma_lane(F32 a, F32 b, F32 c) {
-#if defined(__ARM_NEON)
-    return F32(vfmaq_laneq_f32(c, b, a, lane));
-#else
-    return fma(broadcast<F32>(a[lane]), b, c);
-#endif
-}
-
 // Scores of kStrip keys: s[i][rows] = sum over d of keys[i][d] q[d][rows].
 template <size_t V>
 [[gnu::noinline]] void score_strip(float *s, const float *const *keys, int64_t depth,
@@ -46,6 +36,11 @@ template <size_t V>
         for (size_t i = 0; i < kStrip; ++i)
 #pragma GCC unroll 2
             for (size_t j = 0; j < V; ++j) sum[i][j] = multiply(i, b[j], sum[i][j]);
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j)
+#pragma GCC unroll 2
+            for (size_t i = 0; i < kStrip; i += 4)
+                end_step(sum[i][j], sum[i + 1][j], sum[i + 2][j], sum[i + 3][j]);
     };
 #if defined(__ARM_NEON)
     for (; d + 4 <= depth; d += 4) {
@@ -139,40 +134,65 @@ struct Sight {
     bool all;               // every row sees every key
 };
 
+// Adds slopes to a vector of rows' scores and hides what the rows do not see.
+inline void hide_tile(float *s, size_t width, int64_t count, const Sight &sight, size_t row,
+                      F32 &top) {
+    I32 keys = load<I32>(sight.keys + row), key{};
+    for (int64_t t = 0; t < count; ++t, key += 1, s += width) {
+        F32 x = load(s);
+        if (sight.slope)
+            x = fma(load(sight.slope + row), cast<F32>(key) - load(sight.place + row), x);
+        x = select(key < keys, x, broadcast<F32>(kNone));
+        if (sight.hidden && sight.hidden[t]) x = broadcast<F32>(kNone);
+        store(s, x);
+        top = larger(x, top);
+    }
+}
+
 // Scores become weights relative to the greatest score so far; greatest and sums are brought up to
 // date, and `shrink` is what results so far must be multiplied by.
 template <size_t V>
 void weigh_tile(float *s, int64_t count, const Sight &sight, float *greatest, float *sum,
                 float *shrink) {
-    constexpr size_t width = V * kWidth<float>;
-    for (size_t j = 0; j < width; j += kWidth<float>) {
-        F32 before = load(greatest + j), top = before;
-        const F32 none = broadcast<F32>(kNone);
-        float *column = s + j;
-        if (sight.all && !sight.slope && !sight.hidden) {
-            for (int64_t t = 0; t < count; ++t) top = larger(load(column + t * width), top);
-        } else {
-            I32 keys = load<I32>(sight.keys + j), key{};
-            for (int64_t t = 0; t < count; ++t, key += 1) {
-                F32 x = load(column + t * width);
-                if (sight.slope)
-                    x = fma(load(sight.slope + j), cast<F32>(key) - load(sight.place + j), x);
-                x = select(key < keys, x, none);
-                if (sight.hidden && sight.hidden[t]) x = none;
-                store(column + t * width, x);
-                top = larger(x, top);
+    constexpr size_t step = kWidth<float>, width = V * step;
+    F32 top[V], base[V], total[V];
+    for (size_t j = 0; j < V; ++j) top[j] = load(greatest + j * step);
+    if (sight.all && !sight.slope && !sight.hidden) {
+        F32 other[V];  // two maxima at a time: each takes longer than what it compares
+        for (size_t j = 0; j < V; ++j) other[j] = top[j];
+        int64_t t = 0;
+        for (; t + 2 <= count; t += 2)
+#pragma GCC unroll 2
+            for (size_t j = 0; j < V; ++j) {
+                top[j] = larger(load(s + t * width + j * step), top[j]);
+                other[j] = larger(load(s + (t + 1) * width + j * step), other[j]);
             }
+        for (size_t j = 0; j < V; ++j) {
+            if (t < count) top[j] = larger(load(s + t * width + j * step), top[j]);
+            top[j] = larger(other[j], top[j]);
         }
-        F32 base = reference(top), total{};
-        for (int64_t t = 0; t < count; ++t) {
-            F32 weight = exp2_below(load(column + t * width) - base);
-            store(column + t * width, weight);
-            total += weight;
-        }
-        F32 less = exp2_below(before - base);
-        store(greatest + j, top);
-        store(shrink + j, less);
-        store(sum + j, load(sum + j) * less + total);
+    } else {
+        for (size_t j = 0; j < V; ++j)
+            hide_tile(s + j * step, width, count, sight, j * step, top[j]);
+    }
+    for (size_t j = 0; j < V; ++j) base[j] = reference(top[j]), total[j] = F32{};
+    auto weigh = [&](float *p, size_t j) {
+        F32 weight = exp2_below(load(p) - base[j]);
+        store(p, weight);
+        total[j] += weight;
+    };
+    int64_t t = 0;
+    for (; t + 2 <= count; t += 2, s += 2 * width)  // several at a time: each one is a long chain
+#pragma GCC unroll 4
+        for (size_t i = 0; i < 2 * V; ++i) weigh(s + i * step, i % V);
+    if (t < count)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < V; ++j) weigh(s + j * step, j);
+    for (size_t j = 0; j < V; ++j) {
+        F32 less = exp2_below(load(greatest + j * step) - base[j]);
+        store(greatest + j * step, top[j]);
+        store(shrink + j * step, less);
+        store(sum + j * step, load(sum + j * step) * less + total[j]);
     }
 }
 
