@@ -63,6 +63,11 @@ StridedCopy::StridedCopy(size_t element, int ndim, const int64_t *sizes, const i
     const bool moves = run_ <= 16 && (run_ & (run_ - 1)) == 0;
     if (!moves || ndim_ == 0) {
         way_ = Way::kRuns;
+        // Reads in another order than the memory's cost more than writes of whole lines do.
+        if (run_ >= 64)
+            std::stable_sort(dims_, dims_ + ndim_, [](const Dim &a, const Dim &b) {
+                return magnitude(a.src) > magnitude(b.src);
+            });
     } else {
         element_ = run_;
         way_ = Way::kElements;
