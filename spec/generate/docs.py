@@ -37,16 +37,16 @@ def files(api: Api, first: First) -> dict[str, str]:
     return {f"docs/reference/{name}": page for name, page in pages.items()}
 
 
-def _page(title: str, *parts: str) -> str:
+def page(title: str, *parts: str) -> str:
     return "\n\n".join([f"<!-- {text.NOTE} -->", f"# {title}", *(part for part in parts if part)])
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _code(lines: str) -> str:
+def code(lines: str) -> str:
     return f"```c\n{lines}\n```"
 
 
@@ -63,13 +63,13 @@ def index_page(api: Api) -> str:
         served = sum(function.served for function in group.functions)
         rows.append([f"[{group.title}]({group.name}.md)", str(len(group.functions)), str(served)])
     rows.append(["all", str(len(api.functions)), str(sum(f.served for f in api.functions))])
-    return _page(
+    return page(
         "The runtime API",
         "Read `infinirt` as `cuda`, and every declaration of `infinirt_runtime_api.h` is that of"
         " CUDA 12.9. What the core's software serves works on every device; the rest works where"
         " a back end brings the function itself, and elsewhere returns"
         " `infinirtErrorNotSupported`.",
-        _table(["group", "functions", "served by the core"], rows),
+        table(["group", "functions", "served by the core"], rows),
         "See also: [types](types.md), [error codes](errors.md), [support](../support.md),"
         " [differences to CUDA 13](../differences-13.md),"
         " [the first generation](../first-generation.md).",
@@ -77,14 +77,14 @@ def index_page(api: Api) -> str:
 
 
 def group_page(group: Group, api: Api) -> str:
-    return _page(group.title, group.doc, *(_function(function) for function in group.functions))
+    return page(group.title, group.doc, *(_function(function) for function in group.functions))
 
 
 def _function(function: Function) -> str:
     head = declare(function.returns, function.c_name)
     parts = [
         f"## {function.c_name}",
-        _code(text.call(head, text.params(function), ";")),
+        code(text.call(head, text.params(function), ";")),
         function.doc,
         "\n".join(_argument(param) for param in function.params),
         _support(function),
@@ -123,14 +123,16 @@ def first_page(first: First) -> str:
         arguments = "\n".join(_argument(param) for param in function.params)
         parts += [
             f"## {function.c_name}",
-            _code(text.call(head, text.params(function), ";")),
+            code(text.call(head, text.params(function), ";")),
             function.doc,
             arguments,
             f"Calls `infinirt{call[0]}({', '.join(call[1])})` of the aligned face." if call else "",
         ]
-    enums = [_enum(enum.name, enum.doc, enum.values) for enum in first.core_enums + first.enums]
-    structs = [_code(_struct(struct)) for struct in first.structs]
-    return _page(
+    enums = [
+        enum_section(enum.name, enum.doc, enum.values) for enum in first.core_enums + first.enums
+    ]
+    structs = [code(_struct(struct)) for struct in first.structs]
+    return page(
         "The first generation",
         "`infinirt.h` and `infinicore.h`: the functions that existing programs load by name."
         " Both faces share one implementation and can be mixed in one process, but not in one"
@@ -147,28 +149,28 @@ def first_page(first: First) -> str:
 
 def errors_page(api: Api) -> str:
     rows = [[str(v.value), f"`{v.name}`", v.doc] for v in api.errors.values]
-    return _page(
+    return page(
         "Error codes",
         "The texts are those of `infinirtGetErrorString`.",
-        _table(["code", "name", "text"], rows),
+        table(["code", "name", "text"], rows),
     )
 
 
 def types_page(api: Api) -> str:
-    enums = [_enum(e.name, e.doc, e.values) for e in api.enums if e is not api.errors]
+    enums = [enum_section(e.name, e.doc, e.values) for e in api.enums if e is not api.errors]
     typedefs = "\n".join(f"typedef {typedef.c};" for typedef in api.typedefs)
     macros = "\n".join(f"#define {macro.name} {macro.text}" for macro in api.macros)
-    structs = [f"### {s.name}\n\n{s.size} bytes.\n\n{_code(_struct(s))}" for s in api.structs]
-    parts = ["## Enums", *enums, "## Names", _code(typedefs), "## Structs", *structs]
-    return _page("Types", *parts, "## Flags and special values", _code(macros))
+    structs = [f"### {s.name}\n\n{s.size} bytes.\n\n{code(_struct(s))}" for s in api.structs]
+    parts = ["## Enums", *enums, "## Names", code(typedefs), "## Structs", *structs]
+    return page("Types", *parts, "## Flags and special values", code(macros))
 
 
-def _enum(name: str, doc: str, values: tuple[model.Enumerator, ...]) -> str:
+def enum_section(name: str, doc: str, values: tuple[model.Enumerator, ...]) -> str:
     rows = [[f"`{value.name}`", str(value.value), value.doc] for value in values]
     head = ["enumerator", "value", "meaning"]
     if not any(row[2] for row in rows):
         head, rows = head[:2], [row[:2] for row in rows]
-    return f"### {name}\n\n{doc}\n\n{_table(head, rows)}"
+    return f"### {name}\n\n{doc}\n\n{table(head, rows)}"
 
 
 def _struct(struct: Struct) -> str:
@@ -208,14 +210,14 @@ def support_page(api: Api) -> str:
         rows = [[_link(f), "yes" if f.served else "no", f.unsupported] for f in group.functions]
         count = sum(function.served for function in group.functions)
         parts.append(f"## {group.title}: {count} of {len(rows)}")
-        parts.append(_table(["function", "served by the core", "why not"], rows))
+        parts.append(table(["function", "served by the core", "why not"], rows))
     parts.append("## Not declared")
     rows = [
         [", ".join(f"`cuda{name}`" for name in names.split()), reason]
         for reason, names in LEFT_OUT.items()
     ]
-    parts.append(_table(["functions of CUDA 12.9", "why not"], rows))
-    return _page("What works where", *parts)
+    parts.append(table(["functions of CUDA 12.9", "why not"], rows))
+    return page("What works where", *parts)
 
 
 def differences_page() -> str:
@@ -228,7 +230,7 @@ def differences_page() -> str:
         if sign == "~":
             forms = (line.rstrip(")").split("(", 1) for line in lines)
             calls = (text.call(f"infinirt{name}", args.split(", "), "") for name, args in forms)
-            parts += [f"## Functions: {title}", _code("\n".join(calls))]
+            parts += [f"## Functions: {title}", code("\n".join(calls))]
         else:
             names = ", ".join(f"`infinirt{line}`" for line in lines)
             parts += [f"## Functions: {title}", names]
@@ -240,7 +242,7 @@ def differences_page() -> str:
             parts.append(f"### {name}" + (f"\n\n```diff\n{body}\n```" if body else ""))
     names = "\n".join(head for head, _ in model.blocks_of(source.NAMES))
     parts += ["## Macros", f"```diff\n{names}\n```"]
-    return _page(
+    return page(
         "Differences to CUDA 13",
         "The declarations here are those of CUDA 12.9. This page lists what CUDA"
         f" {source.VERSION} declares differently, in our spelling: `-` is gone there, `+` is new,"
