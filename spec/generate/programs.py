@@ -60,7 +60,8 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 def functors(found: list[Program]) -> dict[tuple[str, int], Compiled]:
     """Each functor once, named after the first operator that has it."""
-    compiled: dict[tuple[str, int], Compiled] = {}
+    copy = Compiled("copy_0", Functor("y[0] = x[0];", 1, 1, 0, frozenset()), sum(BITS.values()))
+    compiled = {(copy.functor.body, copy.functor.shared): copy}
     for program in found:
         for stage in program.stages:
             key = (stage.functor.body, stage.functor.shared)
@@ -164,6 +165,9 @@ namespace {{
 const ProgramCase kProgramCases[] = {{
 {joined_cases}}};
 const size_t kProgramCaseCount = {len(found)};
+
+const char *const kCopyFunctor = "copy_0";
+const char *const kCopySource = copy_0_source;
 
 }}  // namespace infini::op"""
 

@@ -69,6 +69,8 @@ public:
         find_extents();
         place_operands();
         join_dimensions();
+        if (layout_.shared_count > kMostShared || layout_.slots.size() > size_t(kMostOperands))
+            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has too many operands"};
         return std::move(layout_);
     }
 
@@ -79,6 +81,8 @@ private:
         for (int s = 0; s < program_.stage_count; ++s) {
             const InfiniStage &stage = program_.stages[s];
             if (stage.phase != phase_) continue;
+            if (stage.input_count > kMostInputs || stage.output_count > kMostOutputs)
+                throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a stage has too many operands"};
             Step step;
             step.rows = stage.kind == INFINI_STAGE_ROWS;
             step.functor = find_functor(stage.functor);

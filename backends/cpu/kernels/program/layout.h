@@ -10,7 +10,9 @@
 
 namespace infini::cpu::program {
 
-constexpr int kDims = 12;           // of a phase: eight, and those that views add
+constexpr int kDims = 12;  // of a phase: eight, and those that views add
+// More than any definition has; fused programs may come to it.
+constexpr int kMostInputs = 24, kMostOutputs = 8, kMostOperands = 64, kMostShared = 24;
 constexpr size_t kSplatBytes = 64;  // the widest vector
 
 // Dimensions, outermost first. Neighbours that every operand passes through in one go are one.

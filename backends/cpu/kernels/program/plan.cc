@@ -19,8 +19,6 @@ public:
 std::unique_ptr<Plan> plan_program(const Operation &operation) {
     if (!operation.program()) return nullptr;
     const InfiniProgram &program = *operation.program();
-    if (program.operand_count > kMostOperands)
-        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has more than 64 operands"};
     const ValueType type = value_type(operation, program);
     auto plan = std::make_unique<Phases>();
     std::vector<Left> left(size_t(program.operand_count));

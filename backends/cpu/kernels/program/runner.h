@@ -20,7 +20,6 @@ public:
 
 // Elements in a block: what is gathered, computed and scattered in one go stays in the L1 cache.
 constexpr int64_t kBlock = 1024;
-constexpr int kMostInputs = 24, kMostOutputs = 8, kMostOperands = 64;
 
 std::unique_ptr<Runner> make_map(Layout layout);
 std::unique_ptr<Runner> make_rows(Layout layout);
@@ -108,7 +107,7 @@ struct SharedValues {
     char *at(int number) { return values[number]; }
     const char *at(int number) const { return values[number]; }
 
-    alignas(64) char values[kMostInputs][kSplatBytes];
+    alignas(64) char values[kMostShared][kSplatBytes];
 };
 
 }  // namespace infini::cpu::program

@@ -1,0 +1,251 @@
+#include "fuse.h"
+
+#include <algorithm>
+
+#include "programs.h"
+
+namespace infini::op {
+
+namespace {
+
+bool is_map(const InfiniProgram &program) {
+    return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
+}
+
+bool reads(const InfiniStage &stage, int operand) {
+    return std::find(stage.inputs, stage.inputs + stage.input_count, operand) !=
+           stage.inputs + stage.input_count;
+}
+
+bool writes(const InfiniStage &stage, int operand) {
+    return std::find(stage.outputs, stage.outputs + stage.output_count, operand) !=
+           stage.outputs + stage.output_count;
+}
+
+}  // namespace
+
+class Fuser {
+public:
+    Fuser(const InfiniProgram &first, const InfiniProgram &second, const Join &join)
+        : first_(first), second_(second), join_(join) {}
+
+    std::unique_ptr<FusedProgram> fuse() {
+        if (!find_output() || !find_inputs()) return nullptr;
+        const bool front = is_map(first_) && reading_phase_ >= 0;
+        const bool back = is_map(second_) && writing_->phase == first_.phase_count - 1;
+        if (!front && !back) return nullptr;
+        const bool by_row = writing_->kind == INFINI_STAGE_ROWS;
+        if (by_row && !only_reads_it()) return nullptr;
+
+        made_ = std::make_unique<FusedProgram>();
+        made_->name_ = std::string(first_.name) + "+" + second_.name;
+        shift_ = first_.operand_count;
+        between_ = shift_ + second_.operand_count;
+        add_operands(by_row, front);
+        if (front)
+            put_in_front();
+        else
+            put_behind(by_row);
+        finish();
+        return std::move(made_);
+    }
+
+private:
+    // ---- What is joined -------------------------------------------------------------------------
+
+    bool find_output() {
+        for (int s = 0; s < first_.stage_count; ++s) {
+            const InfiniStage &stage = first_.stages[s];
+            for (int i = 0; i < stage.output_count; ++i) {
+                if (stage.outputs[i] < 0) continue;
+                const InfiniOperand &operand = first_.operands[stage.outputs[i]];
+                if (operand.kind != INFINI_OPERAND_TENSOR || operand.index != join_.output)
+                    continue;
+                writing_ = &stage;
+                output_ = stage.outputs[i];
+            }
+        }
+        // A tensor that is read too (in place) has to be there.
+        for (int s = 0; s < first_.stage_count && writing_; ++s)
+            if (reads(first_.stages[s], output_)) return false;
+        return writing_ != nullptr;
+    }
+
+    bool find_inputs() {
+        for (int n = 0; n < second_.operand_count; ++n) {
+            const InfiniOperand &operand = second_.operands[n];
+            if (operand.kind != INFINI_OPERAND_TENSOR ||
+                std::find(join_.inputs.begin(), join_.inputs.end(), operand.index) ==
+                    join_.inputs.end())
+                continue;
+            if (operand.view != INFINI_VIEW_PLAIN) return false;
+            inputs_.push_back(n);
+        }
+        for (int s = 0; s < second_.stage_count; ++s) {
+            const InfiniStage &stage = second_.stages[s];
+            for (int input : inputs_) {
+                if (writes(stage, input)) return false;
+                if (!reads(stage, input)) continue;
+                if (reading_phase_ >= 0 && reading_phase_ != stage.phase) return false;
+                reading_phase_ = stage.phase;
+            }
+        }
+        return reading_phase_ >= 0;
+    }
+
+    // Has the second program no other tensor to read?
+    bool only_reads_it() const {
+        for (int s = 0; s < second_.stage_count; ++s) {
+            const InfiniStage &stage = second_.stages[s];
+            for (int i = 0; i < stage.input_count; ++i) {
+                const int kind = second_.operands[stage.inputs[i]].kind;
+                const bool joined =
+                    std::find(inputs_.begin(), inputs_.end(), stage.inputs[i]) != inputs_.end();
+                if (!joined && (kind == INFINI_OPERAND_TENSOR || kind == INFINI_OPERAND_POSITION))
+                    return false;
+            }
+        }
+        return true;
+    }
+
+    // ---- Renumbering ----------------------------------------------------------------------------
+
+    void add_operands(bool by_row, bool front) {
+        auto &operands = made_->operands_;
+        operands.assign(first_.operands, first_.operands + first_.operand_count);
+        if (front)
+            for (InfiniOperand &operand : operands) operand.phase = int16_t(reading_phase_);
+        for (int n = 0; n < second_.operand_count; ++n) {
+            InfiniOperand operand = second_.operands[n];
+            switch (operand.kind) {
+                case INFINI_OPERAND_TENSOR:
+                    operand.index = int16_t(operand.index + join_.tensors);
+                    operand.pointer = int16_t(operand.pointer + join_.pointers);
+                    break;
+                case INFINI_OPERAND_ATTRIBUTE:
+                    operand.index = int16_t(operand.index + join_.attributes);
+                    break;
+                case INFINI_OPERAND_SCALAR:
+                    operand.index = int16_t(operand.index + join_.scalars);
+                    break;
+                case INFINI_OPERAND_ELEMENT:
+                    if (by_row) operand.kind = INFINI_OPERAND_ROW;
+                    break;
+                default:
+                    break;
+            }
+            if (!front) operand.phase = int16_t(writing_->phase);
+            operands.push_back(operand);
+        }
+        InfiniOperand between{};
+        between.kind = by_row ? INFINI_OPERAND_ROW : INFINI_OPERAND_ELEMENT;
+        between.phase = int16_t(front ? reading_phase_ : writing_->phase);
+        operands.push_back(between);
+    }
+
+    const int16_t *keep(std::vector<int16_t> numbers) {
+        return made_->numbers_.emplace_back(std::move(numbers)).data();
+    }
+
+    // A stage of the first program: what it writes for the second goes to the operand in between.
+    InfiniStage first_stage(const InfiniStage &stage, int phase) {
+        InfiniStage copy = stage;
+        copy.phase = int16_t(phase);
+        std::vector<int16_t> outputs(stage.outputs, stage.outputs + stage.output_count);
+        std::replace(outputs.begin(), outputs.end(), int16_t(output_), int16_t(between_));
+        copy.outputs = keep(std::move(outputs));
+        return copy;
+    }
+
+    // Writes the operand in between to its tensor, by the functor that copies.
+    InfiniStage kept_stage(const InfiniStage &like, int phase) {
+        InfiniStage copy{};
+        copy.kind = like.kind;
+        copy.phase = int16_t(phase);
+        copy.input_count = copy.output_count = 1;
+        copy.inputs = keep({int16_t(between_)});
+        copy.outputs = keep({int16_t(output_)});
+        copy.functor = kCopyFunctor;
+        copy.source = kCopySource;
+        return copy;
+    }
+
+    InfiniStage second_stage(const InfiniStage &stage, int phase, bool by_row) {
+        InfiniStage copy = stage;
+        copy.phase = int16_t(phase);
+        if (by_row) copy.kind = INFINI_STAGE_ROWS;
+        auto moved = [&](const int16_t *numbers, int count) {
+            std::vector<int16_t> result;
+            for (int i = 0; i < count; ++i) {
+                const bool joined =
+                    std::find(inputs_.begin(), inputs_.end(), numbers[i]) != inputs_.end();
+                result.push_back(int16_t(numbers[i] < 0 ? -1
+                                         : joined       ? between_
+                                                        : numbers[i] + shift_));
+            }
+            return keep(std::move(result));
+        };
+        copy.inputs = moved(stage.inputs, stage.input_count);
+        copy.outputs = moved(stage.outputs, stage.output_count);
+        if (stage.folded) copy.folded = moved(stage.folded, stage.output_count);
+        return copy;
+    }
+
+    // ---- Putting together -----------------------------------------------------------------------
+
+    void put_in_front() {
+        auto &stages = made_->stages_;
+        made_->phases_.assign(second_.phases, second_.phases + second_.phase_count);
+        for (InfiniPhase &phase : made_->phases_)
+            if (phase.kind == INFINI_AXIS_ATTRIBUTE) phase.axis += join_.attributes;
+        for (int phase = 0; phase < second_.phase_count; ++phase) {
+            const bool here = phase == reading_phase_;
+            for (int s = 0; s < first_.stage_count && here; ++s)
+                stages.push_back(first_stage(first_.stages[s], phase));
+            for (int s = 0; s < second_.stage_count; ++s)
+                if (second_.stages[s].phase == phase)
+                    stages.push_back(second_stage(second_.stages[s], phase, false));
+            if (here && join_.keep) stages.push_back(kept_stage(*writing_, phase));
+        }
+    }
+
+    void put_behind(bool by_row) {
+        auto &stages = made_->stages_;
+        const int phase = writing_->phase;
+        made_->phases_.assign(first_.phases, first_.phases + first_.phase_count);
+        for (int s = 0; s < first_.stage_count; ++s)
+            stages.push_back(first_stage(first_.stages[s], first_.stages[s].phase));
+        for (int s = 0; s < second_.stage_count; ++s)
+            stages.push_back(second_stage(second_.stages[s], phase, by_row));
+        if (join_.keep) stages.push_back(kept_stage(*writing_, phase));
+    }
+
+    void finish() {
+        InfiniProgram &program = made_->program_;
+        program.size = sizeof program;
+        program.name = made_->name_.c_str();
+        program.operands = made_->operands_.data();
+        program.phases = made_->phases_.data();
+        program.stages = made_->stages_.data();
+        program.operand_count = int32_t(made_->operands_.size());
+        program.phase_count = int32_t(made_->phases_.size());
+        program.stage_count = int32_t(made_->stages_.size());
+        program.flags = first_.flags | second_.flags;
+    }
+
+    const InfiniProgram &first_, &second_;
+    const Join &join_;
+    const InfiniStage *writing_ = nullptr;
+    int output_ = -1;          // operand of the first program
+    std::vector<int> inputs_;  // operands of the second program
+    int reading_phase_ = -1;
+    int shift_ = 0, between_ = 0;
+    std::unique_ptr<FusedProgram> made_;
+};
+
+std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
+                                   const Join &join) {
+    return Fuser(first, second, join).fuse();
+}
+
+}  // namespace infini::op
