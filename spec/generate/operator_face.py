@@ -83,7 +83,7 @@ SIZES: dict[str, dict[str, str]] = {
     "avg_pool1d": {"O": "(L + 2 * padding - kernel_size) // stride + 1"},
     "avg_pool3d": {
         name: f"({size} + 2 * padding[{i}] - kernel_size[{i}]) // (stride or kernel_size)[{i}] + 1"
-        for i, (name, size) in enumerate(["PD", "QH", "RW"])
+        for i, (name, size) in enumerate([("P", "D"), ("Q", "H"), ("R", "W")])
     },
     "block_diag": {"R": "sum(s[0] for s in shapes['x'])", "C": "sum(s[1] for s in shapes['x'])"},
     "conv": {
@@ -118,7 +118,8 @@ RESULTS: dict[str, dict[str, tuple[str, str]]] = {
     "topksoftmax": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
 }
 
-# Results that the run function allocates: element type, shape, and who made the memory.
+# Results that the run function allocates: element type, shape, and whose memory it is. The host's
+# comes from new[]; the device's from malloc where the device is the CPU.
 FOUND: dict[str, tuple[str, str, str]] = {
     "argwhere": ("I64", "(count, len(S))", "host"),
     "masked_select": ("F32", "(count,)", "device"),

@@ -64,10 +64,10 @@ def _take_found(
         nbytes *= size
     if nbytes:
         rt.Memcpy(made.ptr, address, nbytes, rt.MemcpyDefault)
-    if address and maker == "device":
+    if maker == "device" and rt.kind() != "cpu":
         rt.Free(address)
-    elif address:
-        _op.free_host(address)
+    else:
+        _op.free_host(address, maker == "host")
     return result
 
 
