@@ -83,8 +83,9 @@ private:
             }
         }
         if (!(most <= 3.4e38f)) return false;
-        constexpr float kLargest = 127 * 256;
-        const float unit = most > 1e-30f ? most / kLargest : 1.0f, inverse = 1.0f / unit;
+        // A power of two, so that most numbers are exact; most / unit is less than 2^14.
+        const float unit = most > 1e-30f ? std::ldexp(1.0f, std::ilogb(most) - 13) : 1.0f;
+        const float inverse = 1.0f / unit;
         int64_t total = 0;
         for (int64_t p = g * size; p < (g + 1) * size; p += 16) {
             load_halves<16>(x, row + 2 * p, dtype);
