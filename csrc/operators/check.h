@@ -48,6 +48,9 @@ public:
                 std::initializer_list<const Symbol *> symbols,
                 std::initializer_list<int> attributes) const;
 
+    // For checks at each run.
+    void keep(const Symbol &symbol) const { creation_.kept_.push_back(symbol.value); }
+
     int64_t integer(int attribute) const { return creation_.attributes_[attribute].value.i; }
     double number(int attribute) const { return creation_.attributes_[attribute].number; }
     bool given(int attribute) const { return creation_.attributes_[attribute].list != nullptr; }

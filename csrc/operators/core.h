@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bit>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -108,6 +109,7 @@ struct InfiniopDescriptor {
     InfiniTarget target;
     std::shared_ptr<const infini::op::Planned> planned;
     std::vector<int64_t> counts;  // by tensor: elements
+    std::vector<int64_t> kept;    // sizes that runs are checked against
     std::vector<uint8_t> needed;  // by tensor: kAbsent, kEmpty or kNeeded
     std::vector<int> first;       // by declared tensor: index among all when there are arrays
     std::vector<InfiniAttribute> attributes;
@@ -131,6 +133,7 @@ public:
     void tensor(const void *descriptor);
     void tensors(const void *list, size_t count);
     void integer(int64_t value) { attribute({{.i = value}, double(value), nullptr, 0}); }
+    void size(uint64_t value);
     void number(double value) { attribute({{.f = value}, value, nullptr, 0}); }
     void text(const char *text);
     template <class T>
@@ -160,6 +163,7 @@ private:
     std::vector<const InfiniopTensorDescriptor *> tensors_;  // null: absent
     std::vector<int> first_;                                 // of each declared tensor
     std::vector<InfiniAttribute> attributes_;
+    std::vector<int64_t> kept_;                // sizes that runs are checked against
     std::vector<std::vector<int64_t>> lists_;  // what the attributes' lists point to
 };
 
@@ -186,6 +190,15 @@ public:
     }
     // A scalar that must tell the number of elements of a tensor.
     void counts(int tensor, int64_t value, const char *name) const;
+    struct Named {
+        const char *name;
+        double value;
+    };
+    void demand(bool holds, const char *condition, std::initializer_list<Named> values) const {
+        if (!holds) [[unlikely]]
+            not_so(condition, values);
+    }
+    int64_t kept(int index) const { return descriptor_.kept[size_t(index)]; }
     void host(const void *pointer, size_t bytes, const char *name) const;
     const InfiniopDescriptor &descriptor() const { return descriptor_; }
     infiniStatus_t launch(void *workspace, size_t workspace_size, void **pointers,
@@ -197,6 +210,7 @@ private:
                                     const void *descriptor);
     void check_pointers(void **pointers, size_t count) const;
     [[noreturn]] void differs(int attribute, double value) const;
+    [[noreturn]] void not_so(const char *condition, std::initializer_list<Named> values) const;
     [[noreturn]] void list_differs(int attribute) const;
 
     const RunInfo &run_;

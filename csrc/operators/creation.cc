@@ -67,6 +67,13 @@ void Creation::tensors(const void *list, size_t count) {
     }
 }
 
+void Creation::size(uint64_t value) {
+    if (value > uint64_t(INT64_MAX))
+        fail(INFINI_STATUS_BAD_PARAM, "%s is %llu: expected less than 2^63",
+             info_.attributes[attributes_.size()], static_cast<unsigned long long>(value));
+    integer(int64_t(value));
+}
+
 void Creation::text(const char *text) {
     if (!text) return attribute({});
     const char *name = info_.attributes[attributes_.size()];
@@ -132,6 +139,7 @@ infiniStatus_t Creation::finish() {
     made.info = &info_;
     made.target = target;
     made.first = first_;
+    made.kept = std::move(kept_);
     made.planned = plan(target, operation);
     if (!info_.has_workspace && made.planned->workspace > 0)
         fail(INFINI_STATUS_INTERNAL_ERROR,

@@ -21,6 +21,17 @@ void Running::differs(int attribute, double value) const {
          descriptor_.info->attributes[attribute], value, descriptor_.attributes[attribute].number);
 }
 
+void Running::not_so(const char *condition, std::initializer_list<Named> values) const {
+    std::string text;
+    for (const Named &value : values) {
+        char number[64];
+        snprintf(number, sizeof number, "%s = %g", value.name, value.value);
+        text += (text.empty() ? "" : ", ");
+        text += number;
+    }
+    fail(INFINI_STATUS_BAD_PARAM, "expected %s, but %s", condition, text.c_str());
+}
+
 void Running::list_differs(int attribute) const {
     fail(INFINI_STATUS_BAD_PARAM, "%s is not the list that the descriptor was created with",
          descriptor_.info->attributes[attribute]);

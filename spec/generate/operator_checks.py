@@ -13,6 +13,7 @@ from typing import ClassVar
 from .. import Api, First
 from ..operators import OPERATORS
 from ..operators.model import DTYPES, DeclarationError, Operator, Tensor
+from ..operators.model import symbols as names_in
 from . import text
 
 PART = "c"
@@ -75,8 +76,15 @@ class Rules:
                     yield from self._shape(index, tensor, bind)
         for condition in self.operator.where:
             yield from self._condition(condition)
+        for name in self.kept():
+            yield f"c.keep(s_{name});"
         for name in self.symbols:
             yield f"(void)s_{name};"
+
+    def kept(self) -> list[str]:
+        """The symbols that runs are checked against."""
+        used = {name for condition in self.operator.run_where for name in names_in(condition)}
+        return [name for name in self.symbols if name in used]
 
     # ---- Kinds ----------------------------------------------------------------------------------
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 
 from .. import Api, First
 from ..operators import OPERATORS
 from ..operators.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.model import symbols as names_in
 from . import text
+from .operator_checks import Rules, Translator
 from .operator_headers import create_params, run_params, signatures, workspace_names
 
 PART = "c"
@@ -211,6 +214,8 @@ def _argument(param: Tensor | Param) -> str:
         return f"tensor({param.c_name})"
     if param.kind in ("list", "numbers"):
         return f"list<{param.element}>({param.name}, int64_t({param.length}))"
+    if param.type.replace("const ", "") in ("size_t", "uint64_t"):
+        return f"size({param.name})"
     if param.kind == "integer":
         return f"integer(int64_t({param.name}))"
     return f"{param.kind}({param.name})"
@@ -237,6 +242,10 @@ def _run_body(operator: Operator, run: Run, number: int) -> str:
         if any(scalar.name == name for scalar in scalars):
             index = [t.name for t in operator.tensors].index(tensor)
             lines.append(f'running.counts({index}, int64_t({name}), "{name}");')
+    names = {param.name for param in run.scalars}
+    for condition in operator.run_where:
+        if names_in(condition) & names:
+            lines.append(_run_condition(operator, run, condition))
     arrays = [p for p in run.pointers if p.array] or [p for p in scalars if p.length]
     emit = _with_arrays if arrays else _without_arrays
     lines += emit(operator, run, scalars, number)
@@ -248,6 +257,42 @@ def _run_body(operator: Operator, run: Run, number: int) -> str:
     )
     lines.append(f"return running.launch({workspace}, {counts}, stream);")
     return "".join(f"    {line}\n" for line in lines)
+
+
+def _run_condition(operator: Operator, run: Run, condition: str) -> str:
+    translate = RunTranslator(Rules(operator), run)
+    value = translate(ast.parse(condition, mode="eval").body)
+    given = ", ".join(
+        f'{{"{param.name}", double({param.name})}}'
+        for param in run.scalars
+        if param.name in names_in(condition)
+    )
+    kept = ", ".join(
+        f'{{"{name}", double(running.kept({index}))}}'
+        for index, name in enumerate(translate.rules.kept())
+        if name in names_in(condition)
+    )
+    values = ", ".join(filter(None, [given, kept]))
+    return f'running.demand({value}, "{condition}", {{{values}}});'
+
+
+class RunTranslator(Translator):
+    """Conditions over what a descriptor keeps and what a run is given."""
+
+    def __init__(self, rules: Rules, run: Run):
+        super().__init__(rules)
+        self.scalars = {param.name: param.kind for param in run.scalars}
+
+    def Name(self, node: ast.Name) -> str:  # noqa: N802
+        if node.id in self.scalars:
+            c_type = "double" if self.scalars[node.id] == "number" else "int64_t"
+            return f"{c_type}({node.id})"
+        kept = self.rules.kept()
+        if node.id in kept:
+            return f"running.kept({kept.index(node.id)})"
+        if node.id in self.rules.attributes:
+            return f"running.descriptor().attributes[{self.rules.attributes[node.id]}].value.i"
+        raise self._error(node)
 
 
 def _scalars_of(operator: Operator, scalars: list[Param]) -> str:

@@ -32,7 +32,8 @@ unless the attribute is 0. ` or ` joins alternatives of different rank. Layout: 
 stride 1), `dense` (row-major without gaps), else any strides.
 
 `where` adds conditions, separated by `;`, over symbols and attributes. A failed condition is a bad
-attribute (status 3) when it names an attribute, else a bad shape (status 11).
+attribute (status 3) when it names an attribute, else a bad shape (status 11). `run_where` has
+conditions over symbols, attributes and scalars of the run function, checked at each run.
 
 The definition takes the tensors that are read, under their names here, in float64 (integers as they
 are; None for absent ones), and all attributes and scalars of the run function as keywords. It
@@ -141,6 +142,7 @@ class Operator:
     runs: tuple[Run, ...]
     create_names: tuple[str, ...]  # of the C functions; the second one for variants
     where: tuple[str, ...]
+    run_where: tuple[str, ...]
     definition: Callable[..., Any]
     doc: str
     workspace: bool  # has a workspace function
@@ -181,6 +183,7 @@ def operator(
     tensors: str,
     *,
     where: str = "",
+    run_where: str = "",
     header: str = "",
     workspace: bool = True,
     host_result: bool = False,
@@ -213,7 +216,8 @@ def operator(
             create=create,
             runs=tuple(runs),
             create_names=tuple(creates),
-            where=tuple(w.strip() for w in where.split(";") if w.strip()),
+            where=_conditions(where),
+            run_where=_conditions(run_where),
             definition=definition,
             doc=inspect.cleandoc(definition.__doc__ or ""),
             workspace=workspace,
@@ -228,6 +232,10 @@ def operator(
         return definition
 
     return declare
+
+
+def _conditions(text: str) -> tuple[str, ...]:
+    return tuple(condition.strip() for condition in text.split(";") if condition.strip())
 
 
 def _split(text: str) -> list[str]:

@@ -48,6 +48,7 @@ def _by_expert(ids: Array, num_experts: int) -> list[Array]:
     """
     x F [N, E] inner1
     """,
+    run_where="topk >= 1; topk <= E",
     kernel=True,
 )
 def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
@@ -66,6 +67,7 @@ def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
     x               F   [N, 256] inner1
     correction_bias F32 [256]    dense
     """,
+    run_where="topk >= 1; topk <= 128",
     kernel=True,
 )
 def topkrouter(
