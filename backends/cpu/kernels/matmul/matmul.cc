@@ -9,16 +9,20 @@ namespace infini::cpu {
 
 namespace {
 
-enum class Kind { kF32, kF64, kI8, kBF16 };
+enum class Kind { kF32, kF64, kI8, kBF16, kTileI8, kTileBF16 };
 
 Kind kind_of(const Matmul &p) {
-    if (p.a.dtype == INFINI_DTYPE_F64) return Kind::kF64;
-    if (p.a.dtype == INFINI_DTYPE_I8 && !p.weights) return Kind::kI8;
-#if defined(INFINI_BF16_DOT)
-    if (p.a.dtype == INFINI_DTYPE_BF16 && p.b.dtype == INFINI_DTYPE_BF16 && !p.weights)
-        return Kind::kBF16;
+    const bool i8 = p.a.dtype == INFINI_DTYPE_I8 && !p.weights;
+    const bool bf16 =
+        p.a.dtype == INFINI_DTYPE_BF16 && p.b.dtype == INFINI_DTYPE_BF16 && !p.weights;
+#if defined(INFINI_AMX)
+    if ((i8 || bf16) && amx_allowed()) return i8 ? Kind::kTileI8 : Kind::kTileBF16;
 #endif
-    return Kind::kF32;
+#if defined(INFINI_BF16_DOT)
+    if (bf16) return Kind::kBF16;
+#endif
+    (void)bf16;
+    return i8 ? Kind::kI8 : p.a.dtype == INFINI_DTYPE_F64 ? Kind::kF64 : Kind::kF32;
 }
 
 template <class F>
@@ -31,6 +35,12 @@ auto with_kind(Kind kind, F &&f) {
 #if defined(INFINI_BF16_DOT)
         case Kind::kBF16:
             return f(Type<DotBF16>{});
+#endif
+#if defined(INFINI_AMX)
+        case Kind::kTileI8:
+            return f(Type<TileI8>{});
+        case Kind::kTileBF16:
+            return f(Type<TileBF16>{});
 #endif
         default:
             return f(Type<DotF32>{});

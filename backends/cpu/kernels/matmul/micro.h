@@ -15,13 +15,27 @@ namespace infini::cpu {
 
 // ---- Kinds --------------------------------------------------------------------------------------
 
+// What all kinds but tiles (amx.h) have in common.
+struct VectorKind {
+    struct Scope {
+        Scope() {}  // lives as long as a thread is at it
+    };
+    static constexpr int kStepGrain = 1;
+    static constexpr bool kTiled = false;
+#if defined(__aarch64__)
+    static constexpr int64_t kSteps = 512;  // packed at a time: 24 KiB of b for the first cache
+#else
+    static constexpr int64_t kSteps = 384;
+#endif
+};
+
 // kRows x kColumns: the tile of sums. kGroup: elements in a word. Panels have a multiple of kStepGrain
 // steps.
-struct DotF32 {
+struct DotF32 : VectorKind {
     using Element = float;
     using Word = float;
     using Sum = float;
-    static constexpr int kGroup = 1, kStepGrain = 1;
+    static constexpr int kGroup = 1;
 #if defined(__AVX512F__)
     static constexpr int kRows = 12, kColumns = 32;
 #elif defined(__AVX2__)
@@ -42,11 +56,12 @@ struct DotF32 {
     }
 };
 
-struct DotF64 {
+struct DotF64 : VectorKind {
+    static constexpr int64_t kSteps = VectorKind::kSteps / 2;
     using Element = double;
     using Word = double;
     using Sum = double;
-    static constexpr int kGroup = 1, kStepGrain = 1;
+    static constexpr int kGroup = 1;
     static constexpr int kRows = DotF32::kRows, kColumns = DotF32::kColumns / 2;
     using Vector = F64;
     template <int lane, class A>
@@ -59,7 +74,7 @@ struct DotF64 {
     }
 };
 
-struct DotI8 {
+struct DotI8 : VectorKind {
     using Word = int32_t;
     using Sum = int32_t;
     static constexpr int kRows = DotF32::kRows, kColumns = DotF32::kColumns;
@@ -71,7 +86,7 @@ struct DotI8 {
 #else
     using Element = int16_t;  // pmaddwd; products of VNNI would need unsigned numbers on one side
 #endif
-    static constexpr int kGroup = 4 / sizeof(Element), kStepGrain = 1;
+    static constexpr int kGroup = 4 / sizeof(Element);
     template <int lane, class A>
     INFINI_SIMD static I32 add(I32 sum, I32 b, A a) {
 #if defined(__ARM_FEATURE_DOTPROD)
@@ -90,11 +105,11 @@ struct DotI8 {
 
 #if defined(__ARM_FEATURE_BF16) && !defined(INFINI_NO_BF16_DOT)
 #define INFINI_BF16_DOT 1
-struct DotBF16 {
+struct DotBF16 : VectorKind {
     using Element = uint16_t;
     using Word = int32_t;
     using Sum = float;
-    static constexpr int kGroup = 2, kStepGrain = 1;
+    static constexpr int kGroup = 2;
     static constexpr int kRows = DotF32::kRows, kColumns = DotF32::kColumns;
     using Vector = I32;
     template <int lane, class A>

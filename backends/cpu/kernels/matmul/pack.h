@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "../convert.h"
+#include "amx.h"
 #include "matmul.h"
 #include "micro.h"
 
@@ -198,6 +199,10 @@ void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k
                typename D::Word *to) {
     visit_operand<D>(a.dtype, [&]<class T>(Type<T>) {
         const T *data = static_cast<const T *>(a.data) + row * a.row_stride + k0 * a.col_stride;
+#if defined(INFINI_AMX)
+        if constexpr (D::kTiled)
+            return pack_tiles<D>(data, a.row_stride, a.col_stride, rows, k, step_count<D>(k), to);
+#endif
         pack_panel<D, D::kRows, T>({data, a.row_stride, a.col_stride}, rows, k, to);
     });
 }

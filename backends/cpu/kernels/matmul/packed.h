@@ -29,6 +29,16 @@ inline void maybe_parallel(bool threads, int64_t count, int64_t grain, const Bod
 }
 
 template <class D>
+INFINI_SIMD void multiply(int rows, int64_t steps, const typename D::Word *a,
+                          const typename D::Word *b, typename D::Sum *c, int64_t stride,
+                          typename D::Sum alpha, typename D::Sum beta) {
+#if defined(INFINI_AMX)
+    if constexpr (D::kTiled) return micro_tiles<D>(rows, steps, a, b, c, stride, alpha, beta);
+#endif
+    if constexpr (!D::kTiled) micro<D>(rows, steps, a, b, c, stride, alpha, beta);
+}
+
+template <class D>
 class Packed {
 public:
     explicit Packed(const Matmul &product) : p(product) {
@@ -64,11 +74,7 @@ public:
 private:
     using Word = typename D::Word;
     using Sum = typename D::Sum;
-#if defined(__aarch64__)
-    static constexpr int64_t kSteps = 512 * 4 / sizeof(Word);  // 24 KiB of b in the first cache
-#else
-    static constexpr int64_t kSteps = 384 * 4 / sizeof(Word);
-#endif
+    static constexpr int64_t kSteps = D::kSteps;
     static constexpr int64_t kMostRows = 3072, kMostColumns = 3072;  // what is packed at a time
     static constexpr int64_t kTileRows = 128, kTileColumns = 192;    // what a thread takes
     static constexpr int64_t kColumnsMostRows = 128;  // fit the second cache with 96 columns
@@ -89,6 +95,8 @@ private:
             pack_shared(a, b, row, rows, column, columns, k0, k);
             const int64_t work = t.rows * D::kRows * t.columns * D::kColumns * sk;
             auto compute = [&](size_t begin, size_t end) {
+                typename D::Scope scope;
+                (void)scope;
                 for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
                     const int64_t a0 = i / t.across * t.rows, b0 = i % t.across * t.columns;
                     const int64_t a1 = std::min(a0 + t.rows, t.a_panels);
@@ -168,6 +176,8 @@ private:
         maybe_parallel(p.threads, a_panels * blocks,
                        std::max<int64_t>(1, kPackGrain / (D::kRows * steps)), pack);
         auto compute = [&](size_t begin, size_t end) {
+            typename D::Scope scope;
+            (void)scope;
             alignas(64) Word b[kPackColumns * kPanelSteps];
             alignas(64) Sum sums[(kColumnsMostRows + D::kRows) * kPackColumns];
             for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
@@ -200,9 +210,9 @@ private:
             Sum *c = static_cast<Sum *>(p.c.data) + row * p.c.row_stride + column;
             Sum alpha = Sum(p.alpha), beta = block == 0 ? Sum(p.beta) : Sum(1);
             if (rows == D::kRows && columns == D::kColumns)
-                return micro<D>(D::kRows, tile_steps, a, b, c, p.c.row_stride, alpha, beta);
+                return multiply<D>(D::kRows, tile_steps, a, b, c, p.c.row_stride, alpha, beta);
             alignas(64) Sum edge[D::kRows][D::kColumns];
-            micro<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
+            multiply<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
             for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
                 for (int64_t j = 0; j < columns; ++j)
                     c[j] = beta == 0 ? edge[i][j] : edge[i][j] + beta * c[j];
@@ -210,7 +220,8 @@ private:
         }
         alignas(64) Sum only[D::kRows][D::kColumns];
         if (last_block <= 0) sums = only[0], stride = D::kColumns;
-        micro<D>(int(rows), tile_steps, a, b, sums, stride, Sum(1), block == 0 ? Sum(0) : Sum(1));
+        multiply<D>(int(rows), tile_steps, a, b, sums, stride, Sum(1),
+                    block == 0 ? Sum(0) : Sum(1));
         if (block >= last_block) finish_tile(p, sums, stride, row, column, rows, columns);
     }
 
