@@ -283,7 +283,7 @@ class RunTranslator(Translator):
         super().__init__(rules)
         self.scalars = {param.name: param.kind for param in run.scalars}
 
-    def Name(self, node: ast.Name) -> str:  # noqa: N802
+    def Name(self, node: ast.Name) -> str:
         if node.id in self.scalars:
             c_type = "double" if self.scalars[node.id] == "number" else "int64_t"
             return f"{c_type}({node.id})"

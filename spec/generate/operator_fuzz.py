@@ -164,15 +164,15 @@ class FuzzRules(Rules):
 
 
 class FuzzTranslator(Translator):
-    def Name(self, node: ast.Name) -> str:  # noqa: N802
+    def Name(self, node: ast.Name) -> str:
         if node.id in self.rules.symbols:
             return f"s_{node.id}"
         if node.id in self.rules.attributes:
             return f"f.integer({self.rules.attributes[node.id]})"
         raise self._error(node)
 
-    def Subscript(self, node: ast.Subscript) -> str:  # noqa: N802
+    def Subscript(self, node: ast.Subscript) -> str:
         return super().Subscript(node).replace("c.item(", "f.item(")
 
-    def Call(self, node: ast.Call) -> str:  # noqa: N802
+    def Call(self, node: ast.Call) -> str:
         return super().Call(node).replace("c.given(", "f.given(").replace("c.", "f.")

@@ -83,7 +83,9 @@ public:
         return chance(2) ? kUsual[random_() % std::size(kUsual)] : int64_t(random_() % 12);
     }
     Sizes sizes() {
-        Sizes made(random_() % 4);
+        // Often of one rank, since many rules want equal ranks.
+        if (rank_ == kNoRank || chance(5)) rank_ = random_() % 4;
+        Sizes made(rank_);
         for (int64_t &size : made) size = chance(12) ? 0 : 1 + int64_t(random_() % 5);
         return made;
     }
@@ -202,6 +204,8 @@ private:
     std::vector<std::vector<void *>> data_;
     std::vector<void *> memory_;
     int64_t elements_ = 0;
+    static constexpr size_t kNoRank = SIZE_MAX;
+    size_t rank_ = kNoRank;
 };
 
 inline void Fuzz::describe() {
