@@ -102,9 +102,11 @@ def _rows(name: str, trace: Trace) -> str:
     if trace.moves:
         types = ", ".join(f"&{name}<uint{bits}_t, uint{bits}_t>" for bits in (8, 16, 32, 64))
         return f"{{true, {types}}}"
+    # What takes several roundings is computed in double for single precision.
+    single = "float" if trace.program.exact else "double"
     types = ", ".join(
         f"&{name}<{t}, {v}>"
-        for t, v in (("f16", "float"), ("bf16", "float"), ("float", "float"), ("double", "double"))
+        for t, v in (("f16", "float"), ("bf16", "float"), ("float", single), ("double", "double"))
     )
     return f"{{false, {types}}}"
 

@@ -49,6 +49,7 @@ class Gather:
     inner: int = -1
     cases: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     otherwise: Any = None  # the case of texts that are none of the cases; None: they are refused
+    exact: bool = False  # at most one rounding, so that F32 is computed in F32
     cpu: bool = True  # the CPU has no faster kernel of its own
 
     @property

@@ -52,6 +52,7 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
     batch=0,
     ranks=tuple(range(1, 9)),
     split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)),
+    exact=True,
 )
 def kron(out: Out, x1: Array, x2: Array) -> Any:
     """The Kronecker product: every element of x1 times all of x2."""
