@@ -9,8 +9,8 @@ import numpy as np
 
 from spec.operators.model import Tensor
 
-from .drawing import Draw, Shape
-from .layouts import Rule, contiguous
+from .drawing import FLOATS, Draw, Shape
+from .layouts import Rule, broadcast, contiguous
 from .memory import Maker
 from .operators import Described, Layout, Placed
 from .reference import compare, evaluate, tolerances
@@ -52,7 +52,10 @@ class Trial:
             return None
         if isinstance(shape, list):
             return [self._place(tensor, each, rule) for each in shape]
-        return Placed(self.make, self.draw.dtypes[tensor.name], rule(shape, tensor.layout))
+        dtype = self.draw.dtypes[tensor.name]
+        if rule is broadcast and dtype not in FLOATS and tensor.name in self.draw.rules.values:
+            rule = contiguous  # offsets and the like do not repeat
+        return Placed(self.make, dtype, rule(shape, tensor.layout))
 
     # ---- Data -----------------------------------------------------------------------------------
 
@@ -63,6 +66,9 @@ class Trial:
             placed = self.tensors.get(name)
             if isinstance(placed, Placed):
                 drawn[name] = collapsed(values, placed.layout)
+            elif isinstance(placed, list):
+                pairs = zip(values, placed, strict=True)
+                drawn[name] = [collapsed(value, each.layout) for value, each in pairs]
         return drawn
 
     def load(self, values: dict[str, Any]) -> None:

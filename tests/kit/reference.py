@@ -1,9 +1,9 @@
 """What an operator should give, and how far from it a result may lie.
 
 The reference is the definition in float64. A result was computed in F32 (F64 for F64) and rounded
-once. How much the arithmetic may matter is measured: the definition is computed again with its
-inputs changed in their last place of the arithmetic's type, a few times, and an output may be off
-by a multiple of how far it moved.
+once. How much the arithmetic may matter is measured: the definition is computed again with one of
+its inputs changed in the last place of the arithmetic's type, each input in turn, and an output may
+be off by a multiple of how far they moved it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from spec.operators.numeric import FORMATS, epsilon, round_to
 
 from .drawing import FLOATS, Draw
 
-MOVES = 3  # times that the inputs are changed
-MARGIN = 16.0  # times the greatest move
+MARGIN = 16.0  # times the sum of the moves
+ELEMENTWISE = ("elementwise", "activation")
 
 
 def evaluate(draw: Draw, inputs: dict[str, Any]) -> list[Any]:
@@ -46,14 +46,20 @@ def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: l
     """For each result, how far every element may be off."""
     moved = [np.zeros(np.shape(result)) for result in expected]
     rng = np.random.default_rng(0)
-    with np.errstate(all="ignore"):
-        for _ in range(1 if draw.kind == "large" else MOVES):
-            again = evaluate(draw, {name: _moved(draw, rng, name, x) for name, x in inputs.items()})
-            for result, other, most in zip(expected, again, moved, strict=True):
-                if result is None or np.size(result) == 0:
-                    continue
+    for moving in inputs:
+        changed = _moved(draw, rng, moving, inputs[moving])
+        if changed is None:
+            continue
+        again = evaluate(draw, {**inputs, moving: changed})
+        for result, other, sum_ in zip(expected, again, moved, strict=True):
+            if result is None or np.size(result) == 0:
+                continue
+            with np.errstate(all="ignore"):
                 change = np.abs(np.asarray(other, np.float64) - np.asarray(result, np.float64))
-                np.maximum(most, np.nan_to_num(change, posinf=0.0), out=most)
+            sum_ += np.nan_to_num(change, posinf=0.0)
+    if draw.operator.module not in ELEMENTWISE:
+        # Changes of many inputs of one sum may cancel, so no output is held to less than the usual.
+        moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]
     return [
         None if result is None else _tolerance(draw, name, result, most)
         for result, most, name in zip(expected, moved, names, strict=True)
@@ -65,13 +71,14 @@ def _arithmetic(dtype: str) -> float:
 
 
 def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
+    """None when it cannot be: integers and codes."""
     dtype = draw.dtypes.get(name, draw.extra[name].dtype if name in draw.extra else "")
+    if x is None or dtype not in FLOATS or dtype == "F8":
+        return None
     if isinstance(x, list):
         return [_moved(draw, rng, name, each) for each in x]
-    if x is None or dtype not in FLOATS or dtype == "F8":
-        return x
     signs = rng.integers(0, 2, np.shape(x)) * 2 - 1
-    return x * (1 + signs * _arithmetic(dtype) / 2)
+    return x * (1 + signs * _arithmetic(dtype))
 
 
 def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
@@ -87,7 +94,8 @@ def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
         relative += 0.5 * epsilon(dtype) if dtype not in ("F32", "F64") else 0.0
     allowed = size * relative + least + MARGIN * moved
     scale = float(size.max(initial=0.0))
-    return allowed + draw.rules.tolerance * epsilon(dtype) * scale
+    noise = draw.rules.tolerance * epsilon(dtype) + draw.rules.noise * _arithmetic(dtype)
+    return allowed + noise * scale
 
 
 def fitted(name: str, result: Any, shape: tuple[int, ...]) -> Any:

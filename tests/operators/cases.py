@@ -97,7 +97,8 @@ ELEMENTWISE = {
     "float_power": Rules(values={"x": spread(2.0, 0.1)}),
     "hardtanh": Rules(attributes={"min_val": (-1.0, -0.5), "max_val": (0.5, 2.0)}),
     "equal": Rules(values={"a": between(-3, 3), "b": between(-3, 3)}),
-    "fused_gated_delta_net_gating": Rules(),
+    # Differences of nearly equal numbers, as everybody computes them.
+    **{name: Rules(noise=2.0) for name in ("gelu", "gelutanh", "tanhshrink", "lerp", "logaddexp2")},
     "mul_scalar": Rules(scalars={"alpha": (0.5, -1.75, 3.1415926)}),
     "histc": Rules(
         attributes={"bins": (1, 10, 32), "min_val": (-2.0, -1.0), "max_val": (2.0, 1.5)},
@@ -119,7 +120,7 @@ NORMS = {
         in_place=(("y", "x"),), large={"*B": ((3,),), "L": (200,), "T": (517,)}
     ),
     "lp_norm": Rules(attributes={"p": (1, 2, 3)}),
-    "logcumsumexp": Rules(attributes={"exclusive": (0, 1), "reverse": (0, 1)}, large={}),
+    "logcumsumexp": Rules(attributes={"exclusive": (0, 1), "reverse": (0, 1)}, noise=8.0, large={}),
 }
 
 LOSSES = {
@@ -127,8 +128,10 @@ LOSSES = {
     "multi_margin_loss": Rules(values={"target": labels("C")}, symbols={"C": (1, 3, 17)}),
     "gaussian_nll_loss": Rules(values={"var": spread(1.0, 0.1)}, attributes={"full": (0, 1)}),
     "hinge_embedding_loss": Rules(values={"target": one_of(-1, 1)}),
-    "triplet_margin_loss": Rules(attributes={"p": (1, 2, 3), "swap": (0, 1), "eps": (1e-6,)}),
-    "triplet_margin_with_distance_loss": Rules(attributes={"swap": (0, 1)}),
+    "triplet_margin_loss": Rules(
+        attributes={"p": (1, 2, 3), "swap": (0, 1), "eps": (1e-6,)}, noise=64.0
+    ),
+    "triplet_margin_with_distance_loss": Rules(attributes={"swap": (0, 1)}, noise=64.0),
 }
 
 REDUCTIONS = {
@@ -236,6 +239,7 @@ INDEXING = {
     "embedding": Rules(
         symbols={"V": (1, 7, 40)},
         values={"input": below("V")},
+        full=("V",),
         large={"*I": ((999,),), "D": (640,)},
     ),
     "select_last_token_hidden": Rules(

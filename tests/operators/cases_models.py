@@ -193,7 +193,7 @@ def codes_close(limit: int) -> Any:
             if draw.dtypes[name] == "U8":
                 near = np.abs(result.astype(int) - wanted.astype(int)) <= 1
             assert (near | ~off).all(), f"{name} is wrong"
-            assert off.mean() * 1000 <= limit, f"{name}: {off.sum()} of {off.size} differ"
+            assert off.sum() * 1000 <= limit * off.size, f"{name}: {off.sum()} of {off.size} differ"
 
     return check
 
@@ -219,6 +219,7 @@ FP8 = {
             "block_tables": below("N", -1, 1),
             "kv_cache": indexer_pages,
         },
+        noise=64.0,
         kinds=("usual", "empty"),
     ),
     "fp8_mla_rmsnorm_cache": Rules(
