@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "dtypes.h"
 #include "infini/ext.h"
 #include "infinirt_runtime_api.h"
 #include "values.h"

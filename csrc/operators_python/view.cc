@@ -8,132 +8,16 @@
 #include <utility>
 
 #include "../python/dlpack.h"
-#include "infinicore.h"
+#include "dtypes.h"
 
 using namespace nanobind::literals;
 
 namespace infini::python {
 namespace {
 
-constexpr std::pair<const char *, int> kDtypes[] = {
-    {"BYTE", INFINI_DTYPE_BYTE}, {"BOOL", INFINI_DTYPE_BOOL}, {"I8", INFINI_DTYPE_I8},
-    {"I16", INFINI_DTYPE_I16},   {"I32", INFINI_DTYPE_I32},   {"I64", INFINI_DTYPE_I64},
-    {"U8", INFINI_DTYPE_U8},     {"U16", INFINI_DTYPE_U16},   {"U32", INFINI_DTYPE_U32},
-    {"U64", INFINI_DTYPE_U64},   {"F8", INFINI_DTYPE_F8},     {"F16", INFINI_DTYPE_F16},
-    {"F32", INFINI_DTYPE_F32},   {"F64", INFINI_DTYPE_F64},   {"C16", INFINI_DTYPE_C16},
-    {"C32", INFINI_DTYPE_C32},   {"C64", INFINI_DTYPE_C64},   {"C128", INFINI_DTYPE_C128},
-    {"BF16", INFINI_DTYPE_BF16},
-};
-
 [[noreturn]] void refuse(PyObject *kind, const char *name, const char *sentence, const char *what) {
     PyErr_Format(kind, "%s: %s %s", name, sentence, what);
     throw nb::python_error();
-}
-
-// Codes of DLPack: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 10 float8_e4m3fn.
-int from_dlpack_type(const dlpack::DataType &type) {
-    if (type.lanes != 1) return 0;
-    switch (type.code << 8 | type.bits) {
-        case 0 << 8 | 8:
-            return INFINI_DTYPE_I8;
-        case 0 << 8 | 16:
-            return INFINI_DTYPE_I16;
-        case 0 << 8 | 32:
-            return INFINI_DTYPE_I32;
-        case 0 << 8 | 64:
-            return INFINI_DTYPE_I64;
-        case 1 << 8 | 8:
-            return INFINI_DTYPE_U8;
-        case 1 << 8 | 16:
-            return INFINI_DTYPE_U16;
-        case 1 << 8 | 32:
-            return INFINI_DTYPE_U32;
-        case 1 << 8 | 64:
-            return INFINI_DTYPE_U64;
-        case 2 << 8 | 16:
-            return INFINI_DTYPE_F16;
-        case 2 << 8 | 32:
-            return INFINI_DTYPE_F32;
-        case 2 << 8 | 64:
-            return INFINI_DTYPE_F64;
-        case 4 << 8 | 16:
-            return INFINI_DTYPE_BF16;
-        case 5 << 8 | 32:
-            return INFINI_DTYPE_C32;
-        case 5 << 8 | 64:
-            return INFINI_DTYPE_C64;
-        case 5 << 8 | 128:
-            return INFINI_DTYPE_C128;
-        case 6 << 8 | 8:
-            return INFINI_DTYPE_BOOL;
-        case 10 << 8 | 8:
-            return INFINI_DTYPE_F8;
-        default:
-            return 0;
-    }
-}
-
-int integer(Py_ssize_t bytes, bool with_sign) {
-    switch (bytes) {
-        case 1:
-            return with_sign ? INFINI_DTYPE_I8 : INFINI_DTYPE_U8;
-        case 2:
-            return with_sign ? INFINI_DTYPE_I16 : INFINI_DTYPE_U16;
-        case 4:
-            return with_sign ? INFINI_DTYPE_I32 : INFINI_DTYPE_U32;
-        case 8:
-            return with_sign ? INFINI_DTYPE_I64 : INFINI_DTYPE_U64;
-        default:
-            return 0;
-    }
-}
-
-// Formats of the struct module, in the machine's byte order.
-int from_format(const char *format, Py_ssize_t bytes) {
-    if (!format) return INFINI_DTYPE_U8;
-    if (*format == '@' || *format == '=' || *format == '<') ++format;
-    if (format[0] == 'Z' && format[1] && !format[2])
-        return bytes == 8 ? INFINI_DTYPE_C64 : bytes == 16 ? INFINI_DTYPE_C128 : 0;
-    if (!format[0] || format[1]) return 0;
-    switch (format[0]) {
-        case '?':
-            return INFINI_DTYPE_BOOL;
-        case 'e':
-            return INFINI_DTYPE_F16;
-        case 'f':
-            return INFINI_DTYPE_F32;
-        case 'd':
-            return INFINI_DTYPE_F64;
-        case 'b':
-        case 'h':
-        case 'i':
-        case 'l':
-        case 'q':
-        case 'n':
-            return integer(bytes, true);
-        case 'B':
-        case 'H':
-        case 'I':
-        case 'L':
-        case 'Q':
-        case 'N':
-            return integer(bytes, false);
-        case 'c':
-            return INFINI_DTYPE_BYTE;
-        default:
-            return 0;
-    }
-}
-
-// What NumPy calls the types that neither protocol can name.
-int from_numpy_name(const std::string &name) {
-    if (name == "bfloat16") return INFINI_DTYPE_BF16;
-    if (name == "float8_e4m3fn") return INFINI_DTYPE_F8;
-    if (name == "float16") return INFINI_DTYPE_F16;
-    if (name == "float32") return INFINI_DTYPE_F32;
-    if (name == "float64") return INFINI_DTYPE_F64;
-    if (name == "bool") return INFINI_DTYPE_BOOL;
-    return 0;
 }
 
 // The table of C functions by which a library lends tensors; DLPack 1.3.
@@ -164,18 +48,6 @@ const Exchange *exchange_of(PyTypeObject *type) {
 }
 
 }  // namespace
-
-int dtype_of(const char *name) {
-    for (const auto &[known, dtype] : kDtypes)
-        if (std::strcmp(known, name) == 0) return dtype;
-    return 0;
-}
-
-const char *name_of(int dtype) {
-    for (const auto &[name, known] : kDtypes)
-        if (known == dtype) return name;
-    return "INVALID";
-}
 
 // ---- Layouts ------------------------------------------------------------------------------------
 
@@ -236,7 +108,7 @@ template <class Tensor>
 void View::take(const Tensor &tensor, const char *name) {
     if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kExtension)
         refuse(PyExc_ValueError, name, "expected a tensor in memory of the host", "");
-    dtype = from_dlpack_type(tensor.type);
+    dtype = dtype_from_dlpack(tensor.type);
     if (!dtype) refuse(PyExc_TypeError, name, "has an element type that operators do not know", "");
     set(size_t(tensor.dimensions), tensor.shape, tensor.strides);
     data = static_cast<char *>(tensor.data) + tensor.byte_offset;
@@ -263,7 +135,7 @@ bool View::from_buffer(nb::handle source, const char *name) {
     }
     has_buffer_ = true;
     if (buffer_.suboffsets) refuse(PyExc_ValueError, name, "is scattered over memory", "");
-    dtype = from_format(buffer_.format, buffer_.itemsize);
+    dtype = dtype_from_format(buffer_.format, buffer_.itemsize);
     if (!dtype)
         refuse(PyExc_TypeError, name, "has elements that operators do not know:", buffer_.format);
     set_bytes(size_t(buffer_.ndim), buffer_.shape, buffer_.strides, buffer_.itemsize, name);
@@ -281,13 +153,13 @@ bool View::from_array_interface(nb::handle source, const char *name) {
     Py_ssize_t item = std::atoi(type.c_str() + 2);
     if (type[1] == 'V') {
         nb::object given = nb::getattr(source, "dtype", nb::none());
-        dtype = from_numpy_name(nb::cast<std::string>(nb::str(nb::getattr(given, "name", given))));
+        dtype = dtype_from_numpy(nb::cast<std::string>(nb::str(nb::getattr(given, "name", given))));
     } else if (type[1] == 'i' || type[1] == 'u') {
-        dtype = integer(item, type[1] == 'i');
+        dtype = dtype_of_integer(item, type[1] == 'i');
     } else {
         char kind = type[1] == 'b' ? '?' : item == 2 ? 'e' : item == 4 ? 'f' : 'd';
         char format[] = {type[1] == 'c' ? 'Z' : kind, type[1] == 'c' ? 'x' : '\0', '\0'};
-        dtype = std::strchr("fbc", type[1]) ? from_format(format, item) : 0;
+        dtype = std::strchr("fbc", type[1]) ? dtype_from_format(format, item) : 0;
     }
     if (!dtype || type[0] == '>')
         refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());

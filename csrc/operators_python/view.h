@@ -55,9 +55,6 @@ private:
     bool has_buffer_ = false;
 };
 
-int dtype_of(const char *name);  // "F32" -> infiniDtype_t; 0: there is none
-const char *name_of(int dtype);
-
 void bind_view(nb::module_ &m);
 
 }  // namespace infini::python
