@@ -56,10 +56,11 @@ def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: l
                 continue
             with np.errstate(all="ignore"):
                 change = np.abs(np.asarray(other, np.float64) - np.asarray(result, np.float64))
-            sum_ += np.nan_to_num(change, posinf=0.0)
+                sum_ += np.nan_to_num(change, posinf=0.0)
     if draw.operator.module not in ELEMENTWISE:
         # Changes of many inputs of one sum may cancel, so no output is held to less than the usual.
-        moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]
+        with np.errstate(all="ignore"):
+            moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]
     return [
         None if result is None else _tolerance(draw, name, result, most)
         for result, most, name in zip(expected, moved, names, strict=True)
@@ -78,7 +79,8 @@ def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
     if isinstance(x, list):
         return [_moved(draw, rng, name, each) for each in x]
     signs = rng.integers(0, 2, np.shape(x)) * 2 - 1
-    return x * (1 + signs * _arithmetic(dtype))
+    with np.errstate(all="ignore"):
+        return x * (1 + signs * _arithmetic(dtype))
 
 
 def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
@@ -92,7 +94,8 @@ def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
         digits, lowest, _ = FORMATS[dtype]
         least = 2.0 ** (lowest - digits + 1)  # the smallest number
         relative += 0.5 * epsilon(dtype) if dtype not in ("F32", "F64") else 0.0
-    allowed = size * relative + least + MARGIN * moved
+    with np.errstate(all="ignore"):
+        allowed = size * relative + least + MARGIN * moved
     scale = float(size.max(initial=0.0))
     noise = draw.rules.tolerance * epsilon(dtype) + draw.rules.noise * _arithmetic(dtype)
     return allowed + noise * scale
