@@ -1,6 +1,7 @@
 // Convolution as a product: features [M, C * taps] times columns [C * taps, outputs].
 #include "../threads.h"
 #include "conv_columns.h"
+#include "pack.h"
 
 namespace infini::cpu {
 namespace {
@@ -39,77 +40,129 @@ ConvShape conv_shape(const Operation &op) {
     return s;
 }
 
+#if defined(INFINI_AMX) || defined(INFINI_BF16_DOT)
+constexpr bool kMultipliesBf16 = true;
+#else
+constexpr bool kMultipliesBf16 = false;
+#endif
+
 // Images are one product each, unless they are so small that reading the features again for each
-// would count: then all are one product, and its result is put in order afterwards.
+// would count: then all are one product, and its result is put in order afterwards. The columns are
+//   the image itself, where each output has one tap;
+//   read while the product packs them, when it computes in F32;
+//   written out, a part at a time, when it has a quicker way for elements as they are;
+//   written out as rows, of few outputs: then the features, of which there are more, are packed once.
 class Convolution final : public Plan {
 public:
     Convolution(const ConvShape &shape, bool bias) : s(shape), bias_(bias) {
         joined_ = s.images > 1 && s.out_size() < 512;
-        Matmul product = this->product(nullptr, nullptr, nullptr);
+        outputs_ = s.out_size() * (joined_ ? s.images : 1);
+        k_ = s.channels * s.tap_count();
+        plain_ = !joined_ && s.is_plain();
+        rows_ = outputs_ <= 96 && s.features > outputs_;
+        written_ = !plain_ && (rows_ || (kMultipliesBf16 && s.dtype == INFINI_DTYPE_BF16));
+        part_ = outputs_;
+        if (written_ && !rows_) {
+            part_ = std::clamp<int64_t>((4 << 20) / (2 * std::max<int64_t>(k_, 1)), 512, 1 << 20);
+            part_ = std::min(part_, outputs_);
+        }
+        columns_ = joined_ ? aligned(s.images * s.features * s.out_size()) : 0;
+        scratch_ = columns_ + (written_ ? aligned(k_ * part_) : 0);
+
         ConvColumns<float> columns(s, nullptr);  // stand-ins while planning
         Epilogue epilogue;
-        if (!reads_image()) product.weights = &columns;
-        if (bias_) product.epilogue = &epilogue;
-        workspace = matmul_workspace(product) + (joined_ ? staging_bytes() : 0);
+        for (int64_t outputs : {part_, outputs_ % std::max<int64_t>(part_, 1)}) {
+            Matmul p = product(outputs);
+            if (!plain_ && !written_) p.weights = &columns;
+            if (bias_ || rows_) p.epilogue = &epilogue;
+            workspace = std::max(workspace, matmul_workspace(p));
+        }
+        workspace += size_t(scratch_);
     }
 
     void run(const Arguments &a) const override {
         if (s.images * s.features * s.out_size() == 0) return;
-        visit([&]<class T>(Type<T>) {
-            run_as(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2),
-                   bias_ ? a.pointer<const T>(3) : nullptr, a.workspace());
-        });
+        if (s.dtype == INFINI_DTYPE_F16) return run_as<f16>(a);
+        if (s.dtype == INFINI_DTYPE_BF16) return run_as<bf16>(a);
+        run_as<float>(a);
     }
 
 private:
-    template <class F>
-    void visit(F &&f) const {
-        if (s.dtype == INFINI_DTYPE_F16) return f(Type<f16>{});
-        if (s.dtype == INFINI_DTYPE_BF16) return f(Type<bf16>{});
-        f(Type<float>{});
+    int64_t aligned(int64_t elements) const {
+        return (elements * (s.dtype == INFINI_DTYPE_F32 ? 4 : 2) + 63) / 64 * 64;
     }
 
-    size_t element() const { return s.dtype == INFINI_DTYPE_F32 ? 4 : 2; }
-    size_t staging_bytes() const {
-        return (size_t(s.images * s.features * s.out_size()) * element() + 63) / 64 * 64;
-    }
-
-    Matmul product(void *y, const void *x, const void *w) const {
+    // Of some outputs, without pointers.
+    Matmul product(int64_t outputs) const {
         Matmul p;
-        p.m = s.features, p.k = s.channels * s.tap_count();
-        p.n = s.out_size() * (joined_ ? s.images : 1);
-        p.a = {w, s.dtype, p.k, 1, 0};
-        p.c = {y, s.dtype, p.n, 1, 0};
-        if (reads_image()) {
-            p.batch = s.images;
-            p.b = {x, s.dtype, p.n, 1, s.channels * p.n};
-            p.c.batch_stride = s.features * p.n;
+        p.k = k_;
+        if (rows_) {
+            p.m = outputs, p.n = s.features;
+            p.a = {nullptr, s.dtype, 1, outputs, 0};
+            p.b = {nullptr, s.dtype, 1, k_, 0};
+            p.c = {nullptr, s.dtype, 1, outputs_, 0};
+        } else {
+            p.m = s.features, p.n = outputs;
+            p.a = {nullptr, s.dtype, k_, 1, 0};
+            p.b = {nullptr, s.dtype, outputs, 1, 0};
+            p.c = {nullptr, s.dtype, outputs_, 1, 0};
         }
         return p;
     }
-    bool reads_image() const { return !joined_ && s.is_plain(); }
 
     template <class T>
-    void run_as(T *y, const T *x, const T *w, const T *bias, char *memory) const {
-        char *scratch = memory + (joined_ ? staging_bytes() : 0);
-        T *result = joined_ ? reinterpret_cast<T *>(memory) : y;
+    void run_as(const Arguments &a) const {
+        T *y = a.pointer<T>(0), *staging = reinterpret_cast<T *>(a.workspace());
+        const T *x = a.pointer<const T>(1), *w = a.pointer<const T>(2);
         Epilogue epilogue;
-        epilogue.context = bias;
-        epilogue.finish = [](const void *context, float *values, int64_t row, int64_t, int64_t n) {
-            float add = load_element<float>(static_cast<const T *>(context)[row]);
-            for (int64_t j = 0; j < n; ++j) values[j] += add;
-        };
-        Matmul p = product(result, x, w);
-        if (bias) p.epilogue = &epilogue;
-        if (reads_image()) return matmul(p, scratch);
-        int64_t calls = joined_ ? 1 : s.images;
-        for (int64_t image = 0; image < calls; ++image) {
-            ConvColumns<T> columns(s, x + image * s.channels * s.in_size());
-            p.weights = &columns;
-            p.c.data = result + image * s.features * s.out_size();
-            matmul(p, scratch);
+        if (rows_ && bias_) epilogue.bias = a.pointer<const T>(3), epilogue.bias_dtype = s.dtype;
+        if (!rows_ && bias_)
+            epilogue.context = a.pointer<const T>(3), epilogue.finish = add_bias<T>;
+        const Epilogue *use = rows_ || bias_ ? &epilogue : nullptr;
+        if (joined_) {
+            multiply(staging, x, w, use, a.workspace());
+            return put_in_order(staging, y);
         }
-        if (joined_) put_in_order(result, y);
+        for (int64_t image = 0; image < s.images; ++image) {
+            multiply(y + image * s.features * outputs_, x + image * s.channels * s.in_size(), w,
+                     use, a.workspace());
+        }
+    }
+
+    // One product: of an image, or of all.
+    template <class T>
+    void multiply(T *y, const T *x, const T *w, const Epilogue *epilogue, char *memory) const {
+        const ConvColumns<T> columns(s, x);
+        T *written = reinterpret_cast<T *>(memory + columns_);
+        for (int64_t first = 0; first < outputs_; first += part_) {
+            const int64_t outputs = std::min(part_, outputs_ - first);
+            Matmul p = product(outputs);
+            p.epilogue = epilogue;
+            p.c.data = y + first;
+            if (written_) write(columns, first, outputs, written);
+            const T *from = plain_ ? x : written;
+            p.a.data = rows_ ? from : w, p.b.data = rows_ ? w : from;
+            if (!plain_ && !written_) p.weights = &columns;
+            matmul(p, memory + scratch_);
+        }
+    }
+
+    template <class T>
+    void write(const ConvColumns<T> &columns, int64_t first, int64_t outputs, T *to) const {
+        const int64_t block = 64, blocks = (k_ + block - 1) / block;
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / (block * outputs)));
+        parallel_for(size_t(blocks), grain, [&](size_t begin, size_t end) {
+            for (int64_t k = int64_t(begin) * block; k < int64_t(end) * block; k += block) {
+                columns.write(k, std::min(block, k_ - k), first, outputs, to + k * outputs,
+                              outputs);
+            }
+        });
+    }
+
+    template <class T>
+    static void add_bias(const void *context, float *values, int64_t row, int64_t, int64_t n) {
+        float add = load_element<float>(static_cast<const T *>(context)[row]);
+        for (int64_t j = 0; j < n; ++j) values[j] += add;
     }
 
     // [features, images, outputs] to [images, features, outputs].
@@ -127,7 +180,10 @@ private:
     }
 
     ConvShape s;
-    bool bias_, joined_ = false;
+    bool bias_, joined_, plain_, rows_, written_;
+    int64_t outputs_, k_;        // of one product
+    int64_t part_;               // outputs at a time
+    int64_t columns_, scratch_;  // places in the workspace, behind the result that is out of order
 };
 
 std::unique_ptr<Plan> plan_conv(const Operation &op) {

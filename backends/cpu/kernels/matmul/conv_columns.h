@@ -37,6 +37,12 @@ public:
 
     void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
                 int64_t stride) const override {
+        write(k0, k, n0, n, panel, stride);
+    }
+
+    // The same, into floats or elements as they are.
+    template <class To>
+    void write(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
         // Wide panels in slices, so that the runs of a slice stand on the stack.
         for (int64_t j = 0; j < n; j += kMostColumns) {
             slice(k0, k, n0 + j, std::min(kMostColumns, n - j), panel + j, stride);
@@ -57,7 +63,8 @@ private:
         int64_t source;  // in a channel of the first image, or -1 for zeros
     };
 
-    void slice(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel, int64_t stride) const {
+    template <class To>
+    void slice(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
         Run runs[kMostColumns];
         int run_count = find_runs(n0, n, runs);
         const int64_t taps = s.tap_count(), channel = s.in_size();
@@ -68,7 +75,7 @@ private:
             // The rows of this tap: one in every `taps`, a channel apart.
             int64_t first = k0 > tap ? (k0 - tap + taps - 1) / taps : 0;
             int64_t last = k0 + k > tap ? (k0 + k - tap + taps - 1) / taps : 0;
-            float *to = panel + (first * taps + tap - k0) * stride;
+            To *to = panel + (first * taps + tap - k0) * stride;
             if (first < last) {
                 copy(x + first * channel, last - first, pieces, count, to, taps * stride);
             }
@@ -122,20 +129,19 @@ private:
         return count;
     }
 
-    void copy(const T *from, int64_t channels, const Piece *pieces, int count, float *to,
+    template <class To>
+    void copy(const T *from, int64_t channels, const Piece *pieces, int count, To *to,
               int64_t stride) const {
         const int64_t channel = s.in_size();
         for (int i = 0; i < count; ++i) {
             const Piece &piece = pieces[i];
-            float *row = to + piece.column;
+            To *row = to + piece.column;
+            const T *source = from + piece.source;
             if (piece.source < 0) {
                 for (int64_t c = 0; c < channels; ++c, row += stride) {
-                    std::fill(row, row + piece.count, 0.0f);
+                    std::fill(row, row + piece.count, To{});
                 }
-                continue;
-            }
-            const T *source = from + piece.source;
-            if (s.step[2] == 1) {
+            } else if (s.step[2] == 1) {
                 for (int64_t c = 0; c < channels; ++c, row += stride, source += channel) {
                     copy_row(source, piece.count, row);
                 }
@@ -147,16 +153,29 @@ private:
         }
     }
 
-    INFINI_SIMD static void copy_row(const T *source, int64_t count, float *to) {
-        constexpr int64_t width = int64_t(kWidth<float>);
-        int64_t j = 0;
-        for (; j + width <= count; j += width) store(to + j, load_f32(source + j));
-        for (; j < count; ++j) to[j] = load_element<float>(source[j]);
+    template <class To>
+    INFINI_SIMD static To convert(T x) {
+        if constexpr (std::is_same_v<To, T>) {
+            return x;
+        } else {
+            return load_element<To>(x);
+        }
     }
 
-    INFINI_SIMD void copy_steps(const T *source, int64_t count, float *to) const {
+    template <class To>
+    INFINI_SIMD static void copy_row(const T *source, int64_t count, To *to) {
+        int64_t j = 0;
+        if constexpr (std::is_same_v<To, float>) {
+            constexpr int64_t width = int64_t(kWidth<float>);
+            for (; j + width <= count; j += width) store(to + j, load_f32(source + j));
+        }
+        for (; j < count; ++j) to[j] = convert<To>(source[j]);
+    }
+
+    template <class To>
+    INFINI_SIMD void copy_steps(const T *source, int64_t count, To *to) const {
         const int64_t step = s.step[2];
-        for (int64_t j = 0; j < count; ++j) to[j] = load_element<float>(source[j * step]);
+        for (int64_t j = 0; j < count; ++j) to[j] = convert<To>(source[j * step]);
     }
 
     const ConvShape &s;
