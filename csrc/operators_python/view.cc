@@ -29,12 +29,11 @@ struct Exchange {
 };
 
 // Asked once for each type that comes along; the last one is remembered.
-const Exchange *exchange_of(PyTypeObject *type) {
-    static PyTypeObject *known = nullptr;
+const Exchange *exchange_of(PyObject *type) {
+    static PyObject *known = nullptr;
     static const Exchange *answer = nullptr;
     if (type == known) return answer;
-    nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)),
-                                     "__dlpack_c_exchange_api__", nb::none());
+    nb::object capsule = nb::getattr(nb::handle(type), "__dlpack_c_exchange_api__", nb::none());
     const Exchange *found = nullptr;
     if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
         found = static_cast<const Exchange *>(
@@ -115,7 +114,7 @@ void View::take(const Tensor &tensor, const char *name) {
 }
 
 bool View::from_exchange(nb::handle source, const char *name) {
-    const Exchange *exchange = exchange_of(Py_TYPE(source.ptr()));
+    const Exchange *exchange = exchange_of(source.type().ptr());
     if (!exchange) return false;
     dlpack::Tensor tensor;
     if (exchange->tensor_from_object(source.ptr(), &tensor) != 0) {
