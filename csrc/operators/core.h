@@ -154,6 +154,9 @@ public:
 private:
     friend class Checker;
     void attribute(const InfiniAttribute &attribute) { attributes_.push_back(attribute); }
+    const TensorInfo &next_tensor();
+    static const InfiniopTensorDescriptor *look_up(const void *descriptor,
+                                                   const TensorInfo &declared);
     bool look_at_list(const void *values, int64_t count, size_t bytes);
     int64_t *keep_list(size_t count) { return lists_.emplace_back(count + 1).data(); }
 

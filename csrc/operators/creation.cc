@@ -27,44 +27,44 @@ Creation::Creation(const OperatorInfo &info, const char *function, const void *h
 }
 
 void Creation::tensor(const void *descriptor) {
-    const TensorInfo &declared = info_.tensors[first_.size()];
-    first_.push_back(int(tensors_.size()));
-    tensors(&descriptor, 1);
+    const TensorInfo &declared = next_tensor();
     if (!descriptor && !declared.optional)
         fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a tensor descriptor", declared.name);
+    tensors_.push_back(descriptor ? look_up(descriptor, declared) : nullptr);
 }
 
 void Creation::tensors(const void *list, size_t count) {
-    bool array =
-        first_.size() < size_t(info_.tensor_count) && info_.tensors[first_.size()].array >= 0;
-    const TensorInfo &declared = info_.tensors[array ? first_.size() : first_.size() - 1];
-    if (array) {
-        first_.push_back(int(tensors_.size()));
-        if (count > size_t(kMostEntries) || count == 0)
-            fail(INFINI_STATUS_BAD_PARAM, "%s has %zu entries: expected 1 to %lld", declared.name,
-                 count, static_cast<long long>(kMostEntries));
-        if (!list) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected an array", declared.name);
-        if (!infiniIsHostMemory(list, count * sizeof(void *), false))
-            fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be read", declared.name);
-    }
+    const TensorInfo &declared = next_tensor();
+    if (count > size_t(kMostEntries) || count == 0)
+        fail(INFINI_STATUS_BAD_PARAM, "%s has %zu entries: expected 1 to %lld", declared.name,
+             count, static_cast<long long>(kMostEntries));
+    if (!list) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected an array", declared.name);
+    if (!infiniIsHostMemory(list, count * sizeof(void *), false))
+        fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be read", declared.name);
     auto *descriptors = static_cast<const void *const *>(list);
     for (size_t i = 0; i < count; ++i) {
-        if (!descriptors[i]) {
-            if (array)
-                fail(INFINI_STATUS_NULL_POINTER, "%s[%zu] is null: expected a tensor descriptor",
-                     declared.name, i);
-            tensors_.push_back(nullptr);
-            continue;
-        }
-        const InfiniopTensorDescriptor *found = find_tensor(descriptors[i]);
-        if (!found)
-            fail(INFINI_STATUS_BAD_PARAM, "%s is no tensor descriptor, or was destroyed",
-                 declared.name);
-        if (found->shape.size() > kMostDimensions)
-            fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "%s has %zu dimensions: expected at most %zu",
-                 declared.name, found->shape.size(), kMostDimensions);
-        tensors_.push_back(found);
+        if (!descriptors[i])
+            fail(INFINI_STATUS_NULL_POINTER, "%s[%zu] is null: expected a tensor descriptor",
+                 declared.name, i);
+        tensors_.push_back(look_up(descriptors[i], declared));
     }
+}
+
+const TensorInfo &Creation::next_tensor() {
+    first_.push_back(int(tensors_.size()));
+    return info_.tensors[first_.size() - 1];
+}
+
+const InfiniopTensorDescriptor *Creation::look_up(const void *descriptor,
+                                                  const TensorInfo &declared) {
+    const InfiniopTensorDescriptor *found = find_tensor(descriptor);
+    if (!found)
+        fail(INFINI_STATUS_BAD_PARAM, "%s is no tensor descriptor, or was destroyed",
+             declared.name);
+    if (found->shape.size() > kMostDimensions)
+        fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "%s has %zu dimensions: expected at most %zu",
+             declared.name, found->shape.size(), kMostDimensions);
+    return found;
 }
 
 void Creation::size(uint64_t value) {

@@ -1,4 +1,5 @@
 // Handles and tensor descriptors: the objects that every operator's calls begin with.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -60,23 +61,30 @@ bool multiply_add(int64_t *sum, int64_t a, int64_t b) {
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
 }
 
-// Sizes and extents so small that no address computed from them can overflow.
-void check_extent(const InfiniopTensorDescriptor &tensor) {
+// Sizes and extents so small that no address computed from them can overflow. Strides that are never
+// taken a step along become what they would be without gaps.
+void check_extent(InfiniopTensorDescriptor &tensor) {
     auto bytes = int64_t(dtype_bytes(tensor.dtype));
-    int64_t count = bytes, extent = 0;
-    for (size_t i = 0; i < tensor.shape.size(); ++i) {
-        if (tensor.shape[i] == 0) return;
-        if (tensor.shape[i] < 0 || __builtin_mul_overflow(count, tensor.shape[i], &count) ||
-            count > kMostBytes)
+    int64_t count = 1, extent = 0;
+    bool empty = false;
+    for (size_t i = tensor.shape.size(); i-- > 0;) {
+        int64_t size = tensor.shape[i], &stride = tensor.strides[i];
+        empty |= size == 0;
+        if (size == 1 || empty) stride = count;
+        if (size < 0 || __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count) ||
+            count > kMostBytes / bytes)
             fail(INFINI_STATUS_BAD_TENSOR_SHAPE,
                  "the sizes in shape multiply to more bytes than memory can have");
-        int64_t stride = tensor.strides[i];
         if (stride == INT64_MIN ||
-            !multiply_add(&extent, tensor.shape[i] - 1, stride < 0 ? -stride : stride) ||
+            !multiply_add(&extent, std::max<int64_t>(size, 1) - 1, stride < 0 ? -stride : stride) ||
             extent > kMostBytes / bytes)
             fail(INFINI_STATUS_BAD_TENSOR_STRIDES,
                  "the sizes and strides reach over more bytes than memory can have");
     }
+    if (!empty) return;
+    count = 1;
+    for (size_t i = tensor.shape.size(); i-- > 0; count *= std::max<int64_t>(tensor.shape[i], 1))
+        tensor.strides[i] = count;
 }
 
 void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *shape,

@@ -103,12 +103,12 @@ def _run(operator: Operator, run: Run) -> str:
                 arguments.append(f"{c_type}(f.fresh_number())")
             else:
                 arguments.append(f"{c_type}(f.fresh_integer())")
+        elif not param.tensor and param.type == "void **":
+            arguments.append("f.result()")
+        elif not param.tensor and param.array:
+            arguments.append(f"f.pointers({attributes.index(param.array)})")
         elif not param.tensor:
-            cast = f"static_cast<{param.type}>"
-            source = (
-                f"f.pointers({attributes.index(param.array)})" if param.array else "f.scratch()"
-            )
-            arguments.append(source if param.array else f"{cast}({source})")
+            arguments.append(f"static_cast<{param.type}>(f.scratch())")
         elif param.array:
             arguments.append(f"f.data_list({tensors.index(param.tensor)})")
         else:

@@ -153,6 +153,15 @@ public:
         std::memset(made, 0, kScratch);
         return made;
     }
+    // For what an operator allocates for its caller.
+    void **result() { return &result_; }
+    void free_result() {
+        if (std::strcmp(op_.name, "argwhere") == 0)
+            delete[] static_cast<int64_t *>(result_);
+        else
+            std::free(result_);
+        result_ = nullptr;
+    }
     const void *const *pointers(int attribute) {
         auto count = size_t(std::clamp<int64_t>(integer(attribute), 0, 4096));
         auto *made = static_cast<void **>(memory((count + 1) * sizeof(void *)));
@@ -206,6 +215,7 @@ private:
     int64_t elements_ = 0;
     static constexpr size_t kNoRank = SIZE_MAX;
     size_t rank_ = kNoRank;
+    void *result_ = nullptr;
 };
 
 inline void Fuzz::describe() {
@@ -246,9 +256,10 @@ inline void Fuzz::add_tensor(const TensorRule &rule, size_t tensor, int dtype) {
     int64_t reach = 1, count = 1;
     for (size_t i = 0; i < rank && made; ++i) {
         if (sizes[i] == 0) count = 0;
-        if (strides[i] < 0 || sizes[i] > (1 << 18)) count = 1 << 20;
+        bool far = strides[i] < 0 || strides[i] > (1 << 20);
+        if ((far && sizes[i] > 1) || sizes[i] > (1 << 18)) count = 1 << 20;
         if (count < (1 << 20)) count *= sizes[i];
-        if (count <= (1 << 18)) reach += (sizes[i] - 1) * strides[i];
+        if (count <= (1 << 18) && sizes[i] > 1) reach += (sizes[i] - 1) * strides[i];
     }
     size_t bytes = made ? infiniSizeOf(static_cast<infiniDtype_t>(dtype)) : 0;
     if (!made || count == 0) reach = 0;

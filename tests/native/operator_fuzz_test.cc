@@ -57,6 +57,7 @@ void run_case(const Operator &op, uint64_t seed, infiniopHandle_t handle, Tally 
         size_t given = bytes && fuzz.chance(20) ? bytes - 1 : bytes;
         status = op.runs[0](fuzz, desc, fuzz.memory(bytes), given, nullptr);
         expect_message(status, "run", fuzz);
+        fuzz.free_result();
         tally->ran += status == INFINI_STATUS_SUCCESS;
     }
     CHECK(op.destroy(desc) == INFINI_STATUS_SUCCESS);

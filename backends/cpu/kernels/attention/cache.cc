@@ -94,6 +94,7 @@ struct Compress {
     template <class T>
     void run(const Arguments &a, int64_t share, int64_t shares) const {
         int64_t pages = cache[0].size[0], heads = cache[0].size[1], page_size = cache[0].size[2];
+        if (page_size == 0) return;
         for (int64_t s = 0; s < tables.size[0]; ++s) {
             int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
                                      tables.size[1] * page_size);

@@ -33,7 +33,7 @@ public:
           heads_(s_.v.size[2]),
           rows_(s_.v.size[3]),
           columns_(s_.k.size[3]),
-          group_(heads_ / s_.k.size[2]) {
+          group_(s_.k.size[2] ? heads_ / s_.k.size[2] : 1) {
         constexpr int64_t kStep = kWidth<float>;
         width_ = (columns_ + kStep - 1) / kStep * kStep;
         const int64_t threads = int64_t(thread_count()), states = requests_.count * heads_;
