@@ -1,6 +1,7 @@
 // Convolution as a product: features [M, C * taps] times columns [C * taps, outputs].
 #include "../threads.h"
 #include "conv_columns.h"
+#include "conv_winograd.h"
 #include "pack.h"
 
 namespace infini::cpu {
@@ -186,8 +187,28 @@ private:
     int64_t columns_, scratch_;  // places in the workspace, behind the result that is out of order
 };
 
+std::unique_ptr<Plan> plan_winograd(const ConvShape &shape, bool has_bias) {
+    Winograd winograd(shape);
+    return make_plan(
+        [=](const Arguments &a) {
+            auto run = [&]<class T>(Type<T>) {
+                const T *bias = has_bias ? a.pointer<const T>(3) : nullptr;
+                winograd.run(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2), bias,
+                             a.workspace());
+            };
+            if (shape.dtype == INFINI_DTYPE_F16) return run(Type<f16>{});
+            if (shape.dtype == INFINI_DTYPE_BF16) return run(Type<bf16>{});
+            run(Type<float>{});
+        },
+        winograd.workspace());
+}
+
 std::unique_ptr<Plan> plan_conv(const Operation &op) {
-    return std::make_unique<Convolution>(conv_shape(op), bool(op.tensor(3)));
+    const ConvShape shape = conv_shape(op);
+    const bool bias = bool(op.tensor(3));
+    const bool quicker = kMultipliesBf16 && shape.dtype == INFINI_DTYPE_BF16;
+    if (Winograd::suits(shape) && !quicker) return plan_winograd(shape, bias);
+    return std::make_unique<Convolution>(shape, bias);
 }
 
 INFINI_KERNEL("conv", plan_conv);
