@@ -91,6 +91,93 @@ std::string text(int dtype, const int64_t *shape, const int64_t *strides, size_t
            "]";
 }
 
+const Row &row_at(int index) {
+    if (index < 0 || index >= kRowCount) throw nb::index_error("no such operator");
+    return kRows[index];
+}
+
+void check_place(const View &view, bool on_host) {
+    if (view.foreign && !on_host)
+        throw nb::value_error(
+            "a tensor lies in memory of the host, which the current device does not use: copy it "
+            "to infinicore.rt.Memory");
+}
+
+bool on_host() { return std::strcmp(infinirtGetDeviceKind(), "cpu") == 0; }
+
+// Runs a descriptor, and keeps `data` until that is done.
+void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace_size,
+             void *const *pointers, const Values &values, nb::handle stream, nb::handle data) {
+    void *queue = stream_of(stream);
+    infinirtError_t error = infinirtSuccess;
+    infiniStatus_t status;
+    {
+        // The work may run in this thread, or wait for streams that call Python.
+        nb::gil_scoped_release released;
+        void *workspace = nullptr;
+        auto handle = static_cast<infinirtStream_t>(queue);
+        if (workspace_size > 0) error = infinirtMallocAsync(&workspace, workspace_size, handle);
+        status =
+            error ? INFINI_STATUS_INTERNAL_ERROR
+                  : row.call(descriptor, workspace, workspace_size, pointers, values.data(), queue);
+        if (workspace) infinirtFreeAsync(workspace, handle);
+        // Without a stream, the work has been done when the call returns.
+        if (!queue && status == INFINI_STATUS_SUCCESS) error = infinirtStreamSynchronize(nullptr);
+    }
+    if (error) throw_runtime(error);
+    check(status);
+    if (queue) {
+        static const nb::handle hold =
+            nb::object(nb::module_::import_("infinicore._rt").attr("_hold")).release();
+        hold(stream, data);
+    }
+}
+
+// For operators whose tensors have all one shape, and whose run function takes them in the order of
+// the create function: no Python objects are made on the way. False, with nothing done: the tensors
+// need a closer look.
+bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle scalars,
+             nb::handle stream) {
+    constexpr size_t kMost = 8;
+    const Row &row = row_at(index);
+    size_t count = nb::len(tensors);
+    if (count > kMost || count != std::strlen(row.tensors)) return false;
+    View looked_at[kMost];
+    Descriptors all;
+    void *pointers[kMost], *given[kMost];
+    const View *first = nullptr;
+    infiniopHandle_t handle = handle_of_thread();
+    bool host = on_host();
+    for (size_t i = 0; i < count; ++i) {
+        nb::object object = tensors[i];
+        const View *view = &looked_at[i];
+        if (nb::isinstance<View>(object))
+            view = &nb::cast<const View &>(object);
+        else if (!looked_at[i].try_look_at(object))
+            return false;
+        if (!first) first = view;
+        bool written = row.runs[0].pointers[i] == 'w';
+        if (!view->same_shape(*first) || (written && view->readonly)) return false;
+        check_place(*view, host);
+        given[i] = make_descriptor(*view, all);
+        pointers[i] = view->data;
+    }
+    struct Described {
+        const Row &row;
+        InfiniopDescriptor *descriptor = nullptr;
+        ~Described() {
+            if (descriptor) row.destroy(descriptor);
+        }
+    } described{row};
+    size_t workspace = 0;
+    check(row.create(handle, &described.descriptor, given,
+                     Values(row.attributes, attributes).data()));
+    if (row.workspace) check(row.workspace(described.descriptor, &workspace));
+    Values values(row.runs[0].scalars, scalars);
+    execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors);
+    return true;
+}
+
 }  // namespace
 
 // ---- Describing ---------------------------------------------------------------------------------
@@ -101,23 +188,18 @@ bool Plan::Layout::matches(const View &view) const {
            std::equal(strides.begin(), strides.end(), view.strides());
 }
 
-Plan::Plan(int index, nb::handle tensors, nb::handle attributes)
-    : row_(index >= 0 && index < kRowCount ? kRows[index]
-                                           : throw nb::index_error("no such operator")) {
+Plan::Plan(int index, nb::handle tensors, nb::handle attributes) : row_(row_at(index)) {
     size_t count = std::strlen(row_.tensors);
     if (nb::len(tensors) != count) throw nb::value_error("a wrong number of tensors");
     infiniopHandle_t handle = handle_of_thread();
-    bool on_host = std::strcmp(infinirtGetDeviceKind(), "cpu") == 0;
+    bool host = on_host();
     Descriptors all;
     std::vector<void *> given(count, nullptr);
     std::deque<std::vector<void *>> arrays;
     layouts_.resize(count);
     auto describe = [&](size_t tensor, nb::handle object) {
         auto &view = nb::cast<View &>(object);
-        if (view.foreign && !on_host)
-            throw nb::value_error(
-                "a tensor lies in memory of the host, which the current device "
-                "does not use: copy it to infinicore.rt.Memory");
+        check_place(view, host);
         layouts_[tensor].push_back({view.dtype,
                                     {view.shape(), view.shape() + view.ndim()},
                                     {view.strides(), view.strides() + view.ndim()}});
@@ -208,29 +290,7 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
         throw nb::python_error();
     }
     Values values(row.scalars, scalars);
-    void *queue = stream_of(stream);
-    infinirtError_t error = infinirtSuccess;
-    infiniStatus_t status;
-    {
-        // The work may run in this thread, or wait for streams that call Python.
-        nb::gil_scoped_release released;
-        void *workspace = nullptr;
-        auto handle = static_cast<infinirtStream_t>(queue);
-        if (workspace_ > 0) error = infinirtMallocAsync(&workspace, workspace_, handle);
-        status = error ? INFINI_STATUS_INTERNAL_ERROR
-                       : row.call(descriptor_, workspace, workspace_, arguments.pointers.data(),
-                                  values.data(), queue);
-        if (workspace) infinirtFreeAsync(workspace, handle);
-        // Without a stream, the work has been done when the call returns.
-        if (!queue && status == INFINI_STATUS_SUCCESS) error = infinirtStreamSynchronize(nullptr);
-    }
-    if (error) throw_runtime(error);
-    check(status);
-    if (queue) {
-        static const nb::handle hold =
-            nb::object(nb::module_::import_("infinicore._rt").attr("_hold")).release();
-        hold(stream, data);
-    }
+    execute(row, descriptor_, workspace_, arguments.pointers.data(), values, stream, data);
     if (arguments.host_count == 0) return nb::none();
     nb::list written;
     for (size_t i = 0; i < arguments.host_count; ++i) written.append(arguments.host[i]);
@@ -238,6 +298,8 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
 }
 
 void bind_plan(nb::module_ &m) {
+    m.def("run_map", run_map, "index"_a, "tensors"_a, "attributes"_a, "scalars"_a,
+          "stream"_a.none());
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<int, nb::handle, nb::handle>(), "index"_a, "tensors"_a, "attributes"_a)
         .def("_run", &Plan::run, "number"_a, "data"_a, "scalars"_a, "stream"_a.none())

@@ -212,6 +212,16 @@ void View::look_at(nb::handle source, const char *name) {
     throw nb::python_error();
 }
 
+bool View::try_look_at(nb::handle source) {
+    if (source.is_none()) return false;
+    try {
+        look_at(source, "");
+        return true;
+    } catch (nb::python_error &) {
+        return false;
+    }
+}
+
 // ---- Python -------------------------------------------------------------------------------------
 
 namespace {
@@ -275,8 +285,7 @@ bool same_shape(nb::handle views) {
         const auto &view = nb::cast<const View &>(item);
         if (!first)
             first = &view;
-        else if (view.ndim() != first->ndim() ||
-                 !std::equal(view.shape(), view.shape() + view.ndim(), first->shape()))
+        else if (!view.same_shape(*first))
             return false;
     }
     return true;

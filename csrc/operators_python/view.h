@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,7 @@ public:
 
     // Looks at any object with DLPack, the buffer protocol or __array_interface__.
     void look_at(nb::handle source, const char *name);
+    bool try_look_at(nb::handle source);  // without a word if it is none
     // Describes memory at an address; strides are in elements, null for row-major without gaps.
     void describe(uintptr_t address, const std::vector<int64_t> &shape, int dtype,
                   const std::vector<int64_t> *strides, bool readonly, nb::object owner);
@@ -29,8 +31,8 @@ public:
     size_t ndim() const { return dims_.size() / 2; }
     const int64_t *shape() const { return dims_.data(); }
     const int64_t *strides() const { return dims_.data() + ndim(); }
-    bool same_layout(const View &other) const {
-        return dtype == other.dtype && dims_ == other.dims_;
+    bool same_shape(const View &other) const {
+        return ndim() == other.ndim() && std::equal(shape(), shape() + ndim(), other.shape());
     }
 
     void *data = nullptr;

@@ -73,6 +73,21 @@ def dense(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(steps))
 
 
+_makers: dict[type, Any] = {}
+
+
+def empty_as(like: Any) -> Any:
+    """A new array of the same shape and element type; None if that takes some thought."""
+    make = _makers.get(type(like))
+    if make is None:
+        for name, kind in (("numpy", "ndarray"), ("torch", "Tensor")):
+            library = sys.modules.get(name)
+            if library is not None:
+                _makers[getattr(library, kind)] = library.empty_like
+        make = _makers.get(type(like))
+    return make and make(like)
+
+
 def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
     """A new array of the library that the first of these objects with a library comes from."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _op
-from infinicore.op._arrays import empty_like
+from infinicore.op._arrays import empty_as, empty_like
 from infinicore.op._operator import Function, function
 from infinicore.op._shapes import Sizes
 
@@ -15,6 +15,12 @@ from infinicore.op._shapes import Sizes
 def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, stream: Any) -> Any:
     """What the generated functions do. Without a stream, the work is done when this returns."""
     this = function(name)
+    if this.is_plain:
+        made = out if out is not None else empty_as(inputs[0])
+        attributes = this.attribute_values(values) if values else ()
+        scalars = this.scalar_values(values) if this.scalars else ()
+        if _op.run_map(this.index, (made, *inputs), attributes, scalars, stream):
+            return made
     views = this.views(inputs)
     results = this.take_outputs(views, out) if this.outputs else []
     if values or this.derived:

@@ -86,6 +86,19 @@ class Function:
             and len(self.outputs) == 1
             and not self.modified
         )
+        # Of these, the ones that need no thought at all: results like the first input, tensors in
+        # the same order everywhere, attributes that are plain numbers.
+        first = self.inputs[0][1] if self.inputs else -1
+        self.is_plain = (
+            self.is_map
+            and [place for _, place, *_ in (*self.outputs, *self.inputs)]
+            == [tensor for _, tensor, _ in self.pointers]
+            == list(range(count))
+            and self.tied.get(self.tensors[0].name) == first
+            and not any(a.words or a.length or a.name in ("dim", "axis") for a in self.attributes)
+            and not self.derived
+            and not self.counts
+        )
 
     # ---- Arguments ------------------------------------------------------------------------------
 
