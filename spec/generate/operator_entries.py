@@ -246,7 +246,7 @@ def _run_body(operator: Operator, run: Run, number: int) -> str:
     for condition in operator.run_where:
         if names_in(condition) & names:
             lines.append(_run_condition(operator, run, condition))
-    arrays = [p for p in run.pointers if p.array] or [p for p in scalars if p.length]
+    arrays = any(p.array for p in run.pointers) or any(p.length for p in scalars)
     emit = _with_arrays if arrays else _without_arrays
     lines += emit(operator, run, scalars, number)
     workspace = "workspace, workspace_size" if operator.workspace else "nullptr, 0"

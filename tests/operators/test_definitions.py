@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from .second_opinion import WILD, F, call, np, pairs, same, tensors, torch, uncompared, values
 
 from spec.operators import REGISTRY
+
+from .second_opinion import WILD, F, call, np, pairs, same, tensors, torch, uncompared, values
 
 _WORDS = """
     acos asin asinh atanh digamma erf erfc erfinv floor log10 log1p reciprocal sinh tan tanh relu

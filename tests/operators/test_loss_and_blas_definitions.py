@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import pytest
+
 from .second_opinion import F, call, np, same, tensors, torch, uncompared, values
 
 # ---- Losses -------------------------------------------------------------------------------------
