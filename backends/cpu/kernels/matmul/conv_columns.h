@@ -142,9 +142,7 @@ private:
                     std::fill(row, row + piece.count, To{});
                 }
             } else if (s.step[2] == 1) {
-                for (int64_t c = 0; c < channels; ++c, row += stride, source += channel) {
-                    copy_row(source, piece.count, row);
-                }
+                copy_rows(source, channel, channels, piece.count, row, stride);
             } else {
                 for (int64_t c = 0; c < channels; ++c, row += stride, source += channel) {
                     copy_steps(source, piece.count, row);
@@ -162,14 +160,25 @@ private:
         }
     }
 
+    // Short rows of many channels: a vector's width of all of them at a time.
     template <class To>
-    INFINI_SIMD static void copy_row(const T *source, int64_t count, To *to) {
+    static void copy_rows(const T *source, int64_t channel, int64_t channels, int64_t count, To *to,
+                          int64_t stride) {
         int64_t j = 0;
         if constexpr (std::is_same_v<To, float>) {
             constexpr int64_t width = int64_t(kWidth<float>);
-            for (; j + width <= count; j += width) store(to + j, load_f32(source + j));
+            for (; j + width <= count; j += width) {
+                const T *from = source + j;
+                To *at = to + j;
+                for (int64_t c = 0; c < channels; ++c, from += channel, at += stride) {
+                    store(at, load_f32(from));
+                }
+            }
         }
-        for (; j < count; ++j) to[j] = convert<To>(source[j]);
+        if (j == count) return;
+        for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
+            for (int64_t i = j; i < count; ++i) to[i] = convert<To>(source[i]);
+        }
     }
 
     template <class To>

@@ -37,9 +37,9 @@ public:
             at += size_t(floats * 4 + 63) / 64 * 64;
             return place;
         };
-        weights_ = take(16 * s.features * s.channels);
+        weights_ = take(16 * weight_size());
         inputs_ = take(4 * input_size());
-        products_ = take(16 * s.features * tiles(images_, rows_));
+        products_ = take(16 * apart(s.features * tiles(images_, rows_)));
         scratch_ = at;
     }
 
@@ -72,8 +72,8 @@ public:
                     columns.owner = this, columns.rows = part.rows, columns.u = i / 4;
                     columns.data = inputs + i % 4 * input_size();
                     Matmul p = product(tiles(part.images, part.rows));
-                    p.a.data = weights + i * s.features * s.channels;
-                    p.c.data = products + i * s.features * p.n;
+                    p.a.data = weights + i * weight_size();
+                    p.c.data = products + i * apart(s.features * p.n);
                     p.weights = &columns;
                     matmul(p, memory + scratch_);
                 }
@@ -91,7 +91,10 @@ private:
     // Rows of inputs [channels, images, 2 rows + 2, tiles across], four times: the columns of each
     // tile are combined already, for each v.
     int64_t input_rows() const { return 2 * rows_ + 2; }
-    int64_t input_size() const { return s.channels * images_ * input_rows() * across_; }
+    int64_t input_size() const { return apart(s.channels * images_ * input_rows() * across_); }
+    int64_t weight_size() const { return apart(s.features * s.channels); }
+    // Matrices that are walked through side by side do not begin at the same place of the caches.
+    static int64_t apart(int64_t floats) { return (floats + 15) / 16 * 16 + 5 * 16; }
 
     Matmul product(int64_t columns) const {
         Matmul p;
@@ -129,36 +132,59 @@ private:
             const float sign = u == 1 ? 1.0f : -1.0f;
             constexpr int64_t width = int64_t(kWidth<float>);
             const F32 signs = broadcast<F32>(sign);
-            for (int64_t c = 0; c < k; ++c, a += channel, b += channel, to += stride) {
-                int64_t j = 0;
-                for (; j + width <= n; j += width) {
-                    store(to + j, fma(load<F32>(b + j), signs, load<F32>(a + j)));
+            int64_t j = 0;
+            for (; j + width <= n; j += width) {
+                const float *p = a + j, *q = b + j;
+                float *at = to + j;
+                for (int64_t c = 0; c < k; ++c, p += channel, q += channel, at += stride) {
+                    store(at, fma(load<F32>(q), signs, load<F32>(p)));
                 }
-                for (; j < n; ++j) to[j] = a[j] + sign * b[j];
+            }
+            for (; j < n; ++j) {
+                for (int64_t c = 0; c < k; ++c) {
+                    to[c * stride + j] = a[c * channel + j] + sign * b[c * channel + j];
+                }
             }
         }
     };
 
+    // A block of (feature, channel) at a time, whose results are then written place by place.
     template <class T>
     void transform_weights(const T *w, float *to) const {
-        const int64_t size = s.features * s.channels;
-        parallel_for(size_t(size), 1024, [&](size_t first, size_t last) {
-            for (int64_t i = int64_t(first); i < int64_t(last); ++i) {
-                float g[4][3], w9[9];
-                for (int j = 0; j < 9; ++j) w9[j] = load_element<float>(w[i * 9 + j]);
+        constexpr int64_t kBlock = 16;
+        const int64_t size = s.features * s.channels, blocks = (size + kBlock - 1) / kBlock;
+        parallel_for(size_t(blocks), 64, [&](size_t first, size_t last) {
+            for (int64_t i = int64_t(first) * kBlock; i < int64_t(last) * kBlock; i += kBlock) {
+                const int64_t count = std::min(kBlock, size - i);
+                float w9[9][kBlock] = {}, g[4][3][kBlock], u4[4][4][kBlock];
+                for (int64_t l = 0; l < count; ++l) {
+                    for (int j = 0; j < 9; ++j) w9[j][l] = load_element<float>(w[(i + l) * 9 + j]);
+                }
                 for (int j = 0; j < 3; ++j) {
-                    float sum = (w9[j] + w9[6 + j]) * 0.5f, middle = w9[3 + j] * 0.5f;
-                    g[0][j] = w9[j], g[1][j] = sum + middle, g[2][j] = sum - middle;
-                    g[3][j] = w9[6 + j];
+                    float (*at[4])[kBlock] = {&g[0][j], &g[1][j], &g[2][j], &g[3][j]};
+                    spread(w9[j], w9[3 + j], w9[6 + j], at);
                 }
                 for (int u = 0; u < 4; ++u) {
-                    float sum = (g[u][0] + g[u][2]) * 0.5f, middle = g[u][1] * 0.5f;
-                    float *at = to + u * 4 * size + i;
-                    at[0] = g[u][0], at[size] = sum + middle, at[2 * size] = sum - middle;
-                    at[3 * size] = g[u][2];
+                    float (*at[4])[kBlock] = {&u4[u][0], &u4[u][1], &u4[u][2], &u4[u][3]};
+                    spread(g[u][0], g[u][1], g[u][2], at);
+                }
+                for (int place = 0; place < 16; ++place) {
+                    const float *from = u4[place / 4][place % 4];
+                    std::copy(from, from + count, to + place * weight_size() + i);
                 }
             }
         });
+    }
+
+    // Three numbers to four, as G says.
+    template <size_t kCount>
+    static void spread(const float (&a)[kCount], const float (&b)[kCount], const float (&c)[kCount],
+                       float (*(&to)[4])[kCount]) {
+        for (size_t l = 0; l < kCount; ++l) {
+            float sum = (a[l] + c[l]) * 0.5f, middle = b[l] * 0.5f;
+            (*to[0])[l] = a[l], (*to[1])[l] = sum + middle;
+            (*to[2])[l] = sum - middle, (*to[3])[l] = c[l];
+        }
     }
 
     // Rows of the image with zeros around, their columns combined for the four v.
@@ -212,7 +238,8 @@ private:
 
     template <class T>
     void transform_products(const float *products, const Part &part, const T *bias, T *y) const {
-        const int64_t columns = tiles(part.images, part.rows), size = s.features * columns;
+        const int64_t columns = tiles(part.images, part.rows);
+        const int64_t size = apart(s.features * columns);
         const size_t grain = size_t(std::max<int64_t>(1, 1024 / (across_ * part.rows)));
         parallel_for(size_t(s.features * part.images), grain, [&](size_t first, size_t last) {
             for (int64_t i = int64_t(first); i < int64_t(last); ++i) {
