@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from infinicore.op._operator import function
 from infinicore.op._table import OPERATORS
 
 
-@dataclass(frozen=True)
-class Info:
+class Info(NamedTuple):
     """An operator as it was declared. Printing it shows everything."""
 
     name: str
