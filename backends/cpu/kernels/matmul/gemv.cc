@@ -4,6 +4,7 @@
 
 #include "../threads.h"
 #include "finish.h"
+#include "gemv_rows.h"
 #include "pack.h"
 #include "packed.h"
 
@@ -12,7 +13,6 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kMostColumns = 512;  // sums of a thread: 16 KiB for 8 rows
-constexpr int kLineBytes = 64;
 
 // ---- b[j, :] lies along k: dot products ----------------------------------------------------------
 
@@ -66,91 +66,58 @@ template <class T, int m>
 
 // ---- b[p, :] lies along n: rows of b times numbers of x -----------------------------------------
 
-// A number of x, times vectors: by lane where there are such instructions, else from memory.
-template <int m, int count>
-struct Numbers {
-#if defined(__aarch64__)
-    F32 lanes[m][count / 4];
-    INFINI_SIMD Numbers(const float *x, int64_t stride) {
-#pragma GCC unroll 8
-        for (int i = 0; i < m; ++i)
-#pragma GCC unroll 8
-            for (int q = 0; q < count / 4; ++q) lanes[i][q] = load<F32>(x + i * stride + 4 * q);
-    }
-    template <int q>
-    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
-        return vfmaq_laneq_f32(sum, w, lanes[i][q / 4], q % 4);
-    }
-#else
-    const float *x;
-    int64_t stride;
-    INFINI_SIMD Numbers(const float *x, int64_t stride) : x(x), stride(stride) {}
-    template <int q>
-    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
-        return fma(broadcast<F32>(x[i * stride + q]), w, sum);
-    }
-#endif
-};
+// The rows are divided into parts, each of them read from end to end by one thread, and the sums of the
+// parts are added. That way memory is read in its order. The sizes alone say how many.
+int64_t part_count(const Matmul &p) {
+    if (p.weights || p.b.row_stride == 1) return 1;
+    constexpr int64_t kPart = 256 << 10, kMost = 32, kMostSums = 1 << 20;
+    const int64_t fit = std::max<int64_t>(1, kMostSums / (p.m * p.n));
+    return std::clamp<int64_t>(p.k * p.n / kPart, 1, std::min(kMost, fit));
+}
 
-// y[i, j] += sum over p of x[i, p] * b[p, j]; x and y have strides of their own.
-template <class T, int m>
-[[gnu::noinline]] void add_rows(const float *x, int64_t x_stride, int64_t k, const T *b,
-                                int64_t stride, int64_t n, float *y, int64_t y_stride) {
-    constexpr int64_t width = int64_t(kWidth<float>);
-    constexpr int at_once = m <= 2 ? 8 : 4;
-    // Vectors side by side: a whole line of a row is used before the next row's, which may want the
-    // same place in the first cache; sums of all rows must fit the registers.
-    constexpr int line = int(std::max<int64_t>(kLineBytes / sizeof(T), width));
-    constexpr int side = std::min(line / int(width), m <= 4 ? 4 : 2);
-    int64_t p = 0;
-    for (; p + at_once <= k; p += at_once) {
-        const T *rows = b + p * stride;
-        // The rows that come next: the hardware does not see across the gap between them.
-        const T *ahead = p + 2 * at_once <= k ? rows + at_once * stride : rows;
-        const Numbers<m, at_once> numbers(x + p, x_stride);
-        auto vectors = [&]<int count>(std::integral_constant<int, count>, int64_t j) {
-            F32 sums[m][count];
-#pragma GCC unroll 8
-            for (int i = 0; i < m; ++i)
-#pragma GCC unroll 8
-                for (int v = 0; v < count; ++v)
-                    sums[i][v] = load<F32>(y + i * y_stride + j + v * width);
-            auto row = [&]<int q>(std::integral_constant<int, q>) {
-#pragma GCC unroll 8
-                for (int v = 0; v < count; ++v) {
-                    F32 w = widen_f32(rows + q * stride + j + v * width);
-#pragma GCC unroll 8
-                    for (int i = 0; i < m; ++i)
-                        sums[i][v] = numbers.template add<q>(sums[i][v], w, i);
-                }
-            };
-            [&]<int... q>(std::integer_sequence<int, q...>) {
-                (row(std::integral_constant<int, q>{}), ...);
-            }(std::make_integer_sequence<int, at_once>{});
-#pragma GCC unroll 8
-            for (int i = 0; i < m; ++i)
-#pragma GCC unroll 8
-                for (int v = 0; v < count; ++v) store(y + i * y_stride + j + v * width, sums[i][v]);
-        };
-        int64_t j = 0;
-        for (; j + line <= n; j += line) {
-#pragma GCC unroll 8
-            for (int q = 0; q < at_once; ++q) __builtin_prefetch(ahead + q * stride + j, 0, 2);
-#pragma GCC unroll 8
-            for (int64_t v = 0; v < line; v += side * width)
-                vectors(std::integral_constant<int, side>{}, j + v);
+// How far apart rows of x and of sums lie in F32: not at a power of two, or all of them would want the
+// same place in the first cache.
+int64_t apart(int64_t size) { return round_up(size, 16) + 16; }
+
+template <class T>
+void add_parts(const Matmul &p, const float *x, int64_t x_stride, float *sums) {
+    const int64_t parts = part_count(p), depth = round_up(divide_up(p.k, parts), 8);
+    const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
+    int64_t columns = std::min(kFewRows * kMostColumns / p.m, divide_up(p.n * parts, 4 * threads));
+    columns = std::max<int64_t>(round_up(columns, 16), 64);
+    const int64_t across = divide_up(p.n, columns), distance = apart(p.n);
+    auto work = [&](size_t begin, size_t end) {
+        alignas(64) float own[kFewRows * (kMostColumns + 96)];
+        for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
+            const int64_t part = i / across, column = i % across * columns;
+            const int64_t n = std::min(columns, p.n - column);
+            const int64_t k0 = std::min(part * depth, p.k), k = std::min(depth, p.k - k0);
+            float *y = parts == 1 ? own : sums + part * p.m * distance + column;
+            const int64_t y_stride = parts == 1 ? n + 16 : distance;
+            const T *b = static_cast<const T *>(p.b.data) + k0 * p.b.row_stride + column;
+            for (int64_t r = 0; r < p.m; ++r)
+                std::fill(y + r * y_stride, y + r * y_stride + n, 0.0f);
+            with_rows(p.m, [&]<int m>(std::integral_constant<int, m>) {
+                add_rows<T, m>(x + k0, x_stride, k, b, p.b.row_stride, n, y, y_stride);
+            });
+            if (parts == 1) finish_tile(p, own, n + 16, 0, column, p.m, n);
         }
-        for (; j + width <= n; j += width) vectors(std::integral_constant<int, 1>{}, j);
-        for (; j < n; ++j)
-            for (int i = 0; i < m; ++i)
-                for (int q = 0; q < at_once; ++q)
-                    y[i * y_stride + j] +=
-                        x[i * x_stride + p + q] * load_element<float>(rows[q * stride + j]);
-    }
-    for (; p < k; ++p)
-        for (int i = 0; i < m; ++i)
-            for (int64_t j = 0; j < n; ++j)
-                y[i * y_stride + j] += x[i * x_stride + p] * load_element<float>(b[p * stride + j]);
+    };
+    const int64_t piece = std::max<int64_t>(1, std::min(columns, p.n) * std::min(depth, p.k));
+    maybe_parallel(p.threads, parts * across, divide_up(16 << 10, piece), work);
+    if (parts == 1) return;
+    auto add = [&](size_t begin, size_t end) {
+        for (int64_t run = int64_t(begin); run < int64_t(end); ++run) {
+            const int64_t column = run * kFinishRun, n = std::min(kFinishRun, p.n - column);
+            for (int64_t r = 0; r < p.m; ++r) {
+                float *to = sums + r * distance + column;
+                for (int64_t part = 1; part < parts; ++part)
+                    for (int64_t j = 0; j < n; ++j) to[j] += to[part * p.m * distance + j];
+                finish_run(p, to, r, column, n);
+            }
+        }
+    };
+    maybe_parallel(p.threads, divide_up(p.n, kFinishRun), divide_up(256, parts * p.m), add);
 }
 
 // Weights that can only be unpacked: block by block into the first cache.
@@ -172,15 +139,16 @@ bool is_float(int dtype) {
            dtype == INFINI_DTYPE_F8;
 }
 
-// Rows of x, in F32, lie this far apart. Not at a power of two, or they would all want the same place
-// in the first cache.
-int64_t row_distance(const Matmul &p) {
-    return p.weights || p.m == 1 ? p.k : round_up(p.k, 16) + 16;
-}
+// Of rows of x.
+int64_t row_distance(const Matmul &p) { return p.weights || p.m == 1 ? p.k : apart(p.k); }
 
 bool is_dense(const Matmul &p) {
     return p.a.dtype == INFINI_DTYPE_F32 && (p.a.col_stride == 1 || p.k <= 1) &&
            (p.a.row_stride == row_distance(p) || p.m == 1);
+}
+
+int64_t x_bytes(const Matmul &p) {
+    return is_dense(p) ? 0 : round_up(p.m * row_distance(p) * 4, 64);
 }
 
 }  // namespace
@@ -192,7 +160,8 @@ bool gemv_takes(const Matmul &p) {
 }
 
 size_t gemv_workspace(const Matmul &p) {
-    return is_dense(p) ? 0 : size_t(round_up(p.m * row_distance(p) * 4, 64));
+    const int64_t parts = part_count(p), sums = parts > 1 ? parts * p.m * apart(p.n) * 4 : 0;
+    return size_t(x_bytes(p) + sums);
 }
 
 void gemv(const Matmul &p, void *workspace) {
@@ -208,6 +177,12 @@ void gemv(const Matmul &p, void *workspace) {
                    static_cast<const char *>(p.a.data) + i * p.a.row_stride * bytes, p.a.dtype,
                    size_t(p.k), p.a.col_stride);
         x = wide;
+    }
+    if (!p.weights && p.b.row_stride != 1) {
+        auto *sums = reinterpret_cast<float *>(static_cast<char *>(workspace) + x_bytes(p));
+        visit_operand<DotF32>(p.b.dtype,
+                              [&]<class T>(Type<T>) { add_parts<T>(p, x, x_stride, sums); });
+        return;
     }
     const int64_t align = p.weights ? p.weights->column_grain() : 16;
     const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
@@ -228,12 +203,7 @@ void gemv(const Matmul &p, void *workspace) {
                 }
                 visit_operand<DotF32>(p.b.dtype, [&]<class T>(Type<T>) {
                     const T *b = static_cast<const T *>(p.b.data) + column * p.b.col_stride;
-                    if (p.b.row_stride == 1) {
-                        dot_columns<T, m>(x, x_stride, p.k, b, p.b.col_stride, n, y);
-                    } else {
-                        std::fill(y, y + m * n, 0.0f);
-                        add_rows<T, m>(x, x_stride, p.k, b, p.b.row_stride, n, y, n);
-                    }
+                    dot_columns<T, m>(x, x_stride, p.k, b, p.b.col_stride, n, y);
                 });
             });
             finish_tile(p, y, n, 0, column, p.m, n);

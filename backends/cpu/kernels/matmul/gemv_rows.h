@@ -1,0 +1,109 @@
+// Rows of a matrix that lies along n, each times a number of x: what products of few rows do with
+// weights [k, n].
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "pack.h"
+
+namespace infini::cpu {
+
+// A number of x, times vectors: by lane where there are such instructions, else from memory.
+template <int m, int count>
+struct Numbers {
+#if defined(__aarch64__)
+    F32 lanes[m][count / 4];
+    INFINI_SIMD Numbers(const float *x, int64_t stride) {
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i)
+#pragma GCC unroll 8
+            for (int q = 0; q < count / 4; ++q) lanes[i][q] = load<F32>(x + i * stride + 4 * q);
+    }
+    // Makes the compiler forget what the lanes are. Else it spreads each of them over a vector before the
+    // loop, and has no registers for those.
+    INFINI_SIMD void forget() {
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i)
+#pragma GCC unroll 8
+            for (int q = 0; q < count / 4; ++q) asm("" : "+w"(lanes[i][q]));
+    }
+    template <int q>
+    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
+        return vfmaq_laneq_f32(sum, w, lanes[i][q / 4], q % 4);
+    }
+#else
+    const float *x;
+    int64_t stride;
+    INFINI_SIMD Numbers(const float *x, int64_t stride) : x(x), stride(stride) {}
+    INFINI_SIMD void forget() {}
+    template <int q>
+    INFINI_SIMD F32 add(F32 sum, F32 w, int i) const {
+        return fma(broadcast<F32>(x[i * stride + q]), w, sum);
+    }
+#endif
+};
+
+// y[i, j] += sum over p of x[i, p] * b[p, j]; x and y have strides of their own.
+template <class T, int m>
+[[gnu::noinline]] void add_rows(const float *x, int64_t x_stride, int64_t k, const T *b,
+                                int64_t stride, int64_t n, float *y, int64_t y_stride) {
+    constexpr int64_t width = int64_t(kWidth<float>);
+    constexpr int at_once = 4;
+    // Vectors side by side: a whole line of a row is used before the next row's, which may want the
+    // same place in the first cache; sums of all rows must fit the registers.
+    constexpr int line = int(std::max<int64_t>(64 / sizeof(T), width));
+    constexpr int side = std::min(line / int(width), m <= 4 ? 4 : 2);
+    int64_t p = 0;
+    for (; p + at_once <= k; p += at_once) {
+        const T *rows = b + p * stride;
+        // The rows that come next: the hardware does not see across the gap between them.
+        const T *ahead = p + 2 * at_once <= k ? rows + at_once * stride : rows;
+        Numbers<m, at_once> numbers(x + p, x_stride);
+        auto vectors = [&]<int count>(std::integral_constant<int, count>, int64_t j) {
+            F32 sums[m][count];
+            numbers.forget();
+#pragma GCC unroll 8
+            for (int i = 0; i < m; ++i)
+#pragma GCC unroll 8
+                for (int v = 0; v < count; ++v)
+                    sums[i][v] = load<F32>(y + i * y_stride + j + v * width);
+            auto row = [&]<int q>(std::integral_constant<int, q>) {
+#pragma GCC unroll 8
+                for (int v = 0; v < count; ++v) {
+                    F32 w = widen_f32(rows + q * stride + j + v * width);
+#pragma GCC unroll 8
+                    for (int i = 0; i < m; ++i)
+                        sums[i][v] = numbers.template add<q>(sums[i][v], w, i);
+                }
+            };
+            [&]<int... q>(std::integer_sequence<int, q...>) {
+                (row(std::integral_constant<int, q>{}), ...);
+            }(std::make_integer_sequence<int, at_once>{});
+#pragma GCC unroll 8
+            for (int i = 0; i < m; ++i)
+#pragma GCC unroll 8
+                for (int v = 0; v < count; ++v) store(y + i * y_stride + j + v * width, sums[i][v]);
+        };
+        int64_t j = 0;
+        for (; j + line <= n; j += line) {
+#pragma GCC unroll 8
+            for (int q = 0; q < at_once; ++q) __builtin_prefetch(ahead + q * stride + j, 0, 2);
+#pragma GCC unroll 8
+            for (int64_t v = 0; v < line; v += side * width)
+                vectors(std::integral_constant<int, side>{}, j + v);
+        }
+        for (; j + width <= n; j += width) vectors(std::integral_constant<int, 1>{}, j);
+        for (; j < n; ++j)
+            for (int i = 0; i < m; ++i)
+                for (int q = 0; q < at_once; ++q)
+                    y[i * y_stride + j] +=
+                        x[i * x_stride + p + q] * load_element<float>(rows[q * stride + j]);
+    }
+    for (; p < k; ++p)
+        for (int i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j)
+                y[i * y_stride + j] += x[i * x_stride + p] * load_element<float>(b[p * stride + j]);
+}
+
+}  // namespace infini::cpu
