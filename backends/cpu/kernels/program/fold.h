@@ -48,6 +48,11 @@ auto with_fold(int fold, F &&f) {
     }
 }
 
+template <class C>
+C fold_two(int fold, C a, C b) {
+    return with_fold(fold, [&](auto combine) { return combine(a, b); });
+}
+
 // Several running results, so that neither latency nor the length of one chain of roundings counts.
 template <class C>
 C fold_block(int fold, const C *x, size_t n) {

@@ -28,10 +28,36 @@ INFINI_SIMD void transpose(Four &a, Four &b, Four &c, Four &d) {
     d = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
 }
 
+// Can four neighbours be had as floats at once?
+template <class T>
+constexpr bool kInFours =
+#if defined(__ARM_NEON)
+    std::is_same_v<T, f16> ||
+#endif
+    std::is_same_v<T, float> || std::is_same_v<T, bf16>;
+
+template <class T>
+INFINI_SIMD Four load_four(const T *p) {
+    if constexpr (std::is_same_v<T, float>) return load<Four>(p);
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>)
+        return Four(vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)));
+    if constexpr (std::is_same_v<T, f16>)
+        return Four(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))));
+#else
+    if constexpr (std::is_same_v<T, bf16>) {
+        using Halves = VectorOf<uint16_t, 8>::type;
+        using Wholes = VectorOf<uint32_t, 16>::type;
+        return as<Four>(Wholes(__builtin_convertvector(load<Halves>(&p->bits), Wholes) << 16));
+    }
+#endif
+}
+
 // 4 x 4 elements; the first index of one is the second of the other.
-INFINI_SIMD void transpose(float *to, int64_t to_apart, const float *from, int64_t from_apart) {
+template <class T>
+INFINI_SIMD void transpose(float *to, int64_t to_apart, const T *from, int64_t from_apart) {
     Four v[4];
-    for (int i = 0; i < 4; ++i) v[i] = load<Four>(from + i * from_apart);
+    for (int i = 0; i < 4; ++i) v[i] = load_four(from + i * from_apart);
     transpose(v[0], v[1], v[2], v[3]);
     for (int i = 0; i < 4; ++i) store(to + i * to_apart, v[i]);
 }
@@ -40,7 +66,7 @@ template <class C, class T>
 void read_tile(C *values, const T *from, int64_t down, int64_t across, int64_t rows,
                int64_t columns) {
     int64_t c = 0;
-    if constexpr (std::is_same_v<C, float> && std::is_same_v<T, float>)
+    if constexpr (std::is_same_v<C, float> && kInFours<T>)
         for (; down == 1 && rows % 4 == 0 && c + 4 <= columns; c += 4)
             for (int64_t r = 0; r < rows; r += 4)
                 transpose(values + r * kTileColumns + c, kTileColumns, from + r + c * across,
@@ -253,9 +279,10 @@ private:
                 for (size_t i = 0; i < kSplatBytes; i += 2) std::memcpy(to + i, from, 2);
                 return;
             }
-            alignas(8) char one[8];
-            gather(layout.type, one, slot, from, 1, 0);
-            repeat(layout.type, to, one);
+            with_type(layout.type, [&](auto one) {
+                gather(layout.type, &one, slot, from, 1, 0);
+                repeat(to, one);
+            });
         }
 
         char *buffer(size_t n) { return scratch + map.buffer_[n] * map.buffer_bytes_; }
@@ -314,6 +341,18 @@ private:
             const Slot &slot = layout.slots[n];
             const int64_t across = slot.kept[map.inner()], down = slot.kept[map.inner() - 1];
             char *memory = at[n];
+            if (std::llabs(across) <= std::llabs(down)) {  // it lies along the tile's rows as it is
+                for (int64_t r = 0; r < rows; ++r) {
+                    const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                    char *here = memory + ((row + r) * down + column * across) * unit;
+                    char *values = buffer(n) + r * map.tile_columns_ * int64_t(layout.value_bytes);
+                    if (in)
+                        gather(layout.type, values, slot, here, columns, across);
+                    else
+                        scatter(layout.type, slot, here, values, columns, across);
+                }
+                return;
+            }
             with_type(layout.type, [&](auto zero) {
                 using C = decltype(zero);
                 C *values = reinterpret_cast<C *>(buffer(n));

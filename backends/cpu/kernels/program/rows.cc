@@ -78,6 +78,7 @@ void Rows::run_chunk(const Run &run, const Group &group, const Step &step, int64
 // ---- Where things are ---------------------------------------------------------------------------
 
 int64_t Rows::row_offset(const Slot &slot, int64_t row) const {
+    if (layout_.kept.count == 1) return row * slot.kept[0];
     int64_t at[kDims];
     layout_.kept.locate(row, at);
     return slot.along(slot.kept, layout_.kept, at);
@@ -171,94 +172,113 @@ void Rows::write_rows(const Run &run, const Group &group, const Slot &slot,
 template <class C>
 void Rows::run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
     Line line;
-    const int64_t end = std::min(layout_.row_size, (chunk + 1) * chunk_);
+    const int64_t begin = chunk * chunk_, end = std::min(layout_.row_size, begin + chunk_);
     const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
-    for (int64_t r = 0; r < group.count; ++r) {
-        char *rows[kMostInputs + kMostOutputs];
-        for (size_t i = 0; i < inputs + outputs; ++i) {
-            const int number = i < inputs ? step.inputs[i] : step.outputs[i - inputs];
-            if (number < 0) continue;
-            const Slot &slot = layout_.slots[size_t(number)];
-            const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
-            if (slot.kind == Slot::kTensor || slot.kind == Slot::kPosition)
-                rows[i] = run.bases[number] + row_offset(slot, group.first + r) * unit;
-            if (i >= inputs) continue;
-            line.step[i] = 1;
-            if (slot.kind == Slot::kShared) {
-                line.in[i] = run.shared.at(slot.number), line.step[i] = 0;
-            } else if (slot.kind == Slot::kRow) {
-                repeat(layout_.type, line.splats[i],
-                       row_values(group, slot.number) + r * int64_t(sizeof(C)));
-                line.in[i] = line.splats[i], line.step[i] = 0;
-            }
+    const bool one_run = layout_.folded.count == 1;
+    // An input or output with a value for each element.
+    struct Moving {
+        size_t place;
+        const Slot *slot;
+        Access access;
+        int64_t unit, lane;  // bytes of an element, and from one to the next
+        char *base, *row;
+        C *buffer;
+    };
+    Moving in[kMostInputs], out[kMostOutputs];
+    size_t in_count = 0, out_count = 0, row_count = 0;
+    std::pair<size_t, const C *> by_row[kMostInputs];  // inputs with a value for each row
+    auto follow = [&](Moving &moving, size_t place, int number, size_t buffer) {
+        const Slot &slot = layout_.slots[size_t(number)];
+        moving = {place, &slot, access_[size_t(number)], slot.bytes, 0, nullptr, nullptr, nullptr};
+        moving.buffer = reinterpret_cast<C *>(line.scratch) + int64_t(buffer) * block_;
+        if (slot.kind == Slot::kElement || moving.access == kCached) {
+            const int which = slot.kind == Slot::kElement ? slot.number : cache_[size_t(number)];
+            moving.access = kCached;
+            moving.base = element_values(group, which);
+            moving.unit = moving.lane = int64_t(sizeof(C));
+            return;
         }
+        if (slot.kind == Slot::kPosition) moving.unit = 1;
+        moving.base = run.bases[number];
+        moving.lane = lane(slot) * moving.unit;
+    };
+    auto start_row = [&](Moving &moving, int64_t r) {
+        moving.row = moving.access == kCached
+                         ? moving.base + r * layout_.row_size * moving.unit
+                         : moving.base + row_offset(*moving.slot, group.first + r) * moving.unit;
+    };
+    auto at_position = [&](const Moving &moving, int64_t at) {
+        if (one_run || moving.access == kCached) return moving.row + at * moving.lane;
+        return moving.row + element_offset(*moving.slot, at) * moving.unit;
+    };
+    for (size_t i = 0; i < inputs; ++i) {
+        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
+        line.step[i] = slot.kind != Slot::kShared && slot.kind != Slot::kRow;
+        if (slot.kind == Slot::kShared)
+            line.in[i] = run.shared.at(slot.number);
+        else if (slot.kind == Slot::kRow)
+            by_row[row_count++] = {i, reinterpret_cast<C *>(row_values(group, slot.number))};
+        else
+            follow(in[in_count++], i, step.inputs[i], i);
+    }
+    for (size_t i = 0; i < outputs; ++i) {
+        line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
+        if (step.outputs[i] >= 0) follow(out[out_count++], i, step.outputs[i], inputs + i);
+    }
+    for (int64_t r = 0; r < group.count; ++r) {
+        for (size_t k = 0; k < row_count; ++k) {
+            const auto [place, values] = by_row[k];
+            repeat(line.splats[place], values[r]);
+            line.in[place] = line.splats[place];
+        }
+        for (size_t k = 0; k < in_count; ++k) start_row(in[k], r);
+        for (size_t k = 0; k < out_count; ++k) start_row(out[k], r);
         C folds[kMostOutputs], indices[kMostOutputs];
         for (size_t i = 0; i < outputs; ++i)
             folds[i] = fold_start<C>(step.folds[i]), indices[i] = C(-1);
-        for (int64_t at = chunk * chunk_; at < end;) {
-            int64_t n = std::min(step.block, end - at);
-            if (!crossing_) n = std::min(n, run_length(at));
-            for (size_t i = 0; i < inputs; ++i) {
-                const size_t number = size_t(step.inputs[i]);
-                const Slot &slot = layout_.slots[number];
-                const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
-                C *buffer = reinterpret_cast<C *>(line.scratch) + int64_t(i) * block_;
-                if (slot.kind == Slot::kElement || access_[number] == kCached) {
-                    const int which = slot.kind == Slot::kElement ? slot.number : cache_[number];
-                    line.in[i] = reinterpret_cast<C *>(element_values(group, which)) +
-                                 r * layout_.row_size + at;
-                } else if (access_[number] == kDirect) {
-                    line.in[i] = rows[i] + element_offset(slot, at) * unit;
-                } else if (access_[number] == kSplat) {
+        for (int64_t at = begin, n; at < end; at += n) {
+            n = std::min(step.block, end - at);
+            if (!crossing_ && !one_run) n = std::min(n, run_length(at));
+            for (size_t k = 0; k < in_count; ++k) {
+                Moving &moving = in[k];
+                if (moving.access == kGather) {
+                    move(*moving.slot, moving.row, at, reinterpret_cast<char *>(moving.buffer), n,
+                         true);
+                    line.in[moving.place] = moving.buffer;
+                } else if (moving.access == kSplat) {
                     C one;
-                    gather(layout_.type, &one, slot, rows[i] + element_offset(slot, at) * unit, 1,
-                           0);
-                    repeat(layout_.type, line.splats[i], &one);
-                    line.in[i] = line.splats[i], line.step[i] = 0;
-                } else if (access_[number] == kGather) {
-                    move(slot, rows[i], at, reinterpret_cast<char *>(buffer), n, true);
-                    line.in[i] = buffer;
+                    gather(layout_.type, &one, *moving.slot, at_position(moving, at), 1, 0);
+                    repeat(line.splats[moving.place], one);
+                    line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
+                } else {
+                    line.in[moving.place] = at_position(moving, at);
                 }
-            }
-            for (size_t i = 0; i < outputs; ++i) {
-                const int number = step.outputs[i];
-                line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
-                if (number < 0) continue;
-                const Slot &slot = layout_.slots[size_t(number)];
-                if (slot.kind == Slot::kElement)
-                    line.out[i] = reinterpret_cast<C *>(element_values(group, slot.number)) +
-                                  r * layout_.row_size + at;
-                else if (access_[size_t(number)] == kDirect)
-                    line.out[i] = rows[inputs + i] + element_offset(slot, at) * slot.bytes;
             }
             if (step.fold) {
                 C one;
                 step.fold(line.in, line.step, &one, size_t(n));
-                folds[0] =
-                    with_fold(step.folds[0], [&](auto combine) { return combine(folds[0], one); });
-                at += n;
+                folds[0] = fold_two(step.folds[0], folds[0], one);
                 continue;
             }
+            for (size_t k = 0; k < out_count; ++k)
+                if (out[k].access != kGather) line.out[out[k].place] = at_position(out[k], at);
             if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
                 line.out[0] = const_cast<void *>(line.in[0]);
             else
                 step.compute(line.in, line.step, line.out, size_t(n));
             for (size_t i = 0; i < outputs; ++i) {
-                const int number = step.outputs[i], fold = step.folds[i];
+                const int fold = step.folds[i];
                 const C *values = static_cast<const C *>(line.out[i]);
-                if (is_arg(fold)) {
+                if (is_arg(fold))
                     for (int64_t k = 0; k < n; ++k)
                         fold_arg(fold, folds[i], indices[i], values[k], C(at + k));
-                } else if (fold) {
-                    const C one = fold_block(fold, values, size_t(n));
-                    folds[i] =
-                        with_fold(fold, [&](auto combine) { return combine(folds[i], one); });
-                }
-                if (number >= 0 && access_[size_t(number)] == kGather)
-                    move(layout_.slots[size_t(number)], rows[inputs + i], at,
-                         static_cast<char *>(line.out[i]), n, false);
+                else if (fold)
+                    folds[i] = fold_two(fold, folds[i], fold_block(fold, values, size_t(n)));
             }
-            at += n;
+            for (size_t k = 0; k < out_count; ++k)
+                if (out[k].access == kGather)
+                    move(*out[k].slot, out[k].row, at, reinterpret_cast<char *>(out[k].buffer), n,
+                         false);
         }
         for (size_t i = 0; i < outputs; ++i) {
             if (!step.folds[i]) continue;
@@ -346,7 +366,7 @@ void Rows::run_across(const Run &run, const Group &group, const Step &step, int6
             if (moving.access == kSplat) {
                 C one;
                 gather(layout_.type, &one, *moving.slot, memory, 1, 0);
-                repeat(layout_.type, line.splats[moving.place], &one);
+                repeat(line.splats[moving.place], one);
                 line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
             } else if (moving.access != kDirect) {
                 gather(layout_.type, moving.buffer, *moving.slot, memory, n, lane(*moving.slot));

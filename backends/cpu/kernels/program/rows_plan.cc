@@ -35,7 +35,8 @@ void Rows::choose_direction() {
                 across += slot.kept[kept.count - 1] == 1 && slot.folded[folded.count - 1] != 0;
             }
         }
-        across_ = across > along;
+        // Very short rows are not worth a call each: their columns are, with whatever strides.
+        across_ = across > along || (layout_.row_size < 16 && kept.size[kept.count - 1] >= 256);
     }
     crossing_ = !across_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
 }

@@ -80,9 +80,9 @@ inline void scatter(ValueType type, const Slot &slot, char *dst, const void *src
 }
 
 // One value, as often as a vector has lanes.
-inline void repeat(ValueType type, char *dst, const void *value) {
-    const size_t bytes = type == kFloat ? 4 : 8;
-    for (size_t at = 0; at < kSplatBytes; at += bytes) std::memcpy(dst + at, value, bytes);
+template <class C>
+void repeat(char *dst, C value) {
+    for (size_t i = 0; i < kSplatBytes / sizeof(C); ++i) reinterpret_cast<C *>(dst)[i] = value;
 }
 
 // The shared values of a run, repeated.
@@ -99,8 +99,7 @@ struct SharedValues {
             }
             with_type(layout.type, [&](auto zero) {
                 using C = decltype(zero);
-                C one = std::is_floating_point_v<C> ? C(value) : C(whole);
-                repeat(layout.type, at(slot.number), &one);
+                repeat(at(slot.number), std::is_floating_point_v<C> ? C(value) : C(whole));
             });
         }
     }
