@@ -148,43 +148,38 @@ private:
         }
     };
 
-    // A block of (feature, channel) at a time, whose results are then written place by place.
+    // A vector of (feature, channel) at a time.
     template <class T>
     void transform_weights(const T *w, float *to) const {
-        constexpr int64_t kBlock = 16;
-        const int64_t size = s.features * s.channels, blocks = (size + kBlock - 1) / kBlock;
-        parallel_for(size_t(blocks), 64, [&](size_t first, size_t last) {
-            for (int64_t i = int64_t(first) * kBlock; i < int64_t(last) * kBlock; i += kBlock) {
-                const int64_t count = std::min(kBlock, size - i);
-                float w9[9][kBlock] = {}, g[4][3][kBlock], u4[4][4][kBlock];
+        constexpr int64_t width = int64_t(kWidth<float>);
+        const int64_t size = s.features * s.channels, apart = weight_size();
+        parallel_for(size_t((size + width - 1) / width), 256, [&](size_t first, size_t last) {
+            for (int64_t i = int64_t(first) * width; i < int64_t(last) * width; i += width) {
+                const int64_t count = std::min(width, size - i);
+                alignas(64) float columns[9][width] = {};
                 for (int64_t l = 0; l < count; ++l) {
-                    for (int j = 0; j < 9; ++j) w9[j][l] = load_element<float>(w[(i + l) * 9 + j]);
+                    const T *from = w + (i + l) * 9;
+                    for (int j = 0; j < 9; ++j) columns[j][l] = load_element<float>(from[j]);
                 }
+                F32 g[3][4];  // by column, then u
                 for (int j = 0; j < 3; ++j) {
-                    float (*at[4])[kBlock] = {&g[0][j], &g[1][j], &g[2][j], &g[3][j]};
-                    spread(w9[j], w9[3 + j], w9[6 + j], at);
+                    spread(load<F32>(columns[j]), load<F32>(columns[3 + j]),
+                           load<F32>(columns[6 + j]), g[j]);
                 }
                 for (int u = 0; u < 4; ++u) {
-                    float (*at[4])[kBlock] = {&u4[u][0], &u4[u][1], &u4[u][2], &u4[u][3]};
-                    spread(g[u][0], g[u][1], g[u][2], at);
-                }
-                for (int place = 0; place < 16; ++place) {
-                    const float *from = u4[place / 4][place % 4];
-                    std::copy(from, from + count, to + place * weight_size() + i);
+                    F32 row[4];
+                    spread(g[0][u], g[1][u], g[2][u], row);
+                    float *at = to + 4 * u * apart + i;  // there is room for a whole vector
+                    for (int v = 0; v < 4; ++v) store(at + v * apart, row[v]);
                 }
             }
         });
     }
 
     // Three numbers to four, as G says.
-    template <size_t kCount>
-    static void spread(const float (&a)[kCount], const float (&b)[kCount], const float (&c)[kCount],
-                       float (*(&to)[4])[kCount]) {
-        for (size_t l = 0; l < kCount; ++l) {
-            float sum = (a[l] + c[l]) * 0.5f, middle = b[l] * 0.5f;
-            (*to[0])[l] = a[l], (*to[1])[l] = sum + middle;
-            (*to[2])[l] = sum - middle, (*to[3])[l] = c[l];
-        }
+    INFINI_SIMD static void spread(F32 a, F32 b, F32 c, F32 (&to)[4]) {
+        F32 sum = (a + c) * 0.5f, middle = b * 0.5f;
+        to[0] = a, to[1] = sum + middle, to[2] = sum - middle, to[3] = c;
     }
 
     // Rows of the image with zeros around, their columns combined for the four v.
