@@ -1,0 +1,273 @@
+"""Figures of the operators, as ratios: `python benchmarks/operators.py [--json FILE] [--quick]`.
+
+Each row is an operator on shapes of real models: we, torch on the CPU with as many threads, and the
+limit of the machine (see operator_limits.py), measured in one process in alternating rounds; the
+best round of each counts. `x torch` above 1 means that infinicore is faster; `of limit` is the part
+of the machine's limit that it reaches. Absolute times are for information. Needs torch, NumPy and a
+C++ compiler.
+
+    python benchmarks/operators.py --json here.json             # all rows, about 4 minutes
+    python benchmarks/operators.py --only 'softmax/*F32'        # some
+    python benchmarks/operators.py --from here.json there.json --markdown TABLES.md --chart FILE.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+import timeit
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import operator_report as report
+from operator_cases import Call, Case, Tensors, Work, walking
+from operator_cases_models import computing
+from operator_limits import MIB, Machine, cpu_name, measure, native_products
+
+SLOW = 0.7  # seconds: what takes longer is measured once
+STREAMING = {"elementwise", "norm", "softmax", "rope", "copy"}
+
+
+@dataclass
+class Pace:
+    """How much time a row may take."""
+
+    least: float  # seconds of one measurement
+    rounds: int
+    budget: float  # seconds of a row's rounds
+
+
+FULL, QUICK = Pace(0.004, 9, 0.9), Pace(0.001, 3, 0.12)
+
+
+@dataclass
+class Row:
+    group: str
+    name: str
+    shape: str
+    dtype: str
+    decode: bool = False
+    moved: float = 0.0  # bytes
+    work: float = 0.0  # multiply-adds
+    ours_s: float = 0.0
+    against: str = ""
+    theirs_s: float | None = None
+    limit_s: float = 0.0
+    bound: str = ""
+    x_torch: float | None = None
+    of_limit: float | None = None
+    missed: list[str] = field(default_factory=list)
+    failed: str = ""
+
+
+def seconds(call: Call, repeats: int) -> float:
+    return timeit.timeit(call, number=repeats) / repeats
+
+
+def first(call: Call) -> float:
+    """The time of a call that finds everything ready, or of the first one when that is long."""
+    once = seconds(call, 1)
+    return once if once > SLOW else min(once, seconds(call, 1))
+
+
+def duel(calls: Sequence[Call], pace: Pace) -> list[float]:
+    """Runs all in turn; the best round of each. Before a round the threads of the other side get
+    time to fall asleep."""
+    best = [first(call) for call in calls]
+    repeats = [max(1, math.ceil(pace.least / max(one, 1e-8))) for one in best]
+    begin = time.perf_counter()
+    for done in range(pace.rounds):
+        if done >= 2 and time.perf_counter() - begin > pace.budget:
+            break
+        for i, call in enumerate(calls):
+            if best[i] > SLOW:
+                continue
+            until = time.perf_counter() + 0.0005
+            call()
+            while time.perf_counter() < until:
+                call()
+            best[i] = min(best[i], seconds(call, repeats[i]))
+    return best
+
+
+def differ(ours: Any, theirs: Any, tolerance: float | None, dtype: str) -> bool:
+    """Whether results are so far apart that the figures mean nothing. The tests look closer."""
+    if tolerance is None:
+        tolerance = 1e-3 if dtype == "F32" else 0.05
+    a, b = (x.reshape(-1) for x in (ours, theirs))
+    parts = [(x[: 1 << 14].double(), x[-(1 << 14) :].double()) for x in (a, b)]
+    return any(
+        not (abs(x - y) <= tolerance * (1 + abs(y))).all() for x, y in zip(*parts, strict=True)
+    )
+
+
+def usable(work: Work) -> list[tuple[str, Call]]:
+    """Torch's ways that this torch has on this CPU."""
+    found = []
+    for label, call in work.theirs:
+        try:
+            call()
+        except (RuntimeError, NotImplementedError, TypeError):
+            continue
+        found.append((label, call))
+    return found
+
+
+def run(case: Case, tensors: Tensors, machine: Machine, pace: Pace) -> Row:
+    row = Row(case.group, case.name, case.shape, case.dtype, case.decode)
+    work = case.build(tensors)
+    row.moved, row.work = work.reads + work.writes, work.products
+    traffic = machine.traffic(work.reads, work.writes)
+    arithmetic = machine.arithmetic(work.elementwise, work.products, case.dtype)
+    row.limit_s, row.bound = max((traffic, "memory"), (arithmetic, "arithmetic"))
+    work.ours()
+    theirs = work.theirs if len(work.theirs) == 1 else usable(work)
+    if len(theirs) > 1:
+        theirs = [min(theirs, key=lambda way: first(way[1]))]
+    times = duel([work.ours, *(call for _, call in theirs)], pace)
+    row.ours_s = times[0]
+    row.of_limit = row.limit_s / row.ours_s
+    if theirs:
+        row.against, row.theirs_s = theirs[0][0], times[1]
+        row.x_torch = row.theirs_s / row.ours_s
+        far = work.tolerance is None or work.tolerance >= 0
+        if far and row.theirs_s < SLOW:  # else it was seen in the tests
+            work.ours()
+            if differ(work.result, theirs[0][1](), work.tolerance, case.dtype):
+                row.failed = "the result differs from torch's"
+    return row
+
+
+def judge(rows: Sequence[Row]) -> None:
+    """Says which goals a row misses. 0.995 counts as 1."""
+    exact = {(row.group, row.name, row.shape): row for row in rows if row.dtype == "F32"}
+    attention = 2.0 if platform.machine() == "aarch64" else 1.0
+    for row in rows:
+        if row.of_limit is None:
+            continue
+        wanted = attention if row.group == "attention" else 1.0
+        if row.x_torch is not None and row.x_torch < wanted * 0.995:
+            row.missed.append(f">= {wanted:g}x torch")
+        large = row.group in STREAMING and row.moved > 16 * MIB
+        if (large or row.decode) and row.of_limit < 0.85:
+            row.missed.append(">= 85 % of limit")
+        plain = exact.get((row.group, row.name, row.shape))
+        if (
+            row.group == "gemm"
+            and row.dtype not in ("F32", *native_products())
+            and plain
+            and plain.ours_s < 0.8 * row.ours_s
+        ):
+            row.missed.append(">= 0.8 of F32's rate")
+
+
+def native_rates(tensors: Tensors, machine: Machine, pace: Pace) -> None:
+    """Multiply-adds of types that the CPU has instructions for: a large product of ours or
+    torch's, whichever is faster."""
+    size = 2048
+    for dtype in sorted(native_products()):
+        a, b, c, d = (tensors.normal(size, size, dtype=dtype) for _ in range(4))
+        plan = tensors.op.describe("gemm", c, a, b)
+        ours = lambda p=plan, a=a, b=b, c=c: p(c, a, b)  # noqa: E731
+        theirs = lambda a=a, b=b, d=d: tensors.torch.mm(a, b, out=d)  # noqa: E731
+        machine.products[dtype] = size**3 / min(duel([ours, theirs], pace))
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip()
+
+
+def chosen(only: str, dtype: str) -> Iterable[Case]:
+    wanted = f"*{only}*"
+    for case in (*walking(), *computing()):
+        if dtype in ("", case.dtype) and fnmatch.fnmatch(case.title.lower(), wanted.lower()):
+            yield case
+
+
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    os.environ["INFINI_NUM_THREADS"] = str(options.threads)  # before the library is loaded
+    import torch
+
+    import infinicore
+    from infinicore import op, rt
+
+    rt.set_kind("cpu")
+    torch.set_num_threads(options.threads)
+    torch.set_grad_enabled(False)
+    pace = QUICK if options.quick else FULL
+    machine = measure(options.threads, options.quick)
+    tensors = Tensors(torch, op)
+    native_rates(tensors, machine, pace)
+    facts = {
+        "machine": f"{cpu_name()}, {platform.machine()}, {options.threads} threads",
+        "architecture": platform.machine(),
+        "infinicore": infinicore.__version__,
+        "commit": options.commit or commit(),
+        "torch": torch.__version__,
+        "limits": asdict(machine),
+        "rows": [],
+    }
+    print(report.heading(facts), flush=True)
+    print(report.line(report.HEAD), flush=True)
+    rows = []
+    for case in chosen(options.only, options.dtype):
+        try:
+            row = run(case, tensors, machine, pace)
+        except Exception as error:  # one that fails must not hide the others
+            sentence = f"{type(error).__name__}: {error}".splitlines()[0]
+            row = Row(case.group, case.name, case.shape, case.dtype, failed=sentence)
+        rows.append(row)
+        print(report.line(report.cells(asdict(row))), flush=True)
+    judge(rows)
+    facts["rows"] = [asdict(row) for row in rows]
+    return facts
+
+
+def main() -> int:
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    processors = len(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="rows: 'group/name shape type'"
+    )
+    parser.add_argument("--dtype", default="", choices=("", "F32", "BF16", "F16"))
+    parser.add_argument("--threads", type=int, default=processors, help="of both sides")
+    parser.add_argument("--quick", action="store_true", help="short measurements")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    parser.add_argument("--markdown", type=Path, help="write the tables of the documentation")
+    parser.add_argument("--chart", type=Path, help="draw the speed-ups (PNG needs matplotlib)")
+    parser.add_argument("--commit", default="", help="what was measured, where git does not know")
+    files = {"dest": "files", "nargs": "+", "type": Path, "metavar": "JSON"}
+    parser.add_argument("--from", **files, help="report these instead of measuring")
+    options = parser.parse_args()
+
+    if options.files:
+        runs = [json.loads(path.read_text()) for path in options.files]
+    else:
+        runs = [measured(options)]
+        print(f"\n{report.summary(runs[0])}")
+    if options.json and not options.files:
+        options.json.write_text(json.dumps(runs[0], indent=1) + "\n")
+    if options.chart:
+        print(f"chart: {report.draw(runs, options.chart)}")
+    if options.markdown:
+        options.markdown.write_text(report.markdown(runs, options.chart))
+    return any(row["failed"] for one in runs for row in one["rows"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
