@@ -125,6 +125,9 @@ FOUND: dict[str, tuple[str, str, str]] = {
     "masked_select": ("F32", "(count,)", "device"),
 }
 
+# Tensors that a product is added to unless a factor is 0: results, in Python, with that factor.
+ADDED_TO: dict[str, tuple[str, str]] = {"gemm": ("c", "beta")}
+
 INTEGERS = {"int": "j", "char": "i", "bool": "i", "int64_t": "i", "ptrdiff_t": "i"}
 LISTS = {"int": "I", "float": "F", "double": "D"}
 
@@ -199,7 +202,7 @@ class Face:
         slots = [
             Slot(_safe(t.name), i, t.optional, bool(t.array))
             for i, t in enumerate(self.operator.tensors)
-            if t.read
+            if t.read and not self.is_added_to(t.name)
         ]
         slots += self._bare(read=True)
         return tuple(sorted(slots, key=lambda slot: slot.optional))
@@ -209,9 +212,12 @@ class Face:
         slots = [
             Slot(t.name, i, t.optional, bool(t.array))
             for i, t in enumerate(self.operator.tensors)
-            if t.role == "out"
+            if t.role == "out" or self.is_added_to(t.name)
         ]
         return tuple(slots + self._bare(read=False))
+
+    def is_added_to(self, name: str) -> bool:
+        return ADDED_TO.get(self.operator.name, ("", ""))[0] == name
 
     def _bare(self, read: bool) -> list[Slot]:
         """Pointers without a descriptor."""

@@ -17,7 +17,7 @@ from ..operators import OPERATORS
 from ..operators.model import CLASSES, Operator, Pointer, Tensor
 from . import text
 from .operator_calls import pointer_letter
-from .operator_face import FOUND, RESULTS, SIZES, Face, all_faces, is_result, letter
+from .operator_face import ADDED_TO, FOUND, RESULTS, SIZES, Face, all_faces, is_result, letter
 from .operator_headers import signatures
 
 PART = "python"
@@ -73,7 +73,7 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
         "index": index,
         "group": operator.module,
         # name, role, may be absent, element types or "=tensor", alternatives of shapes, array
-        "tensors": tuple(map(_tensor, operator.tensors)),
+        "tensors": tuple(_tensor(operator, tensor) for tensor in operator.tensors),
         # name, letter, length of a list, words for numbers
         "attributes": tuple(
             (p.name, letter(p), p.length, Face(operator).words(p)) for p in operator.attributes
@@ -88,14 +88,17 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
         row["results"] = RESULTS[operator.name]
     if operator.name in FOUND:
         row["found"] = FOUND[operator.name]
+    if operator.name in ADDED_TO:
+        row["added_to"] = ADDED_TO[operator.name]
     if operator.unsupported:
         row["unsupported"] = operator.unsupported
     return row
 
 
-def _tensor(tensor: Tensor) -> tuple[Any, ...]:
+def _tensor(operator: Operator, tensor: Tensor) -> tuple[Any, ...]:
     kinds = f"={tensor.same_as}" if tensor.same_as else " ".join(tensor.dtypes)
-    return (tensor.name, tensor.role, tensor.optional, kinds, tensor.shapes, tensor.array)
+    role = "out" if Face(operator).is_added_to(tensor.name) else tensor.role
+    return (tensor.name, role, tensor.optional, kinds, tensor.shapes, tensor.array)
 
 
 def _run(face: Face) -> dict[str, Any]:

@@ -166,6 +166,17 @@ def test_reductions(x: Any) -> None:
     np.testing.assert_allclose(mean, x.mean(1), atol=1e-6)
 
 
+def test_products(x: Any) -> None:
+    np.testing.assert_allclose(op.gemm(x, x.T), x @ x.T, rtol=1e-5, atol=1e-5)
+    batches = op.gemm(np.stack([x, x + 1]), x.T, alpha=2.0)
+    np.testing.assert_allclose(batches[1], 2 * (x + 1) @ x.T, rtol=1e-5, atol=1e-5)
+    c = np.ones((4, 4), np.float32)
+    op.gemm(x, x.T, beta=3.0, out=c)
+    np.testing.assert_allclose(c, x @ x.T + 3, rtol=1e-5, atol=1e-5)
+    with pytest.raises(TypeError, match="out= is needed: beta is not 0"):
+        op.gemm(x, x.T, beta=1.0)
+
+
 def test_words_for_numbers(x: Any) -> None:
     np.testing.assert_allclose(op.huber_loss(x, x + 3, reduction="mean"), 2.5, rtol=1e-6)
     assert op.huber_loss(x, x + 3, reduction="none").shape == x.shape

@@ -93,7 +93,9 @@ class Case:
             extra = draw.extra.get(slot.name)
             shape = extra.shape if extra else draw.shapes[slot.name]
             dtype = extra.dtype if extra else draw.dtypes[slot.name]
-            made.append(None if shape is None else array(np.zeros(shape), dtype))
+            values = self.values.get(slot.name)  # of what is added to
+            values = np.zeros(shape or ()) if values is None else values
+            made.append(None if shape is None else array(values, dtype))
         return made
 
     def check(self, inputs: list[Any], outputs: list[Any]) -> None:
@@ -141,8 +143,8 @@ def test_made_results(name: str) -> None:
         with pytest.raises(TypeError, match="out= is needed.*" + NEEDS_OUT[case.face.name]):
             call(*inputs, **case.keywords())
         return
-    if not expected or any(slot.optional for slot in case.face.outputs):
-        return  # nothing is made, or it may be left out
+    if not expected or any(s.optional or s.name in case.values for s in case.face.outputs):
+        return  # nothing is made, or it may be left out, or is added to
     made = call(*inputs, **case.keywords())
     made = made if isinstance(made, tuple) else (made,)
     for slot, got, wanted in zip(case.face.outputs, made, expected, strict=True):

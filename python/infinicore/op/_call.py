@@ -25,6 +25,8 @@ def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, str
     results = this.take_outputs(views, out) if this.outputs else []
     if values or this.derived:
         this.settle(views, values)
+    if this.added_to and out is None and values[this.added_to[1]]:
+        raise TypeError(f"{name}: out= is needed: {this.added_to[1]} is not 0")
     for missing in this.infer(views, values):
         made = empty_like(inputs, missing.shape, missing.dtype)
         views[missing.place] = _op.view(made)

@@ -50,6 +50,7 @@ class Function:
         self.where: Sequence[str] = row.get("where", ())
         self.sizes: dict[str, str] = row.get("sizes", {})
         self.results: dict[str, tuple[str, str]] = row.get("results", {})
+        self.added_to: tuple[str, str] | None = row.get("added_to")
         self.found: tuple[str, str, str] | None = row.get("found")
         self.c_name: str = run["name"]
         self.pointers: Sequence[tuple[str, int, str]] = run["pointers"]
