@@ -20,7 +20,7 @@ struct Operand {
 
     Operand() = default;
     explicit Operand(const Tensor &tensor) : shape(tensor) {
-        for (int i = 0; i < shape.ndim - 2; ++i) batches *= shape.size[i];
+        for (int i = 0; i < tensor.ndim - 2; ++i) batches *= tensor.size(i);
         rows = tensor.size(-2);
         width = tensor.size(-1);
     }
