@@ -31,7 +31,7 @@ def time_text(value: float | None) -> str:
 
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
     named = (row["group"], row["name"], row["shape"], row["dtype"])
-    if row["of_limit"] is None:
+    if not row["ours_s"]:
         return (*named, "", "", "", "", "", f"FAILED: {row['failed']}")
     ratio = "n/a" if row["x_torch"] is None else f"{row['x_torch']:.2f}"
     # The limit of what fits into registers is no limit that a call could meet.
@@ -86,7 +86,7 @@ def means(run: Run) -> list[tuple[str, ...]]:
     made = []
     for group, rows in [*groups(run), ("all", run["rows"])]:
         ratios = [row["x_torch"] for row in rows if row["x_torch"]]
-        large = [row["of_limit"] for row in rows if row["moved"] > 16 << 20]
+        large = [row["of_limit"] for row in rows if row["reads"] + row["writes"] > 16 << 20]
         part = mean(large)
         made.append(
             (
@@ -129,12 +129,14 @@ def missed(run: Run) -> list[str]:
     return lines
 
 
-def summary(run: Run) -> str:
+def text(run: Run) -> str:
     head = ("group", "rows", "x torch", "least", "of limit > 16 MiB", "missed")
     lines = [
         f"{a:12} {b:>5} {c:>8} {d:>7} {e:>18} {f:>7}" for a, b, c, d, e, f in (head, *means(run))
     ]
-    return "\n".join([*lines, "", *overall(run), "", *missed(run)])
+    rows = [line(HEAD), *(line(cells(row)) for row in run["rows"])]
+    parts = (rows, lines, overall(run), missed(run))
+    return heading(run) + "\n" + "\n\n".join("\n".join(part) for part in parts)
 
 
 # ---- Markdown -----------------------------------------------------------------------------------

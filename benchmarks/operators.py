@@ -31,7 +31,7 @@ from typing import Any
 import operator_report as report
 from operator_cases import Call, Case, Tensors, Work, walking
 from operator_cases_models import computing
-from operator_limits import MIB, Machine, cpu_name, measure, native_products
+from operator_limits import MIB, Machine, Native, cpu_name, measure, native_products
 
 SLOW = 0.7  # seconds: what takes longer is measured once
 STREAMING = {"elementwise", "norm", "softmax", "rope", "copy"}
@@ -56,8 +56,10 @@ class Row:
     shape: str
     dtype: str
     decode: bool = False
-    moved: float = 0.0  # bytes
-    work: float = 0.0  # multiply-adds
+    reads: float = 0.0  # bytes
+    writes: float = 0.0
+    elementwise: float = 0.0  # instructions, counted by element
+    products: float = 0.0  # multiply-adds
     ours_s: float = 0.0
     against: str = ""
     theirs_s: float | None = None
@@ -79,11 +81,10 @@ def first(call: Call) -> float:
     return once if once > SLOW else min(once, seconds(call, 1))
 
 
-def duel(calls: Sequence[Call], pace: Pace) -> list[float]:
-    """Runs all in turn; the best round of each. Before a round the threads of the other side get
-    time to fall asleep."""
-    best = [first(call) for call in calls]
-    repeats = [max(1, math.ceil(pace.least / max(one, 1e-8))) for one in best]
+def duel(calls: Sequence[Call], best: Sequence[float], pace: Pace) -> list[float]:
+    """Runs all in turn; the best round of each, those that are given among them. Before a round the
+    threads of the other side get time to fall asleep."""
+    best = list(best)
     begin = time.perf_counter()
     for done in range(pace.rounds):
         if done >= 2 and time.perf_counter() - begin > pace.budget:
@@ -95,7 +96,8 @@ def duel(calls: Sequence[Call], pace: Pace) -> list[float]:
             call()
             while time.perf_counter() < until:
                 call()
-            best[i] = min(best[i], seconds(call, repeats[i]))
+            repeats = max(1, math.ceil(pace.least / max(best[i], 1e-8)))
+            best[i] = min(best[i], seconds(call, repeats))
     return best
 
 
@@ -110,54 +112,52 @@ def differ(ours: Any, theirs: Any, tolerance: float | None, dtype: str) -> bool:
     )
 
 
-def usable(work: Work) -> list[tuple[str, Call]]:
-    """Torch's ways that this torch has on this CPU."""
+def fastest(work: Work, row: Row) -> list[tuple[float, str, Call]]:
+    """The best of torch's ways that this torch has on this CPU; none when it has no way."""
     found = []
     for label, call in work.theirs:
         try:
-            call()
-        except (RuntimeError, NotImplementedError, TypeError):
-            continue
-        found.append((label, call))
-    return found
+            found.append((first(call), label, call))
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            row.against = f"n/a: {label}: {error}".splitlines()[0][:80]
+    return [min(found, key=lambda way: way[0])] if found else []
 
 
-def run(case: Case, tensors: Tensors, machine: Machine, pace: Pace) -> Row:
+def run(case: Case, tensors: Tensors, pace: Pace) -> Row:
     row = Row(case.group, case.name, case.shape, case.dtype, case.decode)
     work = case.build(tensors)
-    row.moved, row.work = work.reads + work.writes, work.products
-    traffic = machine.traffic(work.reads, work.writes)
-    arithmetic = machine.arithmetic(work.elementwise, work.products, case.dtype)
-    row.limit_s, row.bound = max((traffic, "memory"), (arithmetic, "arithmetic"))
-    work.ours()
-    theirs = work.theirs if len(work.theirs) == 1 else usable(work)
-    if len(theirs) > 1:
-        theirs = [min(theirs, key=lambda way: first(way[1]))]
-    times = duel([work.ours, *(call for _, call in theirs)], pace)
+    row.reads, row.writes = work.reads, work.writes
+    row.elementwise, row.products = work.elementwise, work.products
+    ours, theirs = first(work.ours), fastest(work, row)
+    calls = [work.ours, *(call for *_, call in theirs)]
+    times = duel(calls, [ours, *(once for once, *_ in theirs)], pace)
     row.ours_s = times[0]
-    row.of_limit = row.limit_s / row.ours_s
     if theirs:
-        row.against, row.theirs_s = theirs[0][0], times[1]
+        row.against, row.theirs_s = theirs[0][1], times[1]
         row.x_torch = row.theirs_s / row.ours_s
-        far = work.tolerance is None or work.tolerance >= 0
-        if far and row.theirs_s < SLOW:  # else it was seen in the tests
+        comparable = work.tolerance is None or work.tolerance >= 0
+        if comparable and row.theirs_s < SLOW:  # what takes longer is left to the tests
             work.ours()
-            if differ(work.result, theirs[0][1](), work.tolerance, case.dtype):
+            if differ(work.result, theirs[0][2](), work.tolerance, case.dtype):
                 row.failed = "the result differs from torch's"
     return row
 
 
-def judge(rows: Sequence[Row]) -> None:
-    """Says which goals a row misses. 0.995 counts as 1."""
+def judge(rows: Sequence[Row], machine: Machine) -> None:
+    """Compares with the limits, and says which goals a row misses. 0.995 counts as 1."""
     exact = {(row.group, row.name, row.shape): row for row in rows if row.dtype == "F32"}
     attention = 2.0 if platform.machine() == "aarch64" else 1.0
     for row in rows:
-        if row.of_limit is None:
+        if not row.ours_s:
             continue
+        traffic = machine.traffic(row.reads, row.writes)
+        arithmetic = machine.arithmetic(row.elementwise, row.products, row.dtype)
+        row.limit_s, row.bound = max((traffic, "memory"), (arithmetic, "arithmetic"))
+        row.of_limit = row.limit_s / row.ours_s
         wanted = attention if row.group == "attention" else 1.0
         if row.x_torch is not None and row.x_torch < wanted * 0.995:
             row.missed.append(f">= {wanted:g}x torch")
-        large = row.group in STREAMING and row.moved > 16 * MIB
+        large = row.group in STREAMING and row.reads + row.writes > 16 * MIB
         if (large or row.decode) and row.of_limit < 0.85:
             row.missed.append(">= 85 % of limit")
         plain = exact.get((row.group, row.name, row.shape))
@@ -179,7 +179,9 @@ def native_rates(tensors: Tensors, machine: Machine, pace: Pace) -> None:
         plan = tensors.op.describe("gemm", c, a, b)
         ours = lambda p=plan, a=a, b=b, c=c: p(c, a, b)  # noqa: E731
         theirs = lambda a=a, b=b, d=d: tensors.torch.mm(a, b, out=d)  # noqa: E731
-        machine.products[dtype] = size**3 / min(duel([ours, theirs], pace))
+        machine.products[dtype] = size**3 / min(
+            duel([ours, theirs], [first(ours), first(theirs)], pace)
+        )
 
 
 def commit() -> str:
@@ -209,32 +211,30 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
     pace = QUICK if options.quick else FULL
-    machine = measure(options.threads, options.quick)
-    tensors = Tensors(torch, op)
+    native, machine, tensors = Native(), Machine(options.threads), Tensors(torch, op)
+    measure(native, machine, options.quick)
     native_rates(tensors, machine, pace)
-    facts = {
+    cases, rows = list(chosen(options.only, options.dtype)), []
+    for i, case in enumerate(cases):
+        print(f"\r{i + 1}/{len(cases)} {case.title}\033[K", end="", file=sys.stderr, flush=True)
+        try:
+            rows.append(run(case, tensors, pace))
+        except Exception as error:  # one that fails must not hide the others
+            sentence = f"{type(error).__name__}: {error}".splitlines()[0]
+            rows.append(Row(case.group, case.name, case.shape, case.dtype, failed=sentence))
+        if i % 50 == 49 or i + 1 == len(cases):
+            measure(native, machine, options.quick)
+    print("\r\033[K", end="", file=sys.stderr, flush=True)
+    judge(rows, machine)
+    return {
         "machine": f"{cpu_name()}, {platform.machine()}, {options.threads} threads",
         "architecture": platform.machine(),
         "infinicore": infinicore.__version__,
         "commit": options.commit or commit(),
         "torch": torch.__version__,
         "limits": asdict(machine),
-        "rows": [],
+        "rows": [asdict(row) for row in rows],
     }
-    print(report.heading(facts), flush=True)
-    print(report.line(report.HEAD), flush=True)
-    rows = []
-    for case in chosen(options.only, options.dtype):
-        try:
-            row = run(case, tensors, machine, pace)
-        except Exception as error:  # one that fails must not hide the others
-            sentence = f"{type(error).__name__}: {error}".splitlines()[0]
-            row = Row(case.group, case.name, case.shape, case.dtype, failed=sentence)
-        rows.append(row)
-        print(report.line(report.cells(asdict(row))), flush=True)
-    judge(rows)
-    facts["rows"] = [asdict(row) for row in rows]
-    return facts
 
 
 def main() -> int:
@@ -259,7 +259,7 @@ def main() -> int:
         runs = [json.loads(path.read_text()) for path in options.files]
     else:
         runs = [measured(options)]
-        print(f"\n{report.summary(runs[0])}")
+        print(report.text(runs[0]))
     if options.json and not options.files:
         options.json.write_text(json.dumps(runs[0], indent=1) + "\n")
     if options.chart:
