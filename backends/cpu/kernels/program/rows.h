@@ -43,11 +43,13 @@ private:
     void run_rows(const Run &run, const Group &group, const Step &step) const;
     void write_rows(const Run &run, const Group &group, const Slot &slot, const char *values) const;
     void fill_caches(const Run &run, const Group &group) const;
-    void run_chunk(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
-    template <class C>
+    // A stage, for a chunk of all rows of the group.
     void run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
-    template <class C>
     void run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    template <class C>
+    void run_along_as(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    template <class C>
+    void run_across_as(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
     template <class C>
     void join_chunks(const Group &group, const Step &step) const;
 
@@ -85,6 +87,21 @@ private:
     // Bytes of a group's memory: row values, elements (temporaries, then caches), partial results.
     int64_t values_bytes_ = 0, elements_at_ = 0, elements_bytes_ = 0, partials_at_ = 0;
     int64_t group_bytes_ = 0;
+};
+
+struct Rows::Run {
+    const Arguments &arguments;
+    SharedValues shared;
+    char *bases[kMostOperands];
+};
+
+// The operands of a stage, line by line.
+struct Rows::Line {
+    const void *in[kMostInputs];
+    ptrdiff_t step[kMostInputs];
+    void *out[kMostOutputs];
+    alignas(64) char splats[kMostInputs][kSplatBytes];
+    alignas(64) char scratch[64 << 10];
 };
 
 }  // namespace infini::cpu::program
