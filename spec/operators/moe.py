@@ -48,7 +48,7 @@ def _by_expert(ids: Array, num_experts: int) -> list[Array]:
     """
     x F [N, E] inner1
     """,
-    run_where="topk >= 1; topk <= E",
+    run_where="topk >= 0; topk <= E",
     kernel=True,
 )
 def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
@@ -67,7 +67,7 @@ def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
     x               F   [N, 256] inner1
     correction_bias F32 [256]    dense
     """,
-    run_where="topk >= 1; topk <= 128",
+    run_where="topk >= 0; topk <= 128",
     kernel=True,
 )
 def topkrouter(
