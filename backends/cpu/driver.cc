@@ -218,6 +218,11 @@ int probe(char *reason, size_t reason_bytes) {
         if (read(setting) < 0)
             snprintf(reason, reason_bytes, "%s=%.64s is ignored: expected a number from 1 to %ld",
                      setting.name, std::getenv(setting.name), setting.most);
+    if (const char *ignored = ignored_instruction_set())
+        snprintf(reason, reason_bytes,
+                 "INFINI_CPU_ISA=%.64s is ignored: kernels for %s are used, the best that were "
+                 "compiled and this processor has",
+                 ignored, instruction_set());
     static const int count = [] {
         int devices = int(std::max(1L, read(kDeviceSetting)));
         start_process(devices);

@@ -19,7 +19,9 @@ struct QueuedKernel;
 QueuedKernel *keep(const InfiniKernel &kernel);
 void run_and_drop(QueuedKernel *kernel);
 
-// The instruction set that the kernels were chosen for, for people.
+// The best instruction set that kernels are used of, for people.
 const char *instruction_set();
+// What INFINI_CPU_ISA says, if it could not be followed; else null.
+const char *ignored_instruction_set();
 
 }  // namespace infini::cpu

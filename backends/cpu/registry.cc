@@ -77,7 +77,7 @@ struct Registry {
             for (const KernelEntry *entry = set.begin; entry != set.end; ++entry)
                 planners[entry->operation] = entry->plan;
             best = set.name;
-            if (limit && std::strcmp(limit, set.name) == 0) break;
+            if (limit && set.name == std::string_view(limit)) break;
         }
     }
 };
@@ -92,6 +92,11 @@ const Registry &registry() {
 Planner find_planner(const char *operation) {
     auto found = registry().planners.find(operation);
     return found == registry().planners.end() ? nullptr : found->second;
+}
+
+const char *ignored_instruction_set() {
+    const char *limit = std::getenv("INFINI_CPU_ISA");
+    return limit && *limit && std::strcmp(limit, registry().best) != 0 ? limit : nullptr;
 }
 
 const char *instruction_set() { return registry().best; }

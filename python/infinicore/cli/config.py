@@ -25,7 +25,8 @@ def answers(folder: Path) -> dict[str, str]:
         "lib": [str(lib)],
         "cmake-dir": [str(lib / "cmake" / "Infini")],
         "cflags": [f"-I{include}"],
-        "libs": [f"-L{lib}", f"-Wl,-rpath,{lib}", "-linfinirt"],
+        # Of the libraries a program keeps those that it calls.
+        "libs": [f"-L{lib}", f"-Wl,-rpath,{lib},--as-needed", "-linfiniop", "-linfinirt"],
     }
     return {name: shlex.join(items) for name, items in words.items()}
 
