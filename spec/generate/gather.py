@@ -20,6 +20,8 @@ PART = "c"
 TYPES = {BOOL: "bool", INT: "int64_t", FLOAT: "double", "value": "V"}
 RANK = [BOOL, INT, FLOAT, "value"]
 COMPARE = ("less", "less_equal", "equal")
+LEAVES = ("size", "stride", "extent", "attribute", "item", "given", "constant")
+COSTLY = ("div", "floordiv", "mod", "floor", "integer", "single", "real")
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -54,20 +56,25 @@ def _operator(operator: Operator) -> str:
     parts, forms = [], []
     for number, trace in enumerate(traces(operator)):
         name = f"{operator.name}_{number}"
-        parts.append(row_function(name, trace))
         split = "nullptr"
         if program.split:
             split = f"split_{name}"
             parts.append(_split_function(split, trace))
         across = "{}"
         if program.axis is not None:
-            parts.append(row_function(f"{name}_across", trace, across=True))
+            parts.append(Row(f"{name}_across", trace, across=True).text)
             across = _rows(f"{name}_across", trace)
+        row = Row(name, trace)
+        parts.append(row.text)
+        columns = "nullptr, 0, 0"
+        if row.columns:
+            parts.append(row.columns)
+            columns = f"columns_{name}, {row.kept[0]}, {row.kept[1]}"
         count = len(trace.coordinates)
         case_text, value = _case(operator, trace)
         forms.append(
             f"    {{{trace.rank}, {count}, {program.inner % count}, {case_text}, {value}, {split},"
-            f"\n     {_rows(name, trace)}, {across}}},"
+            f" {columns},\n     {_rows(name, trace)}, {across}}},"
         )
     attributes = {param.name: number for number, param in enumerate(operator.attributes)}
     way, amount = "kLast", program.last or 1
@@ -103,7 +110,7 @@ def _rows(name: str, trace: Trace) -> str:
         types = ", ".join(f"&{name}<uint{bits}_t, uint{bits}_t>" for bits in (8, 16, 32, 64))
         return f"{{true, {types}}}"
     # What takes several roundings is computed in double for single precision.
-    single = "float" if trace.program.exact else "double"
+    single = "float" if trace.exact else "double"
     types = ", ".join(
         f"&{name}<{t}, {v}>"
         for t, v in (("f16", "float"), ("bf16", "float"), ("float", single), ("double", "double"))
@@ -120,14 +127,14 @@ def _case(operator: Operator, trace: Trace) -> tuple[str, str]:
 
 
 def _split_function(name: str, trace: Trace) -> str:
-    writer = Writer(None, across=False)
+    writer = Writer()
     lines, place = [], 0
     for dim, group in enumerate(trace.factors):
         for factor in group:
             lines.append(f"sizes[{place}] = {writer.name(factor)};")
             lines.append(f"dims[{place}] = {dim};")
             place += 1
-    body = textwrap.indent("\n".join([*writer.row.lines, *lines]), "    ")
+    body = _indent([*writer.row.lines, *lines])
     return f"void {name}(const Gather &g, int64_t *sizes, int *dims) {{\n{body}\n}}"
 
 
@@ -143,15 +150,23 @@ class Frame:
 
 class Writer:
     """Writes each node into the outermost loop that knows all it depends on. `inner` is the
-    coordinate that the row runs along; with `across` it runs along a carried dimension instead."""
+    coordinate that the row runs along; with `across` it runs along a carried dimension instead.
 
-    def __init__(self, inner: Node | None, across: bool):
-        self.inner, self.across = inner, across
+    What depends on the column alone and costs something is kept in tables (`columns`), computed
+    with the plan. Strides along the row have names of their own (`steps`): loops are compiled for
+    strides of 1 too."""
+
+    def __init__(self, inner: Node | None = None, across: bool = False, tables: bool = False):
+        self.inner, self.across, self.tables = inner, across, tables
+        self.columns: list[Node] = []
+        self.steps: dict[str, str] = {}
         self.row, self.element = Frame(0), Frame(1)
         self.frames: dict[Node, Frame] = {}  # of the folds' indices
         self.names: dict[Node, str] = {}
         self.found: dict[Node, frozenset[Node | None]] = {}
-        self.defined: dict[tuple[str, str], str] = {}
+        self.keys: dict[Node, int] = {}
+        self.numbers: dict[Any, int] = {}
+        self.first: dict[int, Node] = {}
         self.count = 0
 
     def depends(self, node: Node) -> frozenset[Node | None]:
@@ -177,10 +192,22 @@ class Writer:
         return max([self.row, *frames], key=lambda frame: frame.depth)
 
     def name(self, node: Node) -> str:
-        """A name (or a constant) for what a node computes."""
+        """A name (or a constant) for what a node computes; the same for equal nodes."""
+        node = self.first.setdefault(self.key(node), node)
         if node not in self.names:
             self.names[node] = self.new(node)
         return self.names[node]
+
+    def key(self, node: Node) -> Any:
+        """Equal for nodes that compute the same."""
+        if node not in self.keys:
+            if node.op in ("index", "total", "largest", "coordinate"):
+                self.keys[node] = id(node)
+            else:
+                inside = tuple(map(self.key, node.args))
+                key = (node.op, node.kind, repr(node.data), inside)
+                self.keys[node] = self.numbers.setdefault(key, len(self.numbers))
+        return self.keys[node]
 
     def new(self, node: Node) -> str:
         if node.op == "constant":
@@ -189,13 +216,32 @@ class Writer:
             return f"c{node.data}"
         if node.op in ("total", "largest"):
             return self.fold(node)
+        if self.tables and self.inner is not None and self.columnar(node) and self.costly(node):
+            self.columns.append(node)
+            return f"{self.column(node)}[c{self.inner.data}]"
         expression = self.expression(node)
         return self.define(self.frame(node), TYPES[node.kind], expression)
 
+    def columnar(self, node: Node) -> bool:
+        """Whether it depends on the column, and on nothing else that changes."""
+        return None in self.depends(node) and self.known(node)
+
+    def known(self, node: Node) -> bool:
+        if node is self.inner or node.op in LEAVES:
+            return True
+        return bool(node.args) and node.op != "load" and all(map(self.known, node.args))
+
+    def costly(self, node: Node) -> bool:
+        return node.op in COSTLY or any(map(self.costly, node.args))
+
+    def column(self, node: Node) -> str:
+        """The table of a node: r of numbers, i of integers."""
+        kind = "r" if node.kind == FLOAT else "i"
+        same = [n for n in self.columns if (n.kind == FLOAT) == (node.kind == FLOAT)]
+        return f"{kind}{same.index(node)}"
+
     def define(self, frame: Frame, kind: str, expression: str) -> str:
-        if (kind, expression) in self.defined:
-            return self.defined[kind, expression]
-        name = self.defined[kind, expression] = f"t{self.count}"
+        name = f"t{self.count}"
         self.count += 1
         frame.lines.append(f"const {kind} {name} = {expression};")
         return name
@@ -230,7 +276,8 @@ class Writer:
     def load(self, node: Node) -> str:
         number, offset = node.data, self.name(node.args[0])
         if self.across:
-            offset = f"{offset} + at_row * g.across[{number}]"
+            self.steps[f"a{number}"] = f"g.across[{number}]"
+            offset = f"{offset} + at_row * a{number}"
         if node.kind == INT:
             return f"load_index(g.wide[{number}], in[{number}], {offset})"
         return f"load_element<V>(in{number}[{offset}])"
@@ -268,6 +315,11 @@ class Writer:
             condition, yes, no = node.args
             chosen = [self.as_kind(arg, node.kind) for arg in (yes, no)]
             return f"{self.name(condition)} ? {chosen[0]} : {chosen[1]}"
+        if op == "mul" and node.args[1].op == "stride" and None in self.depends(node):
+            number, dim = node.args[1].data
+            step = f"u{number}_{dim}"
+            self.steps[step] = f"g.stride[{number}][{dim}]"
+            return f"mul({self.as_kind(node.args[0], INT)}, {step})"
         kind = _joined(node) if op in COMPARE else node.kind
         arguments = [self.as_kind(arg, kind) for arg in node.args]
         if op == "div":
@@ -288,32 +340,77 @@ def _constant(value: float | int | bool, kind: str) -> str:
     return f"{TYPES[kind]}({int(value) if kind == INT else repr(float(value))})"
 
 
-def row_function(name: str, trace: Trace, across: bool = False) -> str:
-    """A function that computes the elements [begin, end) of a row."""
-    result = trace.result
-    assert result is not None
-    inner = None if across else trace.coordinates[trace.program.inner]
-    writer = Writer(inner, across)
-    value = writer.as_kind(result, "value")
-    variable = "at_row" if across else f"c{trace.program.inner % len(trace.coordinates)}"
-    used = [node for node in writer.names if node.op == "coordinate" and node is not inner]
-    inputs = sorted({n.data for n in writer.found if n.op == "load" and n.kind != INT})
-    head = [
-        *(f"const T *const in{n} = static_cast<const T *>(in[{n}]);" for n in inputs),
-        *(f"const int64_t c{node.data} = at[{node.data}];" for node in used),
-    ]
-    lines = [
-        *head,
-        *writer.row.lines,
-        f"for (int64_t {variable} = begin; {variable} < end; ++{variable}) {{",
-        *(f"    {line}" for line in writer.element.lines),
-        f"    store_element(out[{variable} * step], {value});",
-        "}",
-    ]
-    body = textwrap.indent("\n".join(lines), "    ")
-    return f"""\
+class Row:
+    """A function that computes the elements [begin, end) of a row, and the one that fills its
+    tables."""
+
+    def __init__(self, name: str, trace: Trace, across: bool = False):
+        assert trace.result is not None
+        inner = None if across else trace.coordinates[trace.program.inner]
+        self.writer = writer = Writer(inner, across, tables=not across)
+        self.value = writer.as_kind(trace.result, "value")
+        self.variable = "at_row" if across else f"c{trace.program.inner % len(trace.coordinates)}"
+        others = [n for n in writer.names if n.op == "coordinate" and n is not inner]
+        inputs = sorted({n.data for n in writer.found if n.op == "load" and n.kind != INT})
+        head = [
+            *(f"const T *const in{n} = static_cast<const T *>(in[{n}]);" for n in inputs),
+            *(f"const int64_t c{node.data} = at[{node.data}];" for node in others),
+        ]
+        for node in writer.columns:
+            table, kind = writer.column(node), TYPES[FLOAT if node.kind == FLOAT else INT]
+            head.append(f"const {kind} *const {table} = g.{_member(table)};")
+        lines = [*head, *writer.row.lines, *self._loop()]
+        self.text = f"""\
 template <class T, class V>
 void {name}(INFINI_GATHER_ROW) {{
-    T *const out = static_cast<T *>(to);
-{body}
+    T *const __restrict out = static_cast<T *>(to);
+{_indent(lines)}
 }}"""
+        tables = [writer.column(node) for node in writer.columns]
+        self.kept = tuple(sum(table[0] == letter for table in tables) for letter in "ir")
+        self.columns = self._columns(name) if tables else ""
+
+    def _loop(self) -> list[str]:
+        """The loop over the row. With strides of 1 known to it, it can become vectors."""
+        steps = self.writer.steps
+        loop = [
+            f"for (int64_t {self.variable} = begin; {self.variable} < end; ++{self.variable}) {{",
+            *(f"    {line}" for line in self.writer.element.lines),
+            f"    store_element(out[{self.variable} * by], {self.value});",
+            "}",
+        ]
+        if not steps:
+            return ["const int64_t by = step;", *loop]
+        names = {"by": "step", **steps}
+        ones = " && ".join(f"{value} == 1" for value in names.values())
+        return [
+            "const auto row = [&](auto unit) {",
+            *(f"    const int64_t {n} = unit.value ? 1 : {value};" for n, value in names.items()),
+            *(f"    {line}" for line in loop),
+            "};",
+            f"{ones} ? row(std::true_type()) : row(std::false_type());",
+        ]
+
+    def _columns(self, name: str) -> str:
+        writer = Writer(self.writer.inner)
+        stores = []
+        for node in self.writer.columns:
+            value = writer.name(node)
+            stores.append(f"g.{_member(self.writer.column(node))}[{self.variable}] = {value};")
+        steps = [f"const int64_t {n} = {value};" for n, value in writer.steps.items()]
+        lines = [
+            *steps,
+            *writer.row.lines,
+            f"for (int64_t {self.variable} = 0; {self.variable} < count; ++{self.variable}) {{",
+            *(f"    {line}" for line in [*writer.element.lines, *stores]),
+            "}",
+        ]
+        return f"void columns_{name}(Gather &g, int64_t count) {{\n{_indent(lines)}\n}}"
+
+
+def _member(table: str) -> str:
+    return f"{'integers' if table[0] == 'i' else 'reals'}[{table[1:]}]"
+
+
+def _indent(lines: list[str]) -> str:
+    return textwrap.indent("\n".join(lines), "    ")

@@ -49,7 +49,8 @@ class Gather:
     inner: int = -1
     cases: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     otherwise: Any = None  # the case of texts that are none of the cases; None: they are refused
-    exact: bool = False  # at most one rounding, so that F32 is computed in F32
+    # Whether there is at most one rounding, so that F32 can be computed in F32; for a case.
+    exact: Callable[[Mapping[str, Any]], bool] = lambda case: False
     cpu: bool = True  # the CPU has no faster kernel of its own
 
     @property
@@ -319,6 +320,10 @@ class Trace:
         body = lift(term(index))
         self.folds.pop()
         return Node(op, (count, body), body.kind, index)
+
+    @property
+    def exact(self) -> bool:
+        return self.program.exact(self.case)
 
     @property
     def moves(self) -> bool:

@@ -52,7 +52,7 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
     batch=0,
     ranks=tuple(range(1, 9)),
     split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)),
-    exact=True,
+    exact=lambda case: True,
 )
 def kron(out: Out, x1: Array, x2: Array) -> Any:
     """The Kronecker product: every element of x1 times all of x2."""
@@ -67,7 +67,7 @@ def kron(out: Out, x1: Array, x2: Array) -> Any:
     """,
     kernel=True,
 )
-@gather(batch=0, ranks=(2,), dims={"input": 1})
+@gather(batch=0, ranks=(2,), dims={"input": 1}, cpu=False)
 def vander(out: Out, input: Array, *, N: Any, increasing: Any) -> Any:
     """Powers of the input as rows: column j is the power N - 1 - j, or j with `increasing`. An N of
     0 or less means as many columns as rows."""

@@ -49,6 +49,7 @@ def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
     axis="dim",
     cases={"n": (1, 2, ANY)},
     split=lambda out, x, *, dim, n: ((maximum(x.sizes[0] - n, 0),),),
+    exact=lambda case: case["n"] == 1,
 )
 def diff(out: Out, x: Array, *, dim: Any, n: Any) -> Any:
     """The n-th forward difference along a dimension, which loses n elements."""

@@ -11,6 +11,8 @@
 namespace infini::cpu {
 namespace {
 
+enum Reduction { kAssign, kAdd, kMultiply };
+
 struct Scatter {
     Lines output, indices, updates;
     int index_dtype, reduction;
@@ -18,27 +20,39 @@ struct Scatter {
 
     // `data` are the values that are updated, at the places of the output's layout.
     template <class C, class T>
-    void run(C *data, const void *index_data, const T *update) const {
-        const Indices index(index_dtype, index_data);
+    void run(C *data, const void *index, const T *update) const {
+        auto with = [&]<class I>(const I *places) {
+            if constexpr (std::is_same_v<C, T>)
+                if (reduction == kAssign) return some<kAssign>(data, places, update);
+            if constexpr (std::is_floating_point_v<C>)
+                reduction == kAdd ? some<kAdd>(data, places, update)
+                                  : some<kMultiply>(data, places, update);
+        };
+        if (index_dtype == INFINI_DTYPE_I64)
+            with(static_cast<const int64_t *>(index));
+        else
+            with(static_cast<const int32_t *>(index));
+    }
+
+    template <Reduction kReduction, class C, class I, class T>
+    void some(C *data, const I *index, const T *update) const {
         const int64_t each = std::max<int64_t>(indices.size, 1);
         const size_t grain = size_t(std::max<int64_t>(1, 4096 / each));
-        parallel_for(size_t(indices.offsets.count()), grain, [&](size_t begin, size_t end) {
+        parallel_for(size_t(indices.count()), grain, [=, this](size_t begin, size_t end) {
             for (int64_t line = int64_t(begin); line < int64_t(end); ++line) {
                 C *to = data + output.offsets(line);
-                const int64_t at = indices.offsets(line);
+                const I *places = index + indices.offsets(line);
                 const T *from = update + updates.offsets(line);
                 for (int64_t i = 0; i < indices.size; ++i) {
-                    const int64_t row = index[at + i * indices.step];
-                    if (row < 0 || row >= rows) continue;
+                    const int64_t row = places[i * indices.step];
+                    if (uint64_t(row) >= uint64_t(rows)) continue;
                     C &element = to[row * output.step];
-                    const T value = from[i * updates.step];
-                    if constexpr (std::is_same_v<C, T>) {
-                        if (reduction == 0) element = value;
-                    }
-                    if constexpr (std::is_floating_point_v<C>) {
-                        if (reduction == 1) element += load_element<C>(value);
-                        if (reduction == 2) element *= load_element<C>(value);
-                    }
+                    if constexpr (kReduction == kAssign)
+                        element = from[i * updates.step];
+                    else if constexpr (kReduction == kAdd)
+                        element += load_element<C>(from[i * updates.step]);
+                    else
+                        element *= load_element<C>(from[i * updates.step]);
                 }
             }
         });
@@ -71,7 +85,7 @@ std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
     std::unique_ptr<Plan> plan;
     visit_dtype(output.dtype, [&]<class T>(Type<T>) {
         if constexpr (kIsFloat<T> && !std::is_same_v<T, f8>) {
-            if (reduction == 0 || !kIsSmallFloat<T>) {
+            if (reduction == kAssign || !kIsSmallFloat<T>) {
                 plan = make_plan([=](const Arguments &a) {
                     if (a.pointer<void>(0) != a.pointer<void>(1))
                         copy.run(a.pointer<void>(0), a.pointer<void>(1));

@@ -1,41 +1,67 @@
 // logdet: the logarithm of a determinant, from an LU factorisation with partial pivoting in double.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "convert.h"
 #include "kernel.h"
+#include "simd.h"
 #include "threads.h"
 
 namespace infini::cpu {
 namespace {
 
+constexpr int64_t kPanel = 16;  // columns that are factored before the rest is updated
+
+// A row of the rest, from column `begin` on: minus the panel's rows, each with its factor.
+void subtract(double *row, const double *factors, const double *panel, int64_t n, int64_t width,
+              int64_t begin) {
+    auto columns = [&]<class V>(V, int64_t j) {
+        V sum = load<V>(row + j);
+        for (int64_t k = 0; k < width; ++k)
+            sum = fma(broadcast<V>(-factors[k]), load<V>(panel + k * n + j), sum);
+        store(row + j, sum);
+    };
+    int64_t j = begin;
+    for (; j + int64_t(kWidth<double>) <= n; j += kWidth<double>) columns(F64(), j);
+    for (; j < n; ++j) columns(double(), j);
+}
+
 // log(det) of the n x n matrix m, which is overwritten. A pivot of at most `least` counts as 0.
 double logdet(double *m, int64_t n, double least) {
-    double sum = 0;
+    double result = 0;
     bool negative = false;
-    for (int64_t k = 0; k < n; ++k) {
-        int64_t pivot = k;
-        for (int64_t i = k + 1; i < n; ++i)
-            if (std::abs(m[i * n + k]) > std::abs(m[pivot * n + k])) pivot = i;
-        const double value = m[pivot * n + k];
-        if (std::abs(value) <= least) return -std::numeric_limits<double>::infinity();
-        if (pivot != k) {
-            for (int64_t j = k; j < n; ++j) std::swap(m[pivot * n + j], m[k * n + j]);
-            negative = !negative;
-        }
-        if (value < 0) negative = !negative;
-        sum += std::log(std::abs(value));
-        const double *row = m + k * n;
-        const size_t grain = size_t(std::max<int64_t>(1, 16384 / (n - k)));
-        parallel_for(size_t(n - k - 1), grain, [=](size_t begin, size_t end) {
-            for (int64_t i = k + 1 + int64_t(begin); i < k + 1 + int64_t(end); ++i) {
-                double *other = m + i * n;
-                const double factor = other[k] / value;
-                for (int64_t j = k + 1; j < n; ++j) other[j] -= factor * row[j];
+    for (int64_t first = 0; first < n; first += kPanel) {
+        const int64_t last = std::min(first + kPanel, n);
+        for (int64_t k = first; k < last; ++k) {
+            int64_t pivot = k;
+            for (int64_t i = k + 1; i < n; ++i)
+                if (std::abs(m[i * n + k]) > std::abs(m[pivot * n + k])) pivot = i;
+            const double value = m[pivot * n + k];
+            if (std::abs(value) <= least) return -std::numeric_limits<double>::infinity();
+            if (pivot != k) {
+                std::swap_ranges(m + pivot * n + first, m + pivot * n + n, m + k * n + first);
+                negative = !negative;
             }
+            if (value < 0) negative = !negative;
+            result += std::log(std::abs(value));
+            for (int64_t i = k + 1; i < n; ++i) {
+                double *row = m + i * n;
+                row[k] /= value;
+                for (int64_t j = k + 1; j < last; ++j) row[j] -= row[k] * m[k * n + j];
+            }
+        }
+        // What lies right of the panel: its own rows one after the other, then all rows below.
+        const double *panel = m + first * n;
+        for (int64_t i = first + 1; i < last; ++i)
+            subtract(m + i * n, m + i * n + first, panel, n, i - first, last);
+        const size_t grain = size_t(std::max<int64_t>(1, 4096 / (n - first)));
+        parallel_for(size_t(n - last), grain, [=](size_t begin, size_t end) {
+            for (int64_t i = last + int64_t(begin); i < last + int64_t(end); ++i)
+                subtract(m + i * n, m + i * n + first, panel, n, last - first, last);
         });
     }
-    return negative ? std::numeric_limits<double>::quiet_NaN() : sum;
+    return negative ? std::numeric_limits<double>::quiet_NaN() : result;
 }
 
 std::unique_ptr<Plan> plan_logdet(const Operation &operation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "threads.h"
 
@@ -53,6 +54,8 @@ struct GatherPlan final : Plan {
     Dim dims[kMost], inner;
     int ndim = 0, inputs = 0;
     int64_t rows = 1, step = 0;
+    std::vector<int64_t> integers;
+    std::vector<double> reals;
 
     void add(const Dim &dim) {
         rows *= dim.size;
@@ -66,11 +69,12 @@ void GatherPlan::some(const Arguments &a, int64_t first, int64_t last, int64_t b
                       int64_t end) const {
     int64_t at[kMost] = {}, index[kMost], rest = first;
     char *out = a.pointer<char>(0);
-    const char *in[Gather::kInputs] = {};
-    for (int i = 0; i < inputs; ++i) in[i] = a.pointer<char>(i + 1);
+    const void *in[Gather::kInputs] = {};
+    for (int i = 0; i < inputs; ++i) in[i] = a.pointer<void>(i + 1);
     auto move = [&](const Dim &dim, int64_t by) {
         out += by * dim.out;
-        for (int i = 0; i < inputs; ++i) in[i] += by * dim.in[i];
+        for (const void *&data : in)
+            data = static_cast<const char *>(data) + by * dim.in[&data - in];
         if (dim.coordinate >= 0) at[dim.coordinate] += by;
     };
     for (int d = ndim - 1; d >= 0; --d) {
@@ -78,9 +82,7 @@ void GatherPlan::some(const Arguments &a, int64_t first, int64_t last, int64_t b
         move(dims[d], index[d]);
     }
     for (int64_t i = first; i < last; ++i) {
-        const void *data[Gather::kInputs] = {};
-        for (int n = 0; n < inputs; ++n) data[n] = in[n];
-        row(gather, data, out, step, at, begin, end);
+        row(gather, in, out, step, at, begin, end);
         for (int d = ndim - 1; d >= 0; --d) {
             move(dims[d], 1);
             if (++index[d] < dims[d].size) break;
@@ -234,6 +236,14 @@ std::unique_ptr<Plan> plan_gather(const Operation &operation, const GatherInfo &
     if (!plan->row) refuse(operation, INFINI_STATUS_BAD_TENSOR_DTYPE, "not for this dtype");
     plan->inner = all[along];
     plan->step = all[along].out / element;
+    if (form->columns && along == ndim + form->inner) {
+        const int64_t width = plan->inner.size;
+        plan->integers.resize(size_t(form->integers * width));
+        plan->reals.resize(size_t(form->reals * width));
+        for (int i = 0; i < form->integers; ++i) g.integers[i] = plan->integers.data() + i * width;
+        for (int i = 0; i < form->reals; ++i) g.reals[i] = plan->reals.data() + i * width;
+        form->columns(g, width);
+    }
     for (int d = 0; d < ndim + form->coordinates; ++d)
         if (d != along) plan->add(all[d]);
     return plan;

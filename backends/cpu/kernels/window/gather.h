@@ -14,13 +14,16 @@ namespace infini::cpu {
 
 // What a definition can ask for: sizes and strides of the dimensions that it names, and attributes.
 struct Gather {
-    static constexpr int kInputs = 2, kDims = Shape::kMost, kAttributes = 8, kItems = 16;
+    static constexpr int kInputs = 2, kDims = Shape::kMost, kAttributes = 8, kItems = 16,
+                         kColumns = 16;
     int64_t extent[kDims];  // of the output
     int64_t size[kInputs][kDims], stride[kInputs][kDims];
     int64_t integer[kAttributes], item[kAttributes][kItems], count[kAttributes];
     double number[kAttributes];
-    bool wide[kInputs];       // an index tensor of I64
-    int64_t across[kInputs];  // strides of the carried dimension that a row runs along
+    bool wide[kInputs];           // an index tensor of I64
+    int64_t across[kInputs];      // strides of the carried dimension that a row runs along
+    int64_t *integers[kColumns];  // tables with an entry for each place of a row
+    double *reals[kColumns];
 };
 
 // Computes the elements [begin, end) of a row: `at` are the coordinates, `in` and `to` the data at the
@@ -52,6 +55,8 @@ struct GatherForm {
     const char *text;  // what the attribute of the case must be; null or kAnyCase: anything
     int64_t value;
     void (*split)(const Gather &, int64_t *sizes, int *dims);
+    void (*columns)(Gather &, int64_t count);  // fills the tables
+    int integers, reals;                       // how many there are
     GatherRows rows, across;
 };
 
