@@ -13,18 +13,29 @@ namespace {
 
 constexpr int64_t kPanel = 16;  // columns that are factored before the rest is updated
 
-// A row of the rest, from column `begin` on: minus the panel's rows, each with its factor.
-void subtract(double *row, const double *factors, const double *panel, int64_t n, int64_t width,
+// Some rows of the rest, from column `begin` on: minus the panel's rows, each with its factor. The
+// factors stand in the rows, from column `first` on.
+template <int kRows>
+void subtract(double *rows, const double *panel, int64_t n, int64_t first, int64_t width,
               int64_t begin) {
-    auto columns = [&]<class V>(V, int64_t j) {
-        V sum = load<V>(row + j);
+    auto columns = [&]<class V, int kCount>(V, std::integral_constant<int, kCount>, int64_t j) {
+        constexpr int64_t kStep = kLanes<V>;
+        V sum[kRows][kCount];
+        for (int i = 0; i < kRows; ++i)
+            for (int c = 0; c < kCount; ++c) sum[i][c] = load<V>(rows + i * n + j + c * kStep);
         for (int64_t k = 0; k < width; ++k)
-            sum = fma(broadcast<V>(-factors[k]), load<V>(panel + k * n + j), sum);
-        store(row + j, sum);
+            for (int c = 0; c < kCount; ++c) {
+                const V line = load<V>(panel + k * n + j + c * kStep);
+                for (int i = 0; i < kRows; ++i)
+                    sum[i][c] = fma(broadcast<V>(-rows[i * n + first + k]), line, sum[i][c]);
+            }
+        for (int i = 0; i < kRows; ++i)
+            for (int c = 0; c < kCount; ++c) store(rows + i * n + j + c * kStep, sum[i][c]);
     };
+    constexpr int64_t kWide = 2 * kWidth<double>;
     int64_t j = begin;
-    for (; j + int64_t(kWidth<double>) <= n; j += kWidth<double>) columns(F64(), j);
-    for (; j < n; ++j) columns(double(), j);
+    for (; j + kWide <= n; j += kWide) columns(F64(), std::integral_constant<int, 2>(), j);
+    for (; j < n; ++j) columns(double(), std::integral_constant<int, 1>(), j);
 }
 
 // log(det) of the n x n matrix m, which is overwritten. A pivot of at most `least` counts as 0.
@@ -54,11 +65,14 @@ double logdet(double *m, int64_t n, double least) {
         // What lies right of the panel: its own rows one after the other, then all rows below.
         const double *panel = m + first * n;
         for (int64_t i = first + 1; i < last; ++i)
-            subtract(m + i * n, m + i * n + first, panel, n, i - first, last);
-        const size_t grain = size_t(std::max<int64_t>(1, 4096 / (n - first)));
+            subtract<1>(m + i * n, panel, n, first, i - first, last);
+        const size_t grain = size_t(std::max<int64_t>(4, 8192 / (n - first)));
         parallel_for(size_t(n - last), grain, [=](size_t begin, size_t end) {
-            for (int64_t i = last + int64_t(begin); i < last + int64_t(end); ++i)
-                subtract(m + i * n, m + i * n + first, panel, n, last - first, last);
+            int64_t i = last + int64_t(begin);
+            for (; i + 4 <= last + int64_t(end); i += 4)
+                subtract<4>(m + i * n, panel, n, first, last - first, last);
+            for (; i < last + int64_t(end); ++i)
+                subtract<1>(m + i * n, panel, n, first, last - first, last);
         });
     }
     return negative ? std::numeric_limits<double>::quiet_NaN() : result;
