@@ -354,6 +354,7 @@ MOE = {
             "indices": lambda draw: Extra("I32", (draw["N"], draw.scalars["topk"]), "out"),
         },
         scalars={"topk": (1, 8), "routed_scaling_factor": (2.5,)},
+        full=("N",),
         values={"x": lambda draw, shape: separated(draw, shape) / 4},
     ),
     "moe_topk_softmax": gate_rules(attributes={"moe_softcapping": (0.0, 30.0)}),

@@ -325,6 +325,7 @@ PRODUCTS = {
     "linear_mxfp4": Rules(
         symbols={"*B": ((1,), (3,), (2, 5)), "N": (1, 6, 33), "K": (32, 96)},
         values={"weight_scale": lambda draw, shape: draw.integers(122, 127, shape)},
+        noise=64.0,
         kinds=("usual", "large"),
         large={"*B": ((40,),), "N": (150,), "K": (256,)},
     ),
