@@ -73,8 +73,8 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     driver.event_query = event_query;
     driver.event_synchronize = event_synchronize;
     driver.event_elapsed = event_elapsed;
-    backend = {sizeof backend, INFINI_BACKEND_ABI, "sample", "the tests", "1.2.3", probe, &driver,
-               function};
+    backend = {sizeof backend, INFINI_BACKEND_ABI, "sample", "the tests", "1.2.3", probe,
+               &driver,        function,           nullptr};
     spoil();
     return &backend;
 }
