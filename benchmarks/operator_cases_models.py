@@ -46,13 +46,13 @@ def gemm_work(
             else t.normal(depth, columns, dtype=dtype)
         )
         c, d = t.empty(rows, columns, dtype=dtype), t.empty(rows, columns, dtype=dtype)
-        plan = t.op.describe("gemm", c, a, b, alpha=1.0, beta=0.0)
+        ours = t.plan("gemm", [c], a, b, alpha=1.0, beta=0.0)
         theirs: Theirs = [("mm", lambda: t.torch.mm(a, b, out=d))]
         if rows == 1:
             theirs.append(("mv", lambda: t.torch.mv(b.t(), a[0], out=d[0])))
         size = BYTES[dtype]
         return Work(
-            ours=lambda: plan(c, a, b),
+            ours=ours,
             theirs=theirs,
             result=c,
             reads=(rows * depth + depth * columns) * size,
@@ -125,8 +125,9 @@ def mxfp4_work(rows: int, columns: int, depth: int, dtype: str) -> Callable[[Ten
 def attentions() -> Iterator[Case]:
     llama, qwen, smol = (32, 8, 128), (14, 2, 64), (9, 3, 64)
     for (who, heads), dtype in every(FLOATS, ("Llama", llama), ("Qwen", qwen)):
-        name = f"flash_attention prefill {who}"
-        yield Case("attention", name, "512x512", dtype, flash_work(512, 512, *heads, dtype))
+        if who == "Qwen" or dtype != "BF16":  # which takes torch a minute on some CPUs
+            name = f"flash_attention prefill {who}"
+            yield Case("attention", name, "512x512", dtype, flash_work(512, 512, *heads, dtype))
     build = flash_work(128, 128, *smol, "F32")
     yield Case("attention", "flash_attention prefill SmolLM2", "128x128", "F32", build)
     for dtype in FLOATS:
