@@ -63,7 +63,8 @@ void Experts::sort(const ExpertData &data, char *memory) const {
         if (valid(pair)) order[start[data.ids[pair] + 1]++] = int32_t(pair);
     }
     auto *sums = reinterpret_cast<float *>(memory + sums_);
-    std::fill(sums, sums + s.tokens * s.hidden, 0.0f);
+    parallel_for(size_t(s.tokens * s.hidden), 65536,
+                 [&](size_t first, size_t last) { std::fill(sums + first, sums + last, 0.0f); });
 }
 
 const void *Experts::gather(const ExpertData &data, int64_t row, int64_t rows, char *memory) const {
