@@ -14,6 +14,17 @@ AWQ_ORDER = {4: (0, 4, 1, 5, 2, 6, 3, 7), 8: (0, 2, 1, 3)}  # code of column j i
 INTERLEAVE = {4: (0, 2, 4, 6, 1, 3, 5, 7), 8: (0, 2, 1, 3)}
 INTERLEAVE_A8 = {4: (0, 4, 1, 5, 2, 6, 3, 7), 8: (0, 1, 2, 3)}
 
+UINT4, UINT4B8, UINT8, UINT8B128 = (
+    1125899906843648,
+    1125899907892224,
+    1125899906844672,
+    1125899923621888,
+)
+RUN_TYPES = (
+    f"b_q_type_id in ({UINT4}, {UINT4B8}) if W == N * 2 else"
+    f" b_q_type_id in ({UINT8}, {UINT8B128}); is_zp_float == 0"
+)
+
 
 def marlin_order(bits: int, is_a_8bit: bool) -> Array:
     """Where in a run of the tiled matrix each packed code comes from."""
@@ -180,6 +191,7 @@ def _marlin_gemm(
     perm?          I32  [*P]    dense
     """,
     where="R * 16 == K; N % 64 == 0; G > 0; K % G == 0; W == N * 2 or W == N * 4",
+    run_where=RUN_TYPES,
     kernel=True,
 )
 def gptq_marlin_gemm(
@@ -221,6 +233,7 @@ def gptq_marlin_gemm(
     perm?          I32    [*P]    dense
     """,
     where="R * 16 == K; N % 64 == 0; G > 0; K % G == 0; W == N * 2 or W == N * 4",
+    run_where=RUN_TYPES,
     kernel=True,
 )
 def awq_marlin_gemm(
