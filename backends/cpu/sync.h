@@ -59,6 +59,20 @@ bool spin(int64_t nanoseconds, Ready ready) {
     return false;
 }
 
+// The same for threads of which there are no more than processors: it does not yield its own to
+// others, which may keep it for milliseconds.
+template <class Ready>
+bool spin_hot(int64_t nanoseconds, Ready ready) {
+    if (ready()) return true;
+    if (nanoseconds <= 0) return false;
+    int64_t end = now_ns() + nanoseconds;
+    do {
+        for (int i = 0; i < 8; ++i)
+            if (spin_briefly(ready)) return true;
+    } while (now_ns() < end);
+    return false;
+}
+
 // Shared: the word lies in memory that other processes see, too.
 enum class Scope { Process, Shared };
 

@@ -55,28 +55,40 @@ void ThreadPool::run(Loop &loop, size_t grain) {
     loop.own = (loop.pieces + size_ - 1) / size_;
     loop.left.store(loop.pieces, std::memory_order_relaxed);
     for (size_t i = 0; i < loop.pieces; ++i) loop.taken[i].store(false, std::memory_order_relaxed);
-    size_t wanted = std::min(size_, loop.pieces) - 1;
-    {
-        std::lock_guard guard(lock_);
-        while (started_ < wanted && start_thread(thread_main, this)) ++started_;
-        loop.following = loops_;
-        loops_ = &loop;
-    }
-    posted_.fetch_add(1);
-    if (sleepers_.load() != 0) futex_wake(posted_, int(wanted));
 
+    Place *place = offer(loop);
+    if (place) {
+        size_t wanted = std::min(size_, loop.pieces) - 1;
+        if (started_.load(std::memory_order_relaxed) < wanted) [[unlikely]] {
+            std::lock_guard guard(lock_);
+            while (started_ < wanted && start_thread(thread_main, this)) ++started_;
+        }
+        posted_.fetch_add(1);
+        if (sleepers_.load() != 0) futex_wake(posted_, int(wanted));
+    }
     loop.work(0);
+    if (place) take_back(*place);
+}
 
-    {
-        std::lock_guard guard(lock_);  // from here on nobody joins
-        Loop **place = &loops_;
-        while (*place != &loop) place = &(*place)->following;
-        *place = loop.following;
+ThreadPool::Place *ThreadPool::offer(Loop &loop) {
+    for (Place &place : places_) {
+        if (place.used.load(std::memory_order_relaxed) || place.used.exchange(true)) continue;
+        place.loop.store(&loop);
+        return &place;
     }
-    auto alone = [&] { return loop.helpers.load(std::memory_order_acquire) == 0; };
-    if (spin(spin_ns(), alone)) return;
-    while (uint32_t helpers = loop.helpers.load(std::memory_order_acquire))
-        futex_wait(loop.helpers, helpers);
+    return nullptr;
+}
+
+// All pieces are taken; some may still be worked on.
+void ThreadPool::take_back(Place &place) {
+    place.loop.store(nullptr);
+    auto empty = [&] { return place.inside.load() == 0; };
+    if (!spin(spin_ns(), empty)) {
+        place.waiting.store(true);
+        while (uint32_t inside = place.inside.load()) futex_wait(place.inside, inside);
+        place.waiting.store(false);
+    }
+    place.used.store(false, std::memory_order_release);
 }
 
 void *ThreadPool::thread_main(void *pool) {
@@ -86,30 +98,35 @@ void *ThreadPool::thread_main(void *pool) {
     return nullptr;
 }
 
-// A loop with pieces left, which the calling helper now works on.
-ThreadPool::Loop *ThreadPool::join() {
-    std::lock_guard guard(lock_);
-    for (Loop *loop = loops_; loop; loop = loop->following)
-        if (loop->left.load(std::memory_order_relaxed) != 0) {
-            loop->helpers.fetch_add(1, std::memory_order_relaxed);
-            return loop;
+// Works on what is offered. False: there was nothing.
+bool ThreadPool::help_once(size_t thread) {
+    bool found = false;
+    for (Place &place : places_) {
+        if (!place.loop.load(std::memory_order_relaxed)) continue;
+        place.inside.fetch_add(1);
+        // The caller stores null before it looks at `inside`, so either it sees this thread there,
+        // or this thread sees null.
+        Loop *loop = place.loop.load();
+        if (loop && loop->left.load(std::memory_order_relaxed) != 0) {
+            loop->work(thread);
+            found = true;
         }
-    return nullptr;
+        if (place.inside.fetch_sub(1) == 1 && place.waiting.load()) futex_wake(place.inside, 1);
+    }
+    return found;
 }
 
 void ThreadPool::help(size_t thread) {
+    // Loops tend to follow each other closely, and waking many threads takes long. Where processors
+    // are few, or fewer than threads, others need them.
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t patience_ns = size_t(processors) < size_ ? 0 : processors > 3 ? 300'000 : 30'000;
     for (;;) {
         uint32_t posted = posted_.load();
-        while (Loop *loop = join()) {
-            loop->work(thread);
-            // The caller may be gone right after the last helper is: the wake-up then finds nobody,
-            // which is harmless.
-            std::atomic<uint32_t> &helpers = loop->helpers;
-            if (helpers.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(helpers, 1);
+        while (help_once(thread)) {
         }
-        // Loops tend to follow each other closely, and waking many threads takes long.
-        if (spin(spin_long_ns(), [&] { return posted_.load(std::memory_order_relaxed) != posted; }))
-            continue;
+        auto another = [&] { return posted_.load(std::memory_order_relaxed) != posted; };
+        if (spin_hot(patience_ns, another)) continue;
         sleepers_.fetch_add(1);
         futex_wait(posted_, posted);
         sleepers_.fetch_sub(1);

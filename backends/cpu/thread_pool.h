@@ -46,24 +46,34 @@ private:
         void (*call)(const void *body, size_t begin, size_t end);
         const void *body;
         size_t count, piece, pieces;
-        size_t own;                        // pieces that each thread begins with
-        std::atomic<size_t> left{0};       // pieces that nobody has taken
-        std::atomic<uint32_t> helpers{0};  // threads beside the caller that work on it; a futex
-        Loop *following = nullptr;
+        size_t own;                   // pieces that each thread begins with
+        std::atomic<size_t> left{0};  // pieces that nobody has taken
         std::atomic<bool> taken[kMostPieces];
 
         void work(size_t thread);
     };
 
+    // A place where a loop is offered. Helpers go inside before they look at the loop, and its
+    // caller takes the loop away and waits until nobody is inside: no lock is needed.
+    struct alignas(64) Place {
+        std::atomic<bool> used{false};
+        std::atomic<Loop *> loop{nullptr};
+        std::atomic<uint32_t> inside{0};  // a futex for a caller that is `waiting`
+        std::atomic<bool> waiting{false};
+    };
+    static constexpr size_t kPlaces = 8;  // loops at a time; more have their caller alone
+
     void run(Loop &loop, size_t grain);
+    Place *offer(Loop &loop);
+    void take_back(Place &place);
+    bool help_once(size_t thread);
     void help(size_t thread);
-    Loop *join();
     static void *thread_main(void *pool);
 
     const size_t size_ = default_size();
-    Mutex lock_;                       // guards the list and started_
-    Loop *loops_ = nullptr;            // loops with pieces left
-    size_t started_ = 0;               // helper threads; they start when first needed and never end
+    Place places_[kPlaces];
+    Mutex lock_;                       // guards the start of threads
+    std::atomic<size_t> started_{0};   // helpers; they start when first needed and never end
     std::atomic<uint32_t> posted_{0};  // counts loops; idle helpers sleep on it
     std::atomic<uint32_t> sleepers_{0};
     std::atomic<size_t> arrived_{0};  // numbers the helpers
