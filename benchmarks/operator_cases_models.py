@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from operator_cases import BYTES, FLOATS, Call, Case, Tensors, Work, every, text
-from operator_limits import EXP
+from operator_limits import EXP, widening
 
 Theirs = list[tuple[str, Call]]
 
@@ -49,7 +49,7 @@ def gemm_work(
         ours = t.plan("gemm", [c], a, b, alpha=1.0, beta=0.0)
         theirs: Theirs = [("mm", lambda: t.torch.mm(a, b, out=d))]
         if rows == 1:
-            theirs.append(("mv", lambda: t.torch.mv(b.t(), a[0], out=d[0])))
+            theirs.insert(0, ("mv", lambda: t.torch.mv(b.t(), a[0], out=d[0])))
         size = BYTES[dtype]
         return Work(
             ours=ours,
@@ -57,6 +57,8 @@ def gemm_work(
             result=c,
             reads=(rows * depth + depth * columns) * size,
             writes=rows * columns * size,
+            # One row: every weight is widened for one product only.
+            elementwise=float(columns) * depth * widening(dtype) if rows == 1 else 0.0,
             products=float(rows) * columns * depth,
             tolerance=(1e-3 if dtype == "F32" else 0.05) * math.sqrt(depth),
         )
@@ -79,7 +81,10 @@ def int8_work(rows: int, columns: int, depth: int) -> Callable[[Tensors], Work]:
         wide = (x * x_scale[:, None]).bfloat16()
         expanded = (w * w_scale[:, None]).bfloat16().t()
         scales = w_scale.bfloat16()
-        theirs: Theirs = [("mm of expanded weights", lambda: torch.mm(wide, expanded))]
+        theirs: Theirs = [
+            ("mv of expanded weights", lambda: torch.mv(expanded.t(), wide[0])),
+            ("mm of expanded weights", lambda: torch.mm(wide, expanded)),
+        ]
         if hasattr(torch, "_weight_int8pack_mm"):
             packed = lambda: torch._weight_int8pack_mm(wide, w, scales)  # noqa: E731
             theirs.append(("_weight_int8pack_mm", packed))
@@ -109,10 +114,16 @@ def mxfp4_work(rows: int, columns: int, depth: int, dtype: str) -> Callable[[Ten
         weights = expanded.t()
         return Work(
             ours=ours,
-            theirs=[("mm of expanded weights", lambda: torch.mm(x, weights))],
+            theirs=[
+                ("mv of expanded weights", lambda: torch.mv(expanded, x[0])),
+                ("mm of expanded weights", lambda: torch.mm(x, weights)),
+            ],
             result=out,
             reads=packed.numel() + scale.numel() + x.numel() * BYTES[dtype],
             writes=out.numel() * BYTES[dtype],
+            # With F32 a code becomes a float and a product; with less, dot products of bytes do.
+            elementwise=float(columns) * depth if dtype == "F32" else 0.0,
+            products=float(columns) * depth if dtype == "F32" else 0.0,
             tolerance=(1e-3 if dtype == "F32" else 0.05) * math.sqrt(depth),
         )
 

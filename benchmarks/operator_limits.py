@@ -48,7 +48,7 @@ COSTS = {
 
 def widening(dtype: str) -> int:
     """Instructions to bring a vector of elements to F32."""
-    return 0 if dtype == "F32" else 1
+    return int(dtype != "F32")
 
 
 def narrowing(dtype: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import importlib.util
 import math
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,24 +148,37 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return made + [f"| {' | '.join(row)} |" for row in rows]
 
 
-def markdown(runs: Sequence[Run], chart: Path | None) -> str:
-    lines = ["# Operators: the tables", ""]
-    lines += ["Written by `python benchmarks/operators.py`; see [Figures](performance.md)."]
-    if chart:
-        lines += ["", f"![Speed-up over torch, by group]({chart.name})"]
+BEGIN, END = "<!-- operators: written by benchmarks/operators.py -->", "<!-- operators: end -->"
+
+
+def write_markdown(runs: Sequence[Run], path: Path, chart: Path | None) -> None:
+    """The tables, as a file or between the two marks of one that there is."""
+    body = "\n".join(markdown(runs, chart and Path(os.path.relpath(chart, path.parent))))
+    page = path.read_text() if path.exists() else ""
+    if BEGIN in page and END in page:
+        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+    else:
+        before, after = "# Operators\n\n", "\n"
+    path.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}")
+
+
+def markdown(runs: Sequence[Run], chart: Path | None) -> list[str]:
+    lines = ["", f"![Speed-up over torch, by group]({chart})"] if chart else []
     for run in runs:
-        lines += ["", f"## {run['machine']}", "", heading(run).replace("\n", "  \n").rstrip(), ""]
+        lines += ["", f"## {run['machine']}", "", heading(run).rstrip().replace("\n", "  \n"), ""]
         head = ("group", "rows", "x torch", "least", "of the limit above 16 MiB", "rows that miss")
         lines += table(head, means(run))
-        lines += ["", *(f"* {text}" for text in overall(run))]
+        lines += ["", *(f"* {words}" for words in overall(run))]
         if gaps := missed(run):
-            lines += ["", "Rows that miss a goal:", "", *(f"* {text}" for text in gaps)]
-        lines += ["", "| " + " | ".join((*HEAD[:-1], "against", "missed")) + " |"]
-        lines += ["|" + "---|" * (len(HEAD) + 1)]
-        for row in run["rows"]:
-            *texts, mark = cells(row)
-            lines.append(f"| {' | '.join((*texts, row['against'], mark))} |")
-    return "\n".join(lines) + "\n"
+            lines += ["", "Rows that miss a goal:", "", *(f"* {words}" for words in gaps)]
+        lines.append("")
+        named = (
+            (*cells(row)[:-1], row["against"], "missed" if row["missed"] else "")
+            for row in run["rows"]
+            if row["ours_s"]
+        )
+        lines += table((*HEAD[:-1], "against", ""), named)
+    return [*lines, ""]
 
 
 # ---- Chart --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ C++ compiler.
 
     python benchmarks/operators.py --json here.json             # all rows, about 4 minutes
     python benchmarks/operators.py --only 'softmax/*F32'        # some
-    python benchmarks/operators.py --from here.json there.json --markdown TABLES.md --chart FILE.png
+    python benchmarks/operators.py --from here.json --markdown docs/performance.md --chart x.png
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=processors, help="of both sides")
     parser.add_argument("--quick", action="store_true", help="short measurements")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables of the documentation")
+    parser.add_argument("--markdown", type=Path, help="write the tables, or renew a page's")
     parser.add_argument("--chart", type=Path, help="draw the speed-ups (PNG needs matplotlib)")
     parser.add_argument("--commit", default="", help="what was measured, where git does not know")
     files = {"dest": "files", "nargs": "+", "type": Path, "metavar": "JSON"}
@@ -264,10 +264,9 @@ def main() -> int:
         print(report.text(runs[0]))
     if options.json and not options.files:
         options.json.write_text(json.dumps(runs[0], indent=1) + "\n")
-    if options.chart:
-        print(f"chart: {report.draw(runs, options.chart)}")
+    chart = report.draw(runs, options.chart) if options.chart else None
     if options.markdown:
-        options.markdown.write_text(report.markdown(runs, options.chart))
+        report.write_markdown(runs, options.markdown, chart)
     return any(row["failed"] for one in runs for row in one["rows"])
 
 
