@@ -83,7 +83,7 @@ def first(call: Call) -> float:
 
 def duel(calls: Sequence[Call], best: Sequence[float], pace: Pace) -> list[float]:
     """Runs all in turn; the best round of each, those that are given among them. Before a round the
-    threads of the other side get time to fall asleep."""
+    threads of the other side get time to fall asleep: they spin for milliseconds first."""
     best = list(best)
     begin = time.perf_counter()
     for done in range(pace.rounds):
@@ -92,6 +92,7 @@ def duel(calls: Sequence[Call], best: Sequence[float], pace: Pace) -> list[float
         for i, call in enumerate(calls):
             if best[i] > SLOW:
                 continue
+            time.sleep(0.01)
             until = time.perf_counter() + 0.0005
             call()
             while time.perf_counter() < until:
