@@ -75,7 +75,7 @@ struct Pad {
                 bool constant = false;
                 for (int d = to.ndim - 2; d >= 0; --d) {
                     const int64_t at = rest % to.size[d];
-                    const int64_t place = maps[size_t(d)].places[size_t(at)];
+                    const int64_t place = maps[size_t(d)].place(at);
                     rest /= to.size[d];
                     constant = constant || place < 0;
                     out_at += at * to.stride[d], in_at += place * from.stride[d];
@@ -123,9 +123,7 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation) {
         if (mode != Mode::kConstant && size == 0 && before + after > 0)
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                           "pad: this mode needs elements to take from"};
-        maps[size_t(d)].before = before;
-        for (int64_t i = 0; i < to.shape[d]; ++i)
-            maps[size_t(d)].places.push_back(place_of(mode, i - before, size));
+        maps[size_t(d)] = {mode, before, size};
         if (d + 1 < to.ndim) rows *= to.shape[d];
     }
     auto make = [&]<class E>(E) {

@@ -123,7 +123,8 @@ void StridedCopy::one_run(char *dst, const char *src) const {
 }
 
 void StridedCopy::runs(char *dst, const char *src) const {
-    const int64_t ahead = dims_[ndim_ - 1].src * std::max<int64_t>(1, 2048 / run_);
+    const int64_t step = dims_[ndim_ - 1].src;
+    const int64_t ahead = step == run_ ? 0 : step * std::max<int64_t>(1, 2048 / run_);
     if (outer_ * run_ <= kPiece || outer_ >= int64_t(2 * thread_count())) {
         const size_t grain = size_t(std::max<int64_t>(1, kPiece / run_));
         parallel_for(size_t(outer_), grain, [=, this](size_t begin, size_t end) {
@@ -132,8 +133,9 @@ void StridedCopy::runs(char *dst, const char *src) const {
                      [=, this](int64_t d, int64_t s) { copy_short(dst + d, src + s, run_); });
             else if (run_ <= 2048)
                 walk(ndim_, begin, end, [=, this](int64_t d, int64_t s) {
-                    // Too short for the machine to see where it goes on.
-                    for (int64_t i = 0; i < run_; i += 64) __builtin_prefetch(src + s + ahead + i);
+                    if (ahead)  // too short for the machine to see where it goes on
+                        for (int64_t i = 0; i < run_; i += 64)
+                            __builtin_prefetch(src + s + ahead + i);
                     write_row(dst + d, src + s, run_, false);
                 });
             else
@@ -158,7 +160,8 @@ void StridedCopy::elements(char *dst, const char *src) const {
             else
                 for (int64_t i = 0; i < count; ++i) store_cell(to + i * inner.dst, value);
         } else if (inner.dst == int64_t(sizeof(E))) {
-            for (int64_t i = 0; i < count; ++i)
+            int64_t i = inner.src == 2 * int64_t(sizeof(E)) ? every_second<E>(to, from, count) : 0;
+            for (; i < count; ++i)
                 store_cell(to + i * int64_t(sizeof(E)), load_cell<E>(from + i * inner.src));
         } else {
             for (int64_t i = 0; i < count; ++i)
@@ -205,12 +208,22 @@ void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int
     } else {
         constexpr int64_t kLanes = 16 / B::kBytes;
         const int64_t whole_rows = rows / kLanes * kLanes, whole = columns / B::kLine * B::kLine;
+        // Rows whose distance is a power of two fall on the same few sets of the cache, and would
+        // drive each other out before all of a line is used: such a block is copied first.
+        alignas(64) char buffer[B::kColumns * B::kPitch];
+        const char *source = from;
+        int64_t pitch = from_row;
+        if (from_row % 2048 == 0 && rows == B::kRows && whole > 0) {
+            for (int64_t j = 0; j < whole; ++j)
+                write_row(buffer + j * B::kPitch, from + j * from_row, B::kRows * B::kBytes, false);
+            source = buffer, pitch = B::kPitch;
+        }
         for (int64_t j = 0; j < whole; j += B::kLine)
             for (int64_t i = 0; i < whole_rows; i += kLanes) {
                 const int64_t lines = 4 * j + i / kLanes * (B::kLine / 4);
                 fetch(lines, lines + B::kLine / 4);
                 transpose_lines<E>(to + i * to_row + j * B::kBytes, to_row,
-                                   from + j * from_row + i * B::kBytes, from_row, streams);
+                                   source + j * pitch + i * B::kBytes, pitch, streams);
             }
         if (whole_rows < rows)
             transpose_block<E>(to + whole_rows * to_row, to_row, from + whole_rows * B::kBytes,

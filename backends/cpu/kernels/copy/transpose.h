@@ -59,6 +59,10 @@ struct Interleave {
         return __builtin_shufflevector(a, b, int(I / 2 + (I % 2) * kLanes)...);
     }
     template <size_t... I>
+    static Vector even(Vector a, Vector b, std::index_sequence<I...>) {
+        return __builtin_shufflevector(a, b, int(2 * I)...);
+    }
+    template <size_t... I>
     static Vector high(Vector a, Vector b, std::index_sequence<I...>) {
         return __builtin_shufflevector(a, b, int(kLanes / 2 + I / 2 + (I % 2) * kLanes)...);
     }
@@ -95,7 +99,7 @@ inline void transpose_square(char *to, int64_t to_row, const char *from, int64_t
 }
 
 // Four squares below each other: whole lines of 64 bytes in the rows of the destination, each line
-// written at once. Elements of 4 bytes or more, or the registers do not suffice. Returns the rows.
+// written at once. Elements of 4 bytes or more, or the registers do not suffice.
 template <class E>
 [[gnu::always_inline]] inline void transpose_lines(char *to, int64_t to_row, const char *from,
                                                    int64_t from_row, bool streams) {
@@ -117,6 +121,24 @@ template <class E>
             for (int i = 0; i < 4; ++i)
                 store_line_part(to + j * to_row + i * 16, rows[i * kLanes + j], streams);
     }
+}
+
+// Copies elements 0, 2, 4, ... of `from`, and returns how many of the `count` are done: not the last
+// ones, behind which there may be nothing to read.
+template <class E>
+inline int64_t every_second(char *to, const char *from, int64_t count) {
+    int64_t i = 0;
+    if constexpr (sizeof(E) < 16) {
+        using I = Interleave<E>;
+        using Vector = typename I::Vector;
+        constexpr auto kAll = std::make_index_sequence<I::kLanes>();
+        for (; i + I::kLanes < count; i += I::kLanes) {
+            const char *at = from + 2 * i * int64_t(sizeof(E));
+            store_cell(to + i * int64_t(sizeof(E)),
+                       I::even(load_cell<Vector>(at), load_cell<Vector>(at + 16), kAll));
+        }
+    }
+    return i;
 }
 
 // to[j][i] = from[i][j] for i < rows, j < columns; elements lie side by side within rows.

@@ -51,9 +51,15 @@ inline void write_row(char *to, const char *from, int64_t bytes, bool streams) {
     typedef uint64_t Part __attribute__((vector_size(16)));
     int64_t i = 0;
     for (; i + 64 <= bytes; i += 64) {
-        Part parts[4];
-        std::memcpy(parts, from + i, 64);
-        for (int j = 0; j < 4; ++j) store_line_part(to + i + 16 * j, parts[j], streams);
+        Part a, b, c, d;
+        std::memcpy(&a, from + i, 16);
+        std::memcpy(&b, from + i + 16, 16);
+        std::memcpy(&c, from + i + 32, 16);
+        std::memcpy(&d, from + i + 48, 16);
+        store_line_part(to + i, a, streams);
+        store_line_part(to + i + 16, b, streams);
+        store_line_part(to + i + 32, c, streams);
+        store_line_part(to + i + 48, d, streams);
     }
     if (i < bytes) std::memcpy(to + i, from + i, size_t(bytes - i));
 }
