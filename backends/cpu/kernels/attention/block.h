@@ -43,7 +43,8 @@ struct BlockScratch {
             pointer = reinterpret_cast<T *>(memory + at);
             at += (size_t(count) * sizeof(T) + 63) / 64 * 64;
         };
-        int64_t padded = round_up(rows, kPanel), wide = int64_t(kWidth<float>);
+        int64_t padded = round_up(rows, std::max<int64_t>(kPanel, 32)),
+                wide = int64_t(kWidth<float>);
         take(this->rows.limit, padded);
         take(this->rows.place, padded);
         take(this->rows.slope, padded);
@@ -51,7 +52,8 @@ struct BlockScratch {
         take(this->rows.sum, padded);
         take(q, padded * round_up(depth, wide));
         take(out, padded * round_up(value_depth, wide));
-        take(scores, std::max((kTile + int64_t(kStrip)) * kPanel, kThinTile * kThinRows));
+        take(scores,
+             std::max({(kTile + int64_t(kStrip)) * kPanel, kThinTile * kThinRows, 48 * kTile}));
         take(k, kTile * depth);
         take(v, kTile * value_depth);
         take(row, round_up(std::max(depth, value_depth), wide));

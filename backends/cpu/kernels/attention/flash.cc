@@ -2,12 +2,15 @@
 
 #include <cmath>
 
+#include "amx_block.h"
+
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kBlockRows = 64;
-constexpr int64_t kDeepBlockRows = 32;  // when heads are deep, so that a block stays in the cache
-constexpr double kAlone = 200e3;        // multiplications that one thread does sooner alone
+// Rows of a block: as many as stay in the cache with their results.
+int64_t rows_for(int64_t depth) { return depth > 256 ? 32 : depth > 128 ? 64 : 128; }
+
+constexpr double kAlone = 200e3;                // multiplications that one thread does sooner alone
 constexpr int64_t kLeastSplit = 4 * kThinTile;  // keys
 
 template <class T>
@@ -15,17 +18,29 @@ void attend(const Heads &h, const Sequence &sequence, const Block &block, char *
     KeyRows keys = sequence.rows;
     keys.k += block.head * h.k_head * int64_t(sizeof(T));
     keys.v += block.head * h.v_head * int64_t(sizeof(T));
-    attend_rows<T>(h, sequence, block, memory,
-                   [&](BlockScratch &scratch, int64_t begin, int64_t end, auto &load, auto &emit) {
-                       if (block.count <= kThinRows && keys.k_inner == 1 && keys.v_inner == 1) {
-                           thin_begin(scratch, load);
-                           thin_range<T>(scratch, keys, begin, end);
-                           thin_end(scratch, emit);
-                       } else {
-                           TileReader<T> read{keys, h.depth, h.value_depth};
-                           wide_block(scratch, begin, end, read, load, emit);
-                       }
-                   });
+    attend_rows<T>(
+        h, sequence, block, memory,
+        [&](BlockScratch &scratch, int64_t begin, int64_t end, auto &load, auto &emit) {
+            bool rows = keys.k_inner == 1 && keys.v_inner == 1;
+            if (block.count <= kThinRows && rows) {
+                thin_begin(scratch, load);
+                thin_range<T>(scratch, keys, begin, end);
+                thin_end(scratch, emit);
+                return;
+            }
+#if defined(INFINI_AMX)
+            if constexpr (std::is_same_v<T, bf16>)
+                if (rows && h.depth % 32 == 0 && h.value_depth % 32 == 0 && amx_allowed()) {
+                    auto copy = [&](int64_t r, bf16 *to) {
+                        const bf16 *q = query_of<bf16>(h, sequence, block.head, block.first + r);
+                        for (int64_t d = 0; d < h.depth; ++d) to[d] = q[d * h.q_inner];
+                    };
+                    return amx_block(scratch, keys, begin, end, h.scale * kLog2E, copy, emit);
+                }
+#endif
+            TileReader<T> read{keys, h.depth, h.value_depth};
+            wide_block(scratch, begin, end, read, load, emit);
+        });
 }
 
 // Calls f(Type<T>{}) with the type of a dtype.
@@ -71,8 +86,7 @@ void join_block(const Heads &heads, const Sequence &sequence, const Block &block
 
 Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t longest, int64_t keys)
     : sequences(sequences), heads(h.heads), depth(h.depth), value_depth(h.value_depth) {
-    block_rows = std::max(h.depth, h.value_depth) > 256 ? kDeepBlockRows : kBlockRows;
-    block_rows = std::clamp<int64_t>(longest, 1, block_rows);
+    block_rows = std::clamp<int64_t>(longest, 1, rows_for(std::max(h.depth, h.value_depth)));
     most_blocks = rows / block_rows + sequences;
     double work = double(rows) * double(h.heads) * double(keys) * double(h.depth + h.value_depth);
     workers = work < kAlone ? 1 : int64_t(thread_count());
