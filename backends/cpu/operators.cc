@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "error.h"
@@ -26,8 +27,9 @@ bool few_elements(const Operation &operation) {
     for (int i = 0; i < operation.tensor_count(); ++i) {
         Tensor tensor = operation.tensor(i);
         if (tensor) sum += tensor.numel();
+        if (sum > kShortElements) return false;
     }
-    return sum <= kShortElements;
+    return true;
 }
 
 int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) {
@@ -35,7 +37,8 @@ int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_b
     try {
         std::unique_ptr<Plan> made;
         if (Planner planner = find_planner(c->name)) made = planner(operation);
-        if (!made && c->program) made = find_planner("program")(operation);
+        Planner program = c->program ? find_planner("program") : nullptr;
+        if (!made && program) made = program(operation);
         if (!made) {
             fail(infinirtErrorNotSupported, "the CPU has no kernel for this case of %s", c->name);
             return INFINI_STATUS_NOT_IMPLEMENTED;
@@ -48,8 +51,8 @@ int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_b
     } catch (const Refusal &refusal) {
         fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
         return refusal.status;
-    } catch (const std::bad_alloc &) {
-        fail(infinirtErrorMemoryAllocation, "no memory to plan %s", c->name);
+    } catch (const std::exception &error) {
+        fail(infinirtErrorMemoryAllocation, "%s cannot be planned: %s", c->name, error.what());
         return INFINI_STATUS_INTERNAL_ERROR;
     }
 }

@@ -7,6 +7,9 @@
 #include <unordered_map>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "kernels/threads.h"
@@ -52,7 +55,9 @@ bool processor_has(std::string_view name) {
         unsigned a, b, c, d;
         __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
         constexpr unsigned kNeeded = 1u << 22 | 1u << 23 | 1u << 24 | 1u << 25;
-        return (d & kNeeded) == kNeeded;
+        if ((d & kNeeded) != kNeeded) return false;
+        // The kernel keeps tiles for processes that have asked for them (ARCH_REQ_XCOMP_PERM).
+        return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
     }
 #elif defined(__aarch64__)
     unsigned long features = getauxval(AT_HWCAP), more = getauxval(AT_HWCAP2);

@@ -128,7 +128,7 @@ InfiniopDescriptor *find_descriptor(const void *descriptor);
 // entry points call one function for each parameter, in order.
 class Creation {
 public:
-    Creation(const OperatorInfo &info, const char *function, const void *handle, void *result);
+    Creation(const OperatorInfo &info, const void *handle, void *result);
 
     void tensor(const void *descriptor);
     void tensors(const void *list, size_t count);
@@ -174,7 +174,7 @@ private:
 class Running {
 public:
     Running(const OperatorInfo &info, const RunInfo &run, const void *descriptor)
-        : run_(run), descriptor_(find(info, run, descriptor)) {}
+        : run_(run), descriptor_(find(info, descriptor)) {}
 
     // A scalar that repeats an attribute of the create call.
     void same(int attribute, double value) const {
@@ -209,8 +209,7 @@ public:
                           void *stream) const;
 
 private:
-    static InfiniopDescriptor &find(const OperatorInfo &info, const RunInfo &run,
-                                    const void *descriptor);
+    static InfiniopDescriptor &find(const OperatorInfo &info, const void *descriptor);
     void check_pointers(void **pointers, size_t count) const;
     [[noreturn]] void differs(int attribute, double value) const;
     [[noreturn]] void not_so(const char *condition, std::initializer_list<Named> values) const;

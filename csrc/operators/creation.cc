@@ -12,9 +12,8 @@ constexpr int64_t kMostEntries = 1 << 20;  // of a list
 
 }  // namespace
 
-Creation::Creation(const OperatorInfo &info, const char *function, const void *handle, void *result)
+Creation::Creation(const OperatorInfo &info, const void *handle, void *result)
     : info_(info), result_(static_cast<void **>(result)) {
-    (void)function;
     if (!handle) fail(INFINI_STATUS_NULL_POINTER, "handle is null: expected a handle");
     handle_ = find_handle(handle);
     if (!handle_) fail(INFINI_STATUS_BAD_PARAM, "handle is no handle, or was destroyed");

@@ -30,6 +30,8 @@ public:
         : first_(first), second_(second), join_(join) {}
 
     std::unique_ptr<FusedProgram> fuse() {
+        // One rule for negative strides holds for all tensors of a program.
+        if ((first_.flags ^ second_.flags) & INFINI_PROGRAM_BLAS) return nullptr;
         if (!find_output() || !find_inputs()) return nullptr;
         const bool front = is_map(first_) && reading_phase_ >= 0;
         const bool back = is_map(second_) && writing_->phase == first_.phase_count - 1;
@@ -230,7 +232,7 @@ private:
         program.operand_count = int32_t(made_->operands_.size());
         program.phase_count = int32_t(made_->phases_.size());
         program.stage_count = int32_t(made_->stages_.size());
-        program.flags = first_.flags | second_.flags;
+        program.flags = first_.flags | second_.flags;  // equal but for WIDE, see fuse()
     }
 
     const InfiniProgram &first_, &second_;

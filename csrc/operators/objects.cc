@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
+#include <new>
 
 #include "../runtime/handles.h"
 #include "core.h"
@@ -29,8 +31,12 @@ infiniStatus_t caught(const char *function) noexcept {
         bool explained = failure.sentence.empty();
         return infiniRecordFailure(function, failure.status,
                                    explained ? nullptr : failure.sentence.c_str());
-    } catch (...) {
+    } catch (const std::bad_alloc &) {
         return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    } catch (const std::exception &error) {
+        return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, error.what());
+    } catch (...) {
+        return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "it failed");
     }
 }
 
@@ -140,7 +146,8 @@ infiniStatus_t infiniopDestroyHandle(infiniopHandle_t handle) try {
     InfiniopHandle *found = find_handle(handle);
     if (!handle) fail(INFINI_STATUS_NULL_POINTER, "handle is null: expected a handle");
     if (!found) fail(INFINI_STATUS_BAD_PARAM, "handle is no handle, or was destroyed");
-    HandleTable<InfiniopHandle>::get().destroy(found);
+    if (!HandleTable<InfiniopHandle>::get().destroy_once(found))
+        fail(INFINI_STATUS_BAD_PARAM, "handle was destroyed by another thread");
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
     return caught("infiniopDestroyHandle");
@@ -159,7 +166,8 @@ infiniStatus_t infiniopDestroyTensorDescriptor(infiniopTensorDescriptor_t desc) 
     if (!desc) fail(INFINI_STATUS_NULL_POINTER, "desc is null: expected a tensor descriptor");
     InfiniopTensorDescriptor *found = find_tensor(desc);
     if (!found) fail(INFINI_STATUS_BAD_PARAM, "desc is no tensor descriptor, or was destroyed");
-    HandleTable<InfiniopTensorDescriptor>::get().destroy(found);
+    if (!HandleTable<InfiniopTensorDescriptor>::get().destroy_once(found))
+        fail(INFINI_STATUS_BAD_PARAM, "desc was destroyed by another thread");
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
     return caught("infiniopDestroyTensorDescriptor");

@@ -4,7 +4,7 @@
 
 namespace infini::op {
 
-InfiniopDescriptor &Running::find(const OperatorInfo &info, const RunInfo &, const void *handle) {
+InfiniopDescriptor &Running::find(const OperatorInfo &info, const void *handle) {
     if (!handle) [[unlikely]]
         fail(INFINI_STATUS_NULL_POINTER, "desc is null: expected a descriptor");
     InfiniopDescriptor *found = find_descriptor(handle);
@@ -101,7 +101,14 @@ infiniStatus_t Running::launch(void *workspace, size_t workspace_size, void **po
     if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
     if (infiniStatus_t status = infiniLaunchKernel(run_.function, &target, stream, &kernel))
         return status;
-    return infiniWaitForStream(run_.function, &target, stream);
+    if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
+    // A count of SIZE_MAX is how a kernel says that it found no memory for its results.
+    for (size_t at = 0, i = 0; i < size_t(run_.pointer_count); ++i, ++at)
+        if (run_.pointers[i].host && *static_cast<const size_t *>(pointers[at]) == SIZE_MAX) {
+            *static_cast<size_t *>(pointers[at]) = 0;
+            fail(INFINI_STATUS_INTERNAL_ERROR, "no memory for the results");
+        }
+    return INFINI_STATUS_SUCCESS;
 }
 
 infiniStatus_t workspace_size(const OperatorInfo &info, const void *handle, size_t *size) {
@@ -115,8 +122,9 @@ infiniStatus_t workspace_size(const OperatorInfo &info, const void *handle, size
 
 infiniStatus_t destroy(const OperatorInfo &info, const void *handle) {
     Running found(info, info.runs[0], handle);
-    rt::HandleTable<InfiniopDescriptor>::get().destroy(
-        const_cast<InfiniopDescriptor *>(&found.descriptor()));
+    auto *descriptor = const_cast<InfiniopDescriptor *>(&found.descriptor());
+    if (!rt::HandleTable<InfiniopDescriptor>::get().destroy_once(descriptor))
+        fail(INFINI_STATUS_BAD_PARAM, "desc was destroyed by another thread");
     return INFINI_STATUS_SUCCESS;
 }
 

@@ -16,10 +16,9 @@ using namespace nanobind::literals;
 namespace infini::python {
 namespace {
 
-[[noreturn]] void throw_status(infiniStatus_t status) {
-    // The message belongs to this thread's last failing call, which is the one that gave the code.
+[[noreturn]] void throw_status(infiniStatus_t status, const char *message) {
     nb::object type = nb::module_::import_("infinicore.op._error").attr("InfiniOPError");
-    nb::object error = type(int(status), nb::str(infiniGetLastErrorMessage()));
+    nb::object error = type(int(status), nb::str(message));
     PyErr_SetObject(type.ptr(), error.ptr());
     throw nb::python_error();
 }
@@ -32,10 +31,42 @@ namespace {
     throw nb::python_error();
 }
 
+// The message belongs to this thread's last failing call, which is the one that gave the code.
 void check(infiniStatus_t status) {
     if (status != INFINI_STATUS_SUCCESS) [[unlikely]]
-        throw_status(status);
+        throw_status(status, infiniGetLastErrorMessage());
 }
+
+// A thread's workspace for calls that are over when they return: kept from call to call, since fresh
+// memory costs more than most operators.
+class Scratch {
+public:
+    ~Scratch() {
+        if (memory_) infinirtFree(memory_);
+    }
+    infinirtError_t get(size_t bytes, void **memory) {
+        int device = 0;
+        if (infinirtError_t error = infinirtGetDevice(&device)) return error;
+        const char *kind = infinirtGetDeviceKind();
+        if (bytes > bytes_ || device != device_ || kind != kind_) {
+            if (memory_) infinirtFree(memory_);
+            memory_ = nullptr;
+            bytes_ = 0;
+            if (infinirtError_t error = infinirtMalloc(&memory_, bytes)) return error;
+            bytes_ = bytes;
+            device_ = device;
+            kind_ = kind;
+        }
+        *memory = memory_;
+        return infinirtSuccess;
+    }
+
+private:
+    void *memory_ = nullptr;
+    size_t bytes_ = 0;
+    int device_ = 0;
+    const char *kind_ = nullptr;
+};
 
 // One handle for each device that was used; they stay.
 infiniopHandle_t handle_of_thread() {
@@ -111,21 +142,26 @@ void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace
     void *queue = stream_of(stream);
     infinirtError_t error = infinirtSuccess;
     infiniStatus_t status;
+    std::string message;
     {
         // The work may run in this thread, or wait for streams that call Python.
         nb::gil_scoped_release released;
         void *workspace = nullptr;
         auto handle = static_cast<infinirtStream_t>(queue);
-        if (workspace_size > 0) error = infinirtMallocAsync(&workspace, workspace_size, handle);
+        static thread_local Scratch scratch;
+        if (workspace_size > 0)
+            error = queue ? infinirtMallocAsync(&workspace, workspace_size, handle)
+                          : scratch.get(workspace_size, &workspace);
         status =
             error ? INFINI_STATUS_INTERNAL_ERROR
                   : row.call(descriptor, workspace, workspace_size, pointers, values.data(), queue);
-        if (workspace) infinirtFreeAsync(workspace, handle);
+        if (status != INFINI_STATUS_SUCCESS) message = infiniGetLastErrorMessage();
+        if (workspace && queue) infinirtFreeAsync(workspace, handle);
         // Without a stream, the work has been done when the call returns.
         if (!queue && status == INFINI_STATUS_SUCCESS) error = infinirtStreamSynchronize(nullptr);
     }
     if (error) throw_runtime(error);
-    check(status);
+    if (status != INFINI_STATUS_SUCCESS) throw_status(status, message.c_str());
     if (queue) {
         static const nb::handle hold =
             nb::object(nb::module_::import_("infinicore._rt").attr("_hold")).release();

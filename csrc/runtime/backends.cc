@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "call.h"
@@ -69,6 +70,17 @@ int kind_of(const std::string &name, const std::vector<Backend *> &list) {
     return kind;
 }
 
+// A table that lacks an entry is not used: the reason stands beside the devices, which still are.
+void use_operators(Backend &backend, const InfiniOperators *table) {
+    if (!table) return;
+    memcpy(&backend.operator_table, table, std::min(table->size, sizeof backend.operator_table));
+    const InfiniOperators &copy = backend.operator_table;
+    if (copy.plan && copy.hold && copy.drop)
+        backend.operators = &copy;
+    else
+        backend.reason = "its table of operators lacks an entry of plan, hold and drop";
+}
+
 // Caller holds the mutex.
 Backend *add(const std::string &place, bool ours) {
     char *real = realpath(place.c_str(), nullptr);
@@ -110,7 +122,7 @@ Backend *add(const std::string &place, bool ours) {
         const InfiniBackend &table = *opened.table;
         auto has = [&](size_t offset) { return table.size >= offset + sizeof(void *); };
         bool has_functions = has(offsetof(InfiniBackend, function)) && table.function;
-        if (has(offsetof(InfiniBackend, operators))) backend->operators = table.operators;
+        if (has(offsetof(InfiniBackend, operators))) use_operators(*backend, table.operators);
         for (size_t i = 0; has_functions && i < kFunctionCount; ++i) {
             const char *name = function_word(static_cast<Function>(i));
             backend->own[i] = table.function(name);

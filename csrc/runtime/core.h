@@ -47,7 +47,8 @@ struct Backend {
     std::string reason;  // why there is no device; else a remark of the back end, or empty
     int kind = -1;       // infiniDevice_t, or a number above INFINI_DEVICE_TYPE_COUNT
     InfiniDriver driver{};
-    const InfiniOperators *operators = nullptr;  // null: it has none
+    InfiniOperators operator_table{};            // entries beyond the library's own table are null
+    const InfiniOperators *operators = nullptr;  // that one; null: it has none
     std::vector<std::unique_ptr<Device>> devices;
     void *own[kFunctionCount]{};  // the back end's own functions, by Function
 };

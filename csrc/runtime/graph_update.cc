@@ -48,6 +48,8 @@ const char *limit(const Node &node, const NodeParameters &next, const Device &de
             return &event->device == node.device ? nullptr
                                                  : "the event must be one of the same device";
         }
+        case infinirtGraphNodeTypeKernel:
+            return &device == node.device ? nullptr : "a kernel cannot move to another device";
         case infinirtGraphNodeTypeWaitEvent:
             return EventTable::get().find(next.event) ? nullptr : "the event was destroyed";
         default:

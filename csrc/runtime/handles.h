@@ -62,6 +62,13 @@ public:
         free_.push_back(slot);
     }
 
+    // For handles that clients destroy while other threads may do the same: of several one succeeds.
+    bool destroy_once(T *object) {
+        if (!reinterpret_cast<Slot *>(object)->alive.exchange(false)) return false;
+        destroy(object);
+        return true;
+    }
+
     // Calls visit(T&) for every live object. Objects made or destroyed meanwhile may or may not be
     // seen.
     template <class Visit>

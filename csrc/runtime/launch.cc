@@ -21,12 +21,39 @@ infiniStatus_t failed(const char *function, Error error) {
     size_t colon = sentence.find(": ");
     if (colon != std::string::npos) sentence.erase(0, colon + 2);
     record_error(Thread::current(), error, std::string(function) + ": " + sentence);
-    return first::status_of(error);
+    infiniStatus_t status = first::status_of(error);
+    // What the runtime refuses here (captures, calls from host functions) is the client's mistake.
+    bool no_memory = error == infinirtErrorMemoryAllocation;
+    return status == INFINI_STATUS_INTERNAL_ERROR && !no_memory ? INFINI_STATUS_BAD_PARAM : status;
 }
 
-Stream *stream_of(Call &call, Device &device, void *handle) {
+// The stream, or null with *status saying why not.
+Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, void *handle,
+                  infiniStatus_t *status) {
+    Device &device = *static_cast<Device *>(target.device);
+    if (call.thread.host_function_depth != 0 && !call.ready()) [[unlikely]] {
+        *status = failed(function, call.error());
+        return nullptr;
+    }
     if (!handle) return device.legacy.get();
-    return call.stream(static_cast<infinirtStream_t>(handle), 1, "stream");
+    auto client = static_cast<infinirtStream_t>(handle);
+    if (client == infinirtStreamLegacy) return device.legacy.get();
+    Stream *stream = client == infinirtStreamPerThread ? thread_stream(call, device)
+                                                       : StreamTable::get().find(handle);
+    if (!stream) {
+        *status = fail(function, INFINI_STATUS_BAD_PARAM,
+                       "stream is no live stream: expected one from infinirtStreamCreate that was "
+                       "not destroyed");
+        return nullptr;
+    }
+    if (&stream->device == &device) [[likely]]
+        return stream;
+    *status =
+        fail(function, INFINI_STATUS_BAD_PARAM,
+             "stream belongs to " + stream->device.backend.name + " device " +
+                 std::to_string(stream->device.index) + ": expected one of " + target.kind +
+                 " device " + std::to_string(target.index) + ", for which the descriptor was made");
+    return nullptr;
 }
 
 }  // namespace
@@ -48,23 +75,15 @@ infiniStatus_t infiniTargetOfThread(const char *function, InfiniTarget *target) 
                device.index, &device};
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
-    return INFINI_STATUS_INTERNAL_ERROR;
+    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
 }
 
 infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *target, void *handle,
                                   const InfiniKernel *kernel) try {
-    Device &device = *static_cast<Device *>(target->device);
     Call call(Function::LaunchKernel);
-    if (call.thread.host_function_depth != 0) [[unlikely]]
-        if (!call.ready()) return failed(function, call.error());
-    Stream *stream = stream_of(call, device, handle);
-    if (!stream) return failed(function, call.error());
-    if (&stream->device != &device) [[unlikely]]
-        return fail(function, INFINI_STATUS_BAD_PARAM,
-                    "stream belongs to " + stream->device.backend.name + " device " +
-                        std::to_string(stream->device.index) + ": expected one of " + target->kind +
-                        " device " + std::to_string(target->index) +
-                        ", for which the descriptor was made");
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    Stream *stream = stream_of(call, function, *target, handle, &status);
+    if (!stream) return status;
     InfiniWork work;
     work.kind = INFINI_WORK_KERNEL;
     work.as.kernel = *kernel;
@@ -79,8 +98,10 @@ infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *targ
 infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *target,
                                    void *handle) try {
     Call call(Function::StreamSynchronize);
-    Stream *stream = stream_of(call, *static_cast<Device *>(target->device), handle);
-    Error error = stream ? synchronize(call, *stream) : call.error();
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    Stream *stream = stream_of(call, function, *target, handle, &status);
+    if (!stream) return status;
+    Error error = synchronize(call, *stream);
     return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : failed(function, error);
 } catch (...) {
     return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");

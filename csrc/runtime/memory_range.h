@@ -72,8 +72,11 @@ struct MemoryCache {
         return known == (page | 3) || (!write && known == (page | 1));
     }
     bool knows_pages(const void *pointer, size_t bytes, bool write) {
+        // Only of ranges without pages between the first and the last one.
+        constexpr size_t kSmallestPage = 4096;
         auto first = reinterpret_cast<uintptr_t>(pointer);
-        return knows_page(first, write) && knows_page(first + bytes - 1, write);
+        return bytes - 1 < kSmallestPage && knows_page(first, write) &&
+               knows_page(first + bytes - 1, write);
     }
 };
 

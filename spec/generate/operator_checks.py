@@ -193,6 +193,7 @@ class Rules:
 class Translator:
     """Python expressions to C++ ones over int64_t and double."""
 
+    ZERO = "int64_t(0)"
     BINARY: ClassVar[dict[type, str]] = {
         ast.Add: "plus",
         ast.Sub: "minus",
@@ -261,7 +262,7 @@ class Translator:
         if isinstance(node.op, ast.Not):
             return f"!({self(node.operand)})"
         if isinstance(node.op, ast.USub):
-            return f"(-({self(node.operand)}))"
+            return f"minus({type(self).ZERO}, {self(node.operand)})"
         raise self._error(node)
 
     def BoolOp(self, node: ast.BoolOp) -> str:

@@ -191,7 +191,7 @@ def _functions(operator: Operator) -> str:
     op = f"info_of(Op::{operator.c_name})"
     parts = []
     for name in operator.create_names:
-        body = f"    Creation creation({op}, __func__, handle, desc_ptr);\n"
+        body = f"    Creation creation({op}, handle, desc_ptr);\n"
         body += "".join(f"    creation.{_argument(param)};\n" for param in operator.create)
         body += "    return creation.finish();\n"
         parts.append(_function(name, create_params(operator), body))

@@ -35,6 +35,7 @@ def _draw(logits: Array, random_val: float, topp: float, topk: int, temperature:
         " const float *topp[batch_size], const int *topk[batch_size],"
         " const float *temperature[batch_size], int batch_size)",
     ),
+    run_counts={"batch_size": "result"},
     kernel=True,
 )
 def random_sample(

@@ -37,8 +37,11 @@ int64_t place_of(Mode mode, int64_t at, int64_t size) {
 }
 
 struct Map {
-    int64_t before = 0;           // elements of the output before the input's
-    std::vector<int64_t> places;  // in the input
+    Mode mode = Mode::kConstant;
+    int64_t before = 0;  // elements of the output before the input's
+    int64_t size = 0;    // of the input
+
+    int64_t place(int64_t at) const { return place_of(mode, at - before, size); }
 };
 
 template <class E>
@@ -54,9 +57,10 @@ struct Pad {
         const int64_t size = to.size[to.ndim - 1], step = to.stride[to.ndim - 1];
         const int64_t inside = from.size[from.ndim - 1], in_step = from.stride[from.ndim - 1];
         auto edge = [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i)
-                out[i * step] =
-                    map.places[size_t(i)] < 0 ? value : in[map.places[size_t(i)] * in_step];
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t place = map.place(i);
+                out[i * step] = place < 0 ? value : in[place * in_step];
+            }
         };
         edge(0, map.before);
         if (step == 1 && in_step == 1)

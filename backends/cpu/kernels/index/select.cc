@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "index/offsets.h"
 #include "kernel.h"
@@ -53,7 +54,10 @@ std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
         const float *data = a.pointer<float>(2);
         int64_t *before = reinterpret_cast<int64_t *>(a.workspace());
         const int64_t total = count_pieces(data, at, before);
-        int64_t *result = new int64_t[size_t(total * shape.ndim)];
+        int64_t *result = new (std::nothrow) int64_t[size_t(total * shape.ndim)];
+        *a.pointer<int64_t *>(0) = result;
+        *a.pointer<size_t>(1) = result ? size_t(total) : SIZE_MAX;
+        if (!result) return;
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
             int64_t *to = result + before[piece] * shape.ndim;
             for (int64_t i = begin; i < end; ++i) {
@@ -64,8 +68,6 @@ std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
                 to += shape.ndim;
             }
         });
-        *a.pointer<int64_t *>(0) = result;
-        *a.pointer<size_t>(1) = size_t(total);
     };
     return make_plan(run, size_t(pieces(at.count())) * sizeof(int64_t));
 }
@@ -80,7 +82,7 @@ std::unique_ptr<Plan> plan_masked_select(const Operation &operation) {
         const int64_t total = count_pieces(mask, mask_at, before);
         void *memory = std::malloc(total ? size_t(total) * sizeof(uint32_t) : 1);
         *a.pointer<void *>(2) = memory;
-        *a.pointer<size_t>(3) = memory ? size_t(total) : 0;
+        *a.pointer<size_t>(3) = memory ? size_t(total) : SIZE_MAX;
         if (!memory) return;
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
             uint32_t *to = static_cast<uint32_t *>(memory) + before[piece];
