@@ -1,5 +1,5 @@
-// Joins programs: what one writes and another reads stays in the cache, or in registers, between them.
-// It serves composite operators and recorded graphs.
+// Joins programs: what one writes and another reads stays in the cache, or in registers, between
+// them. It is for recorded graphs; no operator calls it yet.
 #pragma once
 
 #include <infini/program.h>

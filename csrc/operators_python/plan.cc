@@ -318,6 +318,11 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
         std::vector<void *> &array = arguments.arrays.emplace_back();
         for (nb::handle each : object)
             array.push_back(address(each, row, i, array.size(), arguments));
+        if (int tensor = row.tensors[i]; tensor >= 0 && array.size() != layouts_[tensor].size()) {
+            PyErr_Format(PyExc_ValueError, "%s: argument %zu was described as %zu tensors, got %zu",
+                         row.name, i, layouts_[tensor].size(), array.size());
+            throw nb::python_error();
+        }
         arguments.pointers.push_back(array.data());
     }
     if (arguments.pointers.size() != count || next != given) {

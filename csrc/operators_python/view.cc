@@ -148,8 +148,14 @@ bool View::from_array_interface(nb::handle source, const char *name) {
     nb::object found = nb::getattr(source, "__array_interface__", nb::none());
     if (!nb::isinstance<nb::dict>(found)) return false;
     auto interface = nb::cast<nb::dict>(found);
-    auto type = nb::cast<std::string>(interface["typestr"]);
-    Py_ssize_t item = std::atoi(type.c_str() + 2);
+    auto type = nb::cast<std::string>(nb::str(interface["typestr"]));
+    Py_ssize_t item = type.size() > 2 ? std::atoi(type.c_str() + 2) : 0;
+    bool odd = item <= 0 || (type[1] == 'f' && item != 2 && item != 4 && item != 8);
+    if (odd)
+        refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
+    if (!nb::isinstance<nb::tuple>(interface["shape"]) ||
+        !nb::isinstance<nb::tuple>(interface["data"]))
+        refuse(PyExc_TypeError, name, "has no usable __array_interface__:", "shape or data");
     if (type[1] == 'V') {
         nb::object given = nb::getattr(source, "dtype", nb::none());
         dtype = dtype_from_numpy(nb::cast<std::string>(nb::str(nb::getattr(given, "name", given))));

@@ -46,17 +46,21 @@ def view(
         return _op.view(tensor)
     if shape is None or dtype is None:
         raise TypeError("view: expected both a shape and an element type, or neither")
+    if isinstance(tensor, _op.View):
+        raise TypeError("view: expected memory or an array, not a view: give what it was made of")
     if hasattr(tensor, "ptr"):
         address, nbytes, readonly = tensor.ptr, tensor.nbytes, tensor.readonly
         owner = tensor
     else:
         owner = _op.view(tensor)
         flat = memoryview(tensor)
+        if not flat.c_contiguous:
+            raise ValueError("view: expected memory without gaps: the array has strides")
         address, nbytes, readonly = owner.ptr, flat.nbytes, owner.readonly
     steps = strides if strides is not None else dense(shape)
     reach = [(size - 1) * step for size, step in zip(shape, steps, strict=True)]
     last = 0 if 0 in shape else sum(reach) + 1
-    if min(reach, default=0) < 0 or last * item_size(dtype) > nbytes:
+    if (last and min(reach, default=0) < 0) or last * item_size(dtype) > nbytes:
         raise ValueError(f"view: the memory has {nbytes} bytes, which the tensor reaches beyond")
     return _op.described(shape, dtype, strides, address, readonly, owner)
 
