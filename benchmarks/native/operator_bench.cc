@@ -72,10 +72,14 @@ constexpr int kLanes = kBytes / int(sizeof(float));
 // Keeps a compiler from leaving out what nobody reads.
 void keep(const void *pointer) { asm volatile("" : : "r"(pointer) : "memory"); }
 
+template <size_t kAhead>  // bytes that are called for ahead; 0: the processor guesses alone
 void read(const char *from, size_t bytes) {
     Words sums[8] = {};
     auto *words = reinterpret_cast<const Words *>(from);
     for (size_t i = 0; i + 8 <= bytes / kBytes; i += 8) {
+        if constexpr (kAhead > 0)
+            for (size_t j = 0; j < 8 * kBytes; j += 64)
+                __builtin_prefetch(from + i * kBytes + kAhead + j);
 #pragma GCC unroll 8
         for (size_t j = 0; j < 8; ++j) sums[j] ^= words[i + j];
     }
@@ -131,9 +135,10 @@ void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, 
         keep(target(thread));
     });
     double streamed = best([&](int thread) { stream(target(thread), source(thread), half); });
-    double reading = best([&](int thread) { read(memory + 2 * half * thread, 2 * half); });
+    double reading = best([&](int thread) { read<0>(memory + 2 * half * thread, 2 * half); });
+    double ahead = best([&](int thread) { read<1024>(memory + 2 * half * thread, 2 * half); });
     result[0] = total / std::min(plain, streamed);
-    result[1] = total / reading;
+    result[1] = total / std::min(reading, ahead);
     std::free(memory);
 }
 
