@@ -28,17 +28,19 @@ class Trial:
         rule: Rule = contiguous,
         outputs: Rule | None = None,
         in_place: tuple[str, str] | None = None,
+        shared: tuple[str, str] | None = None,
     ) -> None:
+        """`in_place`: an output that lies where an input does; `shared`: an input that lies where
+        another one does."""
         self.make, self.draw, self.operator = make, draw, draw.operator
-        self.in_place = in_place
+        self.in_place, self.shared = in_place, shared
         self.tensors: dict[str, Any] = {}
         for tensor in self.operator.tensors:
             shape = draw.shapes[tensor.name]
             chosen = (outputs or rule) if tensor.written else rule
             self.tensors[tensor.name] = self._place(tensor, shape, chosen)
-        if in_place:
-            written, read = in_place
-            self.tensors[written] = self.tensors[read]
+        for pair in filter(None, (in_place, shared)):
+            self.tensors[pair[0]] = self.tensors[pair[1]]
         self.extra = {
             name: Placed(make, extra.dtype, contiguous(extra.shape, "dense"))
             for name, extra in draw.extra.items()
@@ -62,6 +64,8 @@ class Trial:
     def data(self, seed: int) -> dict[str, Any]:
         """Values of what is read, the same along repeated dimensions."""
         drawn = self.draw.values(seed)
+        if self.shared:
+            drawn[self.shared[0]] = drawn[self.shared[1]]
         for name, values in drawn.items():
             placed = self.tensors.get(name)
             if isinstance(placed, Placed):

@@ -125,6 +125,32 @@ def test_in_place(make: Maker, name: str, dtype: str, written: str, read: str) -
         Trial(make, draw, layout, layout, (written, read)).four_ways()
 
 
+def twins(operator: Operator) -> Iterator[tuple[str, str]]:
+    """Two inputs of the same shape and dtype."""
+    if operator.module in ("elementwise", "activation", "matmul"):
+        inputs = [tensor for tensor in operator.inputs if not tensor.written]
+        for first, second in zip(inputs, inputs[1:], strict=False):
+            if first.shapes == second.shapes and first.same_as == second.same_as != "":
+                yield second.name, first.name
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "second", "first"),
+    [
+        (operator.name, dtype, *pair)
+        for operator in SUPPORTED
+        for dtype in dtypes_of(operator)
+        for pair in twins(operator)
+    ],
+)
+def test_one_tensor_twice(make: Maker, name: str, dtype: str, second: str, first: str) -> None:
+    operator = REGISTRY[name]
+    for layout in (contiguous, transposed):
+        draw = Draw(operator, rules_of(operator), dtype, "usual", 1)
+        if draw.shapes[second] == draw.shapes[first]:
+            Trial(make, draw, layout, layout, shared=(second, first)).four_ways()
+
+
 def describe(draw: Draw) -> str:
     shown = {
         "shapes": draw.shapes,
