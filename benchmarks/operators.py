@@ -196,11 +196,18 @@ def commit() -> str:
     return done.stdout.strip()
 
 
-def chosen(only: Sequence[str], dtype: str) -> Iterable[Case]:
+def is_slow(case: Case) -> bool:
+    """Whether torch takes seconds: products of types that the CPU has no instructions for."""
+    products = case.group in ("gemm", "conv") or "prefill" in case.name
+    wide = case.dtype == "F32" or case.dtype in native_products()
+    return not wide and (products or (case.group == "gemv" and case.dtype == "F16"))
+
+
+def chosen(only: Sequence[str], dtype: str, quick: bool = False) -> Iterable[Case]:
     patterns = [f"*{pattern.lower()}*" for pattern in only]
     for case in (*walking(), *computing()):
         fits = any(fnmatch.fnmatchcase(case.title.lower(), pattern) for pattern in patterns)
-        if fits and dtype in ("", case.dtype):
+        if fits and dtype in ("", case.dtype) and not (quick and is_slow(case)):
             yield case
 
 
@@ -218,7 +225,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     native, machine, tensors = Native(), Machine(options.threads), Tensors(torch, op)
     measure(native, machine, options.quick)
     native_rates(tensors, machine, pace)
-    cases, rows = list(chosen(options.only, options.dtype)), []
+    cases, rows = list(chosen(options.only, options.dtype, options.quick)), []
     for i, case in enumerate(cases):
         print(f"\r{i + 1}/{len(cases)} {case.title}\033[K", end="", file=sys.stderr, flush=True)
         try:
@@ -249,7 +256,9 @@ def main() -> int:
     parser.add_argument("--only", default=[""], nargs="+", metavar="PATTERN", help=rows)
     parser.add_argument("--dtype", default="", choices=("", "F32", "BF16", "F16"))
     parser.add_argument("--threads", type=int, default=processors, help="of both sides")
-    parser.add_argument("--quick", action="store_true", help="short measurements")
+    parser.add_argument(
+        "--quick", action="store_true", help="short measurements, no row that takes torch seconds"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables, or renew a page's")
     parser.add_argument("--chart", type=Path, help="draw the speed-ups (PNG needs matplotlib)")
