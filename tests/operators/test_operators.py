@@ -7,6 +7,7 @@ Cases come from the declarations; what those cannot say stands in cases.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ def twins(operator: Operator) -> Iterator[tuple[str, str]]:
     """Two inputs of the same shape and dtype."""
     if operator.module in ("elementwise", "activation", "matmul"):
         inputs = [tensor for tensor in operator.inputs if not tensor.written]
-        for first, second in zip(inputs, inputs[1:], strict=False):
+        for first, second in pairwise(inputs):
             if first.shapes == second.shapes and first.same_as == second.same_as != "":
                 yield second.name, first.name
 
