@@ -3,8 +3,8 @@
 Each row is an operator on shapes of real models: we, torch on the CPU with as many threads, and the
 limit of the machine (see operator_limits.py), measured in one process in alternating rounds; the
 best round of each counts. `x torch` above 1 means that infinicore is faster; `of limit` is the part
-of the machine's limit that it reaches. Absolute times are for information. Needs torch, NumPy and a
-C++ compiler.
+of the machine's limit that it reaches. Absolute times are for information. Needs torch and a C++
+compiler.
 
     python benchmarks/operators.py --json here.json             # all rows, about 4 minutes
     python benchmarks/operators.py --only 'softmax/*F32'        # some

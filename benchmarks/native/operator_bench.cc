@@ -107,7 +107,7 @@ extern "C" {
 // Bytes per second of a copy (what is read and what is written) whose two buffers have `bytes` in
 // all, and of reading so many. All memory is touched before.
 void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, double *result) {
-    size_t half = bytes / 2 / threads / 1024 * 1024;  // of one thread
+    size_t half = std::max<size_t>(bytes / 2 / threads / 1024, 1) * 1024;  // of one thread
     char *memory =
         static_cast<char *>(std::aligned_alloc(4096, (2 * half * threads + 4095) & ~size_t(4095)));
     std::memset(memory, 1, 2 * half * threads);
