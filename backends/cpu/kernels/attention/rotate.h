@@ -2,7 +2,7 @@
 // token and serve all its heads.
 #pragma once
 
-#include "../convert.h"
+#include "rows.h"
 
 namespace infini::cpu {
 
@@ -13,14 +13,14 @@ INFINI_SIMD Vec<C> load_wide(const T *p) {
     if constexpr (std::is_same_v<C, double>)
         return load_f64(p);
     else
-        return load_f32(p);
+        return load_wide_f32(p);
 }
 template <class C, class T>
 INFINI_SIMD void store_narrow(T *p, Vec<C> x) {
     if constexpr (std::is_same_v<C, double>)
         store_f64(p, x);
     else
-        store_f32(p, x);
+        store_narrow_f32(p, x);
 }
 
 // y0, y1 = x0 c - x1 s, x0 s + x1 c for n pairs that lie in two rows. y may be x.
