@@ -17,7 +17,7 @@ endforeach()
 
 # Includes the kernels' headers: compiled for the machine that builds it, as one of their sets is.
 target_include_directories(cpu_math_test PRIVATE "${PROJECT_SOURCE_DIR}/backends/cpu/kernels")
-target_compile_options(cpu_math_test PRIVATE -march=native -fno-math-errno -fno-trapping-math)
+target_compile_options(cpu_math_test PRIVATE -march=native -fwrapv -fno-math-errno -fno-trapping-math)
 
 # Joins programs itself, which libinfiniop does not export.
 target_sources(fuse_test PRIVATE

@@ -57,7 +57,7 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
 template <class T, int m>
 [[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
                                    int64_t stride, int64_t n, float *y) {
-    constexpr int count = m <= 4 ? 4 : 2;
+    constexpr int count = side_by_side(m);
     int64_t j = 0;
     for (; j + count <= n; j += count)
         dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n);

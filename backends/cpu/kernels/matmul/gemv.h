@@ -18,6 +18,15 @@ void gemv(const Matmul &product, void *workspace);
 bool gemv_i8_takes(const Matmul &product);
 void gemv_i8(const Matmul &product);
 
+// Sums of that many rows that the registers hold, beside what is multiplied.
+#if defined(__aarch64__) || defined(__AVX512F__)
+inline constexpr int kSums = 16;
+#else
+inline constexpr int kSums = 8;
+#endif
+// The largest power of two of vectors (or columns) side by side, up to 4, for m rows.
+constexpr int side_by_side(int m) { return m * 4 <= kSums ? 4 : m * 2 <= kSums ? 2 : 1; }
+
 // f(integral_constant) for a number of rows up to kFewRows.
 template <class F>
 INFINI_SIMD void with_rows(int64_t m, F &&f) {

@@ -86,7 +86,7 @@ INFINI_SIMD void dot(const int8_t *x, int64_t x_stride, int64_t k, const int8_t 
 template <int m>
 [[gnu::noinline]] void dot_columns(const int8_t *x, int64_t x_stride, int64_t k, const int8_t *w,
                                    int64_t stride, int64_t n, int32_t *y) {
-    constexpr int count = m <= 4 ? 4 : 2;
+    constexpr int count = side_by_side(m);
     int64_t j = 0;
     for (; j + count <= n; j += count)
         dot<m, count>(x, x_stride, k, w + j * stride, stride, y + j, n);

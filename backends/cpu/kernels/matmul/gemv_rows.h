@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gemv.h"
 #include "pack.h"
 
 namespace infini::cpu {
@@ -53,7 +54,7 @@ template <class T, int m>
     // Vectors side by side: a whole line of a row is used before the next row's, which may want the
     // same place in the first cache; sums of all rows must fit the registers.
     constexpr int line = int(std::max<int64_t>(64 / sizeof(T), width));
-    constexpr int side = std::min(line / int(width), m <= 4 ? 4 : 2);
+    constexpr int side = std::min(line / int(width), side_by_side(m));
     int64_t p = 0;
     for (; p + at_once <= k; p += at_once) {
         const T *rows = b + p * stride;

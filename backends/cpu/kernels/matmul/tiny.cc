@@ -8,21 +8,32 @@ constexpr int64_t kVector = int64_t(kWidth<float>);
 
 // A dense F32 copy [rows, columns] with a stride, or the matrix itself where it is one.
 const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stride, float *copy) {
-    if (x.dtype == INFINI_DTYPE_F32 && x.col_stride == 1 && x.row_stride == stride)
-        return static_cast<const float *>(x.data);
-    const int64_t bytes = x.dtype == INFINI_DTYPE_F32 ? 4 : x.dtype == INFINI_DTYPE_F8 ? 1 : 2;
+    const bool dense = x.col_stride == 1 && x.row_stride == columns && columns == stride;
+    if (x.dtype == INFINI_DTYPE_F32 && dense) return static_cast<const float *>(x.data);
+    if (x.dtype == INFINI_DTYPE_F32) {
+        const auto *from = static_cast<const float *>(x.data);
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < columns; ++j)
+                copy[i * stride + j] = from[i * x.row_stride + j * x.col_stride];
+        return copy;
+    }
+    const int64_t bytes = x.dtype == INFINI_DTYPE_F8 ? 1 : 2;
+    const auto *data = static_cast<const char *>(x.data);
+    if (dense) {
+        to_f32(copy, data, x.dtype, size_t(rows * columns));
+        return copy;
+    }
     if (x.col_stride != 1 && x.row_stride == 1) {
         float column[kTinyElements];
         for (int64_t j = 0; j < columns; ++j) {
-            to_f32(column, static_cast<const char *>(x.data) + j * x.col_stride * bytes, x.dtype,
-                   size_t(rows));
+            to_f32(column, data + j * x.col_stride * bytes, x.dtype, size_t(rows));
             for (int64_t i = 0; i < rows; ++i) copy[i * stride + j] = column[i];
         }
         return copy;
     }
     for (int64_t i = 0; i < rows; ++i)
-        to_f32(copy + i * stride, static_cast<const char *>(x.data) + i * x.row_stride * bytes,
-               x.dtype, size_t(columns), x.col_stride);
+        to_f32(copy + i * stride, data + i * x.row_stride * bytes, x.dtype, size_t(columns),
+               x.col_stride);
     return copy;
 }
 

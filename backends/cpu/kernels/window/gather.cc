@@ -54,19 +54,19 @@ struct GatherPlan final : Plan {
     Dim dims[kMost], inner;
     int ndim = 0, inputs = 0;
     int64_t rows = 1, step = 0;
-    std::vector<int64_t> integers;
-    std::vector<double> reals;
+    const GatherForm *tables = nullptr;  // the form, if it wants tables: they are in the workspace
 
     void add(const Dim &dim) {
         rows *= dim.size;
         if (dim.size != 1) dims[ndim++] = dim;
     }
     void run(const Arguments &arguments) const override;
-    void some(const Arguments &a, int64_t first, int64_t last, int64_t begin, int64_t end) const;
+    void some(const Gather &g, const Arguments &a, int64_t first, int64_t last, int64_t begin,
+              int64_t end) const;
 };
 
-void GatherPlan::some(const Arguments &a, int64_t first, int64_t last, int64_t begin,
-                      int64_t end) const {
+void GatherPlan::some(const Gather &g, const Arguments &a, int64_t first, int64_t last,
+                      int64_t begin, int64_t end) const {
     int64_t at[kMost] = {}, index[kMost], rest = first;
     char *out = a.pointer<char>(0);
     const void *in[Gather::kInputs] = {};
@@ -82,7 +82,7 @@ void GatherPlan::some(const Arguments &a, int64_t first, int64_t last, int64_t b
         move(dims[d], index[d]);
     }
     for (int64_t i = first; i < last; ++i) {
-        row(gather, in, out, step, at, begin, end);
+        row(g, in, out, step, at, begin, end);
         for (int d = ndim - 1; d >= 0; --d) {
             move(dims[d], 1);
             if (++index[d] < dims[d].size) break;
@@ -95,15 +95,23 @@ void GatherPlan::some(const Arguments &a, int64_t first, int64_t last, int64_t b
 void GatherPlan::run(const Arguments &a) const {
     const int64_t width = inner.size;
     if (rows == 0 || width == 0) return;
+    Gather g = gather;
+    if (tables) {
+        auto *integers = reinterpret_cast<int64_t *>(a.workspace());
+        auto *reals = reinterpret_cast<double *>(integers + tables->integers * width);
+        for (int i = 0; i < tables->integers; ++i) g.integers[i] = integers + i * width;
+        for (int i = 0; i < tables->reals; ++i) g.reals[i] = reals + i * width;
+        tables->columns(g, width);
+    }
     if (rows >= int64_t(4 * thread_count()) || rows * width <= kEnough) {
         const size_t grain = size_t(std::max<int64_t>(1, kEnough / width));
         parallel_for(size_t(rows), grain, [&](size_t first, size_t last) {
-            some(a, int64_t(first), int64_t(last), 0, width);
+            some(g, a, int64_t(first), int64_t(last), 0, width);
         });
     } else {
         parallel_for(
             size_t(width), size_t(std::max<int64_t>(1, kEnough / rows)),
-            [&](size_t begin, size_t end) { some(a, 0, rows, int64_t(begin), int64_t(end)); });
+            [&](size_t begin, size_t end) { some(g, a, 0, rows, int64_t(begin), int64_t(end)); });
     }
 }
 
@@ -237,12 +245,8 @@ std::unique_ptr<Plan> plan_gather(const Operation &operation, const GatherInfo &
     plan->inner = all[along];
     plan->step = all[along].out / element;
     if (form->columns && along == ndim + form->inner) {
-        const int64_t width = plan->inner.size;
-        plan->integers.resize(size_t(form->integers * width));
-        plan->reals.resize(size_t(form->reals * width));
-        for (int i = 0; i < form->integers; ++i) g.integers[i] = plan->integers.data() + i * width;
-        for (int i = 0; i < form->reals; ++i) g.reals[i] = plan->reals.data() + i * width;
-        form->columns(g, width);
+        plan->tables = form;
+        plan->workspace = size_t((form->integers + form->reals) * plan->inner.size) * 8;
     }
     for (int d = 0; d < ndim + form->coordinates; ++d)
         if (d != along) plan->add(all[d]);
