@@ -16,9 +16,9 @@ using U16x = Few<uint16_t, kWidth<float>>;
 
 using U8x = Few<uint8_t, kWidth<float>>;
 
-INFINI_SIMD U32 widen(U16x x) { return __builtin_convertvector(x, U32); }
 #if defined(__ARM_NEON)
-// Four bytes are no vector of the machine's, and the compiler would take them one by one.
+// Of half a vector, and of four bytes, the compiler would take the elements one by one.
+INFINI_SIMD U32 widen(U16x x) { return U32(vmovl_u16(uint16x4_t(x))); }
 INFINI_SIMD U32 widen(U8x x) {
     return U32(vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(as<uint32_t>(x))))));
 }
@@ -28,6 +28,7 @@ INFINI_SIMD U8x narrow_to_bytes(U32 x) {
     return as<U8x>(vget_lane_u32(vreinterpret_u32_u8(bytes), 0));
 }
 #else
+INFINI_SIMD U32 widen(U16x x) { return __builtin_convertvector(x, U32); }
 INFINI_SIMD U32 widen(U8x x) { return __builtin_convertvector(x, U32); }
 INFINI_SIMD U8x narrow_to_bytes(U32 x) { return __builtin_convertvector(x, U8x); }
 #endif

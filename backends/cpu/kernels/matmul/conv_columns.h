@@ -136,7 +136,7 @@ private:
         for (int i = 0; i < count; ++i) {
             const Piece &piece = pieces[i];
             To *row = to + piece.column;
-            const T *source = from + piece.source;
+            const T *source = piece.source < 0 ? from : from + piece.source;
             if (piece.source < 0) {
                 for (int64_t c = 0; c < channels; ++c, row += stride) {
                     std::fill(row, row + piece.count, To{});
