@@ -187,9 +187,10 @@ public:
         if (!values) return;
         const InfiniAttribute &known = descriptor_.attributes[attribute];
         auto *list = static_cast<const int64_t *>(known.list);
+        if (count != known.count) list_differs(attribute);
         host(values, count * sizeof(T), descriptor_.info->attributes[attribute]);
         for (size_t i = 0; i < count; ++i)
-            if (count != known.count || int64_t(values[i]) != list[i]) list_differs(attribute);
+            if (int64_t(values[i]) != list[i]) list_differs(attribute);
     }
     // A scalar that must tell the number of elements of a tensor.
     void counts(int tensor, int64_t value, const char *name) const;

@@ -47,7 +47,7 @@ void Running::counts(int tensor, int64_t value, const char *name) const {
 
 void Running::host(const void *pointer, size_t bytes, const char *name) const {
     if (!pointer) fail(INFINI_STATUS_NULL_POINTER, "%s is null: expected a valid pointer", name);
-    if (!infiniIsHostMemory(pointer, bytes, false))
+    if (bytes > 0 && !infiniIsHostMemory(pointer, bytes, false))
         fail(INFINI_STATUS_BAD_PARAM, "%s points to no memory that can be read", name);
 }
 
