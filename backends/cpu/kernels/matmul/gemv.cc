@@ -23,21 +23,24 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int unroll = m * count >= 8 ? 1 : 8 / (m * count);
     F32 sums[m][count][unroll] = {};
+    auto add = [&](int64_t p, int u) [[gnu::always_inline]] {
+        F32 w[count];
+#pragma GCC unroll 8
+        for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p);
+#pragma GCC unroll 8
+        for (int i = 0; i < m; ++i) {
+            F32 xv = load<F32>(x + i * x_stride + p);
+#pragma GCC unroll 8
+            for (int j = 0; j < count; ++j) sums[i][j][u] = fma(xv, w[j], sums[i][j][u]);
+        }
+    };
     int64_t p = 0;
     for (; p + unroll * width <= k; p += unroll * width) {
 #pragma GCC unroll 8
-        for (int u = 0; u < unroll; ++u) {
-            F32 w[count];
-#pragma GCC unroll 8
-            for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p + u * width);
-#pragma GCC unroll 8
-            for (int i = 0; i < m; ++i) {
-                F32 xv = load<F32>(x + i * x_stride + p + u * width);
-#pragma GCC unroll 8
-                for (int j = 0; j < count; ++j) sums[i][j][u] = fma(xv, w[j], sums[i][j][u]);
-            }
-        }
+        for (int u = 0; u < unroll; ++u) add(p + u * width, u);
     }
+    if constexpr (unroll > 1)
+        for (; p + width <= k; p += width) add(p, 0);
     float rest[m][count] = {};
     for (; p < k; ++p)
         for (int i = 0; i < m; ++i)
@@ -57,7 +60,8 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
 template <class T, int m>
 [[gnu::noinline]] void dot_columns(const float *x, int64_t x_stride, int64_t k, const T *b,
                                    int64_t stride, int64_t n, float *y) {
-    constexpr int count = side_by_side(m);
+    // One column at a time is one stream from memory, and with short vectors no slower to compute.
+    constexpr int count = m > 1 ? side_by_side(m) : kVectorBytes == 16 ? 1 : 2;
     int64_t j = 0;
     for (; j + count <= n; j += count)
         dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n);
