@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kPiece = 128 << 10;           // bytes that are worth another thread
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
 
-// Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides are
-// touched in whole cache lines, and what is kept for a moment fits in L1.
+// Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides
+// are touched in whole cache lines, and what is kept for a moment fits in L1.
 template <class E>
 struct Block {
     static constexpr int64_t kBytes = sizeof(E), kLine = 64 / kBytes;
@@ -187,14 +187,14 @@ void StridedCopy::elements(char *dst, const char *src) const {
 
 namespace {
 
-// to[i][j] = from[j][i]; rows and columns are those of the destination. `streams`: its lines are aligned,
-// and nobody reads them soon.
+// to[i][j] = from[j][i]; rows and columns are those of the destination. `streams`: its lines are
+// aligned, and nobody reads them soon.
 template <class E>
 void transpose(char *to, int64_t to_row, const char *from, int64_t from_row, int64_t rows,
                int64_t columns, bool streams) {
     using B = Block<E>;
-    // The next block is fetched while this one is worked on: rows of the source lie too far apart for
-    // the machine to guess. Four lines of each row.
+    // The next block is fetched while this one is worked on: rows of the source lie too far apart
+    // for the machine to guess. Four lines of each row.
     auto fetch = [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k)
             __builtin_prefetch(from + k / 4 * from_row + B::kRows * B::kBytes + k % 4 * 64);

@@ -123,8 +123,8 @@ template <class E>
     }
 }
 
-// Copies elements 0, 2, 4, ... of `from`, and returns how many of the `count` are done: not the last
-// ones, behind which there may be nothing to read.
+// Copies elements 0, 2, 4, ... of `from`, and returns how many of the `count` are done: not the
+// last ones, behind which there may be nothing to read.
 template <class E>
 inline int64_t every_second(char *to, const char *from, int64_t count) {
     int64_t i = 0;

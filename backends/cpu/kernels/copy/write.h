@@ -12,7 +12,8 @@
 
 namespace infini::cpu {
 
-// Copies at most 64 bytes, in at most four moves each way: their ranges overlap instead of a tail loop.
+// Copies at most 64 bytes, in at most four moves each way: their ranges overlap instead of a tail
+// loop.
 inline void copy_short(char *to, const char *from, int64_t bytes) {
     auto both_ends = [&](auto size) {
         constexpr int64_t kSize = size.value;
@@ -34,8 +35,8 @@ inline void copy_short(char *to, const char *from, int64_t bytes) {
         for (int64_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-// Stores a part of a line that is written whole; with `streams` past the caches, where the machine can.
-// Lines must then be aligned.
+// Stores a part of a line that is written whole; with `streams` past the caches, where the machine
+// can. Lines must then be aligned.
 template <class V>
 [[gnu::always_inline]] inline void store_line_part(char *to, V part,
                                                    [[maybe_unused]] bool streams) {

@@ -1,5 +1,6 @@
-// scatter: output = input, then output[.., index, ..] = / += / *= updates along one axis. Lines along
-// the axis are independent of each other, so threads share the lines and a line keeps its order.
+// scatter: output = input, then output[.., index, ..] = / += / *= updates along one axis. Lines
+// along the axis are independent of each other, so threads share the lines and a line keeps its
+// order.
 #include <algorithm>
 
 #include "convert.h"

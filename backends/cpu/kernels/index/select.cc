@@ -26,7 +26,8 @@ void each_piece(int64_t count, const Body &body) {
     });
 }
 
-// How many of the elements are not 0. Counts come to `before`, as the number of those before a piece.
+// How many of the elements are not 0. Counts come to `before`, as the number of those before a
+// piece.
 template <class T>
 int64_t count_pieces(const T *data, const Offsets &at, int64_t *before) {
     each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {

@@ -1,5 +1,5 @@
-// index_add and index_copy: every row of the output is written once, from the rows of the source that
-// name it. So the result does not depend on the threads, and 16-bit sums are rounded once.
+// index_add and index_copy: every row of the output is written once, from the rows of the source
+// that name it. So the result does not depend on the threads, and 16-bit sums are rounded once.
 #include <algorithm>
 #include <cstring>
 
@@ -55,7 +55,8 @@ struct Layout {
 template <class T>
 using Sum = std::conditional_t<kIsSmallFloat<T>, float, T>;
 
-// `first[row] .. first[row + 1]` are the places in `order` of the entries that name a row, in order.
+// `first[row] .. first[row + 1]` are the places in `order` of the entries that name a row, in
+// order.
 void group(const Layout &layout, const Indices &index, int64_t *first, int64_t *order) {
     std::fill(first, first + layout.rows + 2, 0);
     for (int64_t i = 0; i < layout.entries; ++i) ++first[layout.row(index, i) + 2];

@@ -1,5 +1,5 @@
-// vander: rows of powers. Up to single precision they are running products in double; doubles take each
-// power by squaring, which rounds less often.
+// vander: rows of powers. Up to single precision they are running products in double; doubles take
+// each power by squaring, which rounds less often.
 #include <algorithm>
 
 #include "convert.h"

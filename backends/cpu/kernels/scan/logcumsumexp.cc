@@ -1,5 +1,5 @@
-// logcumsumexp: the running log(sum(exp(x))) along an axis, kept as the greatest x so far and the sum of
-// exp(x - greatest), so that nothing overflows.
+// logcumsumexp: the running log(sum(exp(x))) along an axis, kept as the greatest x so far and the
+// sum of exp(x - greatest), so that nothing overflows.
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,5 @@
-// The order of numbers: NaN is the greatest, both zeros are equal. A number and its place become one
-// entry, so that plain comparisons of entries are a stable order.
+// The order of numbers: NaN is the greatest, both zeros are equal. A number and its place become
+// one entry, so that plain comparisons of entries are a stable order.
 #pragma once
 
 #include <algorithm>
@@ -75,8 +75,9 @@ struct Line {
     Entry<Key<T>> entry(int64_t i) const { return {key(i), i}; }
 };
 
-// The `count` first entries of a line come to the front of `room`, in no order. `room` holds first_room
-// (size, count) entries. Most of a long line is only compared with the last of those found so far.
+// The `count` first entries of a line come to the front of `room`, in no order. `room` holds
+// first_room (size, count) entries. Most of a long line is only compared with the last of those
+// found so far.
 inline int64_t first_room(int64_t size, int64_t count) {
     return std::min(size, count + std::max<int64_t>(count, 1024));
 }

@@ -1,5 +1,5 @@
-// The engine of gather programs: it walks over the rows of an output; generated functions compute the
-// elements of a row from the coordinates. See spec/operators/gather.py.
+// The engine of gather programs: it walks over the rows of an output; generated functions compute
+// the elements of a row from the coordinates. See spec/operators/gather.py.
 #pragma once
 
 #include <bit>
@@ -26,8 +26,8 @@ struct Gather {
     double *reals[kColumns];
 };
 
-// Computes the elements [begin, end) of a row: `at` are the coordinates, `in` and `to` the data at the
-// row's place in the carried dimensions, `step` is the output's stride along the row.
+// Computes the elements [begin, end) of a row: `at` are the coordinates, `in` and `to` the data at
+// the row's place in the carried dimensions, `step` is the output's stride along the row.
 #define INFINI_GATHER_ROW                                                               \
     [[maybe_unused]] const Gather &g, [[maybe_unused]] const void *const *in, void *to, \
         const int64_t step, [[maybe_unused]] const int64_t *at, const int64_t begin,    \
