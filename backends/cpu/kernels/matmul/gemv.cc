@@ -21,12 +21,9 @@ template <class T, int m, int count>
 INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
                      float *y, int64_t y_stride) {
     constexpr int64_t width = int64_t(kWidth<float>);
-    constexpr int unroll = m * count >= 8 ? 1 : 8 / (m * count);
+    constexpr int each = m * count, unroll = each > 4 ? 1 : each > 2 ? 2 : each > 1 ? 4 : 8;
     F32 sums[m][count][unroll] = {};
-    auto add = [&](int64_t p, int u) [[gnu::always_inline]] {
-        F32 w[count];
-#pragma GCC unroll 8
-        for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p);
+    auto add = [&](int64_t p, const F32 *w, int u) [[gnu::always_inline]] {
 #pragma GCC unroll 8
         for (int i = 0; i < m; ++i) {
             F32 xv = load<F32>(x + i * x_stride + p);
@@ -34,13 +31,25 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
             for (int j = 0; j < count; ++j) sums[i][j][u] = fma(xv, w[j], sums[i][j][u]);
         }
     };
-    int64_t p = 0;
-    for (; p + unroll * width <= k; p += unroll * width) {
+    auto add_one = [&](int64_t p) [[gnu::always_inline]] {
+        F32 w[count];
 #pragma GCC unroll 8
-        for (int u = 0; u < unroll; ++u) add(p + u * width, u);
-    }
+        for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p);
+        add(p, w, 0);
+    };
+    int64_t p = 0;
     if constexpr (unroll > 1)
-        for (; p + width <= k; p += width) add(p, 0);
+        for (; p + unroll * width <= k; p += unroll * width) {
+#pragma GCC unroll 8
+            for (int u = 0; u < unroll; u += 2) {
+                const int64_t at = p + u * width;
+                F32 first[count], second[count];
+#pragma GCC unroll 8
+                for (int j = 0; j < count; ++j) widen_two(b + j * stride + at, first[j], second[j]);
+                add(at, first, u), add(at + width, second, u + 1);
+            }
+        }
+    for (; p + width <= k; p += width) add_one(p);
     float rest[m][count] = {};
     for (; p < k; ++p)
         for (int i = 0; i < m; ++i)

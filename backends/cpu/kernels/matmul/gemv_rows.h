@@ -70,13 +70,19 @@ template <class T, int m>
                 for (int v = 0; v < count; ++v)
                     sums[i][v] = load<F32>(y + i * y_stride + j + v * width);
             auto row = [&]<int q>(std::integral_constant<int, q>) {
+                F32 w[count];
+                const T *from = rows + q * stride + j;
+                if constexpr (count == 1) {
+                    w[0] = widen_f32(from);
+                } else {
 #pragma GCC unroll 8
-                for (int v = 0; v < count; ++v) {
-                    F32 w = widen_f32(rows + q * stride + j + v * width);
+                    for (int v = 0; v < count; v += 2) widen_two(from + v * width, w[v], w[v + 1]);
+                }
+#pragma GCC unroll 8
+                for (int v = 0; v < count; ++v)
 #pragma GCC unroll 8
                     for (int i = 0; i < m; ++i)
-                        sums[i][v] = numbers.template add<q>(sums[i][v], w, i);
-                }
+                        sums[i][v] = numbers.template add<q>(sums[i][v], w[v], i);
             };
             [&]<int... q>(std::integer_sequence<int, q...>) {
                 (row(std::integral_constant<int, q>{}), ...);

@@ -30,6 +30,20 @@ INFINI_SIMD F32 widen_f32(const T *p) {
         return load_f32(p);
 }
 
+// Two vectors of floats that follow each other: half the loads, and interleaving with zeros has two
+// units where shifting has one.
+template <class T>
+INFINI_SIMD void widen_two(const T *p, F32 &a, F32 &b) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>) {
+        const uint16x8_t zero = vdupq_n_u16(0), both = vld1q_u16(&p->bits);
+        a = as<F32>(vzip1q_u16(zero, both)), b = as<F32>(vzip2q_u16(zero, both));
+        return;
+    }
+#endif
+    a = widen_f32(p), b = widen_f32(p + kWidth<float>);
+}
+
 namespace detail {
 
 using W4 = Few<uint32_t, 4>;
