@@ -30,7 +30,8 @@ def _best_groups(choice: Array, groups: int, keep: int) -> Array:
     import numpy as np
 
     rows, experts = choice.shape
-    inside = np.sort(choice.reshape(rows, groups, -1), axis=-1)[..., -2:]
+    grouped = choice.reshape(rows, groups, experts // groups)
+    inside = np.sort(grouped, axis=-1)[..., -2:]
     kept = np.zeros((rows, groups), bool)
     np.put_along_axis(kept, _largest(inside.sum(axis=-1), keep), True, axis=-1)
     return np.repeat(kept, experts // groups, axis=-1)

@@ -98,7 +98,17 @@ ELEMENTWISE = {
     "hardtanh": Rules(attributes={"min_val": (-1.0, -0.5), "max_val": (0.5, 2.0)}),
     "equal": Rules(values={"a": between(-3, 3), "b": between(-3, 3)}),
     # Differences of nearly equal numbers, as everybody computes them.
-    **{name: Rules(noise=2.0) for name in ("gelu", "gelutanh", "tanhshrink", "lerp", "logaddexp2")},
+    **{
+        name: Rules(noise=2.0)
+        for name in (
+            "gelu",
+            "gelutanh",
+            "tanhshrink",
+            "lerp",
+            "logaddexp",
+            "logaddexp2",
+        )
+    },
     "mul_scalar": Rules(scalars={"alpha": (0.5, -1.75, 3.1415926)}),
     "histc": Rules(
         attributes={"bins": (1, 10, 32), "min_val": (-2.0, -1.0), "max_val": (2.0, 1.5)},
