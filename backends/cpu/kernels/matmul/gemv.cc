@@ -23,7 +23,7 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int each = m * count, unroll = each > 4 ? 1 : each > 2 ? 2 : each > 1 ? 4 : 8;
     F32 sums[m][count][unroll] = {};
-    auto add = [&](int64_t p, const F32 *w, int u) [[gnu::always_inline]] {
+    auto add = [&](int64_t p, const F32 *w, int u) __attribute__((always_inline)) {
 #pragma GCC unroll 8
         for (int i = 0; i < m; ++i) {
             F32 xv = load<F32>(x + i * x_stride + p);
@@ -31,7 +31,7 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
             for (int j = 0; j < count; ++j) sums[i][j][u] = fma(xv, w[j], sums[i][j][u]);
         }
     };
-    auto add_one = [&](int64_t p) [[gnu::always_inline]] {
+    auto add_one = [&](int64_t p) __attribute__((always_inline)) {
         F32 w[count];
 #pragma GCC unroll 8
         for (int j = 0; j < count; ++j) w[j] = widen_f32(b + j * stride + p);

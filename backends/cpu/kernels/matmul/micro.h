@@ -133,6 +133,10 @@ template <class D, int rows>
     using Sums = Vec<Sum>;
     constexpr int width = int(kWidth<Sum>), vectors = D::kColumns / width;
     Sums sums[rows][vectors] = {};
+    for (int i = 0; i < rows; ++i) {  // c is wanted at the end
+        __builtin_prefetch(c + i * stride, 1);
+        __builtin_prefetch(c + i * stride + D::kColumns - 1, 1);
+    }
     for (int64_t p = 0; p < steps; ++p) {
         Vector bv[vectors];
 #pragma GCC unroll 8

@@ -52,8 +52,9 @@ public:
         threads = p.threads ? int64_t(thread_count()) : 1;
         // A row of b is read in pieces that are worth it; its columns may come one panel at a time.
         group = p.weights || p.b.row_stride != 1 ? kPackColumns : int64_t(D::kColumns);
-        by_columns =
-            p.m <= kColumnsMostRows && (divide_up(p.n, group) >= 2 * threads || !p.threads);
+        const int64_t most =
+            group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;
+        by_columns = p.m <= most && (divide_up(p.n, group) >= 2 * threads || !p.threads);
         direct = stores_sums<Sum>(p);
     }
 
