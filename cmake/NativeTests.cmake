@@ -12,7 +12,7 @@ foreach(source IN LISTS native_tests)
     add_dependencies(${name} infini_cpu infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1500)
 endforeach()
 
 # Includes the kernels' headers: compiled for the machine that builds it, as one of their sets is.
