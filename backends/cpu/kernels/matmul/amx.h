@@ -1,8 +1,8 @@
 // Kinds of products for machines with AMX, whose tiles are 16 rows of 64 bytes: BF16 and I8.
 //
-// A tile of a holds 16 rows of 16 words, one of b 16 steps of 16 columns, and a tile of sums 16 x 16.
-// Two by two of them are multiplied at a time. b has the same panels as elsewhere; in a panel of a
-// words of a row stay together: [steps / 16][2 tiles][16 rows][16 words].
+// A tile of a holds 16 rows of 16 words, one of b 16 steps of 16 columns, and a tile of sums 16 x
+// 16. Two by two of them are multiplied at a time. b has the same panels as elsewhere; in a panel
+// of a words of a row stay together: [steps / 16][2 tiles][16 rows][16 words].
 #pragma once
 
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMostColumns = 512;  // sums of a thread: 16 KiB for 8 rows
 
-// ---- b[j, :] lies along k: dot products ----------------------------------------------------------
+// ---- b[j, :] lies along k: dot products ---------------------------------------------------------
 
 // y[i][j] for m rows of x and `count` columns of b, whose elements along k follow each other.
 template <class T, int m, int count>
@@ -79,8 +79,8 @@ template <class T, int m>
 
 // ---- b[p, :] lies along n: rows of b times numbers of x -----------------------------------------
 
-// The rows are divided into parts, each of them read from end to end by one thread, and the sums of the
-// parts are added. That way memory is read in its order. The sizes alone say how many.
+// The rows are divided into parts, each of them read from end to end by one thread, and the sums of
+// the parts are added. That way memory is read in its order. The sizes alone say how many.
 int64_t part_count(const Matmul &p) {
     if (p.weights || p.b.row_stride == 1) return 1;
     constexpr int64_t kPart = 256 << 10, kMost = 32, kMostSums = 1 << 20;
@@ -88,8 +88,8 @@ int64_t part_count(const Matmul &p) {
     return std::clamp<int64_t>(p.k * p.n / kPart, 1, std::min(kMost, fit));
 }
 
-// How far apart rows of x and of sums lie in F32: not at a power of two, or all of them would want the
-// same place in the first cache.
+// How far apart rows of x and of sums lie in F32: not at a power of two, or all of them would want
+// the same place in the first cache.
 int64_t apart(int64_t size) { return round_up(size, 16) + 16; }
 
 template <class T>

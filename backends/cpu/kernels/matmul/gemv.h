@@ -1,5 +1,5 @@
-// Products of few rows (decoding: m = 1 to 8) with a large matrix: each of its elements is read once,
-// in the order in which it lies in memory, widened in a register and multiplied there.
+// Products of few rows (decoding: m = 1 to 8) with a large matrix: each of its elements is read
+// once, in the order in which it lies in memory, widened in a register and multiplied there.
 #pragma once
 
 #include <type_traits>

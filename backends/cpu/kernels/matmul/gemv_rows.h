@@ -21,8 +21,8 @@ struct Numbers {
 #pragma GCC unroll 8
             for (int q = 0; q < count / 4; ++q) lanes[i][q] = load<F32>(x + i * stride + 4 * q);
     }
-    // Makes the compiler forget what the lanes are. Else it spreads each of them over a vector before the
-    // loop, and has no registers for those.
+    // Makes the compiler forget what the lanes are. Else it spreads each of them over a vector
+    // before the loop, and has no registers for those.
     INFINI_SIMD void forget() {
 #pragma GCC unroll 8
         for (int i = 0; i < m; ++i)

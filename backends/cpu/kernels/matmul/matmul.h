@@ -5,9 +5,9 @@
 //     size_t bytes = matmul_workspace(product);
 //     matmul(product, workspace);
 //
-// Sums run over k in an order that depends on the sizes only, never on the threads: same input, same
-// bits. Floats of 16 and 8 bits are multiplied and summed in F32 and rounded once, when c is stored;
-// F64 stays F64; I8 times I8 sums in I32 and is exact.
+// Sums run over k in an order that depends on the sizes only, never on the threads: same input,
+// same bits. Floats of 16 and 8 bits are multiplied and summed in F32 and rounded once, when c is
+// stored; F64 stays F64; I8 times I8 sums in I32 and is exact.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ struct Output {
     int64_t batch_stride = 0;
 };
 
-// Weights w [k, n] that only their owner can read: 4-bit codes with scales, repacked tiles, gathered
-// experts. The engine asks for blocks that fit the first cache, so they are never expanded whole. The
-// methods are called by several threads at once.
+// Weights w [k, n] that only their owner can read: 4-bit codes with scales, repacked tiles,
+// gathered experts. The engine asks for blocks that fit the first cache, so they are never expanded
+// whole. The methods are called by several threads at once.
 class Weights {
 public:
-    // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32 in
-    // k; n0 is a multiple of kPanel unless the caller of matmul chose its own columns.
+    // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32
+    // in k and at a multiple of 16 (and of column_grain()) in n, counted from the product's first.
     virtual void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
                         int64_t stride) const = 0;
 
@@ -64,7 +64,8 @@ struct Epilogue {
     const float *col_scale = nullptr;  // [n]
     const void *bias = nullptr;        // [n], dense
     int bias_dtype = 0;
-    // The last word: values of row `row`, columns [col, col + n), in F32. Called by several threads.
+    // The last word: values of row `row`, columns [col, col + n), in F32. Called by several
+    // threads.
     void (*finish)(const void *context, float *values, int64_t row, int64_t col,
                    int64_t n) = nullptr;
     const void *context = nullptr;
@@ -81,8 +82,8 @@ struct Matmul {
     bool threads = true;                 // false: all on the calling thread
 };
 
-// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, `threads` and whether
-// there are weights and an epilogue, not at pointers or alpha and beta.
+// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, `threads` and
+// whether there are weights and an epilogue, not at pointers or alpha and beta.
 size_t matmul_workspace(const Matmul &product);
 
 // Complete when it returns.

@@ -1,9 +1,10 @@
 // The inner loops of packed matrix products, one for each kind of number.
 //
-// All of them see 32-bit words (64 for doubles): one float, two BF16, two I16 or four I8 that follow each
-// other along k. A product of words is a dot product of what is in them. So packing, blocking and the
-// loops over tiles are the same for all (packed.h), and a kind says only what a word is, how a vector
-// of words times one word is added up, and how many rows and columns of sums fit the registers.
+// All of them see 32-bit words (64 for doubles): one float, two BF16, two I16 or four I8 that
+// follow each other along k. A product of words is a dot product of what is in them. So packing,
+// blocking and the loops over tiles are the same for all (packed.h), and a kind says only what a
+// word is, how a vector of words times one word is added up, and how many rows and columns of sums
+// fit the registers.
 #pragma once
 
 #include <utility>
@@ -29,8 +30,8 @@ struct VectorKind {
 #endif
 };
 
-// kRows x kColumns: the tile of sums. kGroup: elements in a word. Panels have a multiple of kStepGrain
-// steps.
+// kRows x kColumns: the tile of sums. kGroup: elements in a word. Panels have a multiple of
+// kStepGrain steps.
 struct DotF32 : VectorKind {
     using Element = float;
     using Word = float;
@@ -178,8 +179,8 @@ template <class D, int rows>
     }
 }
 
-// The same for any number of rows up to D::kRows. Rows up to the next multiple of 4 are computed, and
-// with them written.
+// The same for any number of rows up to D::kRows. Rows up to the next multiple of 4 are computed,
+// and with them written.
 template <class D>
 inline void micro(int rows, int64_t steps, const typename D::Word *a, const typename D::Word *b,
                   typename D::Sum *c, int64_t stride, typename D::Sum alpha, typename D::Sum beta) {

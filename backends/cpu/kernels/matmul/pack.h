@@ -1,5 +1,5 @@
-// Packing: a part of a matrix, whatever its type and strides, becomes panels of words in the order in
-// which the inner loop reads them: words [step][lane]. Lanes are rows of a, or columns of b.
+// Packing: a part of a matrix, whatever its type and strides, becomes panels of words in the order
+// in which the inner loop reads them: words [step][lane]. Lanes are rows of a, or columns of b.
 #pragma once
 
 #include <cstring>
@@ -18,8 +18,8 @@ struct Lanes2 {
     int64_t lane_stride, k_stride;
 };
 
-// Floats as load_f32() gives them. A 64-bit vector that is converted to 128 bits comes out of gcc 12
-// element by element, hence the instruction by name.
+// Floats as load_f32() gives them. A 64-bit vector that is converted to 128 bits comes out of gcc
+// 12 element by element, hence the instruction by name.
 template <class T>
 INFINI_SIMD F32 widen_f32(const T *p) {
 #if defined(__ARM_NEON)
@@ -139,7 +139,8 @@ void pack_elements(Lanes2<T> from, int64_t lane0, int64_t lanes, int64_t k0, int
                 detail::convert<D>(from.data[lane * from.lane_stride + p * from.k_stride]);
 }
 
-// A panel of R lanes, of which `lanes` are there; the others and the rest of the last word become 0.
+// A panel of R lanes, of which `lanes` are there; the others and the rest of the last word become
+// 0.
 template <class D, int R, class T>
 void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) {
     using Element = typename D::Element;
@@ -221,8 +222,8 @@ void pack_rows(const Matrix &a, int64_t row, int64_t rows, int64_t k0, int64_t k
     });
 }
 
-// Columns that are packed together: a whole number of panels for every kind, and enough of a row of b
-// to be worth fetching.
+// Columns that are packed together: a whole number of panels for every kind, and enough of a row of
+// b to be worth fetching.
 inline constexpr int64_t kPackColumns = 96;
 
 // Weights: blocks of them go through the first cache on their way into panels.
@@ -241,8 +242,8 @@ inline void pack_weights(const Weights &weights, int64_t column, int64_t columns
     }
 }
 
-// Columns [column, column + columns) of b or of the weights, columns <= kPackColumns, as panels that
-// follow each other.
+// Columns [column, column + columns) of b or of the weights, columns <= kPackColumns, as panels
+// that follow each other.
 template <class D>
 void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_t k0, int64_t k,
                   typename D::Word *to) {

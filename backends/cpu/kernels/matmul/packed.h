@@ -1,11 +1,11 @@
-// Packed matrix products: both operands are packed block by block into panels that stay in the caches,
-// and tiles of c are computed from them. Two ways to go about it:
+// Packed matrix products: both operands are packed block by block into panels that stay in the
+// caches, and tiles of c are computed from them. Two ways to go about it:
 //
-//   shared  a block of a and a block of b are packed by all threads together, then all compute tiles
-//           of c from them: for products that are large both ways;
-//   columns a is packed once, and each thread packs one panel of b after the other into its own cache
-//           and uses it for all rows at once: for few rows and a large b, which is then read once
-//           and never written back in another type.
+//   shared  a block of a and a block of b are packed by all threads together, then all compute
+//           tiles of c from them: for products that are large both ways;
+//   columns a is packed once, and each thread packs one panel of b after the other into its own
+//           cache and uses it for all rows at once: for few rows and a large b, which is then read
+//           once and never written back in another type.
 #pragma once
 
 #include <algorithm>
@@ -201,8 +201,8 @@ private:
 
     // ---- A tile ----
 
-    // Adds one block's sums to the tile of c at (row, column). `sums` keeps them from block to block,
-    // unless c can, or there is one block only.
+    // Adds one block's sums to the tile of c at (row, column). `sums` keeps them from block to
+    // block, unless c can, or there is one block only.
     void tile(const Word *a, const Word *b, int64_t tile_steps, int64_t row, int64_t column,
               Sum *sums, int64_t stride, int64_t block) const {
         const int64_t rows = std::min<int64_t>(D::kRows, p.m - row);
