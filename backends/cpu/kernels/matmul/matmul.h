@@ -36,7 +36,7 @@ struct Output {
 class Weights {
 public:
     // panel[i * stride + j] = w[k0 + i, n0 + j] for i < k, j < n. Blocks begin at a multiple of 32
-    // in k and at a multiple of 16 (and of column_grain()) in n, counted from the product's first.
+    // in k and at a multiple of 16 in n, counted from the first column of the product.
     virtual void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
                         int64_t stride) const = 0;
 
