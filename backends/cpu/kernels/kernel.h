@@ -147,9 +147,9 @@ struct KernelEntry {
 
 // INFINI_KERNEL("gemm", plan_gemm); at namespace scope: the kernel of an operator. Entries are
 // constant data in a section that the registry reads: no constructor runs.
-#define INFINI_KERNEL(operation, planner)                                                        \
-    [[gnu::section("infini_cpu_" INFINI_CPU_TEXT(INFINI_CPU_ISA)), gnu::used]]                  \
-    static const ::infini::cpu::KernelEntry INFINI_CPU_JOIN(kernel_entry_, __COUNTER__) = {     \
+#define INFINI_KERNEL(operation, planner)                                                   \
+    [[gnu::section("infini_cpu_" INFINI_CPU_TEXT(INFINI_CPU_ISA)), gnu::used]]              \
+    static const ::infini::cpu::KernelEntry INFINI_CPU_JOIN(kernel_entry_, __COUNTER__) = { \
         operation, planner}
 
 }  // namespace infini::cpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -154,10 +155,10 @@ class Function:
             values[length] = (counts[0] if counts else self._images(views)) * bytes_each
         for name, tensor in self.counts.items():
             place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)
-            count = 1
-            for size in views[place].shape:
-                count *= size
-            values[name] = count
+            # A result that is not made yet has an entry for each row of the first input.
+            first = next(view for view in views if isinstance(view, _op.View))
+            sizes = views[place].shape if views[place] is not None else first.shape[:-1]
+            values[name] = math.prod(sizes)
 
     def _given(self, views: list[Any], name: str) -> Any:
         return next(views[place] for known, place, *_ in self.inputs if known == name)
