@@ -12,7 +12,7 @@ NOTES: dict[str, dict[str, str]] = {
     "aarch64": {
         **_EVERYWHERE,
         "elementwise/gelu *": "erf takes 7 to 9 cycles an element",
-        "elementwise/s*": "an exponential takes 3.5 to 4.2 cycles an element, 2.6 would be the least",
+        "elementwise/s*": "an exponential takes 3.5 to 4.2 cycles an element, not 2.6",
         "elementwise/tanh*": "as with the exponential: 6 to 7 cycles an element",
         "elementwise/gelutanh*": "as with the exponential: 6 to 7 cycles an element",
         "softmax/*": "the exponential, and three passes over a row",
