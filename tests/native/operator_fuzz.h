@@ -21,18 +21,19 @@ inline Sizes join(std::initializer_list<Sizes> parts) {
     return all;
 }
 
-inline int64_t floor_divide(int64_t a, int64_t b) { return b == 0 ? 0 : a / b; }
-inline int64_t modulo(int64_t a, int64_t b) { return b == 0 ? 0 : a % b; }
-inline int64_t plus(int64_t a, int64_t b) { return a + b; }
-inline int64_t minus(int64_t a, int64_t b) { return a - b; }
-inline int64_t times(int64_t a, int64_t b) { return a * b; }
+inline int64_t floor_divide(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a / b; }
+inline int64_t modulo(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+// Attributes may be anything: these wrap.
+inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
+inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 inline int64_t size_at(const Sizes &sizes, int64_t i) {
     if (i < 0) i += int64_t(sizes.size());
     return i >= 0 && i < int64_t(sizes.size()) ? sizes[size_t(i)] : 0;
 }
 inline int64_t product(const Sizes &sizes) {
     int64_t count = 1;
-    for (int64_t size : sizes) count *= size;
+    for (int64_t size : sizes) count = times(count, size);
     return count;
 }
 
