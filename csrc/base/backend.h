@@ -212,7 +212,8 @@ typedef struct InfiniTensor {
     const int64_t *strides; /* in elements */
 } InfiniTensor;
 
-/* An attribute given when the operator was described. A number stands in both `value`s. */
+/* An attribute given when the operator was described. Numbers stand in `value`
+ * in their own kind, and in `number`. */
 typedef struct InfiniAttribute {
     InfiniScalar value;
     double number;

@@ -111,7 +111,7 @@ public:
     size_t workspace = 0;  // bytes, 64-byte aligned when it comes to run()
 };
 
-// Makes a plan from a callable: return plan([=](const Arguments &a) { ... }, workspace);
+// Makes a plan from a callable: return make_plan([=](const Arguments &a) { ... }, workspace);
 template <class Run>
 std::unique_ptr<Plan> make_plan(Run run, size_t workspace = 0) {
     struct Callable final : Plan {
