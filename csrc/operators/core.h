@@ -41,8 +41,7 @@ class Checker;
 // What is known of an operator when the library is built. See spec/operators.
 struct TensorInfo {
     const char *name;  // of the create function's parameter
-    bool optional, written;
-    int array;  // index of the attribute that holds the number of tensors; -1: one tensor
+    bool optional;
 };
 
 struct PointerInfo {
@@ -73,7 +72,6 @@ struct OperatorInfo {
 // All operators, in alphabetical order; the index is the generated enumerator.
 enum class Op : int;
 extern const OperatorInfo kOperators[];
-extern const int kOperatorCount;
 
 // A program for the case at hand, or null if the operator has none (generated from definitions).
 const InfiniProgram *find_program(const InfiniOperation &operation);
@@ -227,6 +225,5 @@ infiniStatus_t destroy(const OperatorInfo &info, const void *descriptor);
 infiniStatus_t caught(const char *function) noexcept;
 
 const char *dtype_name(int dtype);
-size_t dtype_bytes(int dtype);
 
 }  // namespace infini::op

@@ -70,7 +70,7 @@ bool multiply_add(int64_t *sum, int64_t a, int64_t b) {
 // Sizes and extents so small that no address computed from them can overflow. Strides that are never
 // taken a step along become what they would be without gaps.
 void check_extent(InfiniopTensorDescriptor &tensor) {
-    auto bytes = int64_t(dtype_bytes(tensor.dtype));
+    auto bytes = int64_t(infiniSizeOf(infiniDtype_t(tensor.dtype)));
     int64_t count = 1, extent = 0;
     bool empty = false;
     for (size_t i = tensor.shape.size(); i-- > 0;) {
@@ -101,7 +101,7 @@ void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *
              kMostDimensions);
     if (ndim > 0) require(shape, ndim * sizeof *shape, false, "shape");
     if (ndim > 0 && strides) require(strides, ndim * sizeof *strides, false, "strides");
-    if (dtype_bytes(dtype) == 0)
+    if (infiniSizeOf(dtype) == 0)
         fail(INFINI_STATUS_BAD_TENSOR_DTYPE, "dtype is %d: expected one of infiniDtype_t",
              int(dtype));
     InfiniopTensorDescriptor made{int(dtype), {}, {}};

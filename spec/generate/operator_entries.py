@@ -98,15 +98,12 @@ namespace {{
 
 const OperatorInfo kOperators[] = {{
 {rows}}};
-const int kOperatorCount = {len(OPERATORS)};
 
 const char *dtype_name(int dtype) {{
     switch (dtype) {{
 {names}    default: return "of no known kind";
     }}
 }}
-
-size_t dtype_bytes(int dtype) {{ return infiniSizeOf(static_cast<infiniDtype_t>(dtype)); }}
 
 }}  // namespace infini::op"""
 
@@ -119,11 +116,7 @@ def _arrays(operator: Operator) -> str:
     attributes = [param.name for param in operator.attributes]
     name = operator.c_name
     lines = []
-    rows = "".join(
-        f'    {{"{t.c_name}", {_bool(t.optional)}, {_bool(t.written)}, '
-        f"{attributes.index(t.array) if t.array else -1}}},\n"
-        for t in operator.tensors
-    )
+    rows = "".join(f'    {{"{t.c_name}", {_bool(t.optional)}}},\n' for t in operator.tensors)
     lines.append(f"const TensorInfo tensors_{name}[] = {{\n{rows}}};\n")
     if attributes:
         listed = ", ".join(f'"{attribute}"' for attribute in attributes)
