@@ -112,17 +112,25 @@ SIZES: dict[str, dict[str, str]] = {
     },
 }
 
+# Declarations may say both themselves.
+SIZES |= {op.name: op.options["sizes"] for op in OPERATORS if "sizes" in op.options}
+DEFAULTS |= {
+    f"{op.name}.{name}": default
+    for op in OPERATORS
+    for name, default in op.options.get("defaults", {}).items()
+}
+
 # Results without a descriptor: element type and shape.
 RESULTS: dict[str, dict[str, tuple[str, str]]] = {
     "topkrouter": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
     "topksoftmax": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
 }
 
-# Results that the run function allocates: element type, shape, and whose memory it is. The host's
-# comes from new[]; the device's from malloc where the device is the CPU.
+# Results that the run function allocates: element type ("=x": that of tensor x), shape, and whose
+# memory it is. The host's comes from new[]; the device's from malloc where the device is the CPU.
 FOUND: dict[str, tuple[str, str, str]] = {
     "argwhere": ("I64", "(count, len(S))", "host"),
-    "masked_select": ("F32", "(count,)", "device"),
+    "masked_select": ("=input", "(count,)", "device"),
 }
 
 # Tensors that a product is added to unless a factor is 0: results, in Python, with that factor.
