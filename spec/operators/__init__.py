@@ -23,6 +23,18 @@ enum infiniopReduction_t  What becomes of the losses of the elements.
     INFINIOP_REDUCTION_MEAN = 1
     INFINIOP_REDUCTION_SUM = 2
 
+enum infiniopScatterReduction_t  How updates of one place are folded.
+    INFINIOP_SCATTER_SUM = 0
+    INFINIOP_SCATTER_PROD = 1
+    INFINIOP_SCATTER_MEAN = 2
+    INFINIOP_SCATTER_AMAX = 3
+    INFINIOP_SCATTER_AMIN = 4
+
+enum infiniopGridPadding_t  What lies around an image that is sampled.
+    INFINIOP_GRID_PADDING_ZEROS = 0
+    INFINIOP_GRID_PADDING_BORDER = 1      the outermost elements, repeated
+    INFINIOP_GRID_PADDING_REFLECTION = 2  the image, mirrored again and again
+
 enum infiniopFusedMoeActivation_t  What an expert applies between its two products.
     INFINIOP_FUSED_MOE_ACT_SILU = 0
     INFINIOP_FUSED_MOE_ACT_SWIGLU = 1

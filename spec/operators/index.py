@@ -12,7 +12,7 @@ from .model import operator
 @operator(
     "Embedding(!output_desc, input_desc, weight_desc)",
     """
-    out output  F        [*I, D]
+    out output  ANY      [*I, D]
     input       IDX      [*I]
     weight      =output  [V, D]  dense
     """,
@@ -27,7 +27,7 @@ def embedding(input: Array, weight: Array) -> Array:
     import numpy as np
 
     inside = (input >= 0) & (input < weight.shape[0])
-    rows = np.zeros((*input.shape, weight.shape[1]))
+    rows = np.zeros((*input.shape, weight.shape[1]), weight.dtype)
     rows[inside] = weight[input[inside]]
     return rows
 
@@ -65,7 +65,7 @@ def _named_rows(index: Array, rows: int) -> list[tuple[int, int]]:
 @operator(
     "IndexAdd(!output, input, int64_t dim, index, source, float alpha)",
     """
-    out output  F+|I32|I64  [*S]  dense
+    out output  F+|I*|BOOL  [*S]  dense
     input       =output     [*S]  dense
     index       IDX         [N]
     source      =output     [*U]  dense
@@ -77,12 +77,12 @@ def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: flo
     """Adds alpha times slice i of the source to slice index[i] of the input, along a dimension.
 
     Negative indices count from the end, others out of range are left out. Sums of 16-bit floats are
-    rounded once. Integers wrap around."""
+    rounded once. Integers wrap around, and the sum of booleans is true when one of them is."""
     import numpy as np
 
     result = np.moveaxis(input.copy(), dim, 0)
     source = np.moveaxis(source, dim, 0)
-    factor = alpha if input.dtype.kind == "f" else input.dtype.type(int(alpha))
+    factor = alpha if input.dtype.kind == "f" else np.int64(alpha).astype(input.dtype)
     for entry, row in _named_rows(index, result.shape[0]):
         result[row] += factor * source[entry]
     return np.moveaxis(result, 0, dim)
@@ -91,10 +91,10 @@ def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: flo
 @operator(
     "IndexCopy(!output, input, int64_t dim, index, source)",
     """
-    out output  F+|I32|I64  [*S]  dense
-    input       =output     [*S]  dense
-    index       IDX         [N]
-    source      =output     [*U]  dense
+    out output  ANY      [*S]  dense
+    input       =output  [*S]  dense
+    index       IDX      [N]
+    source      =output  [*U]  dense
     """,
     where="dim >= 0; dim < len(S); len(U) == len(S)",
     kernel=True,
@@ -116,10 +116,10 @@ def index_copy(input: Array, index: Array, source: Array, *, dim: int) -> Array:
 @operator(
     "Scatter(!output, input, indices, updates, int axis, int reduction)",
     """
-    out output  F+       [*S]
-    input       =output  [*S]
-    indices     IDX      [*U]
-    updates     =output  [*U]
+    out output  F+|I*|BOOL  [*S]
+    input       =output     [*S]
+    indices     IDX         [*U]
+    updates     =output     [*U]
     """,
     where="len(U) == len(S); axis >= -len(S); axis < len(S); reduction >= 0; reduction <= 2",
     kernel=True,
@@ -151,7 +151,7 @@ def scatter(input: Array, indices: Array, updates: Array, *, axis: int, reductio
 @operator(
     "Argwhere(input_desc) -> (void **output=-, size_t *count=-, input)",
     """
-    input  F32  [*S]
+    input  ANY  [*S]
     """,
     umbrella=False,
     host_result=True,
@@ -171,7 +171,7 @@ def argwhere(input: Array) -> Array:
     "MaskedSelect(input_desc, mask_desc) "
     "-> (input, const bool *mask=mask, void **data_ptr=-, size_t *dlen=-)",
     """
-    input  F32   [*S]
+    input  ANY   [*S]
     mask   BOOL  [*S]
     """,
     host_result=True,
@@ -188,9 +188,9 @@ def masked_select(input: Array, mask: Array) -> Array:
 @operator(
     "Take(!output, input, indices)",
     """
-    out output  F+|I*    [*S]  dense
-    input       =output  [*X]  dense
-    indices     IDX      [*S]  dense
+    out output  PLAIN|C64  [*S]  dense
+    input       =output    [*X]  dense
+    indices     IDX        [*S]  dense
     """,
     kernel=True,
 )

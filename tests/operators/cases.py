@@ -144,7 +144,24 @@ LOSSES = {
     "triplet_margin_with_distance_loss": Rules(attributes={"swap": (0, 1)}, noise=64.0),
 }
 
+
+def near_one(draw: Draw, shape: Shape) -> Any:
+    """Numbers of which many have a product that no dtype finds too large."""
+    if draw.main.startswith("F") or draw.main == "BF16":
+        return np.exp(draw.normal(shape, 0.1)) * one_of(-1, 1)(draw, shape)
+    return draw.integers(0, 2 if draw.main == "BOOL" else 100, shape)
+
+
+def often_equal(draw: Draw, shape: Shape) -> Any:
+    return draw.integers(0, 2 if draw.main == "BOOL" else 40, shape)
+
+
 REDUCTIONS = {
+    "prod": Rules(values={"input": near_one}),
+    "any": Rules(values={"input": one_of(0, 0, 0, 0, 0, 0, 0, 2)}),
+    "all": Rules(values={"input": one_of(0, 1, 1, 1, 1, 1, 1, 1, 2)}),
+    "argmax": Rules(values={"input": often_equal}, large={}),
+    "argmin": Rules(values={"input": often_equal}, large={}),
     "dist": Rules(attributes={"p": (0.0, 1.0, 2.0, 3.0, math.inf)}, large={}),
     "cdist": Rules(
         attributes={"p": (0.5, 1.0, 2.0, 3.0, math.inf)},
@@ -343,10 +360,11 @@ SAMPLING = {
 
 def all_cases() -> dict[str, Rules]:
     from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
+    from .cases_tensors import PICKING
     from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 
     tables = (
-        *(ELEMENTWISE, NORMS, LOSSES, REDUCTIONS, INDEXING, SAMPLING),
+        *(ELEMENTWISE, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING),
         *(WINDOWS, RESAMPLING, COPIES, PRODUCTS),
         *(ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,29 @@ from kit.drawing import Draw, Rules  # noqa: E402
 from kit.layouts import contiguous, strided, transposed  # noqa: E402
 from kit.operator_runs import SUCCESS, Trial  # noqa: E402
 from spec.operators import REGISTRY  # noqa: E402
+from spec.operators.numeric import encode  # noqa: E402
 
 LAYOUTS = (contiguous, strided, transposed)
 KINDS = ("usual", "one", "empty", "scalar", "large")
+DTYPES = REGISTRY["argwhere"].tensors[0].dtypes
+ONE = [(dtype, kind) for dtype in DTYPES for kind in (KINDS if dtype == "F32" else KINDS[:1])]
 
 
 def mostly_zero(draw: Draw, shape: tuple[int, ...]) -> object:
-    return np.where(draw.rng.random(shape) < 0.3, draw.normal(shape), 0.0)
+    """Zeros of both signs among other numbers."""
+    if draw.main in ("C16", "C32"):  # kept as bits
+        signs = {"C16": (0, 0x80, 0x8000, 0x8080), "C32": (0, 0x8000, 2**31, 2**31 + 0x8000)}
+        others = draw.integers(1, 100, shape)
+        zeros = np.array(signs[draw.main])[draw.integers(0, 4, shape)]
+        return np.where(draw.rng.random(shape) < 0.3, others, zeros)
+    others = draw.integers(0, 100, shape) * (1j if draw.main in ("C64", "C128") else 1)
+    zeros = np.where(draw.rng.random(shape) < 0.5, 0.0, -0.0)
+    return np.where(draw.rng.random(shape) < 0.3, others, zeros)
+
+
+def is_zero(values: Any, dtype: str) -> Any:
+    masks = {"C16": 0x7F7F, "C32": 0x7FFF7FFF}
+    return (values & masks[dtype] if dtype in masks else values) == 0
 
 
 def run(trial: Trial, results: dict[str, object]) -> None:
@@ -31,19 +48,19 @@ def run(trial: Trial, results: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_argwhere(make: Maker, kind: str, layout: object) -> None:
+@pytest.mark.parametrize(("dtype", "kind"), ONE)
+def test_argwhere(make: Maker, dtype: str, kind: str, layout: object) -> None:
     operator = REGISTRY["argwhere"]
     delete = ctypes.CDLL("libstdc++.so.6")["_ZdaPv"]  # operator delete[]
     delete.argtypes, delete.restype = [ctypes.c_void_p], None
     for seed in range(3):
-        draw = Draw(operator, Rules(values={"input": mostly_zero}), "F32", kind, seed)
+        draw = Draw(operator, Rules(values={"input": mostly_zero}), dtype, kind, seed)
         trial = Trial(make, draw, layout)
         values = trial.data(seed)
         trial.load(values)
         output, count = ctypes.c_void_p(), ctypes.c_size_t()
         run(trial, {"output": ctypes.addressof(output), "count": ctypes.addressof(count)})
-        expected = np.argwhere(values["input"] != 0)
+        expected = np.argwhere(~is_zero(values["input"], dtype))
         assert count.value == len(expected)
         if expected.size:
             found = (ctypes.c_int64 * expected.size).from_address(output.value or 0)
@@ -54,13 +71,13 @@ def test_argwhere(make: Maker, kind: str, layout: object) -> None:
 
 @pytest.mark.needs("host-readable")
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_masked_select(make: Maker, kind: str, layout: object) -> None:
+@pytest.mark.parametrize(("dtype", "kind"), ONE)
+def test_masked_select(make: Maker, dtype: str, kind: str, layout: object) -> None:
     operator = REGISTRY["masked_select"]
     free = ctypes.CDLL(None).free
     free.argtypes = [ctypes.c_void_p]
     for seed in range(3):
-        draw = Draw(operator, Rules(), "F32", kind, seed)
+        draw = Draw(operator, Rules(), dtype, kind, seed)
         trial = Trial(make, draw, layout)
         values = trial.data(seed)
         trial.load(values)
@@ -69,7 +86,8 @@ def test_masked_select(make: Maker, kind: str, layout: object) -> None:
         expected = values["input"][values["mask"]]
         assert length.value == expected.size
         if expected.size:
-            found = (ctypes.c_float * expected.size).from_address(data.value or 0)
-            assert np.array_equal(np.array(found), expected.astype(np.float32))
+            wanted = encode(expected, dtype)
+            found = (ctypes.c_char * wanted.nbytes).from_address(data.value or 0)
+            assert bytes(found) == wanted.tobytes()
         if data.value:
             free(data)

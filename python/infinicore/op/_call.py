@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _op
-from infinicore.op._arrays import empty_as, empty_like
+from infinicore.op._arrays import empty_as, empty_like, item_size
 from infinicore.op._operator import Function, function
 from infinicore.op._shapes import Sizes
 
@@ -61,15 +61,16 @@ def _take_found(
 
     assert this.found is not None
     dtype, shape, maker = this.found
+    if dtype.startswith("="):
+        names = [tensor.name for tensor in this.tensors]
+        dtype = views[names.index(dtype[1:])].dtype
     address, count = told
     sizes = Sizes({**values, "count": count}, (), {})
     for tensor, view in zip(this.tensors, views, strict=False):
         sizes.bind(tensor.shapes, view.shape)
     result = empty_like(inputs, sizes.evaluate(shape), dtype)
     made = _op.view(result)
-    nbytes = ctypes.sizeof(ctypes.c_int64 if dtype == "I64" else ctypes.c_float)
-    for size in made.shape:
-        nbytes *= size
+    nbytes = math.prod(made.shape) * item_size(dtype)
     if nbytes:
         rt.Memcpy(made.ptr, address, nbytes, rt.MemcpyDefault)
     if maker == "device" and rt.kind() != "cpu":

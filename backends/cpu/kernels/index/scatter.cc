@@ -1,136 +1,220 @@
-// scatter: output = input, then output[.., index, ..] = / += / *= updates along one axis. Lines
-// along the axis are independent of each other, so threads share the lines and a line keeps its
-// order.
+// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
+// that the indices name along one axis. Lines along the axis are independent of each other, so
+// threads share the lines and a line keeps its order.
 #include <algorithm>
 
 #include "convert.h"
 #include "copy/strided.h"
+#include "index/fold.h"
 #include "index/offsets.h"
 #include "kernel.h"
+#include "sort/order.h"
 #include "threads.h"
 
 namespace infini::cpu {
 namespace {
 
-enum Reduction { kAssign, kAdd, kMultiply };
+constexpr int64_t kBundle = 16;  // lines that are done together when their elements are neighbours
 
 struct Scatter {
-    Lines output, indices, updates;
-    int index_dtype, reduction;
-    int64_t rows;
+    Lines output, indices, updates;  // the output's lines have the sizes of the indices'
+    int index_dtype;
+    int64_t rows;    // of the output
+    int64_t bundle;  // lines that are done together
 
-    // `data` are the values that are updated, at the places of the output's layout.
-    template <class C, class T>
-    void run(C *data, const void *index, const T *update) const {
-        auto with = [&]<class I>(const I *places) {
-            if constexpr (std::is_same_v<C, T>)
-                if (reduction == kAssign) return some<kAssign>(data, places, update);
-            if constexpr (std::is_floating_point_v<C>)
-                reduction == kAdd ? some<kAdd>(data, places, update)
-                                  : some<kMultiply>(data, places, update);
-        };
-        if (index_dtype == INFINI_DTYPE_I64)
-            with(static_cast<const int64_t *>(index));
-        else
-            with(static_cast<const int32_t *>(index));
+    int64_t bundles() const { return (indices.count() + bundle - 1) / bundle; }
+
+    // Folds the lines [begin, end) into elements at data[places[line - begin] + row * step];
+    // `counts`, if there are any, lie `bundle` apart for each row.
+    template <Fold kFold, class C, class T>
+    void fold(int64_t begin, int64_t end, C *data, const int64_t *places, int64_t step,
+              const void *index, const T *update, int64_t *counts) const {
+        int64_t index_at[kBundle], update_at[kBundle];
+        const int64_t lines = end - begin;
+        for (int64_t i = 0; i < lines; ++i) {
+            index_at[i] = indices.offsets(begin + i);
+            update_at[i] = updates.offsets(begin + i);
+        }
+        const Indices named(index_dtype, index);
+        for (int64_t entry = 0; entry < indices.size; ++entry)
+            for (int64_t i = 0; i < lines; ++i) {
+                const int64_t row = named[index_at[i] + entry * indices.step];
+                if (uint64_t(row) >= uint64_t(rows)) continue;
+                C &element = data[places[i] + row * step];
+                const T &from = update[update_at[i] + entry * updates.step];
+                if constexpr (kFold == Fold::kAssign)
+                    element = from;
+                else
+                    element = folded<kFold>(element, load_element<C>(from));
+                if (counts) ++counts[row * bundle + i];
+            }
     }
 
-    template <Reduction kReduction, class C, class I, class T>
-    void some(C *data, const I *index, const T *update) const {
-        const int64_t each = std::max<int64_t>(indices.size, 1);
-        const size_t grain = size_t(std::max<int64_t>(1, 4096 / each));
-        parallel_for(size_t(indices.count()), grain, [=, this](size_t begin, size_t end) {
-            for (int64_t line = int64_t(begin); line < int64_t(end); ++line) {
-                C *to = data + output.offsets(line);
-                const I *places = index + indices.offsets(line);
-                const T *from = update + updates.offsets(line);
-                for (int64_t i = 0; i < indices.size; ++i) {
-                    const int64_t row = places[i * indices.step];
-                    if (uint64_t(row) >= uint64_t(rows)) continue;
-                    C &element = to[row * output.step];
-                    if constexpr (kReduction == kAssign)
-                        element = from[i * updates.step];
-                    else if constexpr (kReduction == kAdd)
-                        element += load_element<C>(from[i * updates.step]);
-                    else
-                        element *= load_element<C>(from[i * updates.step]);
-                }
+    // Calls body(first, last, slot) for bundles of lines.
+    template <class Body>
+    void each(const Slots &slots, const Body &body) const {
+        slots.run([&](int64_t at, int64_t slot) {
+            body(at * bundle, std::min((at + 1) * bundle, indices.count()), slot);
+        });
+    }
+
+    // Into the output itself.
+    template <Fold kFold, class T>
+    void direct(const Slots &slots, T *data, const void *index, const T *update) const {
+        each(slots, [&](int64_t begin, int64_t end, int64_t) {
+            int64_t places[kBundle];
+            for (int64_t i = begin; i < end; ++i) places[i - begin] = output.offsets(i);
+            fold<kFold>(begin, end, data, places, output.step, index, update, nullptr);
+        });
+    }
+
+    // Through a room for each slot, in which lines stand side by side.
+    size_t room_bytes(size_t element, bool counted) const {
+        const size_t bytes = size_t(rows * bundle) * (element + (counted ? sizeof(int64_t) : 0));
+        return (bytes + 63) / 64 * 64;
+    }
+    template <class T>
+    void through_room(const Slots &slots, const Reduction &reduction, const Arguments &a) const {
+        using C = Sum<T>;
+        T *data = a.pointer<T>(0);
+        const void *index = a.pointer<void>(2);
+        const T *update = a.pointer<T>(3);
+        const int64_t cells = rows * bundle;
+        each(slots, [&](int64_t begin, int64_t end, int64_t slot) {
+            char *room = a.workspace() + size_t(slot) * room_bytes(sizeof(C), reduction.counts());
+            int64_t *counts = nullptr;
+            if (reduction.counts()) {
+                counts = reinterpret_cast<int64_t *>(room);
+                std::fill(counts, counts + cells, 0);
+                room += size_t(cells) * sizeof(int64_t);
             }
+            C *sums = reinterpret_cast<C *>(room);
+            int64_t at[kBundle], places[kBundle];
+            for (int64_t i = begin; i < end; ++i)
+                at[i - begin] = output.offsets(i), places[i - begin] = i - begin;
+            const int64_t lines = end - begin;
+            for (int64_t row = 0; row < rows; ++row)
+                for (int64_t i = 0; i < lines; ++i)
+                    sums[row * bundle + i] = reduction.include_self
+                                                 ? load_element<C>(data[at[i] + row * output.step])
+                                                 : neutral<C>(reduction.fold);
+            visit_fold(reduction.fold, [&](auto fold_of) {
+                fold<decltype(fold_of)::value>(begin, end, sums, places, bundle, index, update,
+                                               counts);
+            });
+            for (int64_t row = 0; row < rows; ++row)
+                for (int64_t i = 0; i < lines; ++i) {
+                    const int64_t cell = row * bundle + i;
+                    if (counts && counts[cell] == 0) continue;
+                    const C value = reduction.mean
+                                        ? average(sums[cell], counts[cell] + reduction.include_self)
+                                        : sums[cell];
+                    store_element(data[at[i] + row * output.step], value);
+                }
         });
     }
 };
 
-// Offsets of the lines that the updates have: their sizes, the output's strides.
-Lines lines_of(const Tensor &output, const Tensor &updates, int axis) {
-    return Lines({output.dtype, output.ndim, updates.shape, output.strides}, axis);
-}
+// The copy from input to output, and how the rest is dealt out.
+struct Scattering {
+    Scatter scatter;
+    StridedCopy copy;
+    Slots slots;
 
-std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
+    void start(const Arguments &a) const {
+        if (a.pointer<void>(0) != a.pointer<void>(1))
+            copy.run(a.pointer<void>(0), a.pointer<void>(1));
+    }
+};
+
+Scattering scattering(const Operation &operation) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const Tensor indices = operation.tensor(2), updates = operation.tensor(3);
     int axis = int(operation.integer(0));
-    const int reduction = int(operation.integer(1));
     if (axis < 0) axis += output.ndim;
     for (int i = 0; i < output.ndim; ++i)
-        if (indices.shape[i] > output.shape[i])
+        if (i != axis && indices.shape[i] > output.shape[i])
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                           "the indices have a dimension that is larger than the input's"};
-    const Scatter scatter = {lines_of(output, updates, axis),
-                             Lines(indices, axis),
-                             Lines(updates, axis),
-                             indices.dtype,
-                             reduction,
-                             output.size(axis)};
+    const Tensor places = {output.dtype, output.ndim, indices.shape, output.strides};
+    Scatter scatter = {Lines(places, axis), Lines(indices, axis), Lines(updates, axis),
+                       indices.dtype,       output.size(axis),    1};
+    if (axis != output.ndim - 1) scatter.bundle = kBundle;
     const size_t bytes = infiniSizeOf(infiniDtype_t(output.dtype));
-    const StridedCopy copy(bytes, output.ndim, output.shape, output.strides, input.strides);
+    const int64_t work = (scatter.rows + scatter.indices.size) * scatter.bundle;
+    return {scatter, StridedCopy(bytes, output.ndim, output.shape, output.strides, input.strides),
+            Slots(scatter.bundles(), work)};
+}
+
+template <class E>
+std::unique_ptr<Plan> plan_assign(const Scattering &s) {
+    return make_plan([=](const Arguments &a) {
+        s.start(a);
+        s.scatter.template direct<Fold::kAssign>(s.slots, a.pointer<E>(0), a.pointer<void>(2),
+                                                 a.pointer<const E>(3));
+    });
+}
+
+std::unique_ptr<Plan> plan_fold(const Scattering &s, int dtype, const Reduction &reduction) {
     std::unique_ptr<Plan> plan;
-    visit_dtype(output.dtype, [&]<class T>(Type<T>) {
-        if constexpr (kIsFloat<T> && !std::is_same_v<T, f8>) {
-            if (reduction == kAssign || !kIsSmallFloat<T>) {
-                plan = make_plan([=](const Arguments &a) {
-                    if (a.pointer<void>(0) != a.pointer<void>(1))
-                        copy.run(a.pointer<void>(0), a.pointer<void>(1));
-                    scatter.run(a.pointer<T>(0), a.pointer<void>(2), a.pointer<T>(3));
-                });
-                return;
-            }
-            // 16-bit sums and products are made in float and rounded once.
-            int64_t dense[Shape::kMost], count = 1;
-            for (int i = output.ndim - 1; i >= 0; --i) dense[i] = count, count *= output.shape[i];
-            Scatter wide = scatter;
-            const Tensor shadow = {INFINI_DTYPE_F32, output.ndim, output.shape, dense};
-            wide.output = lines_of(shadow, updates, axis);
-            const Offsets to(output, 0, output.ndim), from(input, 0, input.ndim);
-            auto run = [=](const Arguments &a) {
-                float *sums = reinterpret_cast<float *>(a.workspace());
-                T *result = a.pointer<T>(0);
-                const T *start = a.pointer<T>(1);
-                auto all = [&](const auto &body) { parallel_for(size_t(count), 8192, body); };
-                all([&](size_t begin, size_t end) {
-                    if (from.even())
-                        load_strided(sums + begin, start + int64_t(begin) * from.step(),
-                                     end - begin, from.step());
-                    else
-                        for (size_t i = begin; i < end; ++i)
-                            sums[i] = load_element<float>(start[from(int64_t(i))]);
-                });
-                wide.run(sums, a.pointer<void>(2), a.pointer<T>(3));
-                all([&](size_t begin, size_t end) {
-                    if (to.even())
-                        store_strided(result + int64_t(begin) * to.step(), sums + begin,
-                                      end - begin, to.step());
-                    else
-                        for (size_t i = begin; i < end; ++i)
-                            store_element(result[to(int64_t(i))], sums[i]);
-                });
-            };
-            plan = make_plan(run, size_t(count) * sizeof(float));
+    visit_dtype(dtype, [&]<class T>(Type<T>) {
+        if constexpr (!std::is_same_v<T, f8>) {
+            using C = Sum<T>;
+            if constexpr (std::is_same_v<C, T>)
+                if (!reduction.counts()) {
+                    plan = make_plan([=](const Arguments &a) {
+                        s.start(a);
+                        visit_fold(reduction.fold, [&](auto fold) {
+                            s.scatter.template direct<decltype(fold)::value>(
+                                s.slots, a.pointer<T>(0), a.pointer<void>(2),
+                                a.pointer<const T>(3));
+                        });
+                    });
+                    return;
+                }
+            const size_t room = s.scatter.room_bytes(sizeof(C), reduction.counts());
+            plan = make_plan(
+                [=](const Arguments &a) {
+                    s.start(a);
+                    s.scatter.template through_room<T>(s.slots, reduction, a);
+                },
+                size_t(s.slots.count) * room);
         }
     });
     return plan;
 }
 
+std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
+    const Scattering s = scattering(operation);
+    const int dtype = operation.tensor(0).dtype;
+    const int64_t reduction = operation.integer(1);  // 0 assigns, 1 adds, 2 multiplies
+    if (reduction) return plan_fold(s, dtype, reduction_of(dtype, reduction - 1, true));
+    switch (infiniSizeOf(infiniDtype_t(dtype))) {
+        case 1:
+            return plan_assign<uint8_t>(s);
+        case 2:
+            return plan_assign<uint16_t>(s);
+        case 4:
+            return plan_assign<uint32_t>(s);
+        default:
+            return plan_assign<uint64_t>(s);
+    }
+}
+
+std::unique_ptr<Plan> plan_scatter_add(const Operation &operation) {
+    const int dtype = operation.tensor(0).dtype;
+    return plan_fold(scattering(operation), dtype, reduction_of(dtype, 0, true));
+}
+
+std::unique_ptr<Plan> plan_scatter_reduce(const Operation &operation) {
+    const int dtype = operation.tensor(0).dtype;
+    return plan_fold(scattering(operation), dtype,
+                     reduction_of(dtype, operation.integer(1), operation.integer(2) != 0));
+}
+
 INFINI_KERNEL("scatter", plan_scatter);
+INFINI_KERNEL("scatter_add", plan_scatter_add);
+INFINI_KERNEL("scatter_reduce", plan_scatter_reduce);
 
 }  // namespace
 }  // namespace infini::cpu

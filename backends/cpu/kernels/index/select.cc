@@ -26,16 +26,34 @@ void each_piece(int64_t count, const Body &body) {
     });
 }
 
-// How many of the elements are not 0. Counts come to `before`, as the number of those before a
-// piece.
-template <class T>
-int64_t count_pieces(const T *data, const Offsets &at, int64_t *before) {
+// What an element is made of, and which of its bits tell that it is not 0: signs do not.
+template <class W>
+struct Bits {
+    W mask;
+
+    bool operator()(const W &element) const { return (element & mask) != 0; }
+};
+struct Pair {
+    uint64_t words[2];
+};
+template <>
+struct Bits<Pair> {
+    Pair mask;
+
+    bool operator()(const Pair &element) const {
+        return ((element.words[0] & mask.words[0]) | (element.words[1] & mask.words[1])) != 0;
+    }
+};
+
+// How many of the elements count. Those before each piece come to `before`.
+template <class T, class Test>
+int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64_t *before) {
     each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
         int64_t found = 0;
         if (at.even() && at.step() == 1)
-            for (int64_t i = begin; i < end; ++i) found += data[i] != T(0);
+            for (int64_t i = begin; i < end; ++i) found += counts(data[i]);
         else
-            for (int64_t i = begin; i < end; ++i) found += data[at(i)] != T(0);
+            for (int64_t i = begin; i < end; ++i) found += counts(data[at(i)]);
         before[piece] = found;
     });
     int64_t total = 0;
@@ -47,14 +65,16 @@ int64_t count_pieces(const T *data, const Offsets &at, int64_t *before) {
     return total;
 }
 
-std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
-    const Tensor input = operation.tensor(0);
+size_t room_of(const Offsets &at) { return size_t(pieces(at.count())) * sizeof(int64_t); }
+
+template <class T>
+std::unique_ptr<Plan> plan_coordinates(const Tensor &input, const Bits<T> &counts) {
     const Shape shape(input);
     const Offsets at(input, 0, input.ndim);
     auto run = [=](const Arguments &a) {
-        const float *data = a.pointer<float>(2);
+        const T *data = a.pointer<T>(2);
         int64_t *before = reinterpret_cast<int64_t *>(a.workspace());
-        const int64_t total = count_pieces(data, at, before);
+        const int64_t total = count_pieces(data, counts, at, before);
         int64_t *result = new (std::nothrow) int64_t[size_t(total * shape.ndim)];
         *a.pointer<int64_t *>(0) = result;
         *a.pointer<size_t>(1) = result ? size_t(total) : SIZE_MAX;
@@ -62,7 +82,7 @@ std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
             int64_t *to = result + before[piece] * shape.ndim;
             for (int64_t i = begin; i < end; ++i) {
-                if (data[at(i)] == 0) continue;
+                if (!counts(data[at(i)])) continue;
                 int64_t rest = i;
                 for (int d = shape.ndim - 1; d >= 0; --d)
                     to[d] = rest % shape.size[d], rest /= shape.size[d];
@@ -70,28 +90,78 @@ std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
             }
         });
     };
-    return make_plan(run, size_t(pieces(at.count())) * sizeof(int64_t));
+    return make_plan(run, room_of(at));
 }
 
-std::unique_ptr<Plan> plan_masked_select(const Operation &operation) {
+std::unique_ptr<Plan> plan_argwhere(const Operation &operation) {
+    const Tensor input = operation.tensor(0);
+    constexpr uint64_t kNoSign = ~uint64_t(0) >> 1;
+    switch (input.dtype) {
+        case INFINI_DTYPE_F8:
+            return plan_coordinates<uint8_t>(input, {0x7f});
+        case INFINI_DTYPE_F16:
+        case INFINI_DTYPE_BF16:
+            return plan_coordinates<uint16_t>(input, {0x7fff});
+        case INFINI_DTYPE_C16:
+            return plan_coordinates<uint16_t>(input, {0x7f7f});
+        case INFINI_DTYPE_F32:
+            return plan_coordinates<uint32_t>(input, {0x7fffffff});
+        case INFINI_DTYPE_C32:
+            return plan_coordinates<uint32_t>(input, {0x7fff7fff});
+        case INFINI_DTYPE_F64:
+            return plan_coordinates<uint64_t>(input, {kNoSign});
+        case INFINI_DTYPE_C64:
+            return plan_coordinates<uint64_t>(input, {0x7fffffff7fffffff});
+        case INFINI_DTYPE_C128:
+            return plan_coordinates<Pair>(input, {{{kNoSign, kNoSign}}});
+    }
+    switch (infiniSizeOf(infiniDtype_t(input.dtype))) {
+        case 1:
+            return plan_coordinates<uint8_t>(input, {0xff});
+        case 2:
+            return plan_coordinates<uint16_t>(input, {0xffff});
+        case 4:
+            return plan_coordinates<uint32_t>(input, {0xffffffff});
+        default:
+            return plan_coordinates<uint64_t>(input, {~uint64_t(0)});
+    }
+}
+
+template <class E>
+std::unique_ptr<Plan> plan_selection(const Operation &operation) {
     const Offsets at(operation.tensor(0), 0, operation.tensor(0).ndim);
     const Offsets mask_at(operation.tensor(1), 0, operation.tensor(1).ndim);
     auto run = [=](const Arguments &a) {
-        const uint32_t *data = a.pointer<uint32_t>(0);
+        const E *data = a.pointer<E>(0);
         const uint8_t *mask = a.pointer<uint8_t>(1);
         int64_t *before = reinterpret_cast<int64_t *>(a.workspace());
-        const int64_t total = count_pieces(mask, mask_at, before);
-        void *memory = std::malloc(total ? size_t(total) * sizeof(uint32_t) : 1);
+        const int64_t total = count_pieces(mask, Bits<uint8_t>{0xff}, mask_at, before);
+        void *memory = std::malloc(total ? size_t(total) * sizeof(E) : 1);
         *a.pointer<void *>(2) = memory;
         *a.pointer<size_t>(3) = memory ? size_t(total) : SIZE_MAX;
         if (!memory) return;
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
-            uint32_t *to = static_cast<uint32_t *>(memory) + before[piece];
+            E *to = static_cast<E *>(memory) + before[piece];
             for (int64_t i = begin; i < end; ++i)
                 if (mask[mask_at(i)]) *to++ = data[at(i)];
         });
     };
-    return make_plan(run, size_t(pieces(at.count())) * sizeof(int64_t));
+    return make_plan(run, room_of(at));
+}
+
+std::unique_ptr<Plan> plan_masked_select(const Operation &operation) {
+    switch (infiniSizeOf(infiniDtype_t(operation.tensor(0).dtype))) {
+        case 1:
+            return plan_selection<uint8_t>(operation);
+        case 2:
+            return plan_selection<uint16_t>(operation);
+        case 4:
+            return plan_selection<uint32_t>(operation);
+        case 8:
+            return plan_selection<uint64_t>(operation);
+        default:
+            return plan_selection<Pair>(operation);
+    }
 }
 
 INFINI_KERNEL("argwhere", plan_argwhere);

@@ -1,9 +1,11 @@
-// index_add and index_copy: every row of the output is written once, from the rows of the source
-// that name it. So the result does not depend on the threads, and 16-bit sums are rounded once.
+// index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
+// the source that name it. So the result does not depend on the threads, and 16-bit sums are rounded
+// once.
 #include <algorithm>
 #include <cstring>
 
 #include "convert.h"
+#include "index/fold.h"
 #include "index/offsets.h"
 #include "kernel.h"
 #include "threads.h"
@@ -21,9 +23,9 @@ struct Layout {
     int dtype, index_dtype;
 
     Layout(const Operation &operation)
-        : Layout(operation.tensor(0), operation.tensor(2), operation.integer(0)) {
+        : Layout(operation.tensor(0), operation.tensor(2), dimension(operation)) {
         const Tensor output = operation.tensor(0), source = operation.tensor(3);
-        const int dim = int(operation.integer(0));
+        const int dim = dimension(operation);
         for (int i = 0; i < output.ndim; ++i)
             if (source.shape[i] != (i == dim ? entries : output.shape[i]))
                 throw Refusal{
@@ -31,16 +33,20 @@ struct Layout {
                     "the source differs from the output in more than the dimension that is "
                     "indexed, or has not one slice for each index"};
     }
-    Layout(const Tensor &output, const Tensor &index, int64_t dim)
-        : rows(output.size(int(dim))),
+    Layout(const Tensor &output, const Tensor &index, int dim)
+        : rows(output.size(dim)),
           entries(index.size(0)),
           index_step(index.stride(0)),
           dtype(output.dtype),
           index_dtype(index.dtype) {
-        for (int i = 0; i < int(dim); ++i) outer *= output.shape[i];
-        for (int i = int(dim) + 1; i < output.ndim; ++i) inner *= output.shape[i];
+        for (int i = 0; i < dim; ++i) outer *= output.shape[i];
+        for (int i = dim + 1; i < output.ndim; ++i) inner *= output.shape[i];
     }
 
+    static int dimension(const Operation &operation) {
+        const int dim = int(operation.integer(0));
+        return dim < 0 ? dim + operation.tensor(0).ndim : dim;
+    }
     // The row that entry i of the index names, or -1.
     int64_t row(const Indices &index, int64_t i) const {
         int64_t at = index[i * index_step];
@@ -52,9 +58,6 @@ struct Layout {
     }
 };
 
-template <class T>
-using Sum = std::conditional_t<kIsSmallFloat<T>, float, T>;
-
 // `first[row] .. first[row + 1]` are the places in `order` of the entries that name a row, in
 // order.
 void group(const Layout &layout, const Indices &index, int64_t *first, int64_t *order) {
@@ -65,9 +68,13 @@ void group(const Layout &layout, const Indices &index, int64_t *first, int64_t *
     for (int64_t i = 0; i < layout.entries; ++i) order[first[layout.row(index, i) + 1]++] = i;
 }
 
-template <class T>
-void index_add(const Layout &layout, double alpha, const Arguments &a) {
+// Every row that is named: combine(sums, terms, n) for each of its entries, on blocks of the row,
+// then finish(sums, n, entries). Sums begin with the input's row, or with a value of their own.
+template <class T, class Combine, class Finish>
+void fold_rows(const Layout &layout, const Arguments &a, const Sum<T> *start,
+               const Combine &combine, const Finish &finish) {
     using S = Sum<T>;
+    if (layout.outer * layout.rows * layout.inner == 0) return;
     T *output = a.pointer<T>(0);
     const T *input = a.pointer<T>(1), *source = a.pointer<T>(3);
     const Indices index(layout.index_dtype, a.pointer<void>(2));
@@ -75,7 +82,6 @@ void index_add(const Layout &layout, double alpha, const Arguments &a) {
     int64_t *order = first + layout.rows + 2;
     group(layout, index, first, order);
 
-    const S factor = std::is_integral_v<T> ? S(int64_t(alpha)) : S(alpha);
     const int64_t inner = layout.inner;
     auto row = [&](int64_t at) {
         const int64_t outer = at / layout.rows, row = at % layout.rows;
@@ -90,17 +96,16 @@ void index_add(const Layout &layout, double alpha, const Arguments &a) {
         S sum[kBlock], term[kBlock];
         for (int64_t i = 0; i < inner; i += kBlock) {
             const int64_t n = std::min(kBlock, inner - i);
-            load_block(sum, from + i, size_t(n));
+            if (start)
+                std::fill(sum, sum + n, *start);
+            else
+                load_block(sum, from + i, size_t(n));
             for (int64_t k = begin; k < end; ++k) {
                 load_block(term, source + (outer * layout.entries + order[k]) * inner + i,
                            size_t(n));
-                if constexpr (std::is_integral_v<T>) {
-                    using U = std::make_unsigned_t<T>;  // wraps around
-                    for (int64_t j = 0; j < n; ++j) sum[j] = T(U(sum[j]) + U(factor) * U(term[j]));
-                } else {
-                    for (int64_t j = 0; j < n; ++j) sum[j] += factor * term[j];
-                }
+                combine(sum, term, n);
             }
+            finish(sum, n, end - begin);
             store_block(to + i, sum, size_t(n));
         }
     };
@@ -112,20 +117,62 @@ void index_add(const Layout &layout, double alpha, const Arguments &a) {
                  });
 }
 
+size_t room_of(const Layout &layout) {
+    return size_t(layout.rows + 2 + layout.entries) * sizeof(int64_t);
+}
+
 std::unique_ptr<Plan> plan_index_add(const Operation &operation) {
     const Layout layout(operation);
     const double alpha = operation.number(1);
-    const size_t workspace = size_t(layout.rows + 2 + layout.entries) * sizeof(int64_t);
     std::unique_ptr<Plan> plan;
     visit_dtype(layout.dtype, [&]<class T>(Type<T>) {
-        if constexpr ((kIsFloat<T> && sizeof(T) > 1) || std::is_same_v<T, int32_t> ||
-                      std::is_same_v<T, int64_t>)
+        if constexpr (!std::is_same_v<T, f8>) {
+            using S = Sum<T>;
+            constexpr bool kBoolean = std::is_same_v<T, boolean>;
+            const S factor = kBoolean                ? S(int64_t(alpha) != 0)
+                             : std::is_integral_v<T> ? S(int64_t(alpha))
+                                                     : S(alpha);
+            auto add = [=](S *sum, const S *term, int64_t n) {
+                for (int64_t j = 0; j < n; ++j)
+                    sum[j] = kBoolean ? std::max(sum[j], S(factor * term[j]))
+                                      : S(sum[j] + factor * term[j]);
+            };
             plan = make_plan(
                 [=](const Arguments &a) {
-                    if (layout.outer * layout.rows * layout.inner > 0)
-                        index_add<T>(layout, alpha, a);
+                    fold_rows<T>(layout, a, nullptr, add, [](S *, int64_t, int64_t) {});
                 },
-                workspace);
+                room_of(layout));
+        }
+    });
+    return plan;
+}
+
+std::unique_ptr<Plan> plan_index_reduce(const Operation &operation) {
+    const Layout layout(operation);
+    const Reduction reduction =
+        reduction_of(layout.dtype, operation.integer(1), operation.integer(2) != 0);
+    std::unique_ptr<Plan> plan;
+    visit_dtype(layout.dtype, [&]<class T>(Type<T>) {
+        if constexpr (!std::is_same_v<T, f8>) {
+            using S = Sum<T>;
+            auto finish = [=](S *sum, int64_t n, int64_t entries) {
+                if (!reduction.mean) return;
+                const int64_t count = entries + reduction.include_self;
+                for (int64_t j = 0; j < n; ++j) sum[j] = average(sum[j], count);
+            };
+            auto run = [=](const Arguments &a) {
+                const S start = neutral<S>(reduction.fold);
+                visit_fold(reduction.fold, [&](auto fold) {
+                    auto combine = [](S *sum, const S *term, int64_t n) {
+                        for (int64_t j = 0; j < n; ++j)
+                            sum[j] = folded<decltype(fold)::value>(sum[j], term[j]);
+                    };
+                    fold_rows<T>(layout, a, reduction.include_self ? nullptr : &start, combine,
+                                 finish);
+                });
+            };
+            plan = make_plan(run, room_of(layout));
+        }
     });
     return plan;
 }
@@ -159,6 +206,7 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
 }
 
 INFINI_KERNEL("index_add", plan_index_add);
+INFINI_KERNEL("index_reduce", plan_index_reduce);
 INFINI_KERNEL("index_copy", plan_index_copy);
 
 }  // namespace

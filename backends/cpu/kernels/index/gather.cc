@@ -1,0 +1,142 @@
+// gather and index_select: elements at places that an index names along a dimension. Both are one
+// loop over the rows of the output; what index_select picks has an index of stride 0 along all
+// dimensions but one.
+#include <algorithm>
+#include <cstring>
+
+#include "index/offsets.h"
+#include "kernel.h"
+#include "threads.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kPiece = 4096;  // elements that are worth another thread
+
+struct Wide {
+    uint64_t words[2];
+};
+
+struct Dim {
+    int64_t size, out, in, index;  // strides in elements
+};
+
+struct Picking {
+    Dim dims[Shape::kMost], row = {1, 1, 1, 0};  // the row is the innermost dimension
+    int ndim = 0;
+    int64_t rows = 1, pieces = 1;  // of each row
+    int64_t limit, step;           // size and stride of the input where it is indexed
+
+    // Dimensions are joined where all three layouts allow it. The input's stride along the
+    // dimension that is indexed counts as 0 here.
+    void add(const Dim &dim) {
+        if (dim.size == 1) return;
+        if (ndim) {
+            Dim &last = dims[ndim - 1];
+            if (last.out == dim.out * dim.size && last.in == dim.in * dim.size &&
+                last.index == dim.index * dim.size) {
+                last = {last.size * dim.size, dim.out, dim.in, dim.index};
+                return;
+            }
+        }
+        dims[ndim++] = dim;
+    }
+    void finish() {
+        if (ndim) row = dims[--ndim];
+        for (int i = 0; i < ndim; ++i) rows *= dims[i].size;
+        pieces = std::max<int64_t>(1, (row.size + kPiece - 1) / kPiece);
+    }
+
+    template <class E, class I>
+    void some(E *out, const E *in, const I *index, int64_t count) const {
+        if (row.index == 0 && row.out == 1 && row.in == 1) {
+            const int64_t place = *index;
+            if (uint64_t(place) < uint64_t(limit))
+                std::memcpy(out, in + place * step, size_t(count) * sizeof(E));
+            else
+                std::memset(static_cast<void *>(out), 0, size_t(count) * sizeof(E));
+            return;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            const int64_t place = index[i * row.index];
+            out[i * row.out] =
+                uint64_t(place) < uint64_t(limit) ? in[i * row.in + place * step] : E{};
+        }
+    }
+
+    template <class E, class I>
+    void run(E *out, const E *in, const I *index) const {
+        if (rows == 0 || row.size == 0) return;
+        const size_t grain = size_t(std::max<int64_t>(1, kPiece / row.size));
+        parallel_for(size_t(rows * pieces), grain, [=, this](size_t begin, size_t end) {
+            for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
+                const int64_t first = at % pieces * kPiece;
+                int64_t rest = at / pieces, to = 0, from = 0, named = 0;
+                for (int d = ndim - 1; d >= 0; --d) {
+                    const int64_t i = rest % dims[d].size;
+                    rest /= dims[d].size;
+                    to += i * dims[d].out, from += i * dims[d].in, named += i * dims[d].index;
+                }
+                some(out + to + first * row.out, in + from + first * row.in,
+                     index + named + first * row.index, std::min(kPiece, row.size - first));
+            }
+        });
+    }
+};
+
+template <class E>
+std::unique_ptr<Plan> plan_elements(const Picking &picking, int index_dtype) {
+    return make_plan([=](const Arguments &a) {
+        if (index_dtype == INFINI_DTYPE_I64)
+            picking.run(a.pointer<E>(0), a.pointer<const E>(1), a.pointer<const int64_t>(2));
+        else
+            picking.run(a.pointer<E>(0), a.pointer<const E>(1), a.pointer<const int32_t>(2));
+    });
+}
+
+std::unique_ptr<Plan> plan_picking(const Operation &operation, bool select) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    const Tensor index = operation.tensor(2);
+    int axis = int(operation.integer(0));
+    if (axis < 0) axis += input.ndim;
+    Picking picking;
+    picking.limit = input.size(axis), picking.step = input.stride(axis);
+    for (int d = 0; d < output.ndim; ++d) {
+        const bool here = d == axis;
+        if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the output has not one slice of the input for each index"};
+        if (!select && !here && index.shape[d] > input.shape[d])
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the index has a dimension that is larger than the input's"};
+        const int64_t index_stride = !select ? index.strides[d] : here ? index.stride(0) : 0;
+        picking.add(
+            {output.shape[d], output.strides[d], here ? 0 : input.strides[d], index_stride});
+    }
+    picking.finish();
+    switch (infiniSizeOf(infiniDtype_t(output.dtype))) {
+        case 1:
+            return plan_elements<uint8_t>(picking, index.dtype);
+        case 2:
+            return plan_elements<uint16_t>(picking, index.dtype);
+        case 4:
+            return plan_elements<uint32_t>(picking, index.dtype);
+        case 8:
+            return plan_elements<uint64_t>(picking, index.dtype);
+        default:
+            return plan_elements<Wide>(picking, index.dtype);
+    }
+}
+
+std::unique_ptr<Plan> plan_index_gather(const Operation &operation) {
+    return plan_picking(operation, false);
+}
+std::unique_ptr<Plan> plan_index_select(const Operation &operation) {
+    return plan_picking(operation, true);
+}
+
+INFINI_KERNEL("gather", plan_index_gather);
+INFINI_KERNEL("index_select", plan_index_select);
+
+}  // namespace
+}  // namespace infini::cpu
