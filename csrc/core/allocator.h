@@ -1,0 +1,36 @@
+// Memory of a device, cached: freed blocks serve the next allocation of their size and stream at
+// once, since work in one stream is done in order.
+#pragma once
+
+#include <memory>
+
+#include "infinicore/context.hpp"
+
+namespace infinicore::detail {
+
+struct DeviceRuntime;
+
+class INFINI_EXPORT Allocator {
+public:
+    enum class Kind { Device, Pinned };
+    explicit Allocator(DeviceRuntime &runtime, Kind kind = Kind::Device);
+    ~Allocator();
+
+    // At least `bytes`, aligned to 64 bytes or more, for use in the stream. Zero bytes give a memory
+    // without a place. Throws std::runtime_error, which says what was asked for and what is in use.
+    std::shared_ptr<Memory> allocate(size_t bytes, infinirtStream_t stream);
+    // The memory is used in this stream too: it is not reused before that work is done. Memory that
+    // did not come from here is left alone.
+    static void record_stream(Memory &memory, infinirtStream_t stream);
+    // Gives back what is not in use. What other threads keep at hand follows with their next call.
+    void trim();
+    context::MemoryStats stats() const;
+    void reset_peaks();
+
+    class State;
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace infinicore::detail

@@ -1,0 +1,278 @@
+// The slow part: large blocks, memory from and to the device, blocks that wait for events.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "allocator_state.h"
+#include "infini/ext.h"
+
+namespace infinicore::detail {
+namespace {
+
+constexpr size_t kLargeStep = 4096;                 // large sizes are multiples of it
+constexpr size_t kSmallestRest = size_t{64} << 10;  // less is not cut off a block
+constexpr size_t kSegmentBytes = size_t{16} << 20;  // a segment has at least so much
+constexpr size_t kMostBytes = size_t{1} << 60;
+
+void join_with_next(LargeBlock *block) {
+    LargeBlock *next = block->after;
+    block->bytes += next->bytes;
+    block->after = next->after;
+    if (next->after) next->after->before = block;
+    delete next;
+}
+
+void raise(std::atomic<size_t> &peak, size_t value) {
+    size_t now = peak.load(std::memory_order_relaxed);
+    while (value > now && !peak.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace
+
+// ---- Large blocks -------------------------------------------------------------------------------
+
+LargeBlock *Allocator::State::find_large(size_t bytes, infinirtStream_t stream) {
+    LargeBlock wanted{};
+    wanted.stream = stream;
+    wanted.bytes = bytes;
+    auto found = large_.lower_bound(&wanted);
+    if (found == large_.end() || (*found)->stream != stream) return nullptr;
+    LargeBlock *block = *found;
+    if (block->bytes - bytes >= kSmallestRest) {
+        auto *rest = new LargeBlock{{block->data + bytes, nullptr, nullptr},
+                                    block->bytes - bytes,
+                                    stream,
+                                    true,
+                                    block,
+                                    block->after};
+        large_.erase(found);
+        if (rest->after) rest->after->before = rest;
+        block->after = rest;
+        block->bytes = bytes;
+        large_.insert(rest);
+    } else {
+        large_.erase(found);
+    }
+    block->free = false;
+    return block;
+}
+
+void Allocator::State::give_large(LargeBlock *block) {
+    if (LargeBlock *next = block->after; next && next->free) {
+        large_.erase(next);
+        join_with_next(block);
+    }
+    if (LargeBlock *before = block->before; before && before->free) {
+        large_.erase(before);
+        join_with_next(before);
+        block = before;
+    }
+    block->free = true;
+    large_.insert(block);
+}
+
+Block *Allocator::State::take_large(size_t bytes, infinirtStream_t stream) {
+    if (bytes > kMostBytes) no_memory(bytes);
+    if (waiting_.load(std::memory_order_relaxed)) collect(false);
+    size_t rounded = (bytes + kLargeStep - 1) / kLargeStep * kLargeStep;
+    {
+        std::lock_guard lock(mutex_);
+        if (LargeBlock *found = find_large(rounded, stream)) return found;
+    }
+    // A segment has room for neighbours, if the device has it.
+    void *memory = nullptr;
+    size_t segment = std::max(rounded, kSegmentBytes);
+    if (segment == rounded || !try_device(segment, &memory)) {
+        segment = rounded;
+        memory = from_device(rounded, bytes);
+    }
+    auto *block = new LargeBlock{{static_cast<std::byte *>(memory), nullptr, nullptr},
+                                 segment,
+                                 stream,
+                                 true,
+                                 nullptr,
+                                 nullptr};
+    std::lock_guard lock(mutex_);
+    large_.insert(block);
+    // Another thread may have left a block that fits better; the new one fits in any case.
+    return find_large(rounded, stream);
+}
+
+// ---- The device's memory ------------------------------------------------------------------------
+
+const char *Allocator::State::name() const {
+    return kind == Kind::Pinned ? "allocatePinnedHostMemory" : "allocateMemory";
+}
+
+bool Allocator::State::try_device(size_t bytes, void **memory) {
+    RuntimeScope scope(runtime);
+    infiniStatus_t status =
+        kind == Kind::Pinned ? infinirtMallocHost(memory, bytes) : infinirtMalloc(memory, bytes);
+    if (status != INFINI_STATUS_SUCCESS) return false;
+    from_device_.fetch_add(1, std::memory_order_relaxed);
+    raise(peak_reserved_, reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+    return true;
+}
+
+void *Allocator::State::from_device(size_t bytes, size_t asked) {
+    void *memory = nullptr;
+    if (try_device(bytes, &memory)) return memory;
+    std::string reason = infiniGetLastErrorMessage();
+    trim();
+    if (try_device(bytes, &memory)) return memory;
+    size_t in_use = in_use_.load(), reserved = reserved_.load();
+    throw std::runtime_error(
+        std::string(name()) + ": no memory for " + std::to_string(asked) + " bytes on " +
+        runtime.device.toString() + ", where " + std::to_string(in_use) + " bytes are in use and " +
+        std::to_string(reserved - std::min(reserved, in_use)) + " are cached: " + reason);
+}
+
+void Allocator::State::no_memory(size_t bytes) {
+    throw std::runtime_error(std::string(name()) + ": size is " + std::to_string(bytes) +
+                             ": expected at most " + std::to_string(kMostBytes) + " bytes");
+}
+
+bool Allocator::State::return_to_device(void *memory, size_t bytes) {
+    infiniStatus_t status = kind == Kind::Pinned ? infinirtFreeHost(memory) : infinirtFree(memory);
+    if (status != INFINI_STATUS_SUCCESS) return false;
+    reserved_.fetch_sub(bytes, std::memory_order_relaxed);
+    return true;
+}
+
+void Allocator::State::trim() {
+    if (waiting_.load()) collect(true);
+    // Other threads pass on what they hold when they see the number.
+    epoch_.fetch_add(1, std::memory_order_relaxed);
+    empty_own_lanes(*this);
+    release_unused();
+}
+
+// Slabs and segments that are free as a whole. The device may have to be waited for, so that is done
+// without the lock; what it does not take (while a graph is captured) is kept.
+void Allocator::State::release_unused() {
+    std::vector<std::unique_ptr<Slab>> slabs;
+    std::vector<LargeBlock *> segments;
+    {
+        std::lock_guard lock(mutex_);
+        auto whole = std::partition(slabs_.begin(), slabs_.end(),
+                                    [](const auto &slab) { return slab->stored < slab->count; });
+        slabs.assign(std::move_iterator(whole), std::move_iterator(slabs_.end()));
+        slabs_.erase(whole, slabs_.end());
+        if (!slabs.empty())
+            for (auto &[stream, store] : stores_)
+                for (Block *&list : store.lists)
+                    for (Block **link = &list; *link;) {
+                        if ((*link)->slab->stored == (*link)->slab->count)
+                            *link = (*link)->next;
+                        else
+                            link = &(*link)->next;
+                    }
+        for (auto each = large_.begin(); each != large_.end();) {
+            if ((*each)->before || (*each)->after) {
+                ++each;
+                continue;
+            }
+            segments.push_back(*each);
+            each = large_.erase(each);
+        }
+    }
+    RuntimeScope scope(runtime);
+    std::erase_if(slabs,
+                  [&](const auto &slab) { return return_to_device(slab->memory, slab->bytes); });
+    std::erase_if(segments, [&](LargeBlock *segment) {
+        if (!return_to_device(segment->data, segment->bytes)) return false;
+        delete segment;
+        return true;
+    });
+    if (slabs.empty() && segments.empty()) return;
+    std::lock_guard lock(mutex_);
+    for (auto &slab : slabs) {
+        slab->stored = 0;
+        for (size_t i = 0; i < slab->count; ++i) put_in_store(&slab->blocks[i]);
+        slabs_.push_back(std::move(slab));
+    }
+    for (LargeBlock *segment : segments) large_.insert(segment);
+}
+
+// ---- Blocks that other streams used -------------------------------------------------------------
+
+// An event behind the work of every stream that used it. Pinned memory is used in its own stream
+// while the host may write to the next owner's, so that one counts as well.
+void Allocator::State::wait_for(Block *block, StreamUse *uses) {
+    Pending pending{block, {}};
+    RuntimeScope scope(runtime);
+    auto mark = [&](infinirtStream_t stream) {
+        infinirtEvent_t event = nullptr;
+        if (infinirtEventCreateWithFlags(&event, INFINIRT_EVENT_DISABLE_TIMING) ==
+            INFINI_STATUS_SUCCESS) {
+            if (infinirtEventRecord(event, stream) == INFINI_STATUS_SUCCESS) {
+                pending.events.push_back(event);
+                return;
+            }
+            infinirtEventDestroy(event);
+        }
+        // The stream is gone, or is being captured: what it did before is over after this.
+        infinirtDeviceSynchronize();
+    };
+    if (kind == Kind::Pinned)
+        mark(block->slab ? block->slab->stream : static_cast<LargeBlock *>(block)->stream);
+    while (uses) {
+        mark(uses->stream);
+        delete std::exchange(uses, uses->next);
+    }
+    {
+        std::lock_guard lock(mutex_);
+        pending_.push_back(std::move(pending));
+        waiting_.store(true, std::memory_order_relaxed);
+    }
+    collect(false);
+}
+
+void Allocator::State::collect(bool wait) {
+    std::vector<Pending> looked_at;
+    {
+        std::lock_guard lock(mutex_);
+        looked_at.swap(pending_);
+        waiting_.store(false, std::memory_order_relaxed);
+    }
+    auto happened = [&](infinirtEvent_t event) {
+        infinirtEventStatus_t status = INFINIRT_EVENT_COMPLETE;
+        if (wait)
+            infinirtEventSynchronize(event);
+        else if (infinirtEventQuery(event, &status) == INFINI_STATUS_SUCCESS &&
+                 status != INFINIRT_EVENT_COMPLETE)
+            return false;
+        infinirtEventDestroy(event);
+        return true;
+    };
+    std::erase_if(looked_at, [&](Pending &pending) {
+        std::erase_if(pending.events, happened);
+        if (!pending.events.empty()) return false;
+        give_now(pending.block);
+        return true;
+    });
+    if (looked_at.empty()) return;
+    std::lock_guard lock(mutex_);
+    std::move(looked_at.begin(), looked_at.end(), std::back_inserter(pending_));
+    waiting_.store(true, std::memory_order_relaxed);
+}
+
+// ---- Figures ------------------------------------------------------------------------------------
+
+context::MemoryStats Allocator::State::stats() const {
+    std::lock_guard lock(mutex_);
+    size_t allocations = past_allocations_;
+    for (const Lane *lane : lanes_)
+        allocations += lane->allocations.load(std::memory_order_relaxed);
+    return {in_use_.load(),        reserved_.load(), peak_in_use_.load(),
+            peak_reserved_.load(), allocations,      from_device_.load()};
+}
+
+void Allocator::State::reset_peaks() {
+    peak_in_use_.store(in_use_.load());
+    peak_reserved_.store(reserved_.load());
+}
+
+}  // namespace infinicore::detail

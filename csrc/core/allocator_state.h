@@ -1,0 +1,162 @@
+// How the memory of one device is divided and kept.
+//
+// Small sizes fall into classes. Blocks of a class lie side by side in a slab, one allocation of the
+// device, that serves one stream. A freed block goes to a lane, which one thread has for itself and so
+// needs no lock; lanes that hold much pass blocks on to the store of the stream, and take from there.
+// Large blocks are cut from segments, best fit first, and joined with free neighbours again.
+// A block that other streams used waits for their events before it goes anywhere.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "../runtime/fork_lock.h"
+#include "allocator.h"
+#include "runtime.h"
+
+namespace infinicore::detail {
+
+// ---- Sizes: multiples of 64 up to 512 bytes, four for each power of two up to 1 MiB -------------
+
+constexpr unsigned kClasses = 52;
+constexpr size_t kLargestClass = size_t{1} << 20;
+
+inline unsigned class_of(size_t bytes) {
+    if (bytes <= 512) return unsigned((bytes + 63) / 64) - 1;
+    size_t last = bytes - 1;
+    unsigned power = unsigned(std::bit_width(last)) - 1;
+    return 8 + (power - 9) * 4 + unsigned(last >> (power - 2) & 3);
+}
+inline size_t class_bytes(unsigned number) {
+    if (number < 8) return (number + 1) * size_t{64};
+    number -= 8;
+    return size_t{5 + number % 4} << (7 + number / 4);
+}
+
+// ---- Blocks -------------------------------------------------------------------------------------
+
+struct Slab;
+
+struct Block {
+    std::byte *data;
+    Slab *slab;  // null: a LargeBlock
+    Block *next;
+};
+
+struct Slab {
+    std::byte *memory;
+    size_t bytes;
+    infinirtStream_t stream;
+    unsigned size_class;
+    size_t block_bytes;
+    size_t count;
+    size_t stored;  // how many of its blocks lie in the store
+    std::unique_ptr<Block[]> blocks;
+};
+
+struct LargeBlock : Block {
+    size_t bytes;
+    infinirtStream_t stream;
+    bool free;
+    LargeBlock *before, *after;  // neighbours in the segment; both null: it is the whole segment
+};
+
+struct LargeOrder {
+    bool operator()(const LargeBlock *a, const LargeBlock *b) const {
+        if (a->stream != b->stream) return a->stream < b->stream;
+        if (a->bytes != b->bytes) return a->bytes < b->bytes;
+        return a->data < b->data;
+    }
+};
+
+// A stream besides the block's own that used it.
+struct StreamUse {
+    infinirtStream_t stream;
+    StreamUse *next;
+};
+
+struct Pending {
+    Block *block;
+    std::vector<infinirtEvent_t> events;
+};
+
+// ---- Lanes: what a thread keeps at hand ---------------------------------------------------------
+
+struct Lane {
+    Allocator::State *owner;
+    infinirtStream_t stream;
+    unsigned epoch;                      // of the owner's last trim that was followed
+    size_t bytes = 0;                    // in the lists
+    std::atomic<size_t> allocations{0};  // written by its thread alone
+    std::array<Block *, kClasses> lists{};
+
+    void count() {
+        allocations.store(allocations.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    }
+};
+
+// ---- The allocator ------------------------------------------------------------------------------
+
+class Allocator::State {
+public:
+    State(DeviceRuntime &runtime, Kind kind) : runtime(runtime), kind(kind) {}
+
+    Block *take(size_t bytes, infinirtStream_t stream);
+    void give(Block *block, StreamUse *uses) noexcept;
+    void trim();
+    context::MemoryStats stats() const;
+    void reset_peaks();
+    void join(Lane &lane);            // a lane of a thread begins
+    void leave(Lane &lane) noexcept;  // and ends
+    void follow_trim(Lane &lane);
+
+    DeviceRuntime &runtime;
+    const Kind kind;
+
+private:
+    struct Store {
+        std::array<Block *, kClasses> lists{};
+    };
+
+    Block *take_small(unsigned size_class, Lane *lane, infinirtStream_t stream);
+    Block *take_large(size_t bytes, infinirtStream_t stream);
+    void give_now(Block *block) noexcept;
+    void give_large(LargeBlock *block);
+    void wait_for(Block *block, StreamUse *uses);
+    void collect(bool wait);  // blocks whose events have happened
+    void spill(Lane &lane, bool all);
+    void put_in_store(Block *block);
+    LargeBlock *find_large(size_t bytes, infinirtStream_t stream);
+    // Memory of the device, after a trim if there is none at once; throws.
+    void *from_device(size_t bytes, size_t asked);
+    bool try_device(size_t bytes, void **memory);
+    bool return_to_device(void *memory, size_t bytes);
+    void release_unused();
+    [[noreturn]] void no_memory(size_t bytes);
+    void count_use(size_t bytes);
+    const char *name() const;
+
+    mutable infini::rt::ForkSafeMutex mutex_{infini::rt::LockRank::Pool};
+    std::unordered_map<infinirtStream_t, Store> stores_;
+    std::vector<std::unique_ptr<Slab>> slabs_;
+    std::set<LargeBlock *, LargeOrder> large_;
+    std::vector<Pending> pending_;
+    std::vector<Lane *> lanes_;
+    size_t past_allocations_ = 0;  // of lanes that ended
+
+    std::atomic<unsigned> epoch_{0};
+    std::atomic<bool> waiting_{false};  // is anything pending?
+    std::atomic<size_t> in_use_{0}, peak_in_use_{0}, reserved_{0}, peak_reserved_{0};
+    std::atomic<size_t> from_device_{0};
+};
+
+// Lets the calling thread's lanes of an allocator pass everything on.
+void empty_own_lanes(Allocator::State &state);
+
+}  // namespace infinicore::detail

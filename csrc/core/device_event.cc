@@ -1,0 +1,70 @@
+#include "infinicore/device_event.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "runtime.h"
+
+namespace infinicore {
+
+using namespace detail;
+
+DeviceEvent::DeviceEvent() : DeviceEvent(context::getDevice()) {}
+DeviceEvent::DeviceEvent(uint32_t flags) : DeviceEvent(context::getDevice(), flags) {}
+DeviceEvent::DeviceEvent(Device device) : DeviceEvent(device, INFINIRT_EVENT_DEFAULT) {}
+
+DeviceEvent::DeviceEvent(Device device, uint32_t flags) : device_(device) {
+    RuntimeScope scope(runtime_of(device, "DeviceEvent"));
+    check(infinirtEventCreateWithFlags(&event_, flags), "DeviceEvent");
+}
+
+DeviceEvent::DeviceEvent(DeviceEvent &&other) noexcept
+    : event_(std::exchange(other.event_, nullptr)),
+      device_(other.device_),
+      recorded_(std::exchange(other.recorded_, false)) {}
+
+DeviceEvent &DeviceEvent::operator=(DeviceEvent &&other) noexcept {
+    std::swap(event_, other.event_);
+    std::swap(device_, other.device_);
+    std::swap(recorded_, other.recorded_);
+    return *this;
+}
+
+DeviceEvent::~DeviceEvent() {
+    if (event_) infinirtEventDestroy(event_);
+}
+
+void DeviceEvent::record() { record(stream_of(runtime_of(device_, "DeviceEvent::record"))); }
+
+void DeviceEvent::record(infinirtStream_t stream) {
+    DeviceScope scope(runtime_of(device_, "DeviceEvent::record"));
+    context::recordEvent(event_, stream);
+    recorded_ = true;
+}
+
+void DeviceEvent::synchronize() {
+    check(infinirtEventSynchronize(event_), "DeviceEvent::synchronize");
+}
+
+bool DeviceEvent::query() const { return context::queryEvent(event_); }
+
+float DeviceEvent::elapsed_time(const DeviceEvent &other) const {
+    if (device_ != other.device_)
+        throw std::runtime_error("DeviceEvent::elapsed_time: the events belong to " +
+                                 device_.toString() + " and " + other.device_.toString() +
+                                 ": expected one device");
+    if (!recorded_ || !other.recorded_)
+        throw std::runtime_error(std::string("DeviceEvent::elapsed_time: the ") +
+                                 (recorded_ ? "other" : "first") +
+                                 " event was not recorded: expected a call of record() before");
+    return context::elapsedTime(event_, other.event_);
+}
+
+void DeviceEvent::wait(infinirtStream_t stream) const {
+    DeviceRuntime &runtime = runtime_of(device_, "DeviceEvent::wait");
+    DeviceScope scope(runtime);
+    context::streamWaitEvent(stream ? stream : stream_of(runtime), event_);
+}
+
+}  // namespace infinicore

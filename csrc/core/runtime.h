@@ -1,0 +1,91 @@
+// What is kept for each device that was used, and what a thread works with.
+#pragma once
+
+#include <memory>
+
+#include "allocator.h"
+#include "contract.h"
+#include "infinicore/context.hpp"
+#include "launch.h"
+
+namespace infinicore::detail {
+
+class Recorder;
+
+// Made when a device is first used; lives as long as the process.
+struct INFINI_EXPORT DeviceRuntime {
+    explicit DeviceRuntime(Device device);
+
+    const Device device;
+    InfiniTarget target{};
+    infinirtStream_t stream = nullptr;  // null on the CPU: work there is done by the caller
+    infiniopHandle_t handle = nullptr;
+    Allocator allocator;
+    Allocator pinned;  // host memory that the device reaches
+
+    bool is_cpu() const { return device.getType() == Device::Type::CPU; }
+};
+
+// Throws when there is no such device. `function` is the client's call, for the message.
+INFINI_EXPORT DeviceRuntime &runtime_of(const Device &device, const char *function = "infinicore");
+
+struct ThreadState {
+    DeviceRuntime *runtime = nullptr;   // null: the thread has not used a device yet
+    Recorder *recorder = nullptr;       // takes operations instead of their being run
+    infinirtStream_t stream = nullptr;  // chosen by the client for `runtime`; null: the runtime's
+};
+
+// In the threads' static storage, so that every library has the address in an instruction or two.
+extern INFINI_EXPORT constinit thread_local ThreadState thread_state_storage
+    __attribute__((tls_model("initial-exec")));
+inline ThreadState &thread_state() { return thread_state_storage; }
+
+// Gives a thread that has chosen no device the default one.
+INFINI_EXPORT DeviceRuntime &choose_default_runtime();
+inline DeviceRuntime &current_runtime() {
+    DeviceRuntime *runtime = thread_state().runtime;
+    return runtime ? *runtime : choose_default_runtime();
+}
+INFINI_EXPORT void set_current_runtime(DeviceRuntime &runtime);  // in InfiniRT too
+
+// The stream that this thread's work for a device goes to.
+inline infinirtStream_t stream_of(const DeviceRuntime &runtime) {
+    const ThreadState &thread = thread_state();
+    return thread.stream && thread.runtime == &runtime ? thread.stream : runtime.stream;
+}
+
+// For a scope, InfiniRT's calls of this thread go to a device.
+class INFINI_EXPORT RuntimeScope {
+public:
+    explicit RuntimeScope(const DeviceRuntime &runtime);
+    RuntimeScope(Device device, const char *function);
+    ~RuntimeScope();
+    RuntimeScope(const RuntimeScope &) = delete;
+
+private:
+    void choose(Device device, const char *function);
+    infiniDevice_t type_{};
+    int index_ = -1;  // -1: it was the device already
+};
+
+// For a scope, the thread's device is another one (in InfiniRT too).
+class INFINI_EXPORT DeviceScope {
+public:
+    explicit DeviceScope(DeviceRuntime &runtime);
+    ~DeviceScope();
+    DeviceScope(const DeviceScope &) = delete;
+
+private:
+    RuntimeScope scope_;
+    DeviceRuntime *before_;
+    infinirtStream_t stream_;
+};
+
+// Throws std::runtime_error with the message of this thread's last failing call.
+[[noreturn]] INFINI_EXPORT void throw_last_error(const char *what);
+inline void check(infiniStatus_t status, const char *what) {
+    if (status != INFINI_STATUS_SUCCESS) [[unlikely]]
+        throw_last_error(what);
+}
+
+}  // namespace infinicore::detail

@@ -1,0 +1,9 @@
+// All of infinicore's C++ interface.
+#pragma once
+
+#include "infinicore/context.hpp"
+#include "infinicore/device_event.hpp"
+#include "infinicore/graph.hpp"
+#include "infinicore/memory.hpp"
+#include "infinicore/tensor.hpp"
+#include "infinicore/types.hpp"

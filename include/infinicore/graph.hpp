@@ -1,0 +1,71 @@
+// Operations that were recorded once and run any number of times.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "context.hpp"
+#include "tensor.hpp"
+
+namespace infinicore::graph {
+
+// A tensor's place without a hold on it: what an operator of a graph keeps of its arguments. The graph
+// itself keeps the memory.
+class INFINI_EXPORT GraphTensor : public Tensor {
+public:
+    GraphTensor(const Tensor &tensor);
+};
+
+// One step of a graph: derive from it to record work of your own.
+class INFINI_EXPORT GraphOperator {
+public:
+    virtual ~GraphOperator() = default;
+    virtual void run() const = 0;
+    // May run() be called once, into a stream that is being captured, and the captured work be
+    // replayed instead? Not if it looks at values, or does work outside the stream.
+    virtual bool is_device_graph_capture_safe() const { return true; }
+};
+
+// A step that was planned when it was recorded: run() hands the plan to the runner.
+class INFINI_EXPORT DispatchableGraphOperator : public GraphOperator {
+public:
+    ~DispatchableGraphOperator() override {
+        if (deleter_) deleter_(&planned_meta_);
+    }
+    void run() const override { runner_(planned_meta_); }
+
+protected:
+    using Runner = void (*)(void *);
+    using Deleter = void (*)(void **);
+    void *planned_meta_ = nullptr;
+    Runner runner_ = nullptr;
+    Deleter deleter_ = nullptr;
+};
+
+class INFINI_EXPORT Graph {
+public:
+    Graph();
+    ~Graph();
+    Graph(const Graph &) = delete;
+
+    void run() const;
+
+    class State;
+    State &state() const { return *state_; }
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace infinicore::graph
+
+// In an operator's execute(): records it while a graph is being recorded, else runs it at once.
+// NAME is a class derived from GraphOperator, the rest are the arguments of its constructor.
+#define INFINICORE_GRAPH_OP_RECORD_OR_RUN(NAME, ...)                      \
+    do {                                                                  \
+        auto infinicore_graph_op = std::make_shared<NAME>(__VA_ARGS__);   \
+        if (::infinicore::context::isGraphRecording())                    \
+            ::infinicore::context::addGraphOperator(infinicore_graph_op); \
+        else                                                              \
+            infinicore_graph_op->run();                                   \
+    } while (false)

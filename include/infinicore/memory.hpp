@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "types.hpp"
+
+namespace infinicore {
+
+// A piece of memory of a device, shared by the tensors that lie in it.
+class INFINI_EXPORT Memory {
+public:
+    using Deleter = std::function<void(std::byte *)>;
+
+    // The deleter is called with `data` when the last holder goes; it may be empty.
+    Memory(std::byte *data, size_t size, Device device, Deleter deleter, bool pin_memory = false);
+    Memory(const Memory &) = delete;
+    Memory &operator=(const Memory &) = delete;
+    virtual ~Memory();
+
+    // Where it lies. Memory whose place was left open (a result of an operation that is being
+    // recorded) gets one now, and keeps it.
+    std::byte *data() {
+        if (!data_ && size_ != 0) [[unlikely]]
+            place();
+        return data_;
+    }
+    Device device() const { return device_; }
+    size_t size() const { return size_; }
+    bool is_pinned() const { return pinned_; }
+    bool is_placed() const { return data_ != nullptr || size_ == 0; }
+
+protected:
+    Memory(std::byte *data, size_t size, Device device) noexcept
+        : data_(data), size_(size), device_(device) {}
+    virtual void place();  // gives data_ a value, or throws
+
+    std::byte *data_;
+    size_t size_;
+    Device device_;
+    bool pinned_ = false;
+
+private:
+    Deleter deleter_;
+};
+
+}  // namespace infinicore
