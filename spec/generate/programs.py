@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import textwrap
+import zlib
 from dataclasses import dataclass
 
 from .. import Api, First
 from ..operators import OPERATORS
 from ..operators.functors import Functor
-from ..operators.trace import AXES, COSTLY, FOLDS, KINDS, VIEWS, Program, Stage, programs
+from ..operators.trace import (
+    AXES,
+    COSTLY,
+    FOLDS,
+    KINDS,
+    VIEWS,
+    Program,
+    Stage,
+    programs,
+    tensor_dtypes,
+)
 from . import text
 
 PART = "c"
 
-FILES = 8  # that the functors are spread over, to be compiled side by side
+FILES = 12  # that the functors are spread over, to be compiled side by side
 BITS = {"float": 1, "double": 2, "int64_t": 4, "uint64_t": 8}
 HALF = 16  # also for tensors of 16 bits, converted in registers
 FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one go with a functor
@@ -49,9 +60,10 @@ def files(api: Api, first: First) -> dict[str, str]:
     found = [program for operator in OPERATORS for program in programs(operator)]
     compiled = functors(found)
     written = {"src/operators/programs.cc": table(found, compiled)}
-    entries = list(compiled.values())
-    size = -(-len(entries) // FILES)
-    parts = [entries[i : i + size] for i in range(0, len(entries), size)]
+    # By name, so that a new operator changes one file.
+    parts: list[list[Compiled]] = [[] for _ in range(FILES)]
+    for entry in compiled.values():
+        parts[zlib.crc32(entry.name.encode()) % FILES].append(entry)
     for number, part in enumerate(parts):
         written[f"src/cpu/programs_{number}.cc"] = functor_file(number, part)
     written["src/cpu/programs_all.cc"] = all_functors(len(parts))
@@ -84,6 +96,7 @@ def is_half(program: Program, stage: Stage) -> bool:
     return (
         len(program.stages) == 1
         and not any(stage.folds)
+        and all("F16" in dtypes for dtypes in tensor_dtypes(program.operator, program.present))
         and "float" in program.types
         and stage.functor.inputs <= 4
         and costly <= CHEAP

@@ -21,10 +21,16 @@ def _softplus(x: Array, beta: Array, threshold: Array) -> Array:
     return fn.where(threshold < z, x, smooth)
 
 
-@operator("Relu(!y, x)", UNARY)
+@operator(
+    "Relu(!y, x)",
+    """
+    out y F+|I* [*S]
+    x     =y    [*S]
+    """,
+)
 def relu(x: Array) -> Array:
     """max(x, 0)."""
-    return fn.maximum(x, 0.0)
+    return fn.maximum(x, 0)
 
 
 @operator("Relu6(!y, x)", UNARY, umbrella=False)

@@ -20,9 +20,19 @@ BINARY = """
     b     =c [*S]
 """
 BINARY_WITH_INTEGERS = """
-    out c F+|I32|I64 [*S]
+    out c F+|I* [*S]
+    a     =c    [*S]
+    b     =c    [*S]
+"""
+BINARY_ALL = """
+    out c F+|I*|BOOL [*S]
     a     =c         [*S]
     b     =c         [*S]
+"""
+COMPARE = """
+    out c BOOL       [*S]
+    a     F+|I*|BOOL [*S]
+    b     =a         [*S]
 """
 CONSTANT = """
     out y PLAIN [*S]
@@ -158,21 +168,21 @@ def mul_scalar(x: Array, *, alpha: float) -> Array:
 # ---- Two operands -------------------------------------------------------------------------------
 
 
-@operator("Add(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Add(!c, a, b)", BINARY_ALL)
 def add(a: Array, b: Array) -> Array:
-    """a + b. Integers wrap around."""
+    """a + b. Integers wrap around; with BOOL, whether one is true."""
     return a + b
 
 
-@operator("Sub(!c, a, b)", BINARY)
+@operator("Sub(!c, a, b)", BINARY_WITH_INTEGERS)
 def sub(a: Array, b: Array) -> Array:
-    """a - b."""
+    """a - b. Integers wrap around."""
     return a - b
 
 
-@operator("Mul(!c, a, b)", BINARY)
+@operator("Mul(!c, a, b)", BINARY_ALL)
 def mul(a: Array, b: Array) -> Array:
-    """a * b."""
+    """a * b. Integers wrap around; with BOOL, whether both are true."""
     return a * b
 
 
@@ -183,13 +193,14 @@ def floor_divide(a: Array, b: Array) -> Array:
     return a // b
 
 
-@operator("Fmod(!c, a, b)", BINARY)
+@operator("Fmod(!c, a, b)", BINARY_WITH_INTEGERS)
 def fmod(a: Array, b: Array) -> Array:
-    """The remainder with the sign of the dividend, as in C; exact."""
+    """The remainder with the sign of the dividend, as in C; exact. An integer divided by 0 leaves
+    0."""
     return fn.fmod(a, b)
 
 
-@operator("Fmin(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Fmin(!c, a, b)", BINARY_ALL)
 def fmin(a: Array, b: Array) -> Array:
     """The smaller of the two; a NaN loses against a number."""
     return fn.fmin(a, b)
@@ -218,14 +229,7 @@ def logaddexp2(a: Array, b: Array) -> Array:
     return fn.maximum(a, b) + fn.log1p(fn.exp2(_distance(a, b))) * fn.LOG2_E
 
 
-@operator(
-    "Equal(!c, a, b)",
-    """
-    out c BOOL       [*S]
-    a     F+|I32|I64 [*S]
-    b     =a         [*S]
-    """,
-)
+@operator("Equal(!c, a, b)", COMPARE)
 def equal(a: Array, b: Array) -> Array:
     """Whether a equals b. A NaN equals nothing."""
     return fn.equal(a, b)
@@ -282,10 +286,10 @@ def ldexp(x: Array, exp: Array) -> Array:
 @operator(
     "Clip(!y, x, min_val, max_val)",
     """
-    out y   F+ [*S]
-    x       =y [*S]
-    min_val =y [*S]
-    max_val =y [*S]
+    out y   F+|I* [*S]
+    x       =y    [*S]
+    min_val =y    [*S]
+    max_val =y    [*S]
     """,
 )
 def clip(x: Array, min_val: Array, max_val: Array) -> Array:

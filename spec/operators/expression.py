@@ -72,6 +72,12 @@ class Node:
     def __rmod__(self, other: Any) -> Any:
         return _mod(other, self)
 
+    def __lshift__(self, other: Any) -> Any:
+        return _lshift(self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _lshift(other, self)
+
     def __rshift__(self, other: Any) -> Any:
         return _rshift(self, other)
 
@@ -83,6 +89,21 @@ class Node:
 
     def __rand__(self, other: Any) -> Any:
         return _bitand(other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _bitor(self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _bitor(other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _bitxor(self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _bitxor(other, self)
+
+    def __invert__(self) -> Any:
+        return _bitnot(self)
 
     def __pow__(self, other: Any) -> Any:
         return power(self, other)
@@ -177,6 +198,36 @@ def _special(name: str) -> Callable[..., Any]:
     return compute
 
 
+def _lgamma(x: Any) -> Any:
+    import numpy
+    import scipy.special
+
+    with numpy.errstate(all="ignore"):
+        near = -numpy.log(numpy.abs(x))  # SciPy is infinite at denormal numbers
+        y = numpy.where(numpy.abs(x) < 1e-30, near, scipy.special.gammaln(x))
+        return numpy.where((x <= 0) & (x == numpy.floor(x)), numpy.inf, y)
+
+
+def _power(a: Any, b: Any) -> Any:
+    """Integers too have negative powers, rounded to 0."""
+    import numpy
+
+    if numpy.result_type(a, b).kind != "i":
+        return _np("power")(a, b)
+    small = numpy.where(a == 1, 1, numpy.where(a == -1, 1 - 2 * (b & 1), 0))
+    return numpy.where(b < 0, small, numpy.power(a, numpy.maximum(b, 0)))
+
+
+def _parts(index: int) -> Callable[..., Any]:
+    def compute(x: Any) -> Any:
+        import numpy
+
+        part = numpy.frexp(x)[index]
+        return numpy.where(numpy.isfinite(x), part, 0) if index else part
+
+    return compute
+
+
 _add = _function("add", 2, _np("add"))
 _sub = _function("sub", 2, _np("subtract"))
 _mul = _function("mul", 2, _np("multiply"))
@@ -185,13 +236,18 @@ _floordiv = _function("floordiv", 2, _np("floor_divide"))
 _mod = _function("mod", 2, _np("mod"))  # the sign of the divisor, as in Python
 _neg = _function("neg", 1, _np("negative"))
 _rshift = _function("rshift", 2, _np("right_shift"))
+_lshift = _function("lshift", 2, _np("left_shift"))
 _bitand = _function("bitand", 2, _np("bitwise_and"))
+_bitor = _function("bitor", 2, _np("bitwise_or"))
+_bitxor = _function("bitxor", 2, _np("bitwise_xor"))
+_bitnot = _function("bitnot", 1, _np("invert"))
 
 less = _function("less", 2, _np("less"), BOOL)
 less_equal = _function("less_equal", 2, _np("less_equal"), BOOL)
 equal = _function("equal", 2, _np("equal"), BOOL)
 both = _function("both", 2, _np("logical_and"), BOOL)
 either = _function("either", 2, _np("logical_or"), BOOL)
+differ = _function("differ", 2, _np("logical_xor"), BOOL)
 negate = _function("negate", 1, _np("logical_not"), BOOL)
 
 absolute = _function("absolute", 1, _np("abs"))
@@ -209,6 +265,7 @@ tan = _function("tan", 1, _np("tan"))
 asin = _function("asin", 1, _np("arcsin"))
 acos = _function("acos", 1, _np("arccos"))
 atan = _function("atan", 1, _np("arctan"))
+atan2 = _function("atan2", 2, _np("arctan2"))
 sinh = _function("sinh", 1, _np("sinh"))
 cosh = _function("cosh", 1, _np("cosh"))
 tanh = _function("tanh", 1, _np("tanh"))
@@ -219,11 +276,14 @@ erf = _function("erf", 1, _special("erf"))
 erfc = _function("erfc", 1, _special("erfc"))
 erfinv = _function("erfinv", 1, _special("erfinv"))
 digamma = _function("digamma", 1, _special("digamma"))
+lgamma = _function("lgamma", 1, _lgamma)
 floor = _function("floor", 1, _np("floor"))
 ceil = _function("ceil", 1, _np("ceil"))
 trunc = _function("trunc", 1, _np("trunc"))
-nearest = _function("nearest", 1, _np("rint"))  # ties to even
-power = _function("power", 2, _np("power"))
+nearest = _function("nearest", 1, _np("round"))  # ties to even
+mantissa = _function("mantissa", 1, _parts(0))  # x = mantissa * 2^exponent, 0.5 <= |mantissa| < 1
+exponent = _function("exponent", 1, _parts(1))
+power = _function("power", 2, _power)
 fmod = _function("fmod", 2, _np("fmod"))  # the sign of the dividend, as in C
 maximum = _function("maximum", 2, _np("maximum"))  # a NaN wins
 minimum = _function("minimum", 2, _np("minimum"))
@@ -231,8 +291,11 @@ fmax = _function("fmax", 2, _np("fmax"))  # a NaN loses
 fmin = _function("fmin", 2, _np("fmin"))
 hypot = _function("hypot", 2, _np("hypot"))
 copysign = _function("copysign", 2, _np("copysign"))
+gcd = _function("gcd", 2, _np("gcd"))
+lcm = _function("lcm", 2, _np("lcm"))
 isnan = _function("isnan", 1, _np("isnan"), BOOL)
 isinf = _function("isinf", 1, _np("isinf"), BOOL)
+signbit = _function("signbit", 1, _np("signbit"), BOOL)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -240,6 +303,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
         nodes = (lift(condition), lift(a), lift(b))
         return Node("where", nodes, _join(*nodes[1:]))
     return _np("where")(condition, a, b)
+
+
+def nextafter(a: Any, b: Any, dtype: str) -> Any:
+    """The number of the dtype that is next to a on the way to b."""
+    if traced(a, b):
+        return Node("nextafter", (lift(a), lift(b)))
+    import numpy
+
+    with numpy.errstate(all="ignore"):
+        kind = numpy.float32 if dtype == "F32" else numpy.float64
+        return numpy.nextafter(numpy.asarray(a, kind), numpy.asarray(b, kind))
 
 
 def rsqrt(x: Any) -> Any:
@@ -253,6 +327,42 @@ def sigmoid(x: Any) -> Any:
 def filled(x: Any, value: float | int) -> Any:
     """The value everywhere, in the shape of x."""
     return constant(value) if traced(x) else _np("full_like")(x, value)
+
+
+def full(shape: Any, value: Any) -> Any:
+    """The value everywhere, in a shape of the definition's `shapes`."""
+    return lift(value) if traced(shape) else _np("full")(shape, value)
+
+
+def given(value: Any, dtype: str) -> Any:
+    """An attribute as the arithmetic of a dtype takes it: integers without its fraction."""
+    return value if traced(value) or not _is_integer(dtype) else int(value)
+
+
+def converted(x: Any, dtype: str) -> Any:
+    """Numbers as a dtype holds them. Floats become integers towards zero, and no more or less than
+    there are; NaN becomes 0. Storing does so by itself, and rounds."""
+    if traced(x) or not _is_integer(dtype):
+        return x
+    import numpy
+
+    x = numpy.asarray(x)
+    if dtype == "BOOL":
+        return x != 0
+    if x.dtype.kind != "f":
+        return x
+    kind = numpy.dtype(
+        "uint8" if dtype == "BYTE" else {"I": "int", "U": "uint"}[dtype[0]] + dtype[1:]
+    )
+    low, high = int(numpy.iinfo(kind).min), int(numpy.iinfo(kind).max)
+    inside = (x > low) & (x < high)
+    ends = numpy.where(x >= high, numpy.array(high, kind), numpy.array(low, kind))
+    whole = numpy.where(inside, x, 0).astype(kind)
+    return numpy.where(numpy.isnan(x) | inside, whole, ends)
+
+
+def _is_integer(dtype: str) -> bool:
+    return dtype[0] in "IUB" and dtype != "BF16"
 
 
 SQRT1_2 = math.sqrt(0.5)

@@ -13,10 +13,17 @@ from dataclasses import dataclass
 
 from .expression import Node
 
-COMPARE = frozenset({"less", "less_equal", "equal", "isnan", "isinf"})
-LOGIC = frozenset({"both", "either", "negate"})
+COMPARE = frozenset({"less", "less_equal", "equal", "isnan", "isinf", "signbit"})
+LOGIC = frozenset({"both", "either", "differ", "negate"})
 TRUTHS = COMPARE | LOGIC
-NAMES = {"bitand": "bit_and", "rshift": "shift_right"}  # in C++, where they differ
+NAMES = {  # in C++, where they differ
+    "bitand": "bit_and",
+    "bitor": "bit_or",
+    "bitxor": "bit_xor",
+    "bitnot": "bit_not",
+    "lshift": "shift_left",
+    "rshift": "shift_right",
+}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .model import DeclarationError, Operator, Param, Tensor
 
 _COSTLY = """
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
-    erf erfc erfinv digamma power fmod hypot floor_divide floordiv mod
+    atan2 erf erfc erfinv digamma lgamma power fmod hypot floor_divide floordiv mod gcd lcm
 """
 COSTLY = frozenset(_COSTLY.split())
 AXES = {"none": 0, "all": 1, "dim": 2, "attribute": 3, "from": 4}
@@ -90,14 +90,19 @@ def programs(operator: Operator) -> list[Program]:
     return found
 
 
-def value_types(operator: Operator, present: frozenset[str]) -> frozenset[str]:
-    """The types that an operator may have to compute in."""
+def tensor_dtypes(operator: Operator, present: frozenset[str]) -> list[set[str]]:
+    """The element types that each tensor may have."""
     by_name = {tensor.name: tensor for tensor in operator.tensors}
 
     def dtypes(tensor: Tensor) -> set[str]:
         return dtypes(by_name[tensor.same_as]) if tensor.same_as else set(tensor.dtypes)
 
-    all_dtypes = [dtypes(t) for t in operator.tensors if not t.optional or t.name in present]
+    return [dtypes(t) for t in operator.tensors if not t.optional or t.name in present]
+
+
+def value_types(operator: Operator, present: frozenset[str]) -> frozenset[str]:
+    """The types that an operator may have to compute in."""
+    all_dtypes = tensor_dtypes(operator, present)
     every = set[str]().union(*all_dtypes)
     types = set()
     if every & {"F8", "F16", "BF16", "F32"}:
@@ -124,6 +129,8 @@ class _Tracer:
         self.cut(outputs)
         if operator.options.get("blas"):
             self.program.flags |= BLAS
+        if operator.options.get("wide"):
+            self.program.flags |= WIDE
         if self.program.flags & WIDE:
             types = self.program.types
             self.program.types = types - {"float"} | {"double"} if "float" in types else types
@@ -146,6 +153,9 @@ class _Tracer:
         for tensor in op.inputs:
             node = Node("tensor", (), "value", (tensor.name, "plain", 0))
             arguments[tensor.name] = node if here(tensor) else None
+        # Stand-ins: programs serve all shapes and dtypes.
+        arguments["shapes"] = {tensor.name: Node("shape") for tensor in op.tensors}
+        arguments["dtypes"] = {tensor.name: "any" for tensor in op.tensors}
         accepted = inspect.signature(op.definition).parameters
         if unknown := set(accepted) - set(arguments):
             raise DeclarationError(f"{op.name}: no program can know {sorted(unknown)}")

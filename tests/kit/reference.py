@@ -18,7 +18,8 @@ from spec.operators.numeric import FORMATS, epsilon, round_to
 from .drawing import FLOATS, Draw
 
 MARGIN = 16.0  # times the sum of the moves
-ELEMENTWISE = ("elementwise", "activation")
+_WORDS = "elementwise activation arithmetic transcendental rounding comparison bits fill"
+ELEMENTWISE = tuple(_WORDS.split())  # modules of operators that compute each element on its own
 
 
 def evaluate(draw: Draw, inputs: dict[str, Any]) -> list[Any]:

@@ -359,12 +359,13 @@ SAMPLING = {
 
 
 def all_cases() -> dict[str, Rules]:
+    from .cases_elementwise import PRIMITIVES
     from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
     from .cases_tensors import PICKING
     from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 
     tables = (
-        *(ELEMENTWISE, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING),
+        *(ELEMENTWISE, PRIMITIVES, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING),
         *(WINDOWS, RESAMPLING, COPIES, PRODUCTS),
         *(ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES),
     )

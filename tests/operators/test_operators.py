@@ -19,6 +19,7 @@ from kit import Maker
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from kit.layouts import broadcast, contiguous, strided, transposed, unaligned
 from kit.operator_runs import Trial
+from kit.reference import ELEMENTWISE
 from spec.operators import OPERATORS, REGISTRY
 from spec.operators.model import Operator
 
@@ -66,7 +67,7 @@ def applies(operator: Operator, variant: str) -> bool:
 def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
     """Elementwise operators may write to any input of the same shape and dtype; others say it."""
     yield from rules_of(operator).in_place
-    if operator.module not in ("elementwise", "activation"):
+    if operator.module not in ELEMENTWISE:
         return
     for out in operator.outputs:
         for tensor in operator.inputs:
@@ -128,7 +129,7 @@ def test_in_place(make: Maker, name: str, dtype: str, written: str, read: str) -
 
 def twins(operator: Operator) -> Iterator[tuple[str, str]]:
     """Two inputs of the same shape and dtype."""
-    if operator.module in ("elementwise", "activation", "matmul"):
+    if operator.module in (*ELEMENTWISE, "matmul"):
         inputs = [tensor for tensor in operator.inputs if not tensor.written]
         for first, second in pairwise(inputs):
             if first.shapes == second.shapes and first.same_as == second.same_as != "":

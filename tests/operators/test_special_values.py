@@ -16,13 +16,13 @@ pytest.importorskip("scipy")
 from kit import Maker  # noqa: E402
 from kit.drawing import Draw, NoCaseError, Rules  # noqa: E402
 from kit.operator_runs import Trial  # noqa: E402
-from kit.reference import compare, evaluate, fitted, tolerances  # noqa: E402
+from kit.reference import ELEMENTWISE, compare, evaluate, fitted, tolerances  # noqa: E402
 from spec.operators import REGISTRY  # noqa: E402
 from spec.operators.numeric import FORMATS, epsilon  # noqa: E402
 
 from .test_operators import SUPPORTED, dtypes_of, rules_of  # noqa: E402
 
-POINTWISE = [o for o in SUPPORTED if o.module in ("elementwise", "activation") and not o.kernel]
+POINTWISE = [o for o in SUPPORTED if o.module in ELEMENTWISE and not o.kernel]
 FLOAT_NAMES = ("F16", "BF16", "F32", "F64")
 
 

@@ -1,9 +1,10 @@
-// Every function of spec/operators/expression.py under its name (but bit_and, which C++ keeps for
-// itself), for V a vector of float, double, int32_t or int64_t, or one such number. Generated code
+// Every function of spec/operators/expression.py under its name (but those of bits, which C++ keeps
+// for itself), for V a vector of float, double, int32_t or int64_t, or one such number. Generated code
 // calls these. Comparisons give masks: a vector of integers 0 or -1, bool for numbers.
 #pragma once
 
 #include "math_basic.h"
+#include "math_bits.h"
 #include "math_erf.h"
 #include "math_exp.h"
 #include "math_log.h"
@@ -53,12 +54,20 @@ INFINI_SIMD V neg(V a) {
         return -a;
 }
 template <class V>
-INFINI_SIMD V rshift(V a, V b) {
-    return a >> b;
-}
-template <class V>
 INFINI_SIMD V bit_and(V a, V b) {
     return a & b;
+}
+template <class V>
+INFINI_SIMD V bit_or(V a, V b) {
+    return a | b;
+}
+template <class V>
+INFINI_SIMD V bit_xor(V a, V b) {
+    return a ^ b;
+}
+template <class V>
+INFINI_SIMD V bit_not(V a) {
+    return ~a;
 }
 
 // ---- Conditions ---------------------------------------------------------------------------------
@@ -82,6 +91,10 @@ INFINI_SIMD M both(M a, M b) {
 template <class M>
 INFINI_SIMD M either(M a, M b) {
     return a | b;
+}
+template <class M>
+INFINI_SIMD M differ(M a, M b) {
+    return a ^ b;
 }
 template <class M>
 INFINI_SIMD M negate(M a) {

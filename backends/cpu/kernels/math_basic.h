@@ -240,17 +240,21 @@ INFINI_SIMD V nearest(V x) {
 // ---- Quotients and remainders -------------------------------------------------------------------
 
 namespace detail {
+template <class T>
+INFINI_SIMD bool is_minus_one(T x) {
+    return std::is_signed_v<T> && x == T(-1);
+}
 // Integers: towards minus infinity. By 0 it gives 0, and the smallest by -1 wraps, as in NumPy.
 template <class T>
 INFINI_SIMD T floordiv_integer(T a, T b) {
     if (b == 0) return 0;
-    if (b == -1) return T(0 - std::make_unsigned_t<T>(a));
+    if (is_minus_one(b)) return T(0 - std::make_unsigned_t<T>(a));
     T quotient = a / b;
     return quotient - T((a % b != 0) && ((a < 0) != (b < 0)));
 }
 template <class T>
 INFINI_SIMD T mod_integer(T a, T b) {
-    if (b == 0 || b == -1) return 0;
+    if (b == 0 || is_minus_one(b)) return 0;
     T remainder = a % b;
     return remainder + ((remainder != 0 && (remainder < 0) != (b < 0)) ? b : T(0));
 }
@@ -326,7 +330,7 @@ INFINI_SIMD V fmod(V a, V b) {
             return detail::in_wide(a, b, [](auto p, auto q) { return detail::fmod_wide(p, q); });
     return each(a, b, [](Element<V> p, Element<V> q) -> Element<V> {
         if constexpr (detail::kIntegers<V>)
-            return q == 0 || q == -1 ? 0 : p % q;
+            return q == 0 || detail::is_minus_one(q) ? 0 : p % q;
         else
             return std::fmod(p, q);
     });

@@ -9,7 +9,7 @@ namespace detail {
 template <class T>
 T power_integer(T base, T exponent) {
     using U = std::make_unsigned_t<T>;
-    if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+    if (exponent < 0) return base == 1 ? 1 : base == T(-1) ? (exponent & 1 ? -1 : 1) : 0;
     U result = 1, factor = U(base);
     for (U e = U(exponent); e; e >>= 1, factor *= factor)
         if (e & 1) result *= factor;
@@ -126,6 +126,14 @@ inline double erfinv_scalar(double y) {
 template <class V>
 INFINI_SIMD V digamma(V x) {
     return detail::in_double(x, [](double lane) { return detail::digamma_scalar(lane); });
+}
+template <class V>
+INFINI_SIMD V lgamma(V x) {
+    // Not std::lgamma, which leaves a sign in a variable that threads share.
+    return detail::in_double(x, [](double lane) {
+        int sign = 0;
+        return ::lgamma_r(lane, &sign);
+    });
 }
 template <class V>
 INFINI_SIMD V erfinv(V x) {

@@ -2,7 +2,7 @@
 // three floats; greater ones, which are rare, go through libm, as all do where fma() rounds twice.
 #pragma once
 
-#include "math_basic.h"
+#include "math_bits.h"
 
 namespace infini::cpu {
 
@@ -133,12 +133,21 @@ INFINI_SIMD V acos(V x) {
     }
 }
 
+namespace detail {
+// atan(top / bottom) + base for a quotient of size up to 0.42, base a multiple of pi / 4.
+template <class V>
+INFINI_SIMD V atan_from(V base, V top, V bottom) {
+    constexpr float kC[] = {-0x1.555548p-2f, 0x1.9991p-3f, -0x1.23a98ep-3f, 0x1.b13a66p-4f,
+                            -0x1.ee4b32p-5f};
+    V t = top / bottom, z = t * t, low = base * (kPiLow / kPi);
+    return base + (t + fma(t * z, polynomial(z, kC), low));
+}
+}  // namespace detail
+
 template <class V>
 INFINI_SIMD V atan(V x) {
     if constexpr (detail::kFloats<V>) {
         // atan a = pi/4 + atan((a - 1) / (a + 1)) = pi/2 + atan(-1 / a): the argument stays small.
-        constexpr float kC[] = {-0x1.555548p-2f, 0x1.9991p-3f, -0x1.23a98ep-3f, 0x1.b13a66p-4f,
-                                -0x1.ee4b32p-5f};
         const V one = broadcast<V>(1);
         V a = absolute(x);
         auto middle = a > broadcast<V>(0x1.a8279ap-2f), large = a > broadcast<V>(0x1.3504f4p1f);
@@ -146,11 +155,36 @@ INFINI_SIMD V atan(V x) {
         V bottom = select(large, a, select(middle, a + 1.0f, one));
         V base = select(large, broadcast<V>(detail::kPi / 2),
                         select(middle, broadcast<V>(detail::kPi / 4), V{}));
-        V t = top / bottom, z = t * t;
-        V low = base * (detail::kPiLow / detail::kPi);
-        return copysign(base + (t + fma(t * z, detail::polynomial(z, kC), low)), x);
+        return copysign(detail::atan_from(base, top, bottom), x);
     } else {
         return detail::in_double(x, [](double lane) { return std::atan(lane); });
+    }
+}
+
+template <class V>
+INFINI_SIMD V atan2(V y, V x) {
+    if constexpr (detail::kFloats<V>) {
+        // Of the lesser and the greater size, then turned to where the point lies.
+        const V zero{}, one = broadcast<V>(1);
+        V a = absolute(y), b = absolute(x);
+        auto steep = a > b, left = signbit(x);
+        V low = select(steep, b, a), high = select(steep, a, b);
+        V scale = select(high > broadcast<V>(0x1p126f), broadcast<V>(0.25f), one);
+        scale = select(high < broadcast<V>(0x1p-100f), broadcast<V>(0x1p30f), scale);
+        auto alike = (low == high) & (high > zero);  // infinities too
+        low = select(alike, one, low * scale);
+        high = select(alike | (high == zero), one, high * scale);
+        auto middle = low > high * 0x1.a8279ap-2f;
+        V top = select(middle, low - high, low), bottom = select(middle, low + high, high);
+        V base = select(middle, broadcast<V>(detail::kPi / 4), zero);
+        base = select(steep, broadcast<V>(detail::kPi / 2) - base, base);
+        base = select(left, broadcast<V>(detail::kPi) - base, base);
+        top = select(steep, -top, top);
+        top = select(left, -top, top);
+        V angle = detail::atan_from(base, top, bottom);
+        return copysign(select((y != y) | (x != x), x + y, angle), y);
+    } else {
+        return detail::in_double(y, x, [](double p, double q) { return std::atan2(p, q); });
     }
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "infinicore.h"
@@ -116,7 +117,25 @@ inline C load_element(T x) {
         return C(x);
 }
 
-// Floats become integers towards zero; beyond the range the result is any value.
+// A float as an integer, towards zero: beyond the range its end, for NaN 0. Written so that loops
+// become vectors: the number is moved into the range before it is converted.
+template <class T, class C>
+inline T saturated(C x) {
+    constexpr int kDigits = std::numeric_limits<T>::digits, kExact = std::numeric_limits<C>::digits;
+    constexpr C kLow = C(std::numeric_limits<T>::min()), kAbove = C(T(1) << (kDigits - 1)) * 2;
+    // The greatest C that fits; of large integers it is not the greatest.
+    constexpr C kHigh = kDigits > kExact ? kAbove - kAbove / C(uint64_t(1) << kExact) : kAbove - 1;
+    C y = x == x ? x : C(0);
+    y = y < kLow ? kLow : y;
+    y = y > kHigh ? kHigh : y;
+    if constexpr (sizeof(T) < 4)
+        return T(int32_t(y));
+    else if constexpr (kDigits <= kExact)
+        return T(y);
+    else
+        return x >= kAbove ? std::numeric_limits<T>::max() : T(y);
+}
+
 template <class T, class C>
 inline void store_element(T &y, C x) {
     if constexpr (std::is_same_v<T, boolean>) {
@@ -128,11 +147,8 @@ inline void store_element(T &y, C x) {
             from_float(y, round_to_odd(double(x)));
         else
             from_float(y, float(x));
-    } else if constexpr (std::is_floating_point_v<C> && std::is_integral_v<T> &&
-                         (sizeof(T) < 4 || std::is_same_v<T, int32_t>)) {
-        y = T(int32_t(x));
-    } else if constexpr (std::is_floating_point_v<C> && std::is_same_v<T, uint32_t>) {
-        y = T(int64_t(x));
+    } else if constexpr (std::is_floating_point_v<C> && std::is_integral_v<T>) {
+        y = saturated<T>(x);
     } else {
         y = T(x);
     }

@@ -27,6 +27,14 @@ INFINI_SIMD V shift_right(V a, V b) {
         return select(b > most, V{}, a >> minimum(b, most));
 }
 
+template <class V>
+INFINI_SIMD V shift_left(V a, V b) {
+    using T = Element<V>;
+    using U = Like<V, std::make_unsigned_t<T>>;
+    const U count = as<U>(b), most = broadcast<U>(sizeof(T) * 8 - 1);
+    return select(count > most, V{}, as<V>(U(as<U>(a) << minimum(count, most))));
+}
+
 namespace detail {
 template <class C, class T>
 INFINI_SIMD Vec<C> fetch(const T *p) {

@@ -136,8 +136,8 @@ private:
             case INFINI_OPERAND_ATTRIBUTE:
                 share(slot);
                 slot.value = operation_.number(operand.index);
-                slot.whole =
-                    operand.integer ? operation_.integer(operand.index) : int64_t(slot.value);
+                slot.integer = operand.integer != 0;
+                if (slot.integer) slot.whole = operation_.integer(operand.index);
                 break;
             case INFINI_OPERAND_SCALAR:
                 share(slot);
@@ -255,6 +255,7 @@ private:
                 extent = extent_of(program_.operands[n].phase);
             slot.value = double(extent);
             slot.whole = extent;
+            slot.integer = true;
         }
     }
 

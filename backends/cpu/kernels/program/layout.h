@@ -51,9 +51,9 @@ struct Slot {
     int pointer = -1;   // of the run; -1: in the workspace
     int64_t start = 0;  // elements from the pointer, or bytes from the workspace
     int number = 0;     // among those of its kind
-    bool run_time = false, integer = false;  // of shared values: how they are given
-    double value = 0;                        // of shared values, when it is known; else
-    int64_t whole = 0;
+    bool run_time = false, integer = false;        // of shared values: how they are given
+    double value = 0;                              // of shared values, when it is known,
+    int64_t whole = 0;                             // and of integers exactly; else
     int scalar = 0;                                // the scalar of the run
     int64_t kept[kDims] = {}, folded[kDims] = {};  // strides, in elements
 

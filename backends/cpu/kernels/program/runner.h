@@ -36,6 +36,15 @@ void repeat(char *dst, C value) {
     for (size_t i = 0; i < kSplatBytes / sizeof(C); ++i) reinterpret_cast<C *>(dst)[i] = value;
 }
 
+// A number as values are: without its fraction for integers, and negative ones wrap if there are none.
+template <class C>
+C shared_value(double value) {
+    if constexpr (std::is_floating_point_v<C>)
+        return C(value);
+    else
+        return value < 0 ? C(saturated<int64_t>(value)) : saturated<C>(value);
+}
+
 // The shared values of a run, repeated.
 struct SharedValues {
     explicit SharedValues(const Layout &layout, const Arguments &arguments) {
@@ -44,13 +53,13 @@ struct SharedValues {
             double value = slot.value;
             int64_t whole = slot.whole;
             if (slot.run_time) {
-                whole = slot.integer ? arguments.integer(slot.scalar)
-                                     : int64_t(arguments.number(slot.scalar));
+                whole = slot.integer ? arguments.integer(slot.scalar) : 0;
                 value = slot.integer ? double(whole) : arguments.number(slot.scalar);
             }
             with_type(layout.type, [&](auto zero) {
                 using C = decltype(zero);
-                repeat(at(slot.number), std::is_floating_point_v<C> ? C(value) : C(whole));
+                repeat(at(slot.number),
+                       slot.integer && std::is_integral_v<C> ? C(whole) : shared_value<C>(value));
             });
         }
     }

@@ -1,0 +1,97 @@
+// What floats are made of, taken apart and changed by their bits; and divisors of integers.
+#pragma once
+
+#include <numeric>
+
+#include "math_basic.h"
+
+namespace infini::cpu {
+
+// ---- Floats -------------------------------------------------------------------------------------
+
+namespace detail {
+// Bits of the fraction, the mask of the exponent, and the exponent of numbers from 0.5 to 1.
+template <class V>
+inline constexpr int kFraction = kFloats<V> ? 23 : 52;
+template <class V>
+inline constexpr Element<Bits<V>> kExponent = kFloats<V> ? 0xff : 0x7ff;
+template <class V>
+inline constexpr Element<Bits<V>> kHalf = kFloats<V> ? 126 : 1022;
+
+// Denormals are made normal; zero, infinities and NaN have no parts.
+template <class V>
+struct FloatParts {
+    V scaled;
+    Mask<V> tiny, plain;
+};
+template <class V>
+INFINI_SIMD FloatParts<V> float_parts(V x) {
+    using Limits = std::numeric_limits<Element<V>>;
+    const V size = absolute(x);
+    const auto tiny = size < broadcast<V>(Limits::min());
+    const V scaled = select(tiny, x * Element<V>(uint64_t(1) << kFraction<V>), x);
+    return {scaled, tiny, (size > V{}) & (size < broadcast<V>(Limits::infinity()))};
+}
+}  // namespace detail
+
+template <class V>
+INFINI_SIMD Mask<V> signbit(V x) {
+    if constexpr (detail::kIntegers<V>)
+        return x < V{};
+    else
+        return bits(x) < Bits<V>{};
+}
+
+// x = mantissa * 2^exponent, the mantissa from 0.5 to 1.
+template <class V>
+INFINI_SIMD V mantissa(V x) {
+    constexpr auto kMask = detail::kExponent<V> << detail::kFraction<V>;
+    const auto [scaled, tiny, plain] = detail::float_parts(x);
+    const Bits<V> y = (bits(scaled) & ~kMask) | (detail::kHalf<V> << detail::kFraction<V>);
+    return select(plain, as<V>(y), x);
+}
+template <class V>
+INFINI_SIMD V exponent(V x) {
+    const auto [scaled, tiny, plain] = detail::float_parts(x);
+    const Bits<V> y =
+        ((bits(scaled) >> detail::kFraction<V>)&detail::kExponent<V>)-detail::kHalf<V>;
+    const V found = cast<V>(y) - select(tiny, broadcast<V>(detail::kFraction<V>), V{});
+    return select(plain, found, V{});
+}
+
+// The number next to a on the way to b.
+template <class V>
+INFINI_SIMD V nextafter(V a, V b) {
+    using I = Bits<V>;
+    const I one = broadcast<I>(1), up = select((a < b) == (a > V{}), one, I(-one));
+    const V least = as<V>(I((bits(b) & detail::kSign<V>) | one));
+    const V y = select(a == V{}, least, as<V>(I(bits(a) + up)));
+    return select(a == b, b, select((a != a) | (b != b), a + b, y));
+}
+
+// ---- Integers -----------------------------------------------------------------------------------
+
+namespace detail {
+template <class T>
+INFINI_SIMD std::make_unsigned_t<T> size_of(T x) {
+    using U = std::make_unsigned_t<T>;
+    return x < 0 ? U(0) - U(x) : U(x);
+}
+}  // namespace detail
+
+template <class V>
+INFINI_SIMD V gcd(V a, V b) {
+    using T = Element<V>;
+    return each(a, b, [](T p, T q) { return T(std::gcd(detail::size_of(p), detail::size_of(q))); });
+}
+template <class V>
+INFINI_SIMD V lcm(V a, V b) {
+    using T = Element<V>;
+    return each(a, b, [](T p, T q) {
+        const auto first = detail::size_of(p), second = detail::size_of(q);
+        const auto divisor = std::gcd(first, second);
+        return divisor ? T(first / divisor * second) : T(0);
+    });
+}
+
+}  // namespace infini::cpu
