@@ -138,3 +138,38 @@ def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -
             place = place % size
         places.append(place)
     return x.at(*places, otherwise=value) if mode == "constant" else x[tuple(places)]
+
+
+@operator(
+    "Flip(!y, x, const int64_t *dim[n], size_t n)",
+    """
+    out y  ANY  [*S]
+    x      =y   [*S]
+    """,
+    workspace=False,
+    kernel=True,
+)
+def flip(x: Array, *, dim: list[int], n: int) -> Array:
+    """The listed dimensions in reverse order."""
+    import numpy as np
+
+    return np.flip(x, tuple(dim))
+
+
+@operator(
+    "Roll(!y, x, const int64_t *shifts[n], const int64_t *dim[n], size_t n)",
+    """
+    out y  ANY  [*S]
+    x      =y   [*S]
+    """,
+    workspace=False,
+    kernel=True,
+)
+def roll(x: Array, *, shifts: list[int], dim: list[int], n: int) -> Array:
+    """Elements moved along the listed dimensions by the shifts; what leaves at one end comes in at
+    the other. Shifts of a dimension that is listed again add up."""
+    import numpy as np
+
+    for shift, axis in zip(shifts, dim, strict=True):
+        x = np.roll(x, shift, axis)
+    return x

@@ -177,7 +177,11 @@ class Elements:
             shape = self.array.shape[: self.carried]
             places_shape = numpy.broadcast_shapes(*(place.shape for place in places))
             return numpy.zeros(shape + places_shape, self.array.dtype)
-        return self.array[(slice(None),) * self.carried + tuple(numpy.broadcast_arrays(*places))]
+        lead: tuple[Any, ...] = (slice(None),) * self.carried
+        if any(place.ndim > self.coordinates for place in places):  # they differ along carried ones
+            grid = numpy.ogrid[tuple(slice(0, size) for size in self.array.shape[: self.carried])]
+            lead = tuple(each.reshape(each.shape + (1,) * self.coordinates) for each in grid)
+        return self.array[lead + tuple(numpy.broadcast_arrays(*places))]
 
     def at(self, *index: Any, otherwise: Any = 0) -> Any:
         import numpy
@@ -333,7 +337,12 @@ class Trace:
             if node.args[2].op != "constant" or node.args[2].data != 0:
                 return False
             node = node.args[1]
-        return node is not None and node.op == "load"
+        return node is not None and node.op == "load" and not any(map(_loads, node.args))
+
+
+def _loads(node: Node) -> bool:
+    """Whether elements are read to compute it; indices do not count."""
+    return (node.op == "load" and node.kind != INT) or any(map(_loads, node.args))
 
 
 def traces(operator: Any) -> list[Trace]:

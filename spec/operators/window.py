@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from .boxes import Sizes, bins, mean_of, sum_of, window_count, windows
 from .expression import Array, Node, floor, maximum, minimum, where
-from .gather import Out, gather, integer, item, largest, real, single, total
+from .gather import Out, gather, integer, item, largest, real, single
 from .model import operator
-
-Sizes = tuple[Any, ...]
-
-
-def _sum(begins: Sizes, ends: Sizes, element: Callable[..., Any]) -> Any:
-    """The sum of element(i, j, ...) over a box of coordinates."""
-    if not begins:
-        return element()
-    return total(
-        ends[0] - begins[0],
-        lambda k: _sum(begins[1:], ends[1:], lambda *rest: element(begins[0] + k, *rest)),
-    )
-
-
-def _mean(begins: Sizes, ends: Sizes, element: Callable[..., Any]) -> Any:
-    volume: Any = 1
-    for begin, end in zip(begins, ends, strict=True):
-        volume = volume * (end - begin)
-    return _sum(begins, ends, element) / real(volume)
-
-
-def _bins(out: Out, sizes: Sizes) -> tuple[Sizes, Sizes]:
-    """Where the bins of adaptive pooling begin and end: floor(i L / O) and ceil((i + 1) L / O)."""
-    pairs = list(zip(out.at, out.sizes, sizes, strict=True))
-    begins = tuple(i * length // count for i, count, length in pairs)
-    ends = tuple(((i + 1) * length + count - 1) // count for i, count, length in pairs)
-    return begins, ends
-
-
-def _windows(out: Out, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes) -> Any:
-    """Where windows begin and end, without the padding around the input."""
-    starts = [o * s - p for o, s, p in zip(out.at, stride, padding, strict=True)]
-    begins = tuple(maximum(start, 0) for start in starts)
-    ends = tuple(minimum(b + k, n) for b, k, n in zip(starts, kernel, sizes, strict=True))
-    return begins, ends
-
-
-def _window_count(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any = 1) -> Any:
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
-
 
 # ---- Adaptive pooling ---------------------------------------------------------------------------
 
@@ -65,7 +25,7 @@ def _window_count(size: Any, kernel: Any, stride: Any, padding: Any, dilation: A
 def adaptive_avg_pool1d(out: Out, input: Array) -> Any:
     """Means of bins that cover the last dimension: bin i reaches from floor(i L / O) to
     ceil((i + 1) L / O)."""
-    return _mean(*_bins(out, input.sizes), lambda *at: input[at])
+    return mean_of(*bins(out, input.sizes), lambda *at: input[at])
 
 
 @operator(
@@ -80,7 +40,7 @@ def adaptive_avg_pool1d(out: Out, input: Array) -> Any:
 @gather(last=1)
 def adaptive_max_pool1d(out: Out, x: Array, *, output_size: Any) -> Any:
     """The largest elements of bins that cover the last dimension, as in adaptive_avg_pool1d."""
-    (begin,), (end,) = _bins(out, x.sizes)
+    (begin,), (end,) = bins(out, x.sizes)
     return largest(end - begin, lambda k: x[begin + k])
 
 
@@ -96,7 +56,7 @@ def adaptive_max_pool1d(out: Out, x: Array, *, output_size: Any) -> Any:
 @gather(last=3, ranks=(3,))
 def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
     """Means of boxes that cover the last three dimensions, with bins as in adaptive_avg_pool1d."""
-    return _mean(*_bins(out, x.sizes), lambda *at: x[at])
+    return mean_of(*bins(out, x.sizes), lambda *at: x[at])
 
 
 # ---- Pooling ------------------------------------------------------------------------------------
@@ -114,13 +74,13 @@ def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
 @gather(
     batch=2,
     split=lambda out, input, *, kernel_size, stride, padding: (
-        (_window_count(input.sizes[0], kernel_size, stride, padding),),
+        (window_count(input.sizes[0], kernel_size, stride, padding),),
     ),
 )
 def avg_pool1d(out: Out, input: Array, *, kernel_size: Any, stride: Any, padding: Any) -> Any:
     """Means of windows over the last dimension; the zeros around it count."""
-    begins, ends = _windows(out, input.sizes, (kernel_size,), (stride,), (padding,))
-    return _sum(begins, ends, lambda *at: input[at]) / real(kernel_size)
+    begins, ends = windows(out, input.sizes, (kernel_size,), (stride,), (padding,))
+    return sum_of(begins, ends, lambda *at: input[at]) / real(kernel_size)
 
 
 def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, Sizes]:
@@ -147,7 +107,7 @@ def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, 
     batch=2,
     ranks=(3,),
     split=lambda out, x, **lists: [
-        (_window_count(*each),) for each in zip(x.sizes, *_pool3d(**lists), strict=True)
+        (window_count(*each),) for each in zip(x.sizes, *_pool3d(**lists), strict=True)
     ],
 )
 def avg_pool3d(out: Out, x: Array, *, kernel_size: Any, stride: Any, padding: Any) -> Any:
@@ -155,8 +115,8 @@ def avg_pool3d(out: Out, x: Array, *, kernel_size: Any, stride: Any, padding: An
 
     Without a stride it is the kernel's size, without a padding there is none."""
     kernel, strides, paddings = _pool3d(kernel_size, stride, padding)
-    begins, ends = _windows(out, x.sizes, kernel, strides, paddings)
-    return _sum(begins, ends, lambda *at: x[at]) / real(kernel[0] * kernel[1] * kernel[2])
+    begins, ends = windows(out, x.sizes, kernel, strides, paddings)
+    return sum_of(begins, ends, lambda *at: x[at]) / real(kernel[0] * kernel[1] * kernel[2])
 
 
 def _unfold_split(
@@ -164,7 +124,7 @@ def _unfold_split(
 ) -> Any:
     kernel = (item(kernel_sizes, 0), item(kernel_sizes, 1))
     counts = tuple(
-        _window_count(
+        window_count(
             input.sizes[d + 1], kernel[d], item(strides, d), item(paddings, d), item(dilations, d)
         )
         for d in range(2)
@@ -306,7 +266,7 @@ def interpolate(
     if mode == "nearest":
         return _nearest(out, x)
     if mode == "area":
-        return _mean(*_bins(out, x.sizes), lambda *at: x[at])
+        return mean_of(*bins(out, x.sizes), lambda *at: x[at])
     if MODES.get(mode) != len(out.sizes):
         return NotImplemented
     return _linear(out, x, align_corners)

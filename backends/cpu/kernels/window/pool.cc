@@ -1,0 +1,395 @@
+// max_pool, avg_pool and their adaptive forms, with and without the places of what they found.
+#include "threads.h"
+#include "window/pool_rows.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
+
+// Runs and parts of the last dimension's windows.
+struct Division {
+    std::vector<Run> runs;
+    std::vector<Part> parts;
+
+    Division() = default;
+    explicit Division(const Spans &spans) {
+        int64_t outputs = spans.outputs();
+        for (int64_t o = 0; o < outputs;) {
+            Run run{o, o + 1, spans.first[size_t(o)], 0, spans.count[size_t(o)]};
+            auto follows = [&](int64_t next) {
+                const int64_t by = spans.first[size_t(next)] - spans.first[size_t(next - 1)];
+                if (next == run.begin + 1) run.by = by;
+                return spans.count[size_t(next)] == run.count && by == run.by && by >= 0 &&
+                       next - run.begin < kSpan &&
+                       (next - run.begin) * by + (run.count - 1) * spans.step < kSpan;
+            };
+            while (run.end < outputs && follows(run.end)) ++run.end;
+            o = run.end;
+            add(run, spans.step);
+        }
+    }
+
+private:
+    void add(const Run &run, int64_t step) {
+        const int64_t reach = std::max<int64_t>(run.count - 1, 0) * step + (run.count > 0);
+        const int64_t low = run.first, high = low + (run.end - 1 - run.begin) * run.by + reach;
+        runs.push_back(run);
+        if (!parts.empty()) {
+            Part &part = parts.back();
+            const int64_t joined_low = std::min(part.low, low), joined = std::max(part.high, high);
+            if (joined - joined_low <= kSpan && run.end - runs[part.first_run].begin <= kSpan) {
+                part.last_run = runs.size(), part.low = joined_low, part.high = joined;
+                return;
+            }
+        }
+        parts.push_back({runs.size() - 1, runs.size(), low, high});
+    }
+};
+
+struct Pool {
+    Image x, y;
+    Image places;  // of the indices, if they are wanted
+    Spans spans[kImageDims];
+    int64_t divisor = 0;  // not 0: instead of the windows' own
+    Division division;
+
+    void prepare() {
+        merge();
+        division = Division(spans[2]);
+    }
+
+    // Windows that cover all of the last dimension are stretches of memory: it becomes one with the
+    // dimension before it.
+    void merge() {
+        for (int again = 0; again < 2; ++again) {
+            const Spans &last = spans[2], &before = spans[1];
+            if (last.outputs() != 1 || last.first[0] != 0 || last.count[0] != x.size[2] ||
+                last.step != 1 || before.step != 1 || x.stride[1] != x.size[2] * x.stride[2])
+                return;
+            const int64_t width = x.size[2], by = last.divisor[0];
+            Spans joined = before;
+            for (int64_t &first : joined.first) first *= width;
+            for (int64_t &count : joined.count) count *= width;
+            for (int64_t &each : joined.divisor) each *= by;
+            spans[2] = joined, spans[1] = spans[0], spans[0] = Spans();
+            x.size[2] *= x.size[1];
+            for (Image *image : {&y, &places}) {
+                image->size[2] = image->size[1], image->stride[2] = image->stride[1];
+                image->size[1] = image->size[0], image->stride[1] = image->stride[0];
+                image->size[0] = 1;
+            }
+            x.size[1] = x.size[0], x.stride[1] = x.stride[0], x.size[0] = 1;
+        }
+    }
+
+    template <Fold fold, class T>
+    void run(T *to, int64_t *found, const T *from) const {
+        if (y.batch * y.channels * y.elements() == 0) return;
+        const int64_t rows = y.batch * y.channels * y.size[0] * y.size[1];
+        const int64_t parts = int64_t(division.parts.size());
+        const Part &some = division.parts[size_t(parts / 2)];
+        const int64_t middle = y.size[1] / 2;
+        const int64_t work = (some.high - some.low + 1) * (spans[1].count[size_t(middle)] + 1) *
+                             (spans[0].count[size_t(y.size[0] / 2)] + 1);
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)));
+        parallel_for(size_t(rows * parts), grain, [&](size_t begin, size_t end) {
+            for (int64_t at = int64_t(begin); at < int64_t(end); ++at)
+                row<fold>(to, found, from, at / parts, division.parts[size_t(at % parts)]);
+        });
+    }
+
+    template <Fold fold, class T>
+    void row(T *to, int64_t *found, const T *from, int64_t at, const Part &part) const {
+        Place p;
+        p.o1 = at % y.size[1], at /= y.size[1];
+        p.o0 = at % y.size[0], at /= y.size[0];
+        const int64_t channel = at % y.channels, image = at / y.channels;
+        to += image * y.batch_stride + channel * y.channel_stride + p.o0 * y.stride[0] +
+              p.o1 * y.stride[1];
+        from += image * x.batch_stride + channel * x.channel_stride;
+        if constexpr (fold == Fold::kMaxPlace) {
+            found += image * places.batch_stride + channel * places.channel_stride +
+                     p.o0 * places.stride[0] + p.o1 * places.stride[1];
+            with_places(to, found, from, p, part);
+        } else if (part.high - part.low > kSpan) {
+            long_window<fold>(to, from, p, part);
+        } else {
+            several<fold>(to, from, p, part);
+        }
+    }
+
+private:
+    struct Place {
+        int64_t o0, o1;  // of a row of outputs
+    };
+    template <class T>
+    using Computed = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+    // Calls body(row of the input, its number) for the rows that the windows of a row reach.
+    template <class T, class Body>
+    void each_row(const T *from, Place p, const Body &body) const {
+        int64_t id = 0;
+        for (int64_t d = 0; d < spans[0].count[size_t(p.o0)]; ++d)
+            for (int64_t h = 0; h < spans[1].count[size_t(p.o1)]; ++h) {
+                const int64_t at0 = spans[0].first[size_t(p.o0)] + d * spans[0].step;
+                const int64_t at1 = spans[1].first[size_t(p.o1)] + h * spans[1].step;
+                body(from + at0 * x.stride[0] + at1 * x.stride[1], id++);
+            }
+    }
+
+    // The rows as numbers: where they are, or in the buffer.
+    template <class T, class C>
+    static const C *numbers(const T *from, int64_t n, int64_t stride, C *buffer) {
+        if constexpr (std::is_same_v<T, C>)
+            if (stride == 1) return from;
+        load_strided(buffer, from, size_t(n), stride);
+        return buffer;
+    }
+
+    // Elements of all rows, folded: n of them, from `low` on, `step` apart.
+    template <Fold fold, class T, class C>
+    const C *column(const T *from, Place p, int64_t low, int64_t n, int64_t step, C *folded,
+                    C *buffer) const {
+        const C *result = nullptr;
+        each_row(from, p, [&](const T *row, int64_t id) {
+            const C *next =
+                numbers(row + low * x.stride[2], n, step * x.stride[2], id ? buffer : folded);
+            if (id == 0) {
+                result = next;
+                return;
+            }
+            if (result != folded) std::copy(result, result + n, folded), result = folded;
+            fold_row<fold>(folded, next, n);
+        });
+        if (!result) {
+            std::fill(folded, folded + n,
+                      fold == Fold::kSum ? C(0) : -std::numeric_limits<C>::infinity());
+            result = folded;
+        }
+        return result;
+    }
+
+    template <class C>
+    void divide(C *values, int64_t first, int64_t n, Place p) const {
+        const int64_t rows = spans[0].divisor[size_t(p.o0)] * spans[1].divisor[size_t(p.o1)];
+        for (int64_t o = 0; o < n; ++o)
+            values[o] /= C(divisor ? divisor : rows * spans[2].divisor[size_t(first + o)]);
+    }
+
+    template <Fold fold, class T>
+    void several(T *to, const T *from, Place p, const Part &part) const {
+        using C = Computed<T>;
+        C folded[kSpan], buffer[kSpan], values[kSpan];
+        const C *row = column<fold>(from, p, part.low, part.high - part.low, 1, folded, buffer);
+        const int64_t first = division.runs[part.first_run].begin;
+        int64_t last = first;
+        for (size_t i = part.first_run; i < part.last_run; ++i) {
+            const Run &run = division.runs[i];
+            last = run.end;
+            fold_run<fold>(values + (run.begin - first), row + (run.first - part.low),
+                           run.end - run.begin, run.by, run.count, spans[2].step);
+        }
+        if (fold == Fold::kSum) divide(values, first, last - first, p);
+        store_strided(to + first * y.stride[2], values, size_t(last - first), y.stride[2]);
+    }
+
+    // One output of many elements, a piece at a time.
+    template <Fold fold, class T>
+    void long_window(T *to, const T *from, Place p, const Part &part) const {
+        using C = Computed<T>;
+        C folded[kSpan], buffer[kSpan];
+        const Run &run = division.runs[part.first_run];
+        const int64_t step = spans[2].step;
+        double total = 0;
+        C best = -std::numeric_limits<C>::infinity();
+        for (int64_t k = 0; k < run.count; k += kSpan) {
+            const int64_t n = std::min(kSpan, run.count - k);
+            const C *row = column<fold>(from, p, run.first + k * step, n, step, folded, buffer);
+            const C value = fold_all<fold>(row, n);
+            if (fold == Fold::kSum)
+                total += double(value);
+            else
+                best = maximum(best, value);
+        }
+        if (fold == Fold::kSum) divide(&total, run.begin, 1, p);
+        if (fold == Fold::kSum)
+            store_element(to[run.begin * y.stride[2]], total);
+        else
+            store_element(to[run.begin * y.stride[2]], best);
+    }
+
+    template <class T>
+    void with_places(T *to, int64_t *found, const T *from, Place p, const Part &part) const {
+        using C = Computed<T>;
+        using I = typename IntegerOf<sizeof(C)>::type;
+        C folded[kSpan], buffer[kSpan];
+        I ids[kSpan];
+        const int64_t step = spans[2].step;
+        // Folds n elements from `low` on, `by` apart, of all rows.
+        auto fold = [&](int64_t low, int64_t n, int64_t by) {
+            std::fill(ids, ids + n, I(0));
+            std::fill(folded, folded + n, -std::numeric_limits<C>::infinity());
+            each_row(from, p, [&](const T *row, int64_t id) {
+                const C *next = numbers(row + low * x.stride[2], n, by * x.stride[2], buffer);
+                if (id == 0)
+                    std::copy(next, next + n, folded);
+                else
+                    fold_row_places(folded, ids, next, I(id), n);
+            });
+        };
+        auto put = [&](int64_t o, C value, I id, int64_t place) {
+            store_element(to[o * y.stride[2]], value);
+            const int64_t rows = std::max<int64_t>(spans[1].count[size_t(p.o1)], 1);
+            const int64_t at0 = spans[0].first[size_t(p.o0)] + id / rows * spans[0].step;
+            const int64_t at1 = spans[1].first[size_t(p.o1)] + id % rows * spans[1].step;
+            found[o * places.stride[2]] =
+                place < 0 ? 0 : (at0 * x.size[1] + at1) * x.size[2] + place;
+        };
+        const bool nothing = spans[0].count[size_t(p.o0)] * spans[1].count[size_t(p.o1)] == 0;
+        if (part.high - part.low <= kSpan) {
+            fold(part.low, part.high - part.low, 1);
+            for (size_t i = part.first_run; i < part.last_run; ++i) {
+                const Run &run = division.runs[i];
+                for (int64_t o = run.begin; o < run.end; ++o) {
+                    const int64_t first = run.first + (o - run.begin) * run.by;
+                    C value = -std::numeric_limits<C>::infinity();
+                    I id = 0;
+                    int64_t at = -1;
+                    best_in(folded + (first - part.low), ids + (first - part.low), run.count, step,
+                            value, id, at);
+                    put(o, value, id, at < 0 || nothing ? -1 : first + at * step);
+                }
+            }
+            return;
+        }
+        const Run &run = division.runs[part.first_run];
+        C value = -std::numeric_limits<C>::infinity();
+        I id = 0;
+        int64_t place = -1;
+        for (int64_t k = 0; k < run.count; k += kSpan) {
+            fold(run.first + k * step, std::min(kSpan, run.count - k), step);
+            C next = -std::numeric_limits<C>::infinity();
+            I next_id = 0;
+            int64_t at = -1;
+            best_in(folded, ids, std::min(kSpan, run.count - k), 1, next, next_id, at);
+            const bool nan = next != next, was = value != value;
+            if (place < 0 || next > value || (nan && !was) ||
+                ((next == value || (nan && was)) && next_id < id))
+                value = next, id = next_id, place = run.first + (k + at) * step;
+        }
+        put(run.begin, value, id, nothing ? -1 : place);
+    }
+};
+
+template <Fold fold>
+std::unique_ptr<Plan> plan_of(Pool pool) {
+    pool.prepare();
+    return make_plan([pool = std::move(pool)](const Arguments &a) {
+        constexpr bool kPlaces = fold == Fold::kMaxPlace;
+        int64_t *found = kPlaces ? a.pointer<int64_t>(1) : nullptr;
+        auto run = [&]<class T>(Type<T>) {
+            pool.template run<fold>(a.pointer<T>(0), found, a.pointer<const T>(kPlaces ? 2 : 1));
+        };
+        switch (pool.x.dtype) {
+            case INFINI_DTYPE_F16:
+                return run(Type<f16>{});
+            case INFINI_DTYPE_BF16:
+                return run(Type<bf16>{});
+            case INFINI_DTYPE_F32:
+                return run(Type<float>{});
+            default:
+                return run(Type<double>{});
+        }
+    });
+}
+
+Pool tensors_of(const Operation &operation, bool places) {
+    Pool pool;
+    pool.y = Image(operation.tensor(0));
+    pool.places = Image(operation.tensor(places ? 1 : 0));
+    pool.x = Image(operation.tensor(places ? 2 : 1));
+    for (int d = 0; d < kImageDims; ++d)
+        if (pool.x.size[d] > kMostWindow || pool.y.size[d] > kMostOutputs)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          std::string(operation.name()) + ": the image is too large"};
+    return pool;
+}
+
+// Windows of a kernel; `mean`: that of a sum.
+void slide(const Operation &operation, Pool &pool, int rank, bool mean) {
+    WindowLists w;
+    read_list(operation, 0, rank, 1, "kernel_size", w.kernel);
+    if (!read_list(operation, 1, rank, 1, "stride", w.stride))
+        std::copy(w.kernel, w.kernel + kImageDims, w.stride);
+    read_list(operation, 2, rank, 0, "padding", w.pad);
+    if (!mean) read_list(operation, 3, rank, 1, "dilation", w.dilation);
+    const bool ceil = operation.integer(mean ? 4 : 5) != 0;
+    const bool all = mean && operation.integer(5) != 0;
+    for (int d = 0; d < kImageDims; ++d) {
+        const int64_t size = pool.x.size[d], kernel = w.kernel[d], stride = w.stride[d];
+        const int64_t pad = w.pad[d], gap = w.dilation[d];
+        const int64_t reach = gap * (kernel - 1) + 1, room = size + 2 * pad - reach;
+        if (2 * pad > reach)
+            throw Refusal{INFINI_STATUS_BAD_PARAM, std::string(operation.name()) +
+                                                       ": a padding of more than half the window"};
+        int64_t last = room >= 0 ? room / stride : -1;
+        if (ceil && room + stride - 1 >= 0)
+            last = std::min((room + stride - 1) / stride, (size + pad - 1) / stride);
+        if (pool.y.size[d] != last + 1)
+            refuse_size(operation, d - (kImageDims - rank), pool.y.size[d], last + 1);
+        Spans &spans = pool.spans[d];
+        spans.clear();
+        spans.step = gap;
+        for (int64_t o = 0; o <= last; ++o) {
+            const int64_t start = o * stride - pad;
+            const int64_t before = start < 0 ? (gap - 1 - start) / gap : 0;
+            const int64_t end = start < size ? std::min(kernel, (size - start + gap - 1) / gap) : 0;
+            const int64_t count = std::max<int64_t>(end - before, 0);
+            const int64_t covered = std::min(start + kernel, size + pad) - start;
+            spans.add(count ? start + before * gap : 0, count, all ? covered : count);
+        }
+    }
+}
+
+// Bins that cover each dimension.
+void divide_up(const Operation &operation, Pool &pool, int rank) {
+    int64_t wanted[kImageDims] = {1, 1, 1};
+    read_list(operation, 0, rank, 0, "output_size", wanted);
+    for (int d = kImageDims - rank; d < kImageDims; ++d) {
+        const int64_t count = pool.y.size[d], size = pool.x.size[d];
+        if (count != wanted[d]) refuse_size(operation, d - (kImageDims - rank), count, wanted[d]);
+        Spans &spans = pool.spans[d];
+        spans.clear();
+        for (int64_t o = 0; o < count; ++o) {
+            const int64_t begin = o * size / count, end = ((o + 1) * size + count - 1) / count;
+            spans.add(begin, end - begin, end - begin);
+        }
+    }
+}
+
+template <Fold fold>
+std::unique_ptr<Plan> plan_windows(const Operation &operation) {
+    Pool pool = tensors_of(operation, fold == Fold::kMaxPlace);
+    constexpr bool kMean = fold == Fold::kSum;
+    slide(operation, pool, int(operation.integer(kMean ? 3 : 4)), kMean);
+    if (kMean) pool.divisor = operation.integer(6);
+    return plan_of<fold>(std::move(pool));
+}
+
+template <Fold fold>
+std::unique_ptr<Plan> plan_bins(const Operation &operation) {
+    Pool pool = tensors_of(operation, fold == Fold::kMaxPlace);
+    divide_up(operation, pool, int(operation.integer(1)));
+    return plan_of<fold>(std::move(pool));
+}
+
+INFINI_KERNEL("max_pool", plan_windows<Fold::kMax>);
+INFINI_KERNEL("max_pool_with_indices", plan_windows<Fold::kMaxPlace>);
+INFINI_KERNEL("avg_pool", plan_windows<Fold::kSum>);
+INFINI_KERNEL("adaptive_avg_pool", plan_bins<Fold::kSum>);
+INFINI_KERNEL("adaptive_max_pool", plan_bins<Fold::kMax>);
+INFINI_KERNEL("adaptive_max_pool_with_indices", plan_bins<Fold::kMaxPlace>);
+
+}  // namespace
+}  // namespace infini::cpu
