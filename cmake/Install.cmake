@@ -21,5 +21,10 @@ write_basic_package_version_file("${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
 install(FILES "${CMAKE_BINARY_DIR}/InfiniConfig.cmake" "${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
     DESTINATION "${cmake_dir}")
 
+# A second Python package, beside infinicore: what is generated of it joins its hand-written modules.
+if(INFINI_PYTHON)
+    install(DIRECTORY "${INFINI_GENERATED}/python/libinfiniop" DESTINATION "..")
+endif()
+
 configure_file("${CMAKE_CURRENT_LIST_DIR}/infini.pc.in" "${CMAKE_BINARY_DIR}/infini.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/infini.pc" DESTINATION "${INFINI_LIBDIR}/pkgconfig")

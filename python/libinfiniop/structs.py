@@ -1,0 +1,63 @@
+"""What the C functions take and give: handles, descriptors, and structs that they fill."""
+
+from __future__ import annotations
+
+from ctypes import POINTER, Structure, c_char_p, c_int, c_size_t, c_void_p
+
+__all__ = [
+    "BackendInfo",
+    "Handle",
+    "OpDescriptor",
+    "TensorDescriptor",
+    "infiniopHandle_t",
+    "infiniopOperatorDescriptor_t",
+    "infiniopTensorDescriptor_t",
+    "infinirtEvent_t",
+    "infinirtGraphExec_t",
+    "infinirtGraphNode_t",
+    "infinirtGraph_t",
+    "infinirtStream_t",
+]
+
+
+class TensorDescriptor(Structure):
+    """Opaque."""
+
+
+class Handle(Structure):
+    """The device that operators are described for. More members follow that are not for reading."""
+
+    _fields_ = [("device", c_int), ("device_id", c_int)]
+
+
+class OpDescriptor(Structure):
+    """An operator that was described. More members follow that are not for reading."""
+
+    _fields_ = [("device", c_int), ("device_id", c_int)]
+
+
+class BackendInfo(Structure):
+    """What `infinirtGetBackendInfo` tells; `size` is set by the caller."""
+
+    _fields_ = [
+        ("size", c_size_t),
+        ("name", c_char_p),
+        ("vendor", c_char_p),
+        ("version", c_char_p),
+        ("path", c_char_p),
+        ("reason", c_char_p),
+        ("device_count", c_int),
+        ("device_type", c_int),
+    ]
+
+
+infiniopTensorDescriptor_t = POINTER(TensorDescriptor)
+infiniopHandle_t = POINTER(Handle)
+# Of every operator: C has a name for each, and they are all one type.
+infiniopOperatorDescriptor_t = POINTER(OpDescriptor)
+
+infinirtStream_t = c_void_p
+infinirtEvent_t = c_void_p
+infinirtGraph_t = c_void_p
+infinirtGraphNode_t = c_void_p
+infinirtGraphExec_t = c_void_p
