@@ -11,7 +11,10 @@ from collections import defaultdict
 from pathlib import Path
 
 SUFFIXES = {".py", ".pyi", ".c", ".cc", ".h", ".txt", ".md", ".cmake", ".in", ".toml"}
-ROOMS = ("spec", "include", "csrc", "backends", "python", "tests", "benchmarks", "tools", "docs")
+ROOMS = (
+    *("spec", "include", "csrc", "backends", "python", "tests", "benchmarks", "examples"),
+    *("tools", "docs"),
+)
 MAX_LINES = 400
 MAX_COLUMNS = 100
 

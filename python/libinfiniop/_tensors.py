@@ -87,6 +87,8 @@ class TestTensor(CTensor):
         randint_high: int | None = None,
     ) -> None:
         check_layout(shape, strides, "TestTensor")
+        if not isinstance(device, int):
+            raise TypeError(f"TestTensor: device is {device!r}: expected an InfiniDeviceEnum")
         self.shape = shape
         self.strides = strides
         self.device = device

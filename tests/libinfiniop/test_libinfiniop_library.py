@@ -32,6 +32,7 @@ from libinfiniop import (
     structs,
     torch_device_map,
 )
+from libinfiniop._memory import on_device
 from spec import first
 from spec.generate.operator_ctypes import functions
 
@@ -219,8 +220,8 @@ def test_check_error() -> None:
 
 
 def test_handles() -> None:
-    check_error(LIBINFINIOP.infinirtSetDevice(InfiniDeviceEnum.CPU, 0))
-    handle = create_handle()
+    with on_device(InfiniDeviceEnum.CPU, 0):
+        handle = create_handle()
     assert isinstance(handle, infiniopHandle_t)
     assert (handle.contents.device, handle.contents.device_id) == (InfiniDeviceEnum.CPU, 0)
     destroy_handle(handle)

@@ -287,6 +287,11 @@ def test_refusals(arguments: tuple[Any, ...], words: str) -> None:
         TestTensor(*arguments)
 
 
+def test_a_device_is_a_number() -> None:
+    with pytest.raises(TypeError, match="device is 'cpu': expected an InfiniDeviceEnum"):
+        TestTensor((2,), None, InfiniDtype.F32, "cpu")  # type: ignore[arg-type]
+
+
 def test_set_tensor_needs_its_mode() -> None:
     with pytest.raises(ValueError, match="for modes manual and binary, not 'ones'"):
         TestTensor((2,), None, InfiniDtype.F32, CPU, "ones", set_tensor=torch.ones(2))
