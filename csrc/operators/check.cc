@@ -43,6 +43,16 @@ void Checker::same_dtype(int tensor, int other) const {
     });
 }
 
+void Checker::sum_dtype(int tensor, int summed) const {
+    const int given = at(summed)->dtype;
+    const bool real = given == INFINI_DTYPE_F16 || given == INFINI_DTYPE_BF16 ||
+                      given == INFINI_DTYPE_F32 || given == INFINI_DTYPE_F64;
+    const int expected = real ? given : INFINI_DTYPE_I64;
+    if (at(tensor)->dtype != expected)
+        fail(INFINI_STATUS_BAD_TENSOR_DTYPE, "%s has dtype %s: expected %s, for sums of %s",
+             name(tensor), dtype_name(at(tensor)->dtype), dtype_name(expected), name(summed));
+}
+
 void Checker::inner1(int tensor) const {
     each(tensor, [&](const InfiniopTensorDescriptor &t) {
         if (!t.shape.empty() && t.shape.back() > 1 && t.strides.back() != 1)
@@ -177,6 +187,13 @@ void Checker::demand(bool holds, infiniStatus_t status, const char *condition,
     };
     for (const Symbol *symbol : symbols) add(symbol->name, std::to_string(symbol->value));
     for (int attribute : attributes) {
+        if (given(attribute)) {
+            std::vector<int64_t> items;
+            for (size_t i = 0; i < count(attribute); ++i)
+                items.push_back(item(attribute, int64_t(i)));
+            add(info_.attributes[attribute], text_of(items));
+            continue;
+        }
         char text[32];
         snprintf(text, sizeof text, "%g", number(attribute));
         add(info_.attributes[attribute], text);
@@ -189,6 +206,15 @@ int64_t Checker::item(int attribute, int64_t index) const {
     const InfiniAttribute &list = creation_.attributes_[attribute];
     if (!list.list || index < 0 || size_t(index) >= list.count) return 0;
     return static_cast<const int64_t *>(list.list)[index];
+}
+
+int64_t Checker::extent(const Sizes &sizes, int attribute) const {
+    const InfiniAttribute &dims = creation_.attributes_[attribute];
+    if (!dims.list) return size_at(sizes, dims.value.i);
+    int64_t result = 1;
+    for (size_t i = 0; i < dims.count; ++i)
+        result = times(result, size_at(sizes, item(attribute, int64_t(i))));
+    return result;
 }
 
 int64_t product(const Checker::Sizes &sizes) {

@@ -18,6 +18,7 @@ public:
     int rank(int tensor) const { return int(at(tensor)->shape.size()); }
     void dtype(int tensor, uint32_t allowed) const;  // a bit for each infiniDtype_t
     void same_dtype(int tensor, int other) const;
+    void sum_dtype(int tensor, int summed) const;  // that of floats, I64 for integers and BOOL
     void inner1(int tensor) const;
     void dense(int tensor) const;
     void writable(int tensor) const;  // no two elements at one place by a stride of 0
@@ -56,6 +57,7 @@ public:
     bool given(int attribute) const { return creation_.attributes_[attribute].list != nullptr; }
     size_t count(int attribute) const { return creation_.attributes_[attribute].count; }
     int64_t item(int attribute, int64_t index) const;
+    int64_t extent(const Sizes &sizes, int attribute) const;  // the product of the listed ones
 
 private:
     const InfiniopTensorDescriptor *at(int tensor) const {

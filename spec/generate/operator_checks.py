@@ -97,6 +97,8 @@ class Rules:
         else:
             mask = sum(1 << DTYPES.index(dtype) for dtype in tensor.dtypes)
             rules.append(f"c.dtype({index}, {mask:#x})")
+        if tensor.sum_of:
+            rules.append(f"c.sum_dtype({index}, {self.tensors[tensor.sum_of]})")
         if tensor.layout != "any":
             rules.append(f"c.{tensor.layout}({index})")
         if tensor.written:
@@ -316,6 +318,11 @@ class Translator:
         if function in ("prod", "numel") and first in rules.sizes:
             self._note(self.symbols, first)
             return f"product(l_{first})"
+        if function == "extent" and first in rules.sizes and len(args) == 2:
+            self._note(self.symbols, first)
+            listed = ast.unparse(args[1])
+            self._note(self.attributes, listed)
+            return f"c.extent(l_{first}, {rules.attributes[listed]})"
         if function == "rank" and first in rules.tensors:
             return f"int64_t(c.rank({rules.tensors[first]}))"
         if function == "present" and first in rules.tensors:

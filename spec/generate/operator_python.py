@@ -72,7 +72,8 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "index": index,
         "group": operator.module,
-        # name, role, may be absent, element types or "=tensor", alternatives of shapes, array
+        # name, role, may be absent, element types or "=tensor" or "+tensor" (see the declarations),
+        # alternatives of shapes, array
         "tensors": tuple(_tensor(operator, tensor) for tensor in operator.tensors),
         # name, letter, length of a list, words for numbers
         "attributes": tuple(
@@ -97,6 +98,7 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
 
 def _tensor(operator: Operator, tensor: Tensor) -> tuple[Any, ...]:
     kinds = f"={tensor.same_as}" if tensor.same_as else " ".join(tensor.dtypes)
+    kinds = f"+{tensor.sum_of}" if tensor.sum_of else kinds
     role = "out" if Face(operator).is_added_to(tensor.name) else tensor.role
     return (tensor.name, role, tensor.optional, kinds, tensor.shapes, tensor.array)
 
@@ -207,6 +209,8 @@ def _bare(pointer: Pointer) -> str:
 def kinds(tensor: Tensor) -> str:
     if tensor.same_as:
         return f"as {tensor.same_as}"
+    if tensor.sum_of:
+        return f"as sums of {tensor.sum_of}"
     for name in ("ANY", "PLAIN", "I*", "F+", "F", "IDX", "H16"):
         if " ".join(tensor.dtypes) == CLASSES[name]:
             return {"ANY": "any", "PLAIN": "any but complex"}.get(name, CLASSES[name])

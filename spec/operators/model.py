@@ -24,16 +24,18 @@ the run function that repeat an attribute must equal it.
 
 The second string has one line for each tensor, in the order of the create function: `[out|inout]
 name[?] dtypes shape [layout]`. `?`: may be absent. Dtypes are joined by `|`, `=y` is the dtype of
-tensor y. A shape lists sizes: a symbol is bound by its first use and must agree after that, `*B`
-stands for any number of sizes, anything else is an expression over symbols and attributes that must
-come out equal. `~B` is a list of sizes that broadcasts to `*B`, `[*S, -dim]` is `*S` without the
-dimensions that the attribute `dim` lists (or with size 1 there), `[*S, /reduction]` is one element
-unless the attribute is 0. ` or ` joins alternatives of different rank. Layout: `inner1` (last
-stride 1), `dense` (row-major without gaps), else any strides.
+tensor y, `+x` that of sums of x: its own for floats, I64 for integers and BOOL. A shape lists
+sizes: a symbol is bound by its first use and must agree after that, `*B` stands for any number of
+sizes, anything else is an expression over symbols and attributes that must come out equal. `~B` is
+a list of sizes that broadcasts to `*B`, `[*S, -dim]` is `*S` without the dimensions that the
+attribute `dim` lists (or with size 1 there), `[*S, /reduction]` is one element unless the attribute
+is 0. ` or ` joins alternatives of different rank. Layout: `inner1` (last stride 1), `dense`
+(row-major without gaps), else any strides.
 
-`where` adds conditions, separated by `;`, over symbols and attributes. A failed condition is a bad
-attribute (status 3) when it names an attribute, else a bad shape (status 11). `run_where` has
-conditions over symbols, attributes and scalars of the run function, checked at each run.
+`where` adds conditions, separated by `;`, over symbols and attributes (`extent(S, dim)`: the
+product of the sizes that `dim` lists). A failed condition is a bad attribute (status 3) when it
+names an attribute, else a bad shape (status 11). `run_where` has conditions over symbols,
+attributes and scalars of the run function, checked at each run.
 
 The definition takes the tensors that are read, under their names here, in float64 (integers as they
 are; None for absent ones), and all attributes and scalars of the run function as keywords. It
@@ -75,6 +77,7 @@ class Tensor:
     optional: bool
     dtypes: tuple[str, ...]  # allowed ones; empty when `same_as` says it
     same_as: str
+    sum_of: str  # the tensor whose sums have its dtype
     shapes: tuple[tuple[str, ...], ...]  # alternatives; each a tuple of sizes
     layout: str  # "any", "inner1", "dense"
     array: str  # length parameter when the create function takes an array of descriptors
@@ -194,7 +197,8 @@ def operator(
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
-    each `Name(...)` in full."""
+    each `Name(...)` in full. Options: `defaults`, attributes that may be left out in Python -> what
+    they are then; `sizes`, symbols that the inputs do not tell -> expressions; both in Python."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
@@ -317,6 +321,8 @@ def _parse_tensor(line: str, c_name: str, array: str) -> Tensor:
         raise DeclarationError(f"not a tensor: {line!r}")
     role, name, optional, dtypes, shape, layout = match.groups()
     same_as = dtypes[1:] if dtypes.startswith("=") else ""
+    sum_of = dtypes[1:] if dtypes.startswith("+") else ""
+    dtypes = "F+|I64" if sum_of else dtypes
     allowed: list[str] = []
     for word in [] if same_as else dtypes.split("|"):
         allowed += CLASSES.get(word, word).split()
@@ -330,6 +336,7 @@ def _parse_tensor(line: str, c_name: str, array: str) -> Tensor:
         optional=bool(optional),
         dtypes=tuple(allowed),
         same_as=same_as,
+        sum_of=sum_of,
         shapes=shapes,
         layout=layout or "any",
         array=array,

@@ -1,10 +1,21 @@
-"""Reductions: sums, variances, distances."""
+"""Reductions: sums, extremes, variances, distances."""
 
 from __future__ import annotations
 
+import math
+
 from . import expression as fn
 from .expression import Array
-from .folds import extent, fold_all, fold_mean, fold_sum
+from .folds import (
+    extent,
+    fold_all,
+    fold_any,
+    fold_max,
+    fold_mean,
+    fold_min,
+    fold_prod,
+    fold_sum,
+)
 from .model import operator
 
 # Dimensions are given when the operator is described, and once more when it runs.
@@ -15,26 +26,122 @@ _DIMS = "size_t *dim[dim_size], size_t dim_size"
     f"Sum(output_desc, input_desc, {_DIMS}, bool keepdim)"
     f" -> (!output, input, {_DIMS}, bool keepdim)",
     """
-    out output F       [*S, -dim]
-    input      =output [*S]
+    out output +input     [*S, -dim]
+    input      F+|I*|BOOL [*S]
     """,
 )
 def sum(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
-    """The sum over the listed dimensions."""
+    """The sum over the listed dimensions. Integers wrap."""
     return fold_sum(input, axis=dim)
+
+
+@operator(
+    f"Prod(!output, input, {_DIMS}, bool keepdim)",
+    """
+    out output +input     [*S, -dim]
+    input      F+|I*|BOOL [*S]
+    """,
+)
+def prod(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """The product over the listed dimensions. Integers wrap."""
+    return fold_prod(input, axis=dim)
+
+
+@operator(
+    f"Mean(!output, input, {_DIMS}, bool keepdim)",
+    """
+    out output F+      [*S, -dim]
+    input      =output [*S]
+    """,
+)
+def mean(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """The mean over the listed dimensions: NaN of nothing."""
+    return fold_mean(input, axis=dim)
+
+
+_EXTREME = """
+    out output F+|I*|BOOL [*S, -dim]
+    input      =output    [*S]
+"""
+
+
+@operator(f"Amax(!output, input, {_DIMS}, bool keepdim)", _EXTREME, where="extent(S, dim) > 0")
+def amax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """The largest element over the listed dimensions. A NaN wins."""
+    return fold_max(input, axis=dim)
+
+
+@operator(f"Amin(!output, input, {_DIMS}, bool keepdim)", _EXTREME, where="extent(S, dim) > 0")
+def amin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """The smallest element over the listed dimensions. A NaN wins."""
+    return fold_min(input, axis=dim)
+
+
+def _place(input: Array, dim: list[int], best: str) -> Array:
+    """Where in the row-major order of the listed dimensions the best element stands."""
+    import numpy as np
+
+    listed = sorted(dim)
+    kept = [d for d in range(input.ndim) if d not in listed]
+    sizes = [math.prod(input.shape[d] for d in listed)]
+    rows = np.transpose(input, kept + listed).reshape([input.shape[d] for d in kept] + sizes)
+    found = getattr(np, best)(rows, axis=-1)  # the first one; a NaN wins
+    return found.reshape([1 if d in listed else size for d, size in enumerate(input.shape)])
+
+
+_PLACE = """
+    out output I64        [*S, -dim]
+    input      F+|I*|BOOL [*S]
+"""
+
+
+@operator(
+    f"ArgMax(!output, input, {_DIMS}, bool keepdim)",
+    _PLACE,
+    where="extent(S, dim) > 0",
+    kernel=True,
+)
+def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """Where the largest element over the listed dimensions stands, counted in the row-major order
+    of these: the first of equal ones, and the first NaN if there is one."""
+    return _place(input, dim, "argmax")
+
+
+@operator(
+    f"ArgMin(!output, input, {_DIMS}, bool keepdim)",
+    _PLACE,
+    where="extent(S, dim) > 0",
+    kernel=True,
+)
+def argmin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """Where the smallest element over the listed dimensions stands, counted in the row-major order
+    of these: the first of equal ones, and the first NaN if there is one."""
+    return _place(input, dim, "argmin")
 
 
 @operator(
     f"All(output_desc, input_desc, {_DIMS}, bool keepdim)"
     f" -> (!output, input, {_DIMS}, bool keepdim)",
     """
-    out output BOOL    [*S, -dim]
-    input      BOOL|U8 [*S]
+    out output BOOL       [*S, -dim]
+    input      F+|I*|BOOL [*S]
     """,
 )
 def all(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """Whether all elements over the listed dimensions are true, that is not 0."""
     return fold_all(fn.negate(fn.equal(input, 0)), axis=dim)
+
+
+@operator(
+    f"Any(!output, input, {_DIMS}, bool keepdim)",
+    """
+    out output BOOL       [*S, -dim]
+    input      F+|I*|BOOL [*S]
+    """,
+)
+def any(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
+    """Whether an element over the listed dimensions is true, that is not 0."""
+    return fold_any(fn.negate(fn.equal(input, 0)), axis=dim)
 
 
 def _variance(x: Array, mean: Array, dim: list[int], unbiased: bool) -> Array:
@@ -47,7 +154,7 @@ def _variance(x: Array, mean: Array, dim: list[int], unbiased: bool) -> Array:
     f"Var(var_output_desc, input_desc, {_DIMS}, bool unbiased, bool keepdim)"
     f" -> (!var_output, input, {_DIMS}, bool unbiased, bool keepdim)",
     """
-    out var_output F           [*S, -dim]
+    out var_output F+          [*S, -dim]
     input          =var_output [*S]
     """,
 )
@@ -61,7 +168,7 @@ def var(input: Array, *, dim: list[int], dim_size: int, unbiased: bool, keepdim:
     f"VarMean(var_output_desc, mean_output_desc, input_desc, {_DIMS}, bool unbiased, bool keepdim)"
     f" -> (!var_output, !mean_output, input, {_DIMS}, bool unbiased, bool keepdim)",
     """
-    out var_output  F           [*S, -dim]
+    out var_output  F+          [*S, -dim]
     out mean_output =var_output [*S, -dim]
     input           =var_output [*S]
     """,

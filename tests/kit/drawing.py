@@ -161,6 +161,9 @@ class Draw:
         for tensor in self.operator.tensors:
             if tensor.same_as:
                 self.dtypes[tensor.name] = self.dtypes[tensor.same_as]
+            elif tensor.sum_of:
+                summed = self.dtypes[tensor.sum_of]
+                self.dtypes[tensor.name] = summed if summed in FLOATS else "I64"
 
     def _draw_sizes(self) -> None:
         rules = dict(self.rules.symbols)
@@ -252,6 +255,7 @@ class Draw:
             "abs": abs,
             "prod": math.prod,
             "numel": math.prod,
+            "extent": lambda sizes, dims: math.prod(sizes[dim] for dim in np.atleast_1d(dims)),
             "inf": math.inf,
             "infinity": math.inf,
             "present": lambda what: what is not None,
@@ -418,7 +422,7 @@ def symbols_of(operator: Operator) -> list[str]:
 def main_tensor(operator: Operator) -> Tensor | None:
     """The tensor whose dtype a case is named after: the first that others follow, or that has a
     choice."""
-    followed = {tensor.same_as for tensor in operator.tensors}
+    followed = {name for t in operator.tensors for name in (t.same_as, t.sum_of)}
     for tensor in operator.tensors:
         if tensor.name in followed and len(tensor.dtypes) > 1:
             return tensor

@@ -360,13 +360,14 @@ SAMPLING = {
 
 def all_cases() -> dict[str, Rules]:
     from .cases_elementwise import PRIMITIVES
+    from .cases_images import IMAGE_CASES
     from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
-    from .cases_tensors import PICKING
+    from .cases_tensors import PICKING, RANDOM
     from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 
     tables = (
-        *(ELEMENTWISE, PRIMITIVES, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING),
-        *(WINDOWS, RESAMPLING, COPIES, PRODUCTS),
+        *(ELEMENTWISE, PRIMITIVES, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING, RANDOM),
+        *(WINDOWS, RESAMPLING, COPIES, PRODUCTS, IMAGE_CASES),
         *(ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES),
     )
     return {name: rules for table in tables for name, rules in table.items()}

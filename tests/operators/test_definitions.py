@@ -153,6 +153,18 @@ def test_reductions(dim: list[int]) -> None:
     t = torch.from_numpy(x)
     given: dict[str, Any] = {"dim": dim, "dim_size": len(dim), "keepdim": True}
     same(call("sum", x, **given)[0], t.sum(dim), atol=1e-13)
+    same(call("mean", x, **given)[0], t.mean(dim), atol=1e-13)
+    same(call("amax", x, **given)[0], t.amax(dim))
+    same(call("amin", x, **given)[0], t.amin(dim))
+    same(call("prod", x, **given)[0], x.prod(tuple(dim)), rtol=1e-10)
+    whole = (x * 2).astype(np.int32)
+    same(call("prod", whole, **given)[0], whole.prod(tuple(dim)))
+    same(call("sum", whole, **given)[0], torch.from_numpy(whole).sum(dim))
+    same(call("any", whole, **given)[0], (whole != 0).any(tuple(dim)))
+    if len(dim) in (1, 3):
+        place = dim[0] if len(dim) == 1 else None
+        same(call("argmax", whole, **given)[0], whole.argmax(place))
+        same(call("argmin", whole, **given)[0], whole.argmin(place))
     for unbiased in (False, True):
         same(call("var", x, unbiased=unbiased, **given)[0], t.var(dim, unbiased=unbiased))
         variance, mean = call("var_mean", x, unbiased=unbiased, **given)

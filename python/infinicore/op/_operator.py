@@ -16,7 +16,7 @@ class Tensor(NamedTuple):
     name: str
     role: str  # "in", "out" or "inout"
     optional: bool
-    kinds: str  # element types; "=x" for that of tensor x
+    kinds: str  # element types; "=x" for that of tensor x, "+x" for that of its sums
     shapes: tuple[tuple[str, ...], ...]  # alternatives
     array: str  # not empty: a list of tensors
 
@@ -243,7 +243,9 @@ class Function:
         if _op.same_shape(views):
             if target is not None:
                 return []
-            shape = next(view for view in views if view is not None).shape
+            shape = next((view.shape for view in views if view is not None), None)
+            if shape is None:
+                raise TypeError(f"{self.name}: out= is needed: no input tells its size and type")
         else:
             present = [i for i, view in enumerate(views) if view is not None and i != output]
             shapes = [views[i].shape for i in present]
@@ -292,6 +294,9 @@ class Function:
         if tensor.kinds.startswith("="):
             place = places[tensor.kinds[1:]]
             return present(place) or self._dtype(self.tensors[place], views)
+        if tensor.kinds.startswith("+"):
+            summed = present(places[tensor.kinds[1:]])
+            return summed if summed.startswith(("F", "BF")) else "I64"
         allowed = tensor.kinds.split()
         if len(allowed) == 1:
             return allowed[0]

@@ -5,8 +5,8 @@
 
 #include <limits>
 
+#include "functions.h"
 #include "program/layout.h"
-#include "simd.h"
 
 namespace infini::cpu::program {
 
@@ -36,9 +36,9 @@ template <class F>
 auto with_fold(int fold, F &&f) {
     switch (fold) {
         case INFINI_FOLD_SUM:
-            return f([](auto a, auto b) { return decltype(a)(a + b); });
+            return f([](auto a, auto b) { return add(a, b); });
         case INFINI_FOLD_PROD:
-            return f([](auto a, auto b) { return decltype(a)(a * b); });
+            return f([](auto a, auto b) { return mul(a, b); });
         case INFINI_FOLD_MAX:
         case INFINI_FOLD_ANY:
         case INFINI_FOLD_ARGMAX:

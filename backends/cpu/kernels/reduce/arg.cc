@@ -1,0 +1,291 @@
+// argmax and argmin: which element over some dimensions is the largest or smallest, the first of
+// equal ones; the first NaN, if there is one.
+//
+// Along rows, whole blocks are folded and only one that is better than all before it is searched.
+// Where rows lie side by side, a tile of them is compared line by line.
+#include <algorithm>
+
+#include "convert.h"
+#include "index/offsets.h"
+#include "kernel.h"
+#include "program/fold.h"
+#include "threads.h"
+
+namespace infini::cpu {
+namespace {
+
+using program::beats;
+using program::fold_block;
+
+constexpr int64_t kBlock = 1024, kTile = 256, kPiece = 32768;
+
+// The dimensions of a row, outermost first, joined where one stride leads through several.
+struct Folded {
+    int count = 0;
+    int64_t size[Shape::kMost], stride[Shape::kMost], total = 1;
+
+    void add(int64_t n, int64_t step) {
+        total *= n;
+        if (n == 1) return;
+        if (count && stride[count - 1] == n * step)
+            size[count - 1] *= n, stride[count - 1] = step;
+        else
+            size[count] = n, stride[count++] = step;
+    }
+    int64_t step() const { return count ? stride[count - 1] : 0; }
+    // The offset of an element, and how many from it on lie one step apart.
+    int64_t locate(int64_t at, int64_t *run) const {
+        int64_t offset = 0;
+        *run = 1;
+        for (int i = count - 1; i >= 0; --i) {
+            const int64_t here = at % size[i];
+            if (i == count - 1) *run = size[i] - here;
+            offset += here * stride[i];
+            at /= size[i];
+        }
+        return offset;
+    }
+};
+
+template <class C>
+struct Best {
+    C value;
+    int64_t index;  // -1: of nothing
+};
+
+struct Arg {
+    int fold, dtype;
+    int64_t bytes;
+    Offsets from, to;  // of rows
+    Folded folded;
+    int64_t rows = 1;
+    bool across = false;
+    int64_t columns = 1;            // across: rows that lie side by side
+    int64_t tiles = 1, groups = 1;  // across: of `columns`, and of all; else rows
+    int64_t pieces = 1;             // that rows are cut in
+
+    int64_t begin(int64_t piece) const { return folded.total * piece / pieces; }
+};
+
+template <class C>
+constexpr int kDirect = std::is_same_v<C, float>     ? INFINI_DTYPE_F32
+                        : std::is_same_v<C, double>  ? INFINI_DTYPE_F64
+                        : std::is_same_v<C, int32_t> ? INFINI_DTYPE_I32
+                                                     : INFINI_DTYPE_I64;
+
+template <class C>
+void fetch(const Arg &arg, C *values, const char *data, int64_t n, int64_t step) {
+    load_dtype(values, data, arg.dtype, size_t(n), step);
+    if constexpr (std::is_same_v<C, int64_t>)
+        if (arg.dtype == INFINI_DTYPE_U64)  // in the order of signed numbers
+            for (int64_t i = 0; i < n; ++i) values[i] ^= std::numeric_limits<int64_t>::min();
+}
+
+template <class C>
+int64_t find(const C *x, int64_t n, C value) {
+    using V = Vec<C>;
+    constexpr int64_t kLanes = kWidth<C>;
+    const bool nan = value != value;
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+        const V v = load<V>(x + i);
+        if (nan ? any(v != v) : any(v == broadcast<V>(value))) break;
+    }
+    for (; i < n; ++i)
+        if (nan ? x[i] != x[i] : x[i] == value) return i;
+    return n;
+}
+
+template <class C>
+void improve(int fold, Best<C> &best, const C *x, int64_t n, int64_t first) {
+    const C value = fold_block(fold, x, size_t(n));
+    if (best.index >= 0 && !beats(fold, value, best.value)) return;
+    best = {value, first + find(x, n, value)};
+}
+
+template <class C>
+Best<C> along(const Arg &arg, const char *row, int64_t begin, int64_t end) {
+    C values[kBlock];
+    Best<C> best{C(0), -1};
+    const bool direct = arg.dtype == kDirect<C> && arg.folded.step() == 1;
+    for (int64_t at = begin; at < end;) {
+        int64_t n, run;
+        if (direct) {
+            const int64_t offset = arg.folded.locate(at, &run);
+            n = std::min({run, end - at, 4 * kBlock});
+            improve(arg.fold, best, reinterpret_cast<const C *>(row) + offset, n, at);
+        } else {
+            n = std::min(kBlock, end - at);
+            for (int64_t i = 0; i < n; i += run) {
+                const int64_t offset = arg.folded.locate(at + i, &run);
+                run = std::min(run, n - i);
+                fetch(arg, values + i, row + offset * arg.bytes, run, arg.folded.step());
+            }
+            improve(arg.fold, best, values, n, at);
+        }
+        if (best.value != best.value) break;
+        at += n;
+    }
+    return best;
+}
+
+// `n` neighbouring rows, lines [begin, end) of them.
+template <class C, bool least>
+void across(const Arg &arg, const char *rows, int64_t begin, int64_t end, int64_t n, Best<C> *out) {
+    using V = Vec<C>;
+    using I = Bits<V>;
+    constexpr int64_t kLanes = kWidth<C>;
+    C values[kTile], best[kTile];
+    Element<I> index[kTile] = {};
+    auto better = [](auto x, auto b) {
+        auto mask = least ? x < b : x > b;
+        if constexpr (std::is_floating_point_v<C>) mask |= (x != x) & (b == b);
+        return mask;
+    };
+    for (int64_t line = begin; line < end; ++line) {
+        const char *data = rows + line * arg.folded.step() * arg.bytes;
+        const C *x = values;
+        if (arg.dtype == kDirect<C>)
+            x = reinterpret_cast<const C *>(data);
+        else
+            fetch(arg, values, data, n, 1);
+        if (line == begin) {
+            std::copy_n(x, n, best);
+            continue;
+        }
+        const auto number = Element<I>(line - begin);
+        int64_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+            const V now = load<V>(x + i), before = load<V>(best + i);
+            const auto mask = better(now, before);
+            store(best + i, select(mask, now, before));
+            store(index + i, select(mask, broadcast<I>(number), load<I>(index + i)));
+        }
+        for (; i < n; ++i)
+            if (better(x[i], best[i])) best[i] = x[i], index[i] = number;
+    }
+    for (int64_t i = 0; i < n; ++i) out[i] = {best[i], begin + index[i]};
+}
+
+template <class C>
+std::unique_ptr<Plan> plan_as(const Arg &arg) {
+    const int64_t width = arg.across ? kTile : 1, work = arg.folded.total * width / arg.pieces;
+    const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)));
+    auto run = [=](const Arguments &a) {
+        int64_t *result = a.pointer<int64_t>(0);
+        const char *data = a.pointer<const char>(1);
+        auto *parts = reinterpret_cast<Best<C> *>(a.workspace());
+        // First row and number of rows of a group.
+        auto rows_of = [&](int64_t group, int64_t *first) {
+            if (!arg.across) return *first = group, int64_t(1);
+            const int64_t column = group % arg.tiles * kTile;
+            *first = group / arg.tiles * arg.columns + column;
+            return std::min(kTile, arg.columns - column);
+        };
+        parallel_for(size_t(arg.groups * arg.pieces), grain, [&](size_t from, size_t until) {
+            for (int64_t task = int64_t(from); task < int64_t(until); ++task) {
+                const int64_t piece = task % arg.pieces;
+                const int64_t begin = arg.begin(piece), end = arg.begin(piece + 1);
+                int64_t first;
+                const int64_t n = rows_of(task / arg.pieces, &first);
+                const char *row = data + arg.from(first) * arg.bytes;
+                Best<C> here[kTile];
+                Best<C> *best = arg.pieces > 1 ? parts + task * width : here;
+                if (!arg.across)
+                    best[0] = along<C>(arg, row, begin, end);
+                else if (arg.fold == INFINI_FOLD_ARGMIN)
+                    across<C, true>(arg, row, begin, end, n, best);
+                else
+                    across<C, false>(arg, row, begin, end, n, best);
+                if (arg.pieces == 1)
+                    for (int64_t i = 0; i < n; ++i) result[arg.to(first + i)] = best[i].index;
+            }
+        });
+        for (int64_t group = 0; arg.pieces > 1 && group < arg.groups; ++group) {
+            int64_t first;
+            const int64_t n = rows_of(group, &first);
+            const Best<C> *all = parts + group * arg.pieces * width;
+            for (int64_t i = 0; i < n; ++i) {
+                Best<C> best = all[i];
+                for (int64_t piece = 1; piece < arg.pieces; ++piece) {
+                    const Best<C> &other = all[piece * width + i];
+                    if (beats(arg.fold, other.value, best.value)) best = other;
+                }
+                result[arg.to(first + i)] = best.index;
+            }
+        }
+    };
+    const int64_t kept = arg.pieces > 1 ? arg.groups * arg.pieces * width : 0;
+    return make_plan(run, size_t(kept) * sizeof(Best<C>));
+}
+
+std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    if (input.ndim > Shape::kMost)
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "a tensor has more than 8 dimensions"};
+    bool folded[Shape::kMost] = {};
+    for (size_t i = 0; operation.list(0) && i < operation.count(0); ++i)
+        folded[operation.list(0)[i]] = true;
+    Arg arg;
+    arg.fold = fold;
+    arg.dtype = input.dtype;
+    visit_dtype(input.dtype, [&]<class T>(Type<T>) { arg.bytes = int64_t(sizeof(T)); });
+    int64_t sizes[Shape::kMost], in[Shape::kMost], out[Shape::kMost];
+    int kept = 0, last = -1;
+    for (int i = 0; i < input.ndim; ++i) {
+        if (folded[i]) {
+            arg.folded.add(input.shape[i], input.strides[i]);
+            continue;
+        }
+        sizes[kept] = input.shape[i], in[kept] = input.strides[i];
+        out[kept] = output.strides[output.ndim == input.ndim ? i : kept];
+        arg.rows *= sizes[kept++];
+        last = i;
+    }
+    arg.from = Offsets({input.dtype, kept, sizes, in}, 0, kept);
+    arg.to = Offsets({output.dtype, kept, sizes, out}, 0, kept);
+    if (last >= 0) {
+        arg.across = input.stride(last) == 1 && input.size(last) >= 16 && arg.folded.count == 1 &&
+                     arg.folded.step() != 1 &&
+                     arg.folded.total < std::numeric_limits<int32_t>::max();
+        arg.columns = input.size(last);
+    }
+    arg.groups = arg.rows;
+    if (arg.across) {
+        arg.tiles = (arg.columns + kTile - 1) / kTile;
+        arg.groups = arg.rows / arg.columns * arg.tiles;
+    }
+    const int64_t threads = int64_t(thread_count());
+    const int64_t width = arg.across ? std::min(arg.columns, kTile) : 1;
+    if (arg.groups > 0 && arg.groups < threads)
+        arg.pieces = std::clamp<int64_t>(arg.folded.total * width / kPiece, 1, 4 * threads);
+    arg.pieces = std::min(arg.pieces, arg.folded.total);
+
+    switch (input.dtype) {
+        case INFINI_DTYPE_F64:
+            return plan_as<double>(arg);
+        case INFINI_DTYPE_F16:
+        case INFINI_DTYPE_BF16:
+        case INFINI_DTYPE_F32:
+            return plan_as<float>(arg);
+        case INFINI_DTYPE_I64:
+        case INFINI_DTYPE_U32:
+        case INFINI_DTYPE_U64:
+            return plan_as<int64_t>(arg);
+        default:
+            return plan_as<int32_t>(arg);
+    }
+}
+
+std::unique_ptr<Plan> plan_argmax(const Operation &operation) {
+    return plan_arg(operation, INFINI_FOLD_ARGMAX);
+}
+std::unique_ptr<Plan> plan_argmin(const Operation &operation) {
+    return plan_arg(operation, INFINI_FOLD_ARGMIN);
+}
+
+INFINI_KERNEL("argmax", plan_argmax);
+INFINI_KERNEL("argmin", plan_argmin);
+
+}  // namespace
+}  // namespace infini::cpu
