@@ -6,7 +6,10 @@
 #include <cstdlib>
 
 #include "infini/ext.h"
+// Tests of infinicore's C++ interface include the other face.
+#ifndef INFINIRT_H
 #include "infinirt_runtime_api.h"
+#endif
 
 #define CHECK(condition)                                                                  \
     do {                                                                                  \
