@@ -14,7 +14,8 @@ namespace infini::cpu {
 struct ConvShape {
     static constexpr int kDims = 3;
     int dtype = 0;
-    int64_t images = 0, channels = 0, features = 0;
+    int64_t images = 0, channels = 0, features = 0;          // of one group
+    int64_t groups = 1, all_channels = 0, all_features = 0;  // of all of them
     int64_t in[kDims] = {1, 1, 1}, out[kDims] = {1, 1, 1}, taps[kDims] = {1, 1, 1};
     int64_t pad[kDims] = {0, 0, 0}, step[kDims] = {1, 1, 1}, dilation[kDims] = {1, 1, 1};
 
@@ -108,7 +109,7 @@ private:
         };
         for (int i = 0; i < run_count; ++i) {
             const Run &run = runs[i];
-            int64_t end = run.column + run.count, source = run.image * s.channels;
+            int64_t end = run.column + run.count, source = run.image * s.all_channels;
             bool inside = true;
             for (int d = 0; d < 2; ++d) {
                 int64_t at = run.place[d] * s.step[d] + tap[d] * s.dilation[d] - s.pad[d];

@@ -23,6 +23,7 @@ public:
             square = square && s.taps[d] == 3 && s.step[d] == 1 && s.dilation[d] == 1;
         }
         int64_t tiles = (s.out[1] + 1) / 2 * ((s.out[2] + 1) / 2);
+        square = square && s.dtype != INFINI_DTYPE_F64;
         return square && s.channels >= 16 && s.features >= 16 && tiles * s.images >= 48;
     }
 
@@ -190,7 +191,7 @@ private:
         parallel_for(size_t(s.channels * part.images), grain, [&](size_t first, size_t last) {
             for (int64_t i = int64_t(first); i < int64_t(last); ++i) {
                 const int64_t channel = i / part.images, image = i % part.images;
-                const T *from = x + ((part.image + image) * s.channels + channel) * s.in_size();
+                const T *from = x + ((part.image + image) * s.all_channels + channel) * s.in_size();
                 float *at = to + (channel * images_ + image) * input_rows() * across_;
                 for (int64_t r = 0; r < rows; ++r, at += across_) {
                     int64_t row = 2 * part.row + r - s.pad[1];
@@ -240,7 +241,7 @@ private:
             for (int64_t i = int64_t(first); i < int64_t(last); ++i) {
                 const int64_t image = i / s.features, feature = i % s.features;
                 const float add = bias ? load_element<float>(bias[feature]) : 0.0f;
-                T *to = y + ((part.image + image) * s.features + feature) * s.out_size();
+                T *to = y + ((part.image + image) * s.all_features + feature) * s.out_size();
                 for (int64_t row = 0; row < part.rows; ++row) {
                     int64_t at = feature * columns + (image * part.rows + row) * across_;
                     int64_t line = 2 * (part.row + row);
