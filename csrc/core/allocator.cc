@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "allocator_state.h"
+#include "pooled.h"
 
 namespace infinicore::detail {
 namespace {
 
 constexpr size_t kLaneBytes = size_t{8} << 20;  // a lane that holds more passes blocks on
 constexpr size_t kBatchBytes = size_t{64} << 10;
+constexpr ptrdiff_t kUnreported = 64 << 10;
 
 class CachedMemory final : public Memory {
 public:
@@ -91,24 +93,41 @@ void Allocator::State::join(Lane &lane) {
 }
 
 void Allocator::State::leave(Lane &lane) noexcept {
+    report(lane);
     spill(lane, true);
     std::lock_guard lock(mutex_);
     past_allocations_ += lane.allocations.load(std::memory_order_relaxed);
     std::erase(lanes_, &lane);
 }
 
-inline void Allocator::State::count_use(size_t bytes) {
-    size_t now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    size_t peak = peak_in_use_.load(std::memory_order_relaxed);
-    while (now > peak &&
-           !peak_in_use_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+// A lane keeps the balance of small amounts, and their highest value, so that the peak is right when
+// one thread works, and too high by little when several do.
+inline void Allocator::State::count(Lane *lane, ptrdiff_t bytes) noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    if (!lane) [[unlikely]] {
+        raise(peak_in_use_, in_use_.fetch_add(bytes, relaxed) + bytes);
+        return;
     }
+    ptrdiff_t used = lane->used.load(relaxed) + bytes;
+    lane->used.store(used, relaxed);
+    if (used > lane->highest.load(relaxed)) lane->highest.store(used, relaxed);
+    if (used > kUnreported || used < -kUnreported) [[unlikely]]
+        report(*lane);
+}
+
+void Allocator::State::report(Lane &lane) noexcept {
+    ptrdiff_t used = lane.used.load(), highest = lane.highest.load();
+    ptrdiff_t before = in_use_.fetch_add(used);
+    raise(peak_in_use_, before + highest);
+    lane.used.store(0);
+    lane.highest.store(0);
 }
 
 Block *Allocator::State::take(size_t bytes, infinirtStream_t stream) {
     Lane *lane = lane_of(*this, stream);
     if (lane) [[likely]] {
-        lane->count();
+        lane->allocations.store(lane->allocations.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_relaxed);
         if (lane->epoch != epoch_.load(std::memory_order_relaxed)) [[unlikely]]
             follow_trim(*lane);
     } else {
@@ -117,7 +136,7 @@ Block *Allocator::State::take(size_t bytes, infinirtStream_t stream) {
     }
     if (bytes > kLargestClass) {
         Block *block = take_large(bytes, stream);
-        count_use(static_cast<LargeBlock *>(block)->bytes);
+        count(lane, ptrdiff_t(static_cast<LargeBlock *>(block)->bytes));
         return block;
     }
     unsigned size_class = class_of(bytes);
@@ -128,13 +147,13 @@ Block *Allocator::State::take(size_t bytes, infinirtStream_t stream) {
     } else {
         block = take_small(size_class, lane, stream);
     }
-    count_use(block->slab->block_bytes);
+    count(lane, ptrdiff_t(block->slab->block_bytes));
     return block;
 }
 
 void Allocator::State::give(Block *block, StreamUse *uses) noexcept {
-    size_t bytes = block->slab ? block->slab->block_bytes : static_cast<LargeBlock *>(block)->bytes;
-    in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    Lane *lane = own_lane(block_stream(block));
+    count(lane, -ptrdiff_t(block_bytes(block)));
     if (uses || kind == Kind::Pinned) [[unlikely]] {
         try {
             return wait_for(block, uses);
@@ -142,19 +161,24 @@ void Allocator::State::give(Block *block, StreamUse *uses) noexcept {
             infinirtDeviceSynchronize();
         }
     }
-    give_now(block);
+    put(block, lane);
 }
 
 void Allocator::State::give_now(Block *block) noexcept {
+    put(block, own_lane(block_stream(block)));
+}
+
+Lane *Allocator::State::own_lane(infinirtStream_t stream) noexcept try {
+    return lane_of(*this, stream);
+} catch (const std::bad_alloc &) {
+    return nullptr;
+}
+
+void Allocator::State::put(Block *block, Lane *lane) noexcept {
     Slab *slab = block->slab;
     if (!slab) {
         std::lock_guard lock(mutex_);
         return give_large(static_cast<LargeBlock *>(block));
-    }
-    Lane *lane = nullptr;
-    try {
-        lane = lane_of(*this, slab->stream);
-    } catch (const std::bad_alloc &) {  // the store takes it
     }
     if (!lane) [[unlikely]] {
         std::lock_guard lock(mutex_);
@@ -257,7 +281,7 @@ std::shared_ptr<Memory> Allocator::allocate(size_t bytes, infinirtStream_t strea
     Device device = pinned ? Device::cpu() : state.runtime.device;
     Block *block = bytes > 0 ? state.take(bytes, stream) : nullptr;
     try {
-        return std::make_shared<CachedMemory>(state, block, bytes, device, pinned);
+        return make_pooled<CachedMemory>(state, block, bytes, device, pinned);
     } catch (...) {
         if (block) state.give(block, nullptr);
         throw;

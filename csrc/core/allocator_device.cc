@@ -23,12 +23,6 @@ void join_with_next(LargeBlock *block) {
     delete next;
 }
 
-void raise(std::atomic<size_t> &peak, size_t value) {
-    size_t now = peak.load(std::memory_order_relaxed);
-    while (value > now && !peak.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
-    }
-}
-
 }  // namespace
 
 // ---- Large blocks -------------------------------------------------------------------------------
@@ -122,7 +116,7 @@ void *Allocator::State::from_device(size_t bytes, size_t asked) {
     std::string reason = infiniGetLastErrorMessage();
     trim();
     if (try_device(bytes, &memory)) return memory;
-    size_t in_use = in_use_.load(), reserved = reserved_.load();
+    size_t in_use = stats().allocated, reserved = reserved_.load();
     throw std::runtime_error(
         std::string(name()) + ": no memory for " + std::to_string(asked) + " bytes on " +
         runtime.device.toString() + ", where " + std::to_string(in_use) + " bytes are in use and " +
@@ -216,8 +210,7 @@ void Allocator::State::wait_for(Block *block, StreamUse *uses) {
         // The stream is gone, or is being captured: what it did before is over after this.
         infinirtDeviceSynchronize();
     };
-    if (kind == Kind::Pinned)
-        mark(block->slab ? block->slab->stream : static_cast<LargeBlock *>(block)->stream);
+    if (kind == Kind::Pinned) mark(block_stream(block));
     while (uses) {
         mark(uses->stream);
         delete std::exchange(uses, uses->next);
@@ -264,14 +257,21 @@ void Allocator::State::collect(bool wait) {
 context::MemoryStats Allocator::State::stats() const {
     std::lock_guard lock(mutex_);
     size_t allocations = past_allocations_;
-    for (const Lane *lane : lanes_)
-        allocations += lane->allocations.load(std::memory_order_relaxed);
-    return {in_use_.load(),        reserved_.load(), peak_in_use_.load(),
+    ptrdiff_t in_use = in_use_.load(), highest = in_use, peak = peak_in_use_.load();
+    for (const Lane *lane : lanes_) {
+        allocations += lane->allocations.load();
+        in_use += lane->used.load();
+        highest += lane->highest.load();
+    }
+    in_use = std::max<ptrdiff_t>(in_use, 0);  // other threads go on meanwhile
+    return {size_t(in_use),        reserved_.load(), size_t(std::max({peak, highest, in_use})),
             peak_reserved_.load(), allocations,      from_device_.load()};
 }
 
 void Allocator::State::reset_peaks() {
+    std::lock_guard lock(mutex_);
     peak_in_use_.store(in_use_.load());
+    for (Lane *lane : lanes_) lane->highest.store(lane->used.load());
     peak_reserved_.store(reserved_.load());
 }
 

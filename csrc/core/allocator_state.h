@@ -74,6 +74,13 @@ struct LargeOrder {
     }
 };
 
+inline infinirtStream_t block_stream(const Block *block) {
+    return block->slab ? block->slab->stream : static_cast<const LargeBlock *>(block)->stream;
+}
+inline size_t block_bytes(const Block *block) {
+    return block->slab ? block->slab->block_bytes : static_cast<const LargeBlock *>(block)->bytes;
+}
+
 // A stream besides the block's own that used it.
 struct StreamUse {
     infinirtStream_t stream;
@@ -90,15 +97,13 @@ struct Pending {
 struct Lane {
     Allocator::State *owner;
     infinirtStream_t stream;
-    unsigned epoch;                      // of the owner's last trim that was followed
-    size_t bytes = 0;                    // in the lists
-    std::atomic<size_t> allocations{0};  // written by its thread alone
+    unsigned epoch;    // of the owner's last trim that was followed
+    size_t bytes = 0;  // in the lists
     std::array<Block *, kClasses> lists{};
-
-    void count() {
-        allocations.store(allocations.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_relaxed);
-    }
+    // Written by its thread alone, so that nothing is waited for; others may read.
+    std::atomic<size_t> allocations{0};
+    std::atomic<ptrdiff_t> used{0};  // bytes taken less bytes given that the owner does not know of
+    std::atomic<ptrdiff_t> highest{0};  // of `used`
 };
 
 // ---- The allocator ------------------------------------------------------------------------------
@@ -127,6 +132,8 @@ private:
     Block *take_small(unsigned size_class, Lane *lane, infinirtStream_t stream);
     Block *take_large(size_t bytes, infinirtStream_t stream);
     void give_now(Block *block) noexcept;
+    void put(Block *block, Lane *lane) noexcept;
+    Lane *own_lane(infinirtStream_t stream) noexcept;  // null: there is none
     void give_large(LargeBlock *block);
     void wait_for(Block *block, StreamUse *uses);
     void collect(bool wait);  // blocks whose events have happened
@@ -139,7 +146,8 @@ private:
     bool return_to_device(void *memory, size_t bytes);
     void release_unused();
     [[noreturn]] void no_memory(size_t bytes);
-    void count_use(size_t bytes);
+    void count(Lane *lane, ptrdiff_t bytes) noexcept;
+    void report(Lane &lane) noexcept;
     const char *name() const;
 
     mutable infini::rt::ForkSafeMutex mutex_{infini::rt::LockRank::Pool};
@@ -151,10 +159,18 @@ private:
     size_t past_allocations_ = 0;  // of lanes that ended
 
     std::atomic<unsigned> epoch_{0};
-    std::atomic<bool> waiting_{false};  // is anything pending?
-    std::atomic<size_t> in_use_{0}, peak_in_use_{0}, reserved_{0}, peak_reserved_{0};
+    std::atomic<bool> waiting_{false};                   // is anything pending?
+    std::atomic<ptrdiff_t> in_use_{0}, peak_in_use_{0};  // besides what the lanes count
+    std::atomic<size_t> reserved_{0}, peak_reserved_{0};
     std::atomic<size_t> from_device_{0};
 };
+
+template <class T>
+void raise(std::atomic<T> &peak, T value) {
+    T now = peak.load(std::memory_order_relaxed);
+    while (value > now && !peak.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
+    }
+}
 
 // Lets the calling thread's lanes of an allocator pass everything on.
 void empty_own_lanes(Allocator::State &state);

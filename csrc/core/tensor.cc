@@ -8,6 +8,7 @@
 
 #include "blob.h"
 #include "layout.h"
+#include "pooled.h"
 #include "recorder.h"
 #include "runtime.h"
 
@@ -25,11 +26,11 @@ TensorMetaData::~TensorMetaData() {
 }
 
 infiniopTensorDescriptor_t TensorImpl::desc() const {
-    std::atomic_ref<infiniopTensorDescriptor_t> known(meta_.desc);
+    std::atomic_ref<infiniopTensorDescriptor_t> known(meta_->desc);
     if (infiniopTensorDescriptor_t there = known.load(std::memory_order_acquire)) return there;
     infiniopTensorDescriptor_t made = nullptr, there = nullptr;
-    check(infiniopCreateTensorDescriptor(&made, meta_.shape.size(), meta_.shape.data(),
-                                         meta_.strides.data(), infiniDtype_t(meta_.dtype)),
+    check(infiniopCreateTensorDescriptor(&made, meta_->shape.size(), meta_->shape.data(),
+                                         meta_->strides.data(), infiniDtype_t(meta_->dtype)),
           "Tensor");
     if (known.compare_exchange_strong(there, made)) return made;
     infiniopDestroyTensorDescriptor(made);  // another thread was quicker
@@ -37,30 +38,30 @@ infiniopTensorDescriptor_t TensorImpl::desc() const {
 }
 
 Size TensorImpl::numel() const {
-    return std::accumulate(meta_.shape.begin(), meta_.shape.end(), Size{1}, std::multiplies<>());
+    return std::accumulate(meta_->shape.begin(), meta_->shape.end(), Size{1}, std::multiplies<>());
 }
 
 Size TensorImpl::size(size_t dim) const {
     if (dim >= ndim())
         fail("size", "dim is " + std::to_string(dim) + ": expected less than the " +
                          std::to_string(ndim()) + " dimensions of the tensor");
-    return meta_.shape[dim];
+    return meta_->shape[dim];
 }
 
 Stride TensorImpl::stride(size_t dim) const {
     if (dim >= ndim())
         fail("stride", "dim is " + std::to_string(dim) + ": expected less than the " +
                            std::to_string(ndim()) + " dimensions of the tensor");
-    return meta_.strides[dim];
+    return meta_->strides[dim];
 }
 
 bool TensorImpl::is_contiguous() const {
     Size expected = 1;
     bool dense = true;
     for (size_t i = ndim(); i-- > 0;) {
-        Size size = meta_.shape[i];
+        Size size = meta_->shape[i];
         if (size == 0) return true;
-        if (size != 1) dense &= meta_.strides[i] == Stride(expected);
+        if (size != 1) dense &= meta_->strides[i] == Stride(expected);
         expected *= size;
     }
     return dense;
@@ -88,8 +89,9 @@ std::shared_ptr<Memory> allocate(const char *function, size_t bytes, const Devic
 
 Tensor make(Shape shape, Strides strides, DataType dtype, std::shared_ptr<Memory> memory,
             size_t offset) {
-    return Tensor(std::make_shared<TensorImpl>(std::move(shape), std::move(strides), dtype,
-                                               TensorData{offset, std::move(memory)}));
+    return Tensor(make_pooled<TensorImpl>(
+        make_pooled<TensorMetaData>(std::move(shape), std::move(strides), dtype),
+        TensorData{offset, std::move(memory)}));
 }
 
 }  // namespace
@@ -145,8 +147,8 @@ void BlobMemory::place() {
 }  // namespace detail
 
 Tensor TensorImpl::to_blob_() const {
-    return make(meta_.shape, meta_.strides, meta_.dtype, std::make_shared<BlobMemory>(data_.memory),
-                data_.offset);
+    return make(meta_->shape, meta_->strides, meta_->dtype,
+                std::make_shared<BlobMemory>(data_.memory), data_.offset);
 }
 
 Tensor TensorImpl::resume_from_blob_() const {
@@ -154,7 +156,7 @@ Tensor TensorImpl::resume_from_blob_() const {
     if (!blob) fail("resume_from_blob_", "the tensor is none of to_blob_()");
     std::shared_ptr<Memory> owner = blob->owner();
     if (!owner) fail("resume_from_blob_", "the memory of the tensor is gone");
-    return make(meta_.shape, meta_.strides, meta_.dtype, std::move(owner), data_.offset);
+    return Tensor(make_pooled<TensorImpl>(meta_, TensorData{data_.offset, std::move(owner)}));
 }
 
 // ---- Views --------------------------------------------------------------------------------------
@@ -222,34 +224,34 @@ Tensor TensorImpl::view_as(Shape shape, Strides strides, DataType dtype,
 }
 
 Tensor TensorImpl::as_strided(const Shape &shape, const Strides &strides) const {
-    checked_offset("as_strided", *this, 0, shape, strides, meta_.dtype);
-    return make(shape, strides, meta_.dtype, data_.memory, data_.offset);
+    checked_offset("as_strided", *this, 0, shape, strides, meta_->dtype);
+    return make(shape, strides, meta_->dtype, data_.memory, data_.offset);
 }
 
 Tensor TensorImpl::squeeze(size_t dim) const {
     require_dimension("squeeze", *this, dim, ndim());
-    Shape shape = meta_.shape;
-    Strides strides = meta_.strides;
+    Shape shape = meta_->shape;
+    Strides strides = meta_->strides;
     if (shape[dim] == 1) {
         shape.erase(shape.begin() + std::ptrdiff_t(dim));
         strides.erase(strides.begin() + std::ptrdiff_t(dim));
     }
-    return make(std::move(shape), std::move(strides), meta_.dtype, data_.memory, data_.offset);
+    return make(std::move(shape), std::move(strides), meta_->dtype, data_.memory, data_.offset);
 }
 
 Tensor TensorImpl::unsqueeze(size_t dim) const {
     require_dimension("unsqueeze", *this, dim, ndim() + 1);
-    Shape shape = meta_.shape;
-    Strides strides = meta_.strides;
+    Shape shape = meta_->shape;
+    Strides strides = meta_->strides;
     // As if it had always been there: what lies behind it is one step.
     Stride step = dim < ndim() ? Stride(shape[dim]) * strides[dim] : 1;
     shape.insert(shape.begin() + std::ptrdiff_t(dim), 1);
     strides.insert(strides.begin() + std::ptrdiff_t(dim), step);
-    return make(std::move(shape), std::move(strides), meta_.dtype, data_.memory, data_.offset);
+    return make(std::move(shape), std::move(strides), meta_->dtype, data_.memory, data_.offset);
 }
 
 Tensor TensorImpl::narrow(const std::vector<TensorSliceParams> &slices) const {
-    Shape shape = meta_.shape;
+    Shape shape = meta_->shape;
     size_t steps = 0;  // of signed strides: it may wrap and come back
     for (const TensorSliceParams &slice : slices) {
         require_dimension("narrow", *this, slice.dim, ndim());
@@ -259,13 +261,13 @@ Tensor TensorImpl::narrow(const std::vector<TensorSliceParams> &slices) const {
                                std::to_string(slice.len) + " leave dimension " +
                                std::to_string(slice.dim) + " of size " + std::to_string(size));
         shape[slice.dim] = slice.len;
-        steps += slice.start * size_t(meta_.strides[slice.dim]);
+        steps += slice.start * size_t(meta_->strides[slice.dim]);
     }
     auto offset = std::ptrdiff_t(steps * element_size());
     // Nothing has no place: its begin may lie anywhere, also behind the memory.
     if (std::find(shape.begin(), shape.end(), Size{0}) != shape.end()) offset = 0;
-    size_t begin = checked_offset("narrow", *this, offset, shape, meta_.strides, meta_.dtype);
-    return make(std::move(shape), meta_.strides, meta_.dtype, data_.memory, begin);
+    size_t begin = checked_offset("narrow", *this, offset, shape, meta_->strides, meta_->dtype);
+    return make(std::move(shape), meta_->strides, meta_->dtype, data_.memory, begin);
 }
 
 Tensor TensorImpl::permute(const Shape &order) const {
@@ -275,13 +277,13 @@ Tensor TensorImpl::permute(const Shape &order) const {
     for (size_t i = 0; good && i < order.size(); ++i) {
         good = order[i] < ndim() && seen[order[i]]++ == 0;
         if (!good) break;
-        shape[i] = meta_.shape[order[i]];
-        strides[i] = meta_.strides[order[i]];
+        shape[i] = meta_->shape[order[i]];
+        strides[i] = meta_->strides[order[i]];
     }
     if (!good)
         fail("permute", "order is " + text_of(order) + ": expected each of the " +
                             std::to_string(ndim()) + " dimensions once");
-    return make(std::move(shape), std::move(strides), meta_.dtype, data_.memory, data_.offset);
+    return make(std::move(shape), std::move(strides), meta_->dtype, data_.memory, data_.offset);
 }
 
 Tensor TensorImpl::view(const Shape &shape) const {
@@ -290,13 +292,13 @@ Tensor TensorImpl::view(const Shape &shape) const {
     for (Size size : shape) fits = fits && !__builtin_mul_overflow(count, size, &count);
     if (!fits || count != numel())
         fail("view", "shape is " + text_of(shape) + ": expected one of the " +
-                         std::to_string(numel()) + " elements of shape " + text_of(meta_.shape));
+                         std::to_string(numel()) + " elements of shape " + text_of(meta_->shape));
     Strides strides;
     if (!view_strides(*this, shape, &strides))
         fail("view", "shape " + text_of(shape) + " needs a copy of the tensor of shape " +
-                         text_of(meta_.shape) + " and strides " + text_of(meta_.strides) +
+                         text_of(meta_->shape) + " and strides " + text_of(meta_->strides) +
                          ": use contiguous() first");
-    return make(shape, std::move(strides), meta_.dtype, data_.memory, data_.offset);
+    return make(shape, std::move(strides), meta_->dtype, data_.memory, data_.offset);
 }
 
 }  // namespace infinicore

@@ -70,21 +70,26 @@ protected:
 class INFINI_EXPORT TensorImpl : public std::enable_shared_from_this<TensorImpl> {
 public:
     TensorImpl(Shape shape, Strides strides, DataType dtype, TensorData data)
-        : meta_(std::move(shape), std::move(strides), dtype), data_(std::move(data)) {}
+        : TensorImpl(std::make_shared<TensorMetaData>(std::move(shape), std::move(strides), dtype),
+                     std::move(data)) {}
+    // Tensors of one layout may share what describes it.
+    TensorImpl(std::shared_ptr<const TensorMetaData> meta, TensorData data) noexcept
+        : meta_(std::move(meta)), data_(std::move(data)) {}
 
     std::byte *data() const { return data_.memory->data() + data_.offset; }
-    const Shape &shape() const { return meta_.shape; }
-    const Strides &strides() const { return meta_.strides; }
-    DataType dtype() const { return meta_.dtype; }
+    const std::shared_ptr<const TensorMetaData> &meta() const { return meta_; }
+    const Shape &shape() const { return meta_->shape; }
+    const Strides &strides() const { return meta_->strides; }
+    DataType dtype() const { return meta_->dtype; }
     Device device() const { return data_.memory->device(); }
     const std::shared_ptr<Memory> &memory() const { return data_.memory; }
     size_t offset() const { return data_.offset; }  // into the memory, in bytes
 
-    Size ndim() const { return meta_.shape.size(); }
+    Size ndim() const { return meta_->shape.size(); }
     Size numel() const;
     Size size(size_t dim) const;
     Stride stride(size_t dim) const;
-    size_t element_size() const { return dsize(meta_.dtype); }
+    size_t element_size() const { return dsize(meta_->dtype); }
     size_t nbytes() const { return numel() * element_size(); }
     bool is_contiguous() const;
     bool is_pinned() const { return data_.memory->is_pinned(); }
@@ -113,7 +118,7 @@ public:
     Tensor view_as(Shape shape, Strides strides, DataType dtype, std::ptrdiff_t offset) const;
 
 private:
-    TensorMetaData meta_;
+    std::shared_ptr<const TensorMetaData> meta_;
     TensorData data_;
 };
 
