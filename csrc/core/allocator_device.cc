@@ -230,6 +230,7 @@ void Allocator::State::collect(bool wait) {
         looked_at.swap(pending_);
         waiting_.store(false, std::memory_order_relaxed);
     }
+    RuntimeScope scope(runtime);
     auto happened = [&](infinirtEvent_t event) {
         infinirtEventStatus_t status = INFINIRT_EVENT_COMPLETE;
         if (wait)

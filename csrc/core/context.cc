@@ -164,18 +164,24 @@ void recordEvent(infinirtEvent_t event, infinirtStream_t stream) {
 
 bool queryEvent(infinirtEvent_t event) {
     infinirtEventStatus_t status = INFINIRT_EVENT_NOT_READY;
+    RuntimeScope scope(current_runtime());
     check(infinirtEventQuery(event, &status), "queryEvent");
     return status == INFINIRT_EVENT_COMPLETE;
 }
 
 void synchronizeEvent(infinirtEvent_t event) {
+    RuntimeScope scope(current_runtime());
     check(infinirtEventSynchronize(event), "synchronizeEvent");
 }
 
-void destroyEvent(infinirtEvent_t event) { check(infinirtEventDestroy(event), "destroyEvent"); }
+void destroyEvent(infinirtEvent_t event) {
+    RuntimeScope scope(current_runtime());
+    check(infinirtEventDestroy(event), "destroyEvent");
+}
 
 float elapsedTime(infinirtEvent_t start, infinirtEvent_t end) {
     float milliseconds = 0;
+    RuntimeScope scope(current_runtime());
     check(infinirtEventElapsedTime(&milliseconds, start, end), "elapsedTime");
     return milliseconds;
 }

@@ -32,7 +32,12 @@ DeviceEvent &DeviceEvent::operator=(DeviceEvent &&other) noexcept {
 }
 
 DeviceEvent::~DeviceEvent() {
-    if (event_) infinirtEventDestroy(event_);
+    if (!event_) return;
+    try {
+        RuntimeScope scope(runtime_of(device_, "DeviceEvent"));
+        infinirtEventDestroy(event_);
+    } catch (...) {  // the thread's device can't be told: better one event too many
+    }
 }
 
 void DeviceEvent::record() { record(stream_of(runtime_of(device_, "DeviceEvent::record"))); }
@@ -44,10 +49,14 @@ void DeviceEvent::record(infinirtStream_t stream) {
 }
 
 void DeviceEvent::synchronize() {
+    RuntimeScope scope(runtime_of(device_, "DeviceEvent::synchronize"));
     check(infinirtEventSynchronize(event_), "DeviceEvent::synchronize");
 }
 
-bool DeviceEvent::query() const { return context::queryEvent(event_); }
+bool DeviceEvent::query() const {
+    DeviceScope scope(runtime_of(device_, "DeviceEvent::query"));
+    return context::queryEvent(event_);
+}
 
 float DeviceEvent::elapsed_time(const DeviceEvent &other) const {
     if (device_ != other.device_)
@@ -58,6 +67,7 @@ float DeviceEvent::elapsed_time(const DeviceEvent &other) const {
         throw std::runtime_error(std::string("DeviceEvent::elapsed_time: the ") +
                                  (recorded_ ? "other" : "first") +
                                  " event was not recorded: expected a call of record() before");
+    DeviceScope scope(runtime_of(device_, "DeviceEvent::elapsed_time"));
     return context::elapsedTime(event_, other.event_);
 }
 
