@@ -4,11 +4,12 @@
 include(CMakePackageConfigHelpers)
 set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
 
-install(TARGETS infinirt infiniop infini_headers EXPORT InfiniTargets LIBRARY DESTINATION "${INFINI_LIBDIR}")
+install(TARGETS infinirt infiniop infinicore_core infini_headers EXPORT InfiniTargets
+    LIBRARY DESTINATION "${INFINI_LIBDIR}")
 install(TARGETS infini_cpu LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
 install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"
-    "${INFINI_CONTRACT}/" DESTINATION "${INFINI_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+    "${INFINI_CONTRACT}/" DESTINATION "${INFINI_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" "${INFINI_GENERATED}/docs/" DESTINATION "${INFINI_SHAREDIR}/docs")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/backends/null" DESTINATION "${INFINI_SHAREDIR}")
 

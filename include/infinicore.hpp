@@ -5,5 +5,6 @@
 #include "infinicore/device_event.hpp"
 #include "infinicore/graph.hpp"
 #include "infinicore/memory.hpp"
+#include "infinicore/ops.hpp"
 #include "infinicore/tensor.hpp"
 #include "infinicore/types.hpp"

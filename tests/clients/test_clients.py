@@ -25,7 +25,8 @@ def flags() -> list[str]:
     """Of the folder under test. The same words as `infini config --cflags --libs`, see below."""
     library = root() / "lib"
     found = f"-Wl,-rpath,{library},--as-needed"
-    return [f"-I{root() / 'include'}", f"-L{library}", found, "-linfiniop", "-linfinirt"]
+    libraries = ["-linfinicore", "-linfiniop", "-linfinirt"]
+    return [f"-I{root() / 'include'}", f"-L{library}", found, *libraries]
 
 
 def run(program: Path, **changes: str) -> str:
@@ -100,6 +101,18 @@ def test_loaded_by_name(tmp_path):
     assert run(program, INFINI_ROOT=str(root())) == "ok\n"
 
 
+def test_cpp_headers(tmp_path):
+    """Every header of infinicore's C++ interface stands alone."""
+    include = root() / "include"
+    headers = [path.relative_to(include) for path in sorted(include.rglob("*.hpp"))]
+    assert len(headers) >= 7
+    source = tmp_path / "alone.cc"
+    for header in headers:
+        source.write_text(f"#include <{header}>\nint main() {{ return 0; }}\n")
+        options = ["-std=c++17", *build.WARNINGS, f"-I{include}", "-fsyntax-only"]
+        build.compile_([build.CXX, *options, str(source)])
+
+
 @pytest.fixture(scope="module")
 def cmake_build(tmp_path_factory):
     cmake, config = shutil.which("cmake"), root() / "lib" / "cmake" / "Infini"
@@ -114,6 +127,22 @@ def cmake_build(tmp_path_factory):
 @pytest.mark.parametrize("name", ["aligned", "runtime"])
 def test_cmake(cmake_build, name):
     assert run(cmake_build / name).startswith("ok")
+
+
+def example(source: Path, folder: Path) -> str:
+    """Built as its reader would build it, against the installed package, and run."""
+    cmake, config = shutil.which("cmake"), root() / "lib" / "cmake" / "Infini"
+    if not cmake or not config.exists():
+        pytest.skip("no CMake, or a build tree, which has no CMake package")
+    build.compile_([cmake, "-S", str(source), "-B", str(folder), f"-DInfini_DIR={config}"])
+    build.compile_([cmake, "--build", str(folder)])
+    return run(folder / "infinicore_example")
+
+
+def test_example(tmp_path):
+    said = example(HERE.parents[1] / "examples" / "cpp", tmp_path)
+    assert said.startswith("device  ")
+    assert "100 replays" in said
 
 
 def test_cmake_back_end(cmake_build):

@@ -26,7 +26,13 @@ def answers(folder: Path) -> dict[str, str]:
         "cmake-dir": [str(lib / "cmake" / "Infini")],
         "cflags": [f"-I{include}"],
         # Of the libraries a program keeps those that it calls.
-        "libs": [f"-L{lib}", f"-Wl,-rpath,{lib},--as-needed", "-linfiniop", "-linfinirt"],
+        "libs": [
+            f"-L{lib}",
+            f"-Wl,-rpath,{lib},--as-needed",
+            "-linfinicore",
+            "-linfiniop",
+            "-linfinirt",
+        ],
     }
     return {name: shlex.join(items) for name, items in words.items()}
 
