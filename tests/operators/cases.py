@@ -145,23 +145,7 @@ LOSSES = {
 }
 
 
-def near_one(draw: Draw, shape: Shape) -> Any:
-    """Numbers of which many have a product that no dtype finds too large."""
-    if draw.main.startswith("F") or draw.main == "BF16":
-        return np.exp(draw.normal(shape, 0.1)) * one_of(-1, 1)(draw, shape)
-    return draw.integers(0, 2 if draw.main == "BOOL" else 100, shape)
-
-
-def often_equal(draw: Draw, shape: Shape) -> Any:
-    return draw.integers(0, 2 if draw.main == "BOOL" else 40, shape)
-
-
 REDUCTIONS = {
-    "prod": Rules(values={"input": near_one}),
-    "any": Rules(values={"input": one_of(0, 0, 0, 0, 0, 0, 0, 2)}),
-    "all": Rules(values={"input": one_of(0, 1, 1, 1, 1, 1, 1, 1, 2)}),
-    "argmax": Rules(values={"input": often_equal}, large={}),
-    "argmin": Rules(values={"input": often_equal}, large={}),
     "dist": Rules(attributes={"p": (0.0, 1.0, 2.0, 3.0, math.inf)}, large={}),
     "cdist": Rules(
         attributes={"p": (0.5, 1.0, 2.0, 3.0, math.inf)},
@@ -360,14 +344,27 @@ SAMPLING = {
 
 def all_cases() -> dict[str, Rules]:
     from .cases_elementwise import PRIMITIVES
+    from .cases_folds import FOLDS, ORDER, SCANS
     from .cases_images import IMAGE_CASES
     from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
-    from .cases_tensors import PICKING, RANDOM
+    from .cases_tensors import FACTORS, PICKING, RANDOM
     from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 
     tables = (
-        *(ELEMENTWISE, PRIMITIVES, NORMS, LOSSES, REDUCTIONS, INDEXING, PICKING, SAMPLING, RANDOM),
+        *(
+            ELEMENTWISE,
+            PRIMITIVES,
+            NORMS,
+            LOSSES,
+            REDUCTIONS,
+            INDEXING,
+            PICKING,
+            SAMPLING,
+            RANDOM,
+            FACTORS,
+        ),
         *(WINDOWS, RESAMPLING, COPIES, PRODUCTS, IMAGE_CASES),
+        *(FOLDS, SCANS, ORDER),
         *(ROTARY, ATTENTION, FP8, MOE, QUANTISED, RECURRENCES),
     )
     return {name: rules for table in tables for name, rules in table.items()}

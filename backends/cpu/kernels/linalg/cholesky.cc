@@ -1,0 +1,61 @@
+// cholesky: the triangular factor of a positive definite matrix.
+#include <limits>
+
+#include "linalg/dense.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kPanel = 16;
+
+// The lower triangle of m becomes the factor; above it there are zeros then. False: m is not positive
+// definite. `lines` has room for kPanel rows.
+bool factor(double *m, int64_t n, double *lines) {
+    for (int64_t first = 0; first < n; first += kPanel) {
+        const int64_t last = std::min(first + kPanel, n);
+        for (int64_t k = first; k < last; ++k) {
+            const double square = m[k * n + k];
+            if (!(square > 0)) return false;
+            const double pivot = std::sqrt(square);
+            m[k * n + k] = pivot;
+            for (int64_t i = k + 1; i < n; ++i) {
+                double *row = m + i * n;
+                row[k] /= pivot;
+                for (int64_t j = k + 1; j < std::min(last, i + 1); ++j)
+                    row[j] -= row[k] * m[j * n + k];
+            }
+        }
+        // The rest, minus the panel times its transpose, which lies in `lines`.
+        for (int64_t i = last; i < n; ++i)
+            for (int64_t k = first; k < last; ++k) lines[(k - first) * n + i] = m[i * n + k];
+        const size_t grain = size_t(std::max<int64_t>(8, 8192 / n));
+        parallel_for(size_t(n - last), grain, [=](size_t begin, size_t end) {
+            for (int64_t at = int64_t(begin); at < int64_t(end); at += 4) {
+                const int64_t i = last + at, rows = std::min<int64_t>(4, int64_t(end) - at);
+                add_product_range({m + i * n + last, n}, {m + i * n + first, n}, {lines + last, n},
+                                  rows, last - first, at + rows, -1);
+            }
+        });
+    }
+    for (int64_t i = 0; i < n; ++i) std::fill(m + i * n + i + 1, m + i * n + n, 0.0);
+    return true;
+}
+
+std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
+    Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
+    if (operation.integer(0)) y = y.transposed(), x = x.transposed();
+    const int64_t n = x.rows;
+    return plan_batch(x.count(), n * n + kPanel * n, n * n * (n / 4 + 8),
+                      [=](const Arguments &a, int64_t i, double *room) {
+                          x.load(room, a.pointer<void>(1), i);
+                          if (!factor(room, n, room + n * n))
+                              std::fill(room, room + n * n,
+                                        std::numeric_limits<double>::quiet_NaN());
+                          y.store(a.pointer<void>(0), i, room);
+                      });
+}
+
+INFINI_KERNEL("cholesky", plan_cholesky);
+
+}  // namespace
+}  // namespace infini::cpu

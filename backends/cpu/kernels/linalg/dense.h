@@ -1,0 +1,176 @@
+// What the kernels of linear algebra share: matrices of a batch as dense doubles, products, and a
+// way through the batch.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "convert.h"
+#include "index/offsets.h"
+#include "kernel.h"
+#include "simd.h"
+#include "threads.h"
+
+namespace infini::cpu {
+
+// ---- Batches ------------------------------------------------------------------------------------
+
+// A tensor as a batch of matrices, of vectors (one row) or of numbers: `trailing` dimensions.
+struct Matrices {
+    Offsets batch;  // in bytes
+    int dtype = 0;
+    int64_t rows = 1, columns = 1, row_step = 0, column_step = 1;  // in elements
+
+    Matrices(const Tensor &tensor, int trailing)
+        : batch(tensor, 0, tensor.ndim - trailing,
+                int64_t(infiniSizeOf(infiniDtype_t(tensor.dtype)))),
+          dtype(tensor.dtype) {
+        if (trailing > 0) columns = tensor.size(-1), column_step = tensor.stride(-1);
+        if (trailing > 1) rows = tensor.size(-2), row_step = tensor.stride(-2);
+    }
+    Matrices transposed() const {
+        Matrices other = *this;
+        std::swap(other.rows, other.columns);
+        std::swap(other.row_step, other.column_step);
+        return other;
+    }
+    int64_t count() const { return batch.count(); }
+    int64_t size() const { return rows * columns; }
+
+    // Rows one after the other, without gaps.
+    void load(double *to, const void *data, int64_t index) const {
+        const char *from = static_cast<const char *>(data) + batch(index);
+        const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
+        for (int64_t i = 0; i < rows; ++i)
+            to_f64(to + i * columns, from + i * pitch, dtype, size_t(columns), column_step);
+    }
+    void store(void *data, int64_t index, const double *from) const {
+        char *to = static_cast<char *>(data) + batch(index);
+        const int64_t pitch = row_step * int64_t(infiniSizeOf(infiniDtype_t(dtype)));
+        for (int64_t i = 0; i < rows; ++i)
+            from_f64(to + i * pitch, dtype, from + i * columns, size_t(columns), column_step);
+    }
+};
+
+// A plan that calls body(arguments, index, room) for every matrix of a batch, with room for that
+// many doubles. Matrices are dealt out to a few threads; what is left of these helps inside.
+template <class Body>
+std::unique_ptr<Plan> plan_batch(int64_t count, int64_t doubles, int64_t work, const Body &body) {
+    const int64_t worth = std::max<int64_t>(1, count * std::max<int64_t>(work, 1) / 32768);
+    const int64_t slots = std::min({count, worth, int64_t(thread_count())});
+    const size_t bytes = (size_t(doubles) * sizeof(double) + 63) / 64 * 64;
+    auto run = [=](const Arguments &a) {
+        parallel_for(size_t(slots), 1, [&](size_t first, size_t last) {
+            for (int64_t slot = int64_t(first); slot < int64_t(last); ++slot) {
+                double *room = reinterpret_cast<double *>(a.workspace() + size_t(slot) * bytes);
+                for (int64_t i = count * slot / slots; i < count * (slot + 1) / slots; ++i)
+                    body(a, i, room);
+            }
+        });
+    };
+    return make_plan(run, size_t(slots) * bytes);
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+inline double dot(const double *a, const double *b, int64_t n) {
+    constexpr int64_t kStep = int64_t(kWidth<double>);
+    F64 sum = broadcast<F64>(0), more = sum;
+    int64_t i = 0;
+    for (; i + 2 * kStep <= n; i += 2 * kStep) {
+        sum = fma(load<F64>(a + i), load<F64>(b + i), sum);
+        more = fma(load<F64>(a + i + kStep), load<F64>(b + i + kStep), more);
+    }
+    double result = reduce_add(F64(sum + more));
+    for (; i < n; ++i) result += a[i] * b[i];
+    return result;
+}
+
+// y += factor x
+inline void add_scaled(double *__restrict y, const double *__restrict x, double factor, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+// (a, b) = (c a - s b, s a + c b)
+inline void rotate(double *__restrict a, double *__restrict b, double c, double s, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double x = a[i], y = b[i];
+        a[i] = c * x - s * y;
+        b[i] = s * x + c * y;
+    }
+}
+
+inline void set_identity(double *m, int64_t rows, int64_t columns) {
+    std::fill(m, m + rows * columns, 0.0);
+    for (int64_t i = 0; i < std::min(rows, columns); ++i) m[i * columns + i] = 1;
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+// A matrix within another: the distance between its rows.
+struct Block {
+    double *data;
+    int64_t pitch;
+};
+struct ConstBlock {
+    const double *data;
+    int64_t pitch;
+
+    ConstBlock(const double *data, int64_t pitch) : data(data), pitch(pitch) {}
+    ConstBlock(const Block &block) : data(block.data), pitch(block.pitch) {}
+};
+
+// c += sign f p for some rows: f has `width` columns, p as many rows.
+template <int kRows>
+inline void add_product_rows(Block c, ConstBlock f, ConstBlock p, int64_t width, int64_t columns,
+                             double sign) {
+    auto tile = [&]<class V, int kCount>(V, std::integral_constant<int, kCount>, int64_t j) {
+        constexpr int64_t kStep = kLanes<V>;
+        V sum[kRows][kCount];
+        for (int i = 0; i < kRows; ++i)
+            for (int k = 0; k < kCount; ++k)
+                sum[i][k] = load<V>(c.data + i * c.pitch + j + k * kStep);
+        for (int64_t w = 0; w < width; ++w)
+            for (int k = 0; k < kCount; ++k) {
+                const V line = load<V>(p.data + w * p.pitch + j + k * kStep);
+                for (int i = 0; i < kRows; ++i)
+                    sum[i][k] = fma(broadcast<V>(sign * f.data[i * f.pitch + w]), line, sum[i][k]);
+            }
+        for (int i = 0; i < kRows; ++i)
+            for (int k = 0; k < kCount; ++k) store(c.data + i * c.pitch + j + k * kStep, sum[i][k]);
+    };
+    constexpr int64_t kWide = 2 * kWidth<double>;
+    int64_t j = 0;
+    for (; j + kWide <= columns; j += kWide) tile(F64(), std::integral_constant<int, 2>(), j);
+    for (; j < columns; ++j) tile(double(), std::integral_constant<int, 1>(), j);
+}
+
+inline void add_product_range(Block c, ConstBlock f, ConstBlock p, int64_t rows, int64_t width,
+                              int64_t columns, double sign) {
+    int64_t i = 0;
+    auto at = [&](auto block) {
+        block.data += i * block.pitch;
+        return block;
+    };
+    for (; i + 4 <= rows; i += 4) add_product_rows<4>(at(c), at(f), p, width, columns, sign);
+    for (; i < rows; ++i) add_product_rows<1>(at(c), at(f), p, width, columns, sign);
+}
+
+// c += sign f p, on several threads when that is worth it.
+inline void add_product(Block c, ConstBlock f, ConstBlock p, int64_t rows, int64_t width,
+                        int64_t columns, double sign) {
+    constexpr int64_t kDepth = 64;  // rows of p that stay in a cache
+    if (rows <= 0 || columns <= 0) return;
+    const int64_t each = std::max<int64_t>(1, width * columns);
+    const size_t grain = size_t(std::max<int64_t>(4, 65536 / each));
+    parallel_for(size_t(rows), grain, [=](size_t begin, size_t end) {
+        const int64_t first = int64_t(begin), count = int64_t(end - begin);
+        for (int64_t w = 0; w < width; w += kDepth)
+            add_product_range(
+                {c.data + first * c.pitch, c.pitch}, {f.data + first * f.pitch + w, f.pitch},
+                {p.data + w * p.pitch, p.pitch}, count, std::min(kDepth, width - w), columns, sign);
+    });
+}
+
+}  // namespace infini::cpu
