@@ -1,5 +1,7 @@
 #include "operators.h"
 
+#include <infini/program.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -36,8 +38,11 @@ int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_b
     Operation operation(*c);
     try {
         std::unique_ptr<Plan> made;
-        if (Planner planner = find_planner(c->name)) made = planner(operation);
-        Planner program = c->program ? find_planner("program") : nullptr;
+        // A kernel that takes an epilogue has a second name.
+        const bool followed = c->program && c->program->flags & INFINI_PROGRAM_EPILOGUE;
+        const std::string name = std::string(c->name) + (followed ? "+" : "");
+        if (Planner planner = find_planner(name.c_str())) made = planner(operation);
+        Planner program = c->program && !followed ? find_planner("program") : nullptr;
         if (!made && program) made = program(operation);
         if (!made) {
             fail(infinirtErrorNotSupported, "the CPU has no kernel for this case of %s", c->name);

@@ -87,8 +87,9 @@ typedef struct InfiniPhase {
 } InfiniPhase;
 
 typedef enum InfiniProgramFlags {
-    INFINI_PROGRAM_WIDE = 1, /* F32 is computed in F64: an index must be exact */
-    INFINI_PROGRAM_BLAS = 2  /* vectors with a negative stride begin at the far end */
+    INFINI_PROGRAM_WIDE = 1,    /* F32 is computed in F64: an index must be exact */
+    INFINI_PROGRAM_BLAS = 2,    /* vectors with a negative stride begin at the far end */
+    INFINI_PROGRAM_EPILOGUE = 4 /* it follows a kernel: see InfiniOperation */
 } InfiniProgramFlags;
 
 typedef struct InfiniProgram {

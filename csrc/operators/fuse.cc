@@ -250,4 +250,18 @@ std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgr
     return Fuser(first, second, join).fuse();
 }
 
+const InfiniProgram &kernel_result() {
+    static const InfiniOperand operands[] = {{INFINI_OPERAND_TENSOR, 0, 0, 0, 0, 0, 0},
+                                             {INFINI_OPERAND_TENSOR, 0, 0, 0, 0, 0, 0}};
+    static const InfiniPhase phase = {INFINI_AXIS_NONE, 0};
+    static const int16_t numbers[] = {0, 1};
+    static const InfiniStage stage = {
+        INFINI_STAGE_ELEMENTS, 0,          1, 1, numbers, numbers + 1, nullptr, nullptr,
+        kCopyFunctor,          kCopySource};
+    static const InfiniProgram program = {
+        sizeof(InfiniProgram),  "kernel", operands, &phase, &stage, 2, 1, 1,
+        INFINI_PROGRAM_EPILOGUE};
+    return program;
+}
+
 }  // namespace infini::op

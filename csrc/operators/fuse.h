@@ -1,5 +1,5 @@
 // Joins programs: what one writes and another reads stays in the cache, or in registers, between
-// them. It is for recorded graphs; no operator calls it yet.
+// them. It is for traced functions and recorded graphs.
 #pragma once
 
 #include <infini/program.h>
@@ -47,5 +47,8 @@ struct Join {
 // Between the two nothing is rounded to the tensor's dtype.
 std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
                                    const Join &join);
+
+// A copy of tensor 0 to itself: see infiniKernelResult.
+const InfiniProgram &kernel_result();
 
 }  // namespace infini::op

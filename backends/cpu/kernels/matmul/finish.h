@@ -15,6 +15,11 @@ bool stores_sums(const Matmul &product) {
     return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
 }
 
+// Is something done with the sums that is better done for long runs of them?
+inline bool stores_runs(const Matmul &product) {
+    return product.epilogue && product.epilogue->store;
+}
+
 inline constexpr int64_t kFinishRun = 128;
 
 // Columns [col, col + n) of row `row`, n <= kFinishRun.
@@ -53,8 +58,10 @@ inline void finish_run(const Matmul &product, const Sum *sums, int64_t row, int6
         load_dtype<Value>(other, address(size), c.dtype, size_t(n), c.col_stride);
         for (int64_t j = 0; j < n; ++j) values[j] += beta * other[j];
     }
-    if constexpr (std::is_same_v<Value, float>)
+    if constexpr (std::is_same_v<Value, float>) {
         if (e && e->finish) e->finish(e->context, values, row, col, n);
+        if (e && e->store) return e->store(e->context, values, product.member, row, col, n);
+    }
     store_dtype<Value>(address(size), c.dtype, values, size_t(n), c.col_stride);
 }
 

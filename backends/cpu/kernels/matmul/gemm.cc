@@ -1,30 +1,76 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them.
+// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what may
+// follow it, element by element.
 #include "../kernel.h"
+#include "../program/following.h"
 #include "operands.h"
 
 namespace infini::cpu {
 
 namespace {
 
-std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
+Matmul product_of(const Operation &operation) {
     const Tensor c = operation.tensor(0), a = operation.tensor(1), b = operation.tensor(2);
     Matmul product;
     product.a = matrix(a), product.b = matrix(b), product.c = output(c);
     product.batch = c.ndim == 3 ? c.size(0) : 1;
     product.m = c.size(-2), product.n = c.size(-1), product.k = a.size(-1);
+    return product;
+}
+
+void place(Matmul &product, const Arguments &arguments) {
+    product.c.data = arguments.pointer<void>(0);
+    product.a.data = arguments.pointer<void>(1);
+    product.b.data = arguments.pointer<void>(2);
+    product.alpha = arguments.number(0), product.beta = arguments.number(1);
+}
+
+std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
+    const Matmul product = product_of(operation);
     return make_plan(
         [product](const Arguments &arguments) {
             Matmul p = product;
-            p.c.data = arguments.pointer<void>(0);
-            p.a.data = arguments.pointer<void>(1);
-            p.b.data = arguments.pointer<void>(2);
-            p.alpha = arguments.number(0), p.beta = arguments.number(1);
+            place(p, arguments);
             matmul(p, arguments.workspace());
         },
         matmul_workspace(product));
 }
 
+// With a program behind it.
+std::unique_ptr<Plan> plan_followed(const Operation &operation) {
+    using program::Following;
+    Matmul product = product_of(operation);
+    // Few columns are better computed as rows, which a run of the program would not be.
+    if (product.c.dtype == INFINI_DTYPE_F64 || (product.n <= kFewRows && product.m > product.n))
+        return nullptr;
+    std::shared_ptr<const Following> following = Following::make(operation);
+    if (!following) return nullptr;
+    // A batch that is only more rows.
+    if (product.b.batch_stride == 0 && product.a.batch_stride == product.m * product.a.row_stride)
+        product.m *= product.batch, product.batch = 1;
+    const Epilogue some{nullptr, nullptr, nullptr, 0, nullptr, [](auto...) {}, nullptr};
+    Matmul planned = product;
+    planned.epilogue = &some;
+    return make_plan(
+        [product, following](const Arguments &arguments) {
+            const Following::Run run(*following, arguments);
+            Epilogue epilogue;
+            epilogue.store = [](const void *context, const float *values, int64_t member,
+                                int64_t row, int64_t column, int64_t n) {
+                const auto &run = *static_cast<const Following::Run *>(context);
+                run.following(run, values, member, row, column, n);
+            };
+            epilogue.context = &run;
+            Matmul p = product;
+            place(p, arguments);
+            p.beta = 0;
+            p.epilogue = &epilogue;
+            matmul(p, arguments.workspace());
+        },
+        matmul_workspace(planned));
+}
+
 INFINI_KERNEL("gemm", plan_gemm);
+INFINI_KERNEL("gemm+", plan_followed);
 
 }  // namespace
 

@@ -93,7 +93,7 @@ int64_t dtype_bytes(int dtype) {
 
 Matmul member(const Matmul &p, int64_t index) {
     Matmul q = p;
-    q.batch = 1;
+    q.batch = 1, q.member = index;
     auto shift = [index](auto &data, int dtype, int64_t stride) {
         using Pointer = std::remove_reference_t<decltype(data)>;
         data = Pointer((const char *)data + index * stride * dtype_bytes(dtype));

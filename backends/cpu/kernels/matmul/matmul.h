@@ -68,6 +68,9 @@ struct Epilogue {
     // threads.
     void (*finish)(const void *context, float *values, int64_t row, int64_t col,
                    int64_t n) = nullptr;
+    // Or the very last: it also stores them, wherever they go. `member` of the batch.
+    void (*store)(const void *context, const float *values, int64_t member, int64_t row,
+                  int64_t col, int64_t n) = nullptr;
     const void *context = nullptr;
 };
 
@@ -80,6 +83,7 @@ struct Matmul {
     double alpha = 1, beta = 0;
     const Epilogue *epilogue = nullptr;  // not for F64; scales and bias are the same for the batch
     bool threads = true;                 // false: all on the calling thread
+    int64_t member = 0;                  // of a batch, which this product is
 };
 
 // Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, `threads` and

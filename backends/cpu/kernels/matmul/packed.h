@@ -56,6 +56,7 @@ public:
             group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;
         by_columns = p.m <= most && (divide_up(p.n, group) >= 2 * threads || !p.threads);
         direct = stores_sums<Sum>(p);
+        runs = stores_runs(p);
     }
 
     size_t workspace() const {
@@ -98,16 +99,25 @@ private:
             auto compute = [&](size_t begin, size_t end) {
                 typename D::Scope scope;
                 (void)scope;
+                alignas(64) Sum own[sizeof(Sum) == 4 ? kTileRows * kTileColumns : 1];
                 for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
                     const int64_t a0 = i / t.across * t.rows, b0 = i % t.across * t.columns;
                     const int64_t a1 = std::min(a0 + t.rows, t.a_panels);
                     const int64_t b1 = std::min(b0 + t.columns, t.b_panels);
+                    const int64_t top = a0 * D::kRows, left = b0 * D::kColumns;
+                    const bool in_own = runs && last_block <= 0;
+                    Sum *here = in_own ? own : sums + top * nc + left;
+                    const int64_t stride = in_own ? kTileColumns : nc;
                     for (int64_t bp = b0; bp < b1; ++bp)
                         for (int64_t ap = a0; ap < a1; ++ap) {
                             const int64_t i0 = ap * D::kRows, j0 = bp * D::kColumns;
                             tile(a + i0 * sk, b + j0 * sk, sk, row + i0, column + j0,
-                                 sums + i0 * nc + j0, nc, block);
+                                 here + (i0 - top) * stride + j0 - left, stride, block);
                         }
+                    if (runs && block >= last_block)
+                        finish_tile(p, here, stride, row + top, column + left,
+                                    std::min(a1 * D::kRows, rows) - top,
+                                    std::min(b1 * D::kColumns, columns) - left);
                 }
             };
             maybe_parallel(p.threads, t.down * t.across,
@@ -193,6 +203,7 @@ private:
                                  column + j, sums + panel * D::kRows * kPackColumns + j,
                                  kPackColumns, block);
                 }
+                if (runs) finish_tile(p, sums, kPackColumns, 0, column, p.m, columns);
             }
         };
         const int64_t work = group * std::max<int64_t>(p.k, 1) / D::kGroup * (p.m + 4);
@@ -202,7 +213,7 @@ private:
     // ---- A tile ----
 
     // Adds one block's sums to the tile of c at (row, column). `sums` keeps them from block to
-    // block, unless c can, or there is one block only.
+    // block, unless c can, or there is one block only; and where they are finished in long runs.
     void tile(const Word *a, const Word *b, int64_t tile_steps, int64_t row, int64_t column,
               Sum *sums, int64_t stride, int64_t block) const {
         const int64_t rows = std::min<int64_t>(D::kRows, p.m - row);
@@ -220,10 +231,10 @@ private:
             return;
         }
         alignas(64) Sum only[D::kRows][D::kColumns];
-        if (last_block <= 0) sums = only[0], stride = D::kColumns;
+        if (last_block <= 0 && !runs) sums = only[0], stride = D::kColumns;
         multiply<D>(int(rows), tile_steps, a, b, sums, stride, Sum(1),
                     block == 0 ? Sum(0) : Sum(1));
-        if (block >= last_block) finish_tile(p, sums, stride, row, column, rows, columns);
+        if (block >= last_block && !runs) finish_tile(p, sums, stride, row, column, rows, columns);
     }
 
     static constexpr int64_t kPanelSteps = kSteps + 32;
@@ -233,7 +244,7 @@ private:
     const Matmul &p;
     int64_t kc, steps, mc, nc, threads, group;
     int64_t last_block;  // of k; -1 when k is 0
-    bool by_columns, direct;
+    bool by_columns, direct, runs;
 };
 
 }  // namespace infini::cpu

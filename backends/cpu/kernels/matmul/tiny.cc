@@ -41,7 +41,8 @@ const float *floats(const Matrix &x, int64_t rows, int64_t columns, int64_t stri
 template <int rows>
 INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64_t stride,
                           int64_t row) {
-    const bool direct = stores_sums<float>(p);
+    const bool direct = stores_sums<float>(p), runs = stores_runs(p);
+    float lines[rows][kTinyColumns + kVector];
     for (int64_t j = 0; j < p.n; j += kVector) {
         F32 sums[rows] = {};
         for (int64_t q = 0; q < p.k; ++q) {
@@ -51,7 +52,9 @@ INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64
                 sums[i] = fma(broadcast<F32>(a[(row + i) * p.k + q]), bv, sums[i]);
         }
         for (int i = 0; i < rows; ++i) {
-            if (direct && j + kVector <= p.n) {
+            if (runs) {
+                store(lines[i] + j, sums[i]);
+            } else if (direct && j + kVector <= p.n) {
                 float *c = static_cast<float *>(p.c.data) + (row + i) * p.c.row_stride + j;
                 F32 value = sums[i] * float(p.alpha);
                 if (p.beta != 0) value = value + load<F32>(c) * float(p.beta);
@@ -63,6 +66,7 @@ INFINI_SIMD void multiply(const Matmul &p, const float *a, const float *b, int64
             }
         }
     }
+    for (int i = 0; i < rows && runs; ++i) finish_run(p, lines[i], row + i, 0, p.n);
 }
 
 }  // namespace

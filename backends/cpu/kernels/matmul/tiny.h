@@ -6,12 +6,14 @@
 namespace infini::cpu {
 
 inline constexpr int64_t kTinyElements = 1024;  // of each operand
+inline constexpr int64_t kTinyColumns = 64;
 
 inline bool tiny_takes(const Matmul &p) {
     if (p.weights || p.m * p.n * p.k > 16 * 1024) return false;
     if (p.a.dtype == INFINI_DTYPE_F64 || p.a.dtype == INFINI_DTYPE_I8) return false;
     constexpr int64_t width = int64_t(kWidth<float>);
-    return p.m * p.k <= kTinyElements && p.k * (p.n + width - 1) <= kTinyElements && p.n <= 64;
+    return p.m * p.k <= kTinyElements && p.k * (p.n + width - 1) <= kTinyElements &&
+           p.n <= kTinyColumns;
 }
 
 void tiny(const Matmul &product);

@@ -29,27 +29,28 @@ void Rows::run(const Arguments &arguments, char *workspace) const {
 }
 
 void Rows::run_group(const Run &run, const Group &group) const {
-    auto run_chunk = [&](const Step &step, int64_t chunk) {
-        across_ ? run_across(run, group, step, chunk) : run_along(run, group, step, chunk);
-    };
     fill_caches(run, group);
-    for (const Step &step : layout_.steps) {
-        if (step.rows) {
-            run_rows(run, group, step);
-            continue;
-        }
-        if (split_)
-            parallel_for(size_t(chunks_), 1, [&](size_t begin, size_t end) {
-                for (size_t chunk = begin; chunk < end; ++chunk) run_chunk(step, int64_t(chunk));
-            });
-        else
-            for (int64_t chunk = 0; chunk < chunks_; ++chunk) run_chunk(step, chunk);
-        if (step.folding)
-            with_type(layout_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, step); });
-    }
+    for (const Pass &pass : passes_) run_pass(run, group, pass);
     for (const Layout::Spill &spill : layout_.spills)
         write_rows(run, group, layout_.slots[size_t(spill.slot)],
                    row_values(group, layout_.slots[size_t(spill.row)].number));
+}
+
+void Rows::run_pass(const Run &run, const Group &group, const Pass &pass) const {
+    if (layout_.steps[pass.begin].rows) return run_rows(run, group, layout_.steps[pass.begin]);
+    auto run_chunks = [&](size_t begin, size_t end) {
+        for (int64_t chunk = int64_t(begin); chunk < int64_t(end); ++chunk)
+            for (size_t s = pass.begin; s < pass.end; ++s)
+                across_ ? run_across(run, group, layout_.steps[s], chunk)
+                        : run_along(run, group, layout_.steps[s], chunk);
+    };
+    if (split_)
+        parallel_for(size_t(chunks_), 1, run_chunks);
+    else
+        run_chunks(0, size_t(chunks_));
+    const Step &last = layout_.steps[pass.end - 1];
+    if (last.folding)
+        with_type(layout_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, last); });
 }
 
 // ---- Where things are ---------------------------------------------------------------------------

@@ -34,15 +34,23 @@ private:
     struct Run;   // what all threads of a run share
     struct Line;  // the state of one thread inside a stage
 
+    // Steps that go over the elements together, chunk by chunk; what only they use is needed for one
+    // chunk at a time.
+    struct Pass {
+        size_t begin, end;
+    };
+
     void choose_direction();
     void choose_access();
     void choose_sizes();
+    void choose_passes();
     bool needs_buffer(const Step &step) const;
 
     void run_group(const Run &run, const Group &group) const;
     void run_rows(const Run &run, const Group &group, const Step &step) const;
     void write_rows(const Run &run, const Group &group, const Slot &slot, const char *values) const;
     void fill_caches(const Run &run, const Group &group) const;
+    void run_pass(const Run &run, const Group &group, const Pass &pass) const;
     // A stage, for a chunk of all rows of the group.
     void run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
     void run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
@@ -80,7 +88,9 @@ private:
     bool crossing_ = false;  // rows are made of short runs: blocks go over their ends
     bool split_ = false;     // chunks, not groups, are shared out
     std::vector<Access> access_;
-    std::vector<int> cache_;  // number of the cache of a slot, or -1
+    std::vector<Pass> passes_;
+    std::vector<char> passing_;  // slots of temporaries that begin anew with each chunk
+    std::vector<int> cache_;     // number of the cache of a slot, or -1
     int caches_ = 0;
     int64_t group_ = 1, block_ = kBlock, chunk_ = 0, chunks_ = 1, groups_ = 1, parts_ = 1;
     int64_t tiles_ = 1;  // across: groups for each value of the outer dimensions

@@ -32,6 +32,7 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
             moving.access = kDirect;
             moving.memory = element_values(group, slot.number);
             moving.apart = group_ * int64_t(sizeof(C));
+            if (passing_[size_t(number)]) moving.memory -= begin * moving.apart;
         } else {
             const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
             moving.memory = run.bases[number] + row_offset(slot, group.first) * unit;

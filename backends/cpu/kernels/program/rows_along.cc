@@ -33,6 +33,7 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
             moving.access = kCached;
             moving.base = element_values(group, which);
             moving.unit = moving.lane = int64_t(sizeof(C));
+            if (passing_[size_t(number)]) moving.base -= begin * moving.lane;
             return;
         }
         if (slot.kind == Slot::kPosition) moving.unit = 1;

@@ -20,6 +20,7 @@ Rows::Rows(Layout layout) : layout_(std::move(layout)) {
     choose_direction();
     choose_access();
     choose_sizes();
+    choose_passes();
 }
 
 void Rows::choose_direction() {
@@ -109,6 +110,33 @@ void Rows::choose_sizes() {
     partials_at_ = elements_at_ + (layout_.element_count + caches_) * elements_bytes_;
     group_bytes_ = partials_at_ + most_folds * chunks_ * 2 * values_bytes_;
     workspace = size_t(parts_ * group_bytes_);
+}
+
+// A pass ends with a fold, since what comes after it may want the result, and with what is written to
+// memory, since that may be read in place.
+void Rows::choose_passes() {
+    const size_t count = layout_.slots.size(), nowhere = layout_.steps.size();
+    std::vector<size_t> used_in(count, nowhere);
+    passing_.assign(count, false);
+    auto use = [&](int number) {
+        if (number < 0 || layout_.slots[size_t(number)].kind != Slot::kElement) return;
+        const size_t pass = passes_.size() - 1, n = size_t(number);
+        passing_[n] = !split_ && (used_in[n] == nowhere || (used_in[n] == pass && passing_[n]));
+        used_in[n] = pass;
+    };
+    bool open = false;
+    for (size_t s = 0; s < layout_.steps.size(); ++s) {
+        const Step &step = layout_.steps[s];
+        if (open && !step.rows)
+            passes_.back().end = s + 1;
+        else
+            passes_.push_back({s, s + 1});
+        for (int number : step.inputs) use(number);
+        for (int number : step.outputs) use(number);
+        open = !step.rows && !step.folding;
+        for (int number : step.outputs)
+            open = open && (number < 0 || layout_.slots[size_t(number)].kind == Slot::kElement);
+    }
 }
 
 // Does a stage along rows use more than what lies in memory already?

@@ -1,0 +1,47 @@
+// Layouts as the fuser looks at them: index spaces, views of one another, and shared memory.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "recorder.h"
+
+namespace infinicore::detail {
+
+using Sizes = std::vector<int64_t>;
+
+int64_t count_of(const Sizes &shape);
+
+// Do the two have the same shape, and each element in the same place?
+bool same_elements(const Layout &a, const Layout &b);
+
+// The shape that all of them are broadcast to.
+Sizes broadcast_of(const std::vector<Sizes> &shapes);
+
+// Another way to go over an index space: its dimensions in another order, then cut and joined anew
+// into another shape. The elements stay in their order.
+struct Reindexing {
+    Sizes from;              // the space
+    std::vector<int> order;  // of its dimensions
+    Sizes to;
+
+    // Where a tensor that is broadcast to the space lies in the new one. None: it would take a copy.
+    std::optional<Layout> operator()(const Layout &layout) const;
+};
+
+// One that makes a tensor look like another of the same memory; none if there is no such.
+std::optional<Reindexing> reindexing(const Layout &tensor, const Layout &like);
+
+// Bytes that a tensor may touch.
+struct Range {
+    const Memory *memory = nullptr;  // null: none
+    int64_t begin = 0, end = 0;      // bytes of the memory
+
+    bool overlaps(const Range &other) const;
+    // Two arguments of a traced function, which may be one tensor when it is called.
+    bool may_be(const Range &other) const;
+};
+
+Range range_of(const Place &place, const Layout *layout);  // null: all of the memory
+
+}  // namespace infinicore::detail

@@ -1,0 +1,222 @@
+#include "fuse_pair.h"
+
+#include <algorithm>
+
+namespace infinicore::detail {
+
+namespace {
+
+bool is_epilogue(const Step &step) {
+    return step.program && step.program->flags & INFINI_PROGRAM_EPILOGUE;
+}
+
+// A kernel that takes a program behind it, if the back end can: it must not read its result.
+bool takes_epilogue(const Step &step) {
+    return !step.program && step.name == "gemm" && step.scalars.size() == 2 &&
+           step.scalars[1].f == 0 && step.arguments.size() == 3;
+}
+
+// Programs that are joined; kernels of their own kind are none of them.
+bool can_lead(const Step &step) {
+    if (step.is_random) return false;
+    return step.program ? !(step.program->flags & INFINI_PROGRAM_BLAS) : takes_epilogue(step);
+}
+
+bool can_follow(const Step &step) {
+    return !step.is_random && step.program &&
+           !(step.program->flags & (INFINI_PROGRAM_BLAS | INFINI_PROGRAM_EPILOGUE));
+}
+
+bool same_place(const Place &a, const Place &b) {
+    return a.memory == b.memory && a.offset == b.offset;
+}
+
+// Is a value the same whether or not it was kept in a tensor? But for rounding, of floats.
+bool survives(const Step &step, int tensor, Computing computing) {
+    switch (step.tensors[size_t(tensor)].dtype) {
+        case DataType::F16:
+        case DataType::BF16:
+        case DataType::F32:
+        case DataType::F64:
+            return computing == Computing::Float || computing == Computing::Double;
+        case DataType::I64:
+            return computing == Computing::Int;
+        case DataType::U64:
+            return computing == Computing::Uint;
+        case DataType::BOOL:
+            return step.program && gives_truth(*step.program, tensor);
+        default:
+            return false;
+    }
+}
+
+Computing computing_of(const Step &step) {
+    return computing_of(step.tensors, step.present, step.program ? step.program->flags : 0);
+}
+
+// The tensors of a map, gone over in another way.
+bool reindex(std::vector<Layout> &tensors, const std::vector<uint8_t> &present,
+             const Reindexing &reindexing) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        if (!present[i]) continue;
+        auto seen = reindexing(tensors[i]);
+        if (!seen) return false;
+        tensors[i] = std::move(*seen);
+    }
+    return true;
+}
+
+}  // namespace
+
+std::vector<Use> uses_of(const Node &node) {
+    std::vector<Use> uses;
+    if (!node.step) return uses;
+    const Step &step = *node.step;
+    const bool blas = step.program && step.program->flags & INFINI_PROGRAM_BLAS;
+    for (size_t i = 0; i < node.places.size(); ++i) {
+        if (!node.places[i].memory) continue;
+        const Step::Argument &argument = step.arguments[i];
+        const bool known = argument.tensor >= 0 && !blas;
+        const Layout *layout = known ? &step.tensors[size_t(argument.tensor)] : nullptr;
+        // A kernel may read what it writes; of a program we know.
+        const bool reads = argument.read || argument.tensor < 0 ||
+                           (step.program ? reads_pointer(*step.program, int(i))
+                                         : argument.written && !takes_epilogue(step));
+        uses.push_back({int(i), range_of(node.places[i], layout), reads,
+                        argument.written || argument.tensor < 0});
+    }
+    return uses;
+}
+
+std::optional<Between> find_between(const Party &first, const Party &second) {
+    const Step &a = *first.node.step, &b = *second.node.step;
+    if (a.runtime != b.runtime || !can_lead(a) || !can_follow(b)) return std::nullopt;
+    auto tensor_of = [](const Step &step, const Use &use) {
+        return step.arguments[size_t(use.argument)].tensor;
+    };
+    Between found{-1, -1, {}, false, {}};
+    auto is_it = [&](const Use &of_b, const Use &of_a) {
+        return same_place(second.node.places[size_t(of_b.argument)],
+                          first.node.places[size_t(of_a.argument)]);
+    };
+    for (const Use &written : first.uses) {
+        if (!written.writes) continue;
+        for (const Use &use : second.uses) {
+            const bool touches = use.range.overlaps(written.range);
+            // Arguments of a trace may be one tensor in a call.
+            if (!touches && use.range.may_be(written.range)) return std::nullopt;
+            if (!touches) continue;
+            if (tensor_of(a, written) < 0 || tensor_of(b, use) < 0 || !is_it(use, written))
+                return std::nullopt;
+            const Layout &mine = a.tensors[size_t(tensor_of(a, written))];
+            const Layout &its = b.tensors[size_t(tensor_of(b, use))];
+            if (count_of(mine.shape) == 0) return std::nullopt;
+            if (use.writes && (use.reads || !same_elements(mine, its))) return std::nullopt;
+            if (found.output >= 0 && found.output != tensor_of(a, written)) return std::nullopt;
+            found.output = tensor_of(a, written);
+            found.output_argument = written.argument;
+            found.range = written.range;
+            if (use.writes)
+                found.overwritten = true;
+            else
+                found.inputs.push_back(tensor_of(b, use));
+        }
+    }
+    if (found.inputs.empty()) return std::nullopt;
+    // What the second writes over something that the first reads: only element by element.
+    const bool by_element = a.program && b.program->phase_count == 1 && a.program->phase_count == 1;
+    for (const Use &written : second.uses) {
+        if (!written.writes) continue;
+        for (const Use &read : first.uses) {
+            const bool touches = read.range.overlaps(written.range);
+            const bool may_touch = touches || read.range.may_be(written.range);
+            if (!may_touch || (read.writes && !read.reads)) continue;
+            if (!by_element || (touches && !is_it(written, read)) || tensor_of(a, read) < 0 ||
+                tensor_of(b, written) < 0)
+                return std::nullopt;
+            if (!same_elements(a.tensors[size_t(tensor_of(a, read))],
+                               b.tensors[size_t(tensor_of(b, written))]))
+                return std::nullopt;
+        }
+    }
+    return found;
+}
+
+std::optional<Node> join(const Party &first, const Party &second, const Between &between,
+                         bool keep) {
+    const Step &a = *first.node.step, &b = *second.node.step;
+    const bool kernel = !a.program || is_epilogue(a);
+    const InfiniProgram &leading = a.program ? *a.program : *infiniKernelResult();
+    const InfiniProgram &following = *b.program;
+    const Computing computing = computing_of(a);
+    if (computing == Computing::Unknown || computing != computing_of(b)) return std::nullopt;
+    if (!survives(a, between.output, computing)) return std::nullopt;
+    if (kernel && (!is_map(following) || computing != Computing::Float)) return std::nullopt;
+
+    // One index space for the tensor: as one of them sees it.
+    std::vector<Layout> of_a = a.tensors, of_b = b.tensors;
+    const size_t output = size_t(between.output);
+    const bool spread = !keep && is_uniform(leading);
+    for (int input : between.inputs) {
+        if (same_elements(of_b[size_t(input)], of_a[output]) || spread) continue;
+        const Layout seen = of_b[size_t(input)];
+        auto its = reindexing(seen, of_a[output]);
+        if (!its) return std::nullopt;
+        if (can_reindex(following) && space_of(following, of_b, 0) == seen.shape) {
+            if (!reindex(of_b, b.present, *its)) return std::nullopt;
+        } else if (!kernel && can_reindex(leading) &&
+                   space_of(leading, of_a, 0) == of_a[output].shape) {
+            auto mine = reindexing(of_a[output], seen);
+            if (!mine || !reindex(of_a, a.present, *mine)) return std::nullopt;
+        } else {
+            return std::nullopt;
+        }
+    }
+    const Sizes &shape = of_a[output].shape;
+    for (int input : between.inputs)
+        if (!spread && !same_elements(of_b[size_t(input)], of_a[output])) return std::nullopt;
+
+    // A map goes into the phase that reads the tensor; or else the second, a map, behind the first.
+    const int phase = reading_phase(following, between.inputs);
+    if (phase < 0) return std::nullopt;
+    const bool front = is_map(leading);
+    const InfiniProgram &frame = front ? following : leading;
+    if (front && !spread &&
+        (space_of(leading, of_a, 0) != shape || space_of(following, of_b, phase) != shape))
+        return std::nullopt;
+    if (!front && space_of(following, of_b, 0) != shape) return std::nullopt;
+
+    const InfiniJoin joining{between.output,
+                             between.inputs.data(),
+                             int(between.inputs.size()),
+                             int(of_a.size()),
+                             int(a.arguments.size()),
+                             int(a.attributes.size()),
+                             int(a.scalars.size()),
+                             keep};
+    std::unique_ptr<InfiniFused, void (*)(InfiniFused *)> fused(
+        infiniFuse(&leading, &following, &joining), infiniDropFused);
+    if (!fused) return std::nullopt;
+
+    Draft draft;
+    draft.name = a.name + "+" + b.name;
+    if (kernel) {
+        draft.kernel = a.name.substr(0, a.name.find('+'));
+        draft.kernel_tensors = 3;
+        draft.kernel_scalars = 2;
+    }
+    draft.program = infiniFusedProgram(fused.get());
+    for (int p = 0; p < frame.phase_count; ++p)
+        draft.spaces.push_back(space_of(frame, front ? of_b : of_a, p));
+    draft.computing = computing;
+    auto append = [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); };
+    append(draft.tensors, of_a), append(draft.tensors, of_b);
+    append(draft.places, first.node.places), append(draft.places, second.node.places);
+    append(draft.attributes, a.attributes), append(draft.attributes, b.attributes);
+    append(draft.scalars, a.scalars), append(draft.scalars, b.scalars);
+    draft.runtime = a.runtime;
+    draft.parts = {first.node.step, second.node.step};
+    return make_node(draft);
+}
+
+}  // namespace infinicore::detail

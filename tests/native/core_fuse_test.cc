@@ -1,0 +1,453 @@
+// What is fused gives what its steps give one after the other.
+#include "core_fuse.h"
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+void expect(const Names &found, const Names &expected) {
+    if (found == expected) return;
+    for (const std::string &name : found) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, " found, expected");
+    for (const std::string &name : expected) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, "\n");
+    std::exit(1);
+}
+
+// ---- Maps ---------------------------------------------------------------------------------------
+
+void chains_of_maps() {
+    Record r;
+    Tensor x = r.input({37, 130}), y = r.input({37, 130}), row = r.input({130});
+    Tensor a = r.map("mul", {x, Record::spread(row, {37, 130})});
+    Tensor b = r.map("tanh", {a});
+    Tensor c = r.map("add", {b, y});
+    Tensor d = r.map("mul", {c, x});
+    expect(r.compare({d}), {"mul+tanh+add+mul"});
+}
+
+void two_makers_of_one() {
+    Record r;
+    Tensor x = r.input({5, 9}), y = r.input({5, 9});
+    Tensor a = r.map("sigmoid", {x}), b = r.map("tanh", {y});
+    Tensor c = r.map("mul", {a, b});
+    expect(r.compare({c}), {"tanh+sigmoid+mul"});
+}
+
+void several_readers() {
+    Record r;
+    Tensor x = r.input({8, 40});
+    Tensor a = r.map("tanh", {x});
+    Tensor b = r.map("neg", {a}), c = r.map("abs", {a}), d = r.map("mul", {b, c});
+    CHECK(r.compare({d}).size() < 4);
+
+    Record s;  // looked at from outside
+    x = s.input({8, 40});
+    a = s.map("tanh", {x});
+    b = s.map("neg", {a});
+    expect(s.compare({a, b}), {"tanh+neg"});
+
+    Record t;  // each by itself, and twice by one
+    x = t.input({300});
+    a = t.map("tanh", {x});
+    b = t.map("mul", {a, a});
+    c = t.map("add", {b, x});
+    expect(t.compare({c, a}), {"tanh+mul+add"});
+}
+
+void in_place() {
+    Record r;
+    Tensor x = r.input({7, 50}), y = r.input({7, 50});
+    r.record("tanh", {x, x});
+    r.record("mul", {x, x, y});
+    r.record("add", {x, y, x});
+    expect(r.compare({}), {"tanh+mul+add"});
+
+    Record s;  // over what the first reads
+    x = s.input({7, 50});
+    Tensor a = s.map("tanh", {x});
+    s.record("neg", {x, a});
+    expect(s.compare({}), {"tanh+neg"});
+
+    Record t;  // the same, but shifted: not element by element
+    x = t.input({60});
+    Tensor from = x->narrow({{0, 1, 50}}), to = x->narrow({{0, 0, 50}});
+    a = t.map("tanh", {from});
+    t.record("neg", {to, a});
+    expect(t.compare({}), {"tanh", "neg"});
+
+    Record u;  // the old x, then the new one
+    x = u.input({60}), y = u.input({60});
+    a = u.map("tanh", {x});
+    u.record("neg", {x, y});
+    Tensor b = u.map("mul", {a, x});
+    expect(u.compare({b}), {"tanh+neg+mul"});
+
+    Record v;  // shifted again: what lies between them is in the way
+    x = v.input({61}), y = v.input({60});
+    a = v.map("tanh", {x->narrow({{0, 0, 60}})});
+    v.record("neg", {x->narrow({{0, 1, 60}}), y});
+    b = v.map("mul", {a, x->narrow({{0, 1, 60}})});
+    expect(v.compare({b}), {"tanh", "neg+mul"});
+}
+
+void moved_up() {
+    // The second goes up to the first: in between, x changes.
+    Record r;
+    Tensor x = r.input({60}), y = r.input({60});
+    Tensor a = r.map("tanh", {x});
+    r.record("softmax", {x, y}, {{.i = 0}});
+    Tensor b = r.map("neg", {a});
+    expect(r.compare({b}), {"tanh+neg", "softmax"});
+}
+
+void other_views() {
+    Record r;  // another shape
+    Tensor x = r.input({6, 35}), y = r.input({2, 3, 35});
+    Tensor a = r.map("tanh", {x});
+    Tensor b = r.map("add", {a->view({2, 3, 35}), y});
+    expect(r.compare({b}), {"tanh+add"});
+
+    Record s;  // another order
+    x = s.input({2, 5, 3, 8}), y = s.input({2, 3, 5, 8});
+    a = s.map("tanh", {x});
+    b = s.map("mul", {a->permute({0, 2, 1, 3}), y});
+    expect(s.compare({b}), {"tanh+mul"});
+
+    Record t;  // a part of it, and a part with another
+    x = t.input({4, 16});
+    a = t.map("tanh", {x});
+    b = t.map("neg", {a->narrow({{1, 0, 8}})});
+    Tensor c = t.map("mul", {a->narrow({{1, 0, 8}}), a->narrow({{1, 8, 8}})});
+    expect(t.compare({b, c}), {"tanh", "neg", "mul"});
+
+    Record u;  // broadcast: it would be computed again and again
+    x = u.input({16}), y = u.input({9, 16});
+    a = u.map("tanh", {x});
+    b = u.map("mul", {y, Record::spread(a, {9, 16})});
+    expect(u.compare({b}), {"tanh", "mul"});
+
+    Record v;  // but a number may be
+    y = v.input({9, 16});
+    a = v.result({});
+    v.record("fill", {a}, {{.f = 0.5}});
+    b = v.map("mul", {y, Record::spread(a, {9, 16})});
+    expect(v.compare({b}), {"fill+mul"});
+}
+
+void types() {
+    Record r;  // truth values are 0 and 1 with or without a tensor
+    Tensor x = r.input({9, 33}), y = r.input({9, 33});
+    Tensor less = r.map("less", {x, y}, DataType::BOOL);
+    Tensor z = r.result({9, 33});
+    r.record("where", {z, less, x, y});
+    expect(r.compare({z}), {"less+where"});
+
+    for (DataType between : {DataType::BOOL, DataType::I32, DataType::U8}) {
+        Record s;
+        x = s.input({9, 33});
+        Tensor a = s.cast(x, between), b = s.cast(a, DataType::F32);
+        expect(s.compare({b}), {"cast", "cast"});
+    }
+    for (DataType between : {DataType::F16, DataType::BF16}) {
+        Record s;  // one rounding less
+        x = s.input({9, 33});
+        Tensor a = s.cast(s.map("tanh", {x}), between), b = s.cast(a, DataType::F32);
+        expect(s.compare({b}, rounding(between)), {"tanh+cast+cast"});
+    }
+    Record t;  // integers by way of floats: two kinds of arithmetic
+    x = t.input({50}, DataType::I64);
+    Tensor a = t.cast(x, DataType::F32), b = t.map("mul", {a, a}), c = t.cast(b, DataType::I64);
+    t.compare({c});
+    Record u;  // and of 64 bits
+    x = u.input({50}, DataType::I64);
+    a = u.map("mul", {x, x}), b = u.map("sub", {a, x});
+    expect(u.compare({b}), {"mul+sub"});
+    Record v;  // those of 32 wrap
+    x = v.input({50}, DataType::I32);
+    a = v.map("mul", {x, x}), b = v.map("sub", {a, x});
+    expect(v.compare({b}), {"mul", "sub"});
+    Record w;
+    x = w.input({50}, DataType::F64);
+    a = w.map("mul", {x, x}), b = w.map("sub", {a, x});
+    expect(w.compare({b}), {"mul+sub"});
+}
+
+void empty_tensors() {
+    Record r;
+    Tensor x = r.input({0, 8});
+    Tensor a = r.map("tanh", {x}), b = r.map("neg", {a});
+    r.compare({b});
+    Record s;
+    Tensor g = s.gemm(s.input({0, 8}), s.input({8, 4}));
+    s.compare({s.map("tanh", {g})});
+}
+
+// ---- Rows ---------------------------------------------------------------------------------------
+
+void norms() {
+    for (DataType dtype : {DataType::F32, DataType::F16, DataType::BF16}) {
+        const double tolerance = dtype == DataType::F32 ? 1e-6 : 4 * rounding(dtype);
+        for (size_t columns : {8u, 200u, 5000u}) {
+            Record r{unsigned(columns)};  // maps before and behind
+            const ic::Shape shape = {6, columns};
+            Tensor x = r.input(shape, dtype), y = r.input(shape, dtype);
+            Tensor w = r.input({columns}, dtype);
+            Tensor a = r.map("add", {x, y});
+            Tensor b = r.rms_norm(a, w);
+            Tensor c = r.map("silu", {b});
+            Tensor d = r.map("mul", {c, y});
+            expect(r.compare({d, a}, tolerance), {"add+rms_norm+silu+mul"});
+        }
+    }
+    for (int axis : {0, 1, 2}) {
+        Record r;
+        Tensor x = r.input({3, 20, 70});
+        Tensor half = r.input({});
+        Tensor a = r.map("mul", {x, Record::spread(half, x->shape())});
+        Tensor b = r.softmax(a, axis);
+        Tensor c = r.map("mul", {b, x});
+        expect(r.compare({c}, 1e-6), {"mul+softmax+mul"});
+    }
+    Record s;  // a norm of another view, and a view of its result
+    Tensor x = s.input({6, 32}), w = s.input({32}), y = s.input({2, 3, 32});
+    Tensor a = s.map("tanh", {x});
+    Tensor b = s.rms_norm(a->view({2, 3, 32}), w);
+    Tensor c = s.map("neg", {b->view({6, 32})});
+    expect(s.compare({c}, 1e-6), {"tanh+rms_norm+neg"});
+
+    Record t;  // two norms stay two
+    x = t.input({6, 32}), w = t.input({32});
+    b = t.rms_norm(t.rms_norm(x, w), w);
+    expect(t.compare({b}), {"rms_norm", "rms_norm"});
+}
+
+void sums() {
+    for (bool keep : {false, true})
+        for (size_t dim : {0u, 1u, 2u}) {
+            Record r;
+            Tensor x = r.input({4, 30, 50}), y = r.input({4, 30, 50});
+            Tensor a = r.map("mul", {x, y});
+            Tensor b = r.sum(a, dim, keep);
+            Tensor c = r.map("sqrt", {r.map("abs", {b})});
+            expect(r.compare({c}, 1e-5), {"mul+sum+abs+sqrt"});
+        }
+    Record r;  // the sum of what is broadcast: its shape must not be lost
+    Tensor x = r.input({30}), a = r.result({4, 30});
+    r.record("cast", {a, Record::spread(x, {4, 30})});
+    Tensor b = r.sum(a, 0, false);
+    r.compare({b}, 1e-6);
+    Record s;
+    a = s.result({4, 30});
+    s.record("fill", {a}, {{.f = 0.5}});
+    b = s.sum(a, 0, false);
+    s.compare({b}, 1e-6);
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+void products() {
+    struct Case {
+        size_t m, k, n;
+    };
+    // Tiny, few rows, by columns, shared; one block of k and several; odd edges.
+    const Case cases[] = {{1, 64, 40},      {3, 5, 7},   {4, 300, 129}, {1, 700, 900},
+                          {8, 1000, 257},   {33, 40, 9}, {50, 600, 77}, {200, 90, 210},
+                          {300, 1100, 250}, {40, 20, 3}};
+    for (DataType dtype : {DataType::F32, DataType::F16, DataType::BF16}) {
+        const double tolerance = dtype == DataType::F32 ? 2e-5 : 6 * rounding(dtype);
+        for (const Case &c : cases) {
+            for (bool transposed : {false, true}) {
+                Record r{unsigned(c.m + c.n)};
+                const ic::Shape shape = {c.m, c.n};
+                Tensor x = r.input({c.m, c.k}, dtype);
+                Tensor w = transposed ? r.input({c.n, c.k}, dtype)->permute({1, 0})
+                                      : r.input({c.k, c.n}, dtype);
+                Tensor bias = r.input({c.n}, dtype), residual = r.input(shape, dtype);
+                Tensor a = r.gemm(x, w, 0.125);
+                Tensor b = r.map("add", {a, Record::spread(bias, shape)});
+                Tensor d = r.map("gelu", {b});
+                Tensor e = r.map("add", {residual, d});
+                const Names names = r.compare({e}, tolerance);
+                if (c.n > 8 || c.m <= c.n) expect(names, {"gemm+add+gelu+add"});
+            }
+        }
+    }
+}
+
+void batches_of_products() {
+    for (bool shared : {false, true})
+        for (size_t batch : {1u, 3u, 20u})
+            for (size_t m : {1u, 5u, 70u}) {
+                Record r{unsigned(batch + m)};
+                const ic::Shape shape = {batch, m, 90};
+                Tensor x = r.input({batch, m, 33});
+                Tensor w = shared ? r.input({33, 90})->view_as({batch, 33, 90}, {0, 90, 1},
+                                                               DataType::F32, 0)
+                                  : r.input({batch, 33, 90});
+                Tensor y = r.input(shape), scale = r.input({});
+                Tensor a = r.gemm(x, w);
+                Tensor b = r.map("mul", {a, Record::spread(scale, shape)});
+                Tensor c = r.map("add", {b, y});
+                expect(r.compare({c}, 2e-5), {"gemm+mul+add"});
+            }
+}
+
+void what_follows_a_product() {
+    Record r;  // it is looked at, too
+    Tensor x = r.input({40, 64}), w = r.input({64, 100}), y = r.input({4, 10, 100});
+    Tensor a = r.gemm(x, w);
+    Tensor b = r.map("silu", {a});
+    Tensor c = r.map("mul", {b->view({4, 10, 100}), y});  // another shape
+    expect(r.compare({c, a}, 2e-5), {"gemm+silu+mul"});
+
+    Record s;  // two products and a gate
+    x = s.input({40, 64});
+    Tensor gate = s.gemm(x, s.input({64, 100})), up = s.gemm(x, s.input({64, 100}));
+    Tensor z = s.map("mul", {s.map("silu", {gate}), up});
+    expect(s.compare({z}, 2e-5), {"gemm", "gemm+silu+mul"});
+
+    Record t;  // in place, into another type, and into something strided
+    x = t.input({40, 64});
+    a = t.gemm(x, t.input({64, 100}));
+    t.record("tanh", {a, a});
+    b = t.result({40, 100}, DataType::F16);
+    t.record("cast", {b, a});
+    expect(t.compare({b}, 1e-3), {"gemm+tanh+cast"});
+    Record u;
+    x = u.input({40, 64});
+    a = u.gemm(x, u.input({64, 100}));
+    b = u.result({100, 40});
+    u.record("tanh", {b->permute({1, 0}), a});
+    expect(u.compare({b}, 2e-5), {"gemm+tanh"});
+
+    Record v;  // a norm can't follow so
+    x = v.input({40, 64});
+    a = v.gemm(x, v.input({64, 100}));
+    b = v.rms_norm(v.map("tanh", {a}), v.input({100}));
+    expect(v.compare({b}, 2e-5), {"gemm+tanh", "rms_norm"});
+}
+
+// ---- Anything -----------------------------------------------------------------------------------
+
+// Random records: maps, norms and products over random views, some in place.
+void random_records() {
+    size_t recorded = 0, left = 0;
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        Record r(seed);
+        static const size_t sizes[] = {1, 2, 3, 5, 8, 16, 33, 130};
+        const ic::Shape shape = {sizes[r.draw(6)], sizes[r.draw(6)], sizes[r.draw(8)]};
+        const ic::Shape flat = {shape[0] * shape[1], shape[2]};
+        auto strided = [&] {  // some other order of memory
+            ic::Shape order = {0, 1, 2};
+            std::shuffle(order.begin(), order.end(), r.random);
+            ic::Shape stored = {shape[order[0]], shape[order[1]], shape[order[2]]};
+            Tensor made = r.input(stored);
+            ic::Shape back(3);
+            for (size_t i = 0; i < 3; ++i) back[order[i]] = i;
+            return made->permute(back);
+        };
+        std::vector<Tensor> pool = {r.input(shape), strided(), r.input(shape),
+                                    Record::spread(r.input({shape[2]}), shape),
+                                    Record::spread(r.input({}), shape)};
+        const size_t inputs = pool.size();
+        Tensor weight = r.input({shape[2]}), square = r.input({shape[2], shape[2]});
+        auto pick = [&] { return pool[size_t(r.draw(int(pool.size())))]; };
+        auto late = [&] {  // rather something new
+            return r.draw(3) ? pool.back() : pick();
+        };
+        static const char *const unary[] = {"tanh", "sigmoid", "abs", "neg", "relu", "silu"};
+        static const char *const binary[] = {"add", "sub", "mul", "maximum", "minimum"};
+        const int steps = 3 + r.draw(10);
+        size_t count = 0;
+        for (int s = 0; s < steps; ++s, ++count) {
+            switch (r.draw(12)) {
+                case 0:
+                    pool.push_back(r.softmax(late(), r.draw(3)));
+                    break;
+                case 1:
+                    if (late()->stride(2) == 1 || shape[2] == 1)
+                        pool.push_back(r.rms_norm(r.map("tanh", {late()}), weight)), ++count;
+                    break;
+                case 2: {
+                    Tensor x = r.map("tanh", {late()});
+                    Tensor y = r.gemm(x->view(flat), square, 0.125);
+                    pool.push_back(y->view(shape));
+                    ++count;
+                    break;
+                }
+                case 3: {  // in place, in memory without repetition
+                    Tensor x = pool[size_t(r.draw(3))];
+                    if (r.draw(2) && pool.size() > inputs) x = pool.back();
+                    r.record(unary[r.draw(2)], {x, x});
+                    break;
+                }
+                case 4: {
+                    Tensor x = pool[size_t(r.draw(3))];
+                    r.record("tanh", {x, late()});
+                    break;
+                }
+                case 5: {
+                    Tensor x = late(), y = pick(), z = r.result(shape);
+                    Tensor less = r.map("less", {x, y}, DataType::BOOL);
+                    r.record("where", {z, less, y, x});
+                    pool.push_back(z);
+                    ++count;
+                    break;
+                }
+                case 6: {  // through another view
+                    Tensor x = r.map("neg", {late()});
+                    Tensor y = r.map("sigmoid", {x->view(flat)});
+                    pool.push_back(y->view(shape));
+                    ++count;
+                    break;
+                }
+                case 7: {
+                    const size_t dim = size_t(r.draw(3));
+                    Tensor x = r.map("tanh", {r.sum(late(), dim, true)});
+                    ic::Strides strides = x->strides();
+                    strides[dim] = 0;
+                    pool.push_back(
+                        r.map("mul", {pick(), x->view_as(shape, strides, x->dtype(), 0)}));
+                    count += 2;
+                    break;
+                }
+                case 8:
+                case 9:
+                    pool.push_back(r.map(unary[r.draw(6)], {late()}));
+                    break;
+                default:
+                    pool.push_back(r.map(binary[r.draw(5)], {late(), pick()}));
+            }
+        }
+        std::vector<Tensor> wanted = {pool.back()};
+        for (size_t i = inputs; i < pool.size(); ++i)
+            if (r.draw(4) == 0) wanted.push_back(pool[i]);
+        std::erase_if(wanted, [](const Tensor &t) {
+            return !dynamic_cast<icd::OpenMemory *>(t->memory().get());
+        });
+        left += r.compare(wanted, 1e-4).size();
+        recorded += count;
+    }
+    std::printf("  %zu steps became %zu\n", recorded, left);
+    CHECK(left < recorded * 3 / 4);
+}
+
+}  // namespace
+
+int main() {
+    RUN(chains_of_maps);
+    RUN(two_makers_of_one);
+    RUN(several_readers);
+    RUN(in_place);
+    RUN(moved_up);
+    RUN(other_views);
+    RUN(types);
+    RUN(empty_tensors);
+    RUN(norms);
+    RUN(sums);
+    RUN(products);
+    RUN(batches_of_products);
+    RUN(what_follows_a_product);
+    RUN(random_records);
+}
