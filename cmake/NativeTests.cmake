@@ -11,9 +11,6 @@ foreach(source IN LISTS native_tests)
         target_link_libraries(${name} PRIVATE infinicore_core)
     endif()
     target_include_directories(${name} PRIVATE "${INFINI_GENERATED}")
-    if(name MATCHES "^core_")  # with the internal headers
-        target_link_libraries(${name} PRIVATE infinicore_core)
-    endif()
     # The CPU back end is loaded at run time, so nothing else says that the test needs it.
     add_dependencies(${name} infini_cpu infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")

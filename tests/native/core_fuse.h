@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core_check.h"
 #include "infinicore.hpp"
 #include "recorder.h"
+// after them: the two faces of the runtime do not stand in one file
+#include "check.h"
 
 namespace ic = infinicore;
 namespace icd = infinicore::detail;
