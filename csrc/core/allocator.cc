@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kLaneBytes = size_t{8} << 20;  // a lane that holds more passes blocks on
 constexpr size_t kBatchBytes = size_t{64} << 10;
 constexpr ptrdiff_t kUnreported = 64 << 10;
+constexpr size_t kMostLanes = 32;   // of a thread
+constexpr size_t kMostStores = 64;  // with more, what streams of the past left is given back
 
 class CachedMemory final : public Memory {
 public:
@@ -54,10 +56,18 @@ Lanes::~Lanes() {
     for (auto &lane : all) lane->owner->leave(*lane);
 }
 
-Lane *find_lane(Allocator::State &state, infinirtStream_t stream) {
+// A lane of a stream of the past gives way to a new one, but not while blocks are given back: whoever
+// takes a block may be in the middle of it.
+Lane *find_lane(Allocator::State &state, infinirtStream_t stream, bool make_room) {
     if (lanes_ended) return nullptr;
     for (auto &lane : lanes.all)
         if (lane->owner == &state && lane->stream == stream) return last_lane = lane.get();
+    if (lanes.all.size() >= kMostLanes) {
+        if (!make_room) return nullptr;
+        last_lane = nullptr;
+        lanes.all.front()->owner->leave(*lanes.all.front());
+        lanes.all.erase(lanes.all.begin());
+    }
     auto &made = lanes.all.emplace_back(new Lane{&state, stream, 0});
     try {
         state.join(*made);
@@ -69,11 +79,11 @@ Lane *find_lane(Allocator::State &state, infinirtStream_t stream) {
 }
 
 // This thread's lane; null once the thread has begun to end.
-inline Lane *lane_of(Allocator::State &state, infinirtStream_t stream) {
+inline Lane *lane_of(Allocator::State &state, infinirtStream_t stream, bool make_room) {
     Lane *lane = last_lane;
     if (lane && lane->owner == &state && lane->stream == stream) [[likely]]
         return lane;
-    return find_lane(state, stream);
+    return find_lane(state, stream, make_room);
 }
 
 }  // namespace
@@ -124,7 +134,7 @@ void Allocator::State::report(Lane &lane) noexcept {
 }
 
 Block *Allocator::State::take(size_t bytes, infinirtStream_t stream) {
-    Lane *lane = lane_of(*this, stream);
+    Lane *lane = lane_of(*this, stream, true);
     if (lane) [[likely]] {
         lane->allocations.store(lane->allocations.load(std::memory_order_relaxed) + 1,
                                 std::memory_order_relaxed);
@@ -169,7 +179,7 @@ void Allocator::State::give_now(Block *block) noexcept {
 }
 
 Lane *Allocator::State::own_lane(infinirtStream_t stream) noexcept try {
-    return lane_of(*this, stream);
+    return lane_of(*this, stream, false);
 } catch (const std::bad_alloc &) {
     return nullptr;
 }
@@ -222,6 +232,16 @@ void Allocator::State::put_in_store(Block *block) {
     ++slab.stored;
 }
 
+bool Allocator::State::many_stores() {
+    std::lock_guard lock(mutex_);
+    if (stores_.size() <= kMostStores) return false;
+    std::erase_if(stores_, [&](const auto &store) {
+        return std::none_of(slabs_.begin(), slabs_.end(),
+                            [&](const auto &slab) { return slab->stream == store.first; });
+    });
+    return stores_.size() > kMostStores;
+}
+
 Block *Allocator::State::take_small(unsigned size_class, Lane *lane, infinirtStream_t stream) {
     if (waiting_.load(std::memory_order_relaxed)) collect(false);
     size_t bytes = class_bytes(size_class);
@@ -249,6 +269,7 @@ Block *Allocator::State::take_small(unsigned size_class, Lane *lane, infinirtStr
             }
         }
     }
+    if (many_stores()) release_unused();
     // Few blocks at first: most classes never have many.
     size_t slab_bytes = std::clamp<size_t>(bytes * 32, 64 << 10, 2 << 20);
     auto slab = std::make_unique<Slab>();

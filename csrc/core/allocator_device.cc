@@ -184,6 +184,7 @@ void Allocator::State::release_unused() {
     std::lock_guard lock(mutex_);
     for (auto &slab : slabs) {
         slab->stored = 0;
+        stores_[slab->stream];
         for (size_t i = 0; i < slab->count; ++i) put_in_store(&slab->blocks[i]);
         slabs_.push_back(std::move(slab));
     }

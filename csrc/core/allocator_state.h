@@ -145,6 +145,7 @@ private:
     bool try_device(size_t bytes, void **memory);
     bool return_to_device(void *memory, size_t bytes);
     void release_unused();
+    bool many_stores();
     [[noreturn]] void no_memory(size_t bytes);
     void count(Lane *lane, ptrdiff_t bytes) noexcept;
     void report(Lane &lane) noexcept;

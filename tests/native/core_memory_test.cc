@@ -164,6 +164,20 @@ void other_streams() {
     Allocator::record_stream(*blob->memory(), nullptr);
 }
 
+// What streams of the past left does not add up.
+void many_streams() {
+    context::trimMemory();
+    for (int i = 0; i < 1000; ++i) {
+        infinirtStream_t stream;
+        CHECK_EQ(infinirtStreamCreate(&stream), 0);
+        auto one = allocator().allocate(1000, stream), two = allocator().allocate(50000, stream);
+        CHECK_EQ(infinirtStreamDestroy(stream), 0);
+    }
+    CHECK(now().reserved < (size_t{400} << 20));
+    context::trimMemory();
+    CHECK(now().reserved < (1 << 20));
+}
+
 // Pinned memory that a stream still reads from is not given away.
 void pinned() {
     infinirtStream_t stream;
@@ -257,6 +271,7 @@ int main() {
     RUN(trim);
     RUN(threads);
     RUN(other_streams);
+    RUN(many_streams);
     RUN(pinned);
     RUN(running_out);
     RUN(during_capture);

@@ -1,5 +1,7 @@
 // infinicore in C++: devices, streams, events, views, copies, text.
 #include <cmath>
+#include <numeric>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -137,6 +139,42 @@ void views() {
     CHECK(memory.expired());
 }
 
+// Views of views at random: where view() gives one, it has the elements in order.
+void random_views() {
+    std::mt19937 random(1);
+    int given = 0;
+    for (int round = 0; round < 3000; ++round) {
+        Tensor x = numbers({2, 3, 1, 4, 2});
+        for (int steps = int(random() % 4); steps > 0; --steps) {
+            Shape order(x->ndim());
+            std::iota(order.begin(), order.end(), Size{0});
+            if (random() % 2)
+                std::swap(order[random() % order.size()], order[random() % order.size()]);
+            x = x->permute(order);
+            size_t dim = random() % x->ndim(), size = x->size(dim), start = random() % size;
+            if (random() % 2) x = x->narrow({{dim, start, 1 + random() % (size - start)}});
+            if (random() % 4 == 0) x = x->unsqueeze(random() % (x->ndim() + 1));
+        }
+        Shape shape;
+        for (Size left = x->numel(); left > 1 || random() % 3 == 0;) {
+            Size factor = 1 + random() % left;
+            while (left % factor) --factor;
+            shape.push_back(factor);
+            left /= factor;
+        }
+        std::vector<float> expected = values(x);
+        try {
+            CHECK(values(x->view(shape)) == expected);
+            ++given;
+        } catch (const std::runtime_error &) {
+            CHECK(!x->is_contiguous());
+        }
+        CHECK(values(x->contiguous()->view(shape)) == expected);
+        CHECK(x->view(x->shape())->numel() == x->numel());
+    }
+    CHECK(given > 1000);
+}
+
 void making() {
     Tensor scalar = Tensor::zeros({}, DataType::F64, Device::cpu());
     CHECK(scalar->numel() == 1 && scalar->is_contiguous() &&
@@ -271,6 +309,7 @@ int main() {
     RUN(copies_of_bytes);
     RUN(events);
     RUN(views);
+    RUN(random_views);
     RUN(making);
     RUN(handles_that_do_not_hold);
     RUN(copies);
