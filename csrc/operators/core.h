@@ -106,6 +106,7 @@ struct InfiniopDescriptor {
     const infini::op::OperatorInfo *info;
     InfiniTarget target;
     std::shared_ptr<const infini::op::Planned> planned;
+    const InfiniProgram *program;
     std::vector<int64_t> counts;  // by tensor: elements
     std::vector<int64_t> kept;    // sizes that runs are checked against
     std::vector<uint8_t> needed;  // by tensor: kAbsent, kEmpty or kNeeded

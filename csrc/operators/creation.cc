@@ -140,6 +140,7 @@ infiniStatus_t Creation::finish() {
     made.first = first_;
     made.kept = std::move(kept_);
     made.planned = plan(target, operation);
+    made.program = operation.program;
     if (!info_.has_workspace && made.planned->workspace > 0)
         fail(INFINI_STATUS_INTERNAL_ERROR,
              "the back end wants a workspace of %zu bytes, but %s has no way to pass one",

@@ -32,78 +32,105 @@ public:
     std::unique_ptr<FusedProgram> fuse() {
         // One rule for negative strides holds for all tensors of a program.
         if ((first_.flags ^ second_.flags) & INFINI_PROGRAM_BLAS) return nullptr;
-        if (!find_output() || !find_inputs()) return nullptr;
-        const bool front = is_map(first_) && reading_phase_ >= 0;
-        const bool back = is_map(second_) && writing_->phase == first_.phase_count - 1;
+        for (const Link &link : join_.links)
+            if (!find_output(link) || !find_inputs(link)) return nullptr;
+        const InfiniStage &writing = *ties_[0].writing;
+        bool back = is_map(second_);
+        for (const Tie &tie : ties_) {
+            back = back && tie.writing->phase == first_.phase_count - 1;
+            if (tie.writing->kind != writing.kind) return nullptr;
+        }
+        const bool front = is_map(first_);
         if (!front && !back) return nullptr;
-        const bool by_row = writing_->kind == INFINI_STAGE_ROWS;
-        if (by_row && !only_reads_it()) return nullptr;
+        by_row_ = writing.kind == INFINI_STAGE_ROWS;
+        if (by_row_ && !only_reads_ties()) return nullptr;
 
         made_ = std::make_unique<FusedProgram>();
         made_->name_ = std::string(first_.name) + "+" + second_.name;
         shift_ = first_.operand_count;
-        between_ = shift_ + second_.operand_count;
-        add_operands(by_row, front);
+        phase_ = front ? reading_phase_ : writing.phase;
+        add_operands(front);
         if (front)
             put_in_front();
         else
-            put_behind(by_row);
+            put_behind();
         finish();
         return std::move(made_);
     }
 
 private:
+    // A link by its operands.
+    struct Tie {
+        const InfiniStage *writing;  // the stage of the first program
+        int output;                  // operand of the first program
+        std::vector<int> inputs;     // operands of the second program
+        int between;                 // operand of the joined one
+        bool keep;
+    };
+
     // ---- What is joined -------------------------------------------------------------------------
 
-    bool find_output() {
+    bool find_output(const Link &link) {
+        Tie tie{nullptr, -1, {}, 0, link.keep};
         for (int s = 0; s < first_.stage_count; ++s) {
             const InfiniStage &stage = first_.stages[s];
             for (int i = 0; i < stage.output_count; ++i) {
                 if (stage.outputs[i] < 0) continue;
                 const InfiniOperand &operand = first_.operands[stage.outputs[i]];
-                if (operand.kind != INFINI_OPERAND_TENSOR || operand.index != join_.output)
-                    continue;
-                writing_ = &stage;
-                output_ = stage.outputs[i];
+                if (operand.kind != INFINI_OPERAND_TENSOR || operand.index != link.output) continue;
+                tie.writing = &stage;
+                tie.output = stage.outputs[i];
             }
         }
+        if (!tie.writing) return false;
         // A tensor that is read too (in place) has to be there.
-        for (int s = 0; s < first_.stage_count && writing_; ++s)
-            if (reads(first_.stages[s], output_)) return false;
-        return writing_ != nullptr;
+        for (int s = 0; s < first_.stage_count; ++s)
+            if (reads(first_.stages[s], tie.output)) return false;
+        ties_.push_back(std::move(tie));
+        return true;
     }
 
-    bool find_inputs() {
+    bool find_inputs(const Link &link) {
+        Tie &tie = ties_.back();
         for (int n = 0; n < second_.operand_count; ++n) {
             const InfiniOperand &operand = second_.operands[n];
             if (operand.kind != INFINI_OPERAND_TENSOR ||
-                std::find(join_.inputs.begin(), join_.inputs.end(), operand.index) ==
-                    join_.inputs.end())
+                std::find(link.inputs.begin(), link.inputs.end(), operand.index) ==
+                    link.inputs.end())
                 continue;
             if (operand.view != INFINI_VIEW_PLAIN) return false;
-            inputs_.push_back(n);
+            tie.inputs.push_back(n);
         }
+        bool found = false;
         for (int s = 0; s < second_.stage_count; ++s) {
             const InfiniStage &stage = second_.stages[s];
-            for (int input : inputs_) {
+            for (int input : tie.inputs) {
                 if (writes(stage, input)) return false;
                 if (!reads(stage, input)) continue;
                 if (reading_phase_ >= 0 && reading_phase_ != stage.phase) return false;
                 reading_phase_ = stage.phase;
+                found = true;
             }
         }
-        return reading_phase_ >= 0;
+        return found;
+    }
+
+    // The tie that an operand of the second program belongs to, if any.
+    const Tie *tie_of(int input) const {
+        for (const Tie &tie : ties_)
+            if (std::find(tie.inputs.begin(), tie.inputs.end(), input) != tie.inputs.end())
+                return &tie;
+        return nullptr;
     }
 
     // Has the second program no other tensor to read?
-    bool only_reads_it() const {
+    bool only_reads_ties() const {
         for (int s = 0; s < second_.stage_count; ++s) {
             const InfiniStage &stage = second_.stages[s];
             for (int i = 0; i < stage.input_count; ++i) {
                 const int kind = second_.operands[stage.inputs[i]].kind;
-                const bool joined =
-                    std::find(inputs_.begin(), inputs_.end(), stage.inputs[i]) != inputs_.end();
-                if (!joined && (kind == INFINI_OPERAND_TENSOR || kind == INFINI_OPERAND_POSITION))
+                if (!tie_of(stage.inputs[i]) &&
+                    (kind == INFINI_OPERAND_TENSOR || kind == INFINI_OPERAND_POSITION))
                     return false;
             }
         }
@@ -112,7 +139,7 @@ private:
 
     // ---- Renumbering ----------------------------------------------------------------------------
 
-    void add_operands(bool by_row, bool front) {
+    void add_operands(bool front) {
         auto &operands = made_->operands_;
         operands.assign(first_.operands, first_.operands + first_.operand_count);
         if (front)
@@ -131,58 +158,64 @@ private:
                     operand.index = int16_t(operand.index + join_.scalars);
                     break;
                 case INFINI_OPERAND_ELEMENT:
-                    if (by_row) operand.kind = INFINI_OPERAND_ROW;
+                    if (by_row_) operand.kind = INFINI_OPERAND_ROW;
                     break;
                 default:
                     break;
             }
-            if (!front) operand.phase = int16_t(writing_->phase);
+            if (!front) operand.phase = int16_t(phase_);
             operands.push_back(operand);
         }
-        InfiniOperand between{};
-        between.kind = by_row ? INFINI_OPERAND_ROW : INFINI_OPERAND_ELEMENT;
-        between.phase = int16_t(front ? reading_phase_ : writing_->phase);
-        operands.push_back(between);
+        for (Tie &tie : ties_) {
+            tie.between = int(operands.size());
+            InfiniOperand between{};
+            between.kind = by_row_ ? INFINI_OPERAND_ROW : INFINI_OPERAND_ELEMENT;
+            between.phase = int16_t(phase_);
+            operands.push_back(between);
+        }
     }
 
     const int16_t *keep(std::vector<int16_t> numbers) {
         return made_->numbers_.emplace_back(std::move(numbers)).data();
     }
 
-    // A stage of the first program: what it writes for the second goes to the operand in between.
+    // A stage of the first program: what it writes for the second goes to an operand in between.
     InfiniStage first_stage(const InfiniStage &stage, int phase) {
         InfiniStage copy = stage;
         copy.phase = int16_t(phase);
         std::vector<int16_t> outputs(stage.outputs, stage.outputs + stage.output_count);
-        std::replace(outputs.begin(), outputs.end(), int16_t(output_), int16_t(between_));
+        for (const Tie &tie : ties_)
+            std::replace(outputs.begin(), outputs.end(), int16_t(tie.output), int16_t(tie.between));
         copy.outputs = keep(std::move(outputs));
         return copy;
     }
 
-    // Writes the operand in between to its tensor, by the functor that copies.
-    InfiniStage kept_stage(const InfiniStage &like, int phase) {
-        InfiniStage copy{};
-        copy.kind = like.kind;
-        copy.phase = int16_t(phase);
-        copy.input_count = copy.output_count = 1;
-        copy.inputs = keep({int16_t(between_)});
-        copy.outputs = keep({int16_t(output_)});
-        copy.functor = kCopyFunctor;
-        copy.source = kCopySource;
-        return copy;
+    // Writes the operands in between to their tensors, by the functor that copies.
+    void add_kept() {
+        for (const Tie &tie : ties_) {
+            if (!tie.keep) continue;
+            InfiniStage copy{};
+            copy.kind = tie.writing->kind;
+            copy.phase = int16_t(phase_);
+            copy.input_count = copy.output_count = 1;
+            copy.inputs = keep({int16_t(tie.between)});
+            copy.outputs = keep({int16_t(tie.output)});
+            copy.functor = kCopyFunctor;
+            copy.source = kCopySource;
+            made_->stages_.push_back(copy);
+        }
     }
 
-    InfiniStage second_stage(const InfiniStage &stage, int phase, bool by_row) {
+    InfiniStage second_stage(const InfiniStage &stage, int phase) {
         InfiniStage copy = stage;
         copy.phase = int16_t(phase);
-        if (by_row) copy.kind = INFINI_STAGE_ROWS;
+        if (by_row_) copy.kind = INFINI_STAGE_ROWS;
         auto moved = [&](const int16_t *numbers, int count) {
             std::vector<int16_t> result;
             for (int i = 0; i < count; ++i) {
-                const bool joined =
-                    std::find(inputs_.begin(), inputs_.end(), numbers[i]) != inputs_.end();
+                const Tie *tie = numbers[i] < 0 ? nullptr : tie_of(numbers[i]);
                 result.push_back(int16_t(numbers[i] < 0 ? -1
-                                         : joined       ? between_
+                                         : tie          ? tie->between
                                                         : numbers[i] + shift_));
             }
             return keep(std::move(result));
@@ -206,20 +239,19 @@ private:
                 stages.push_back(first_stage(first_.stages[s], phase));
             for (int s = 0; s < second_.stage_count; ++s)
                 if (second_.stages[s].phase == phase)
-                    stages.push_back(second_stage(second_.stages[s], phase, false));
-            if (here && join_.keep) stages.push_back(kept_stage(*writing_, phase));
+                    stages.push_back(second_stage(second_.stages[s], phase));
+            if (here) add_kept();
         }
     }
 
-    void put_behind(bool by_row) {
+    void put_behind() {
         auto &stages = made_->stages_;
-        const int phase = writing_->phase;
         made_->phases_.assign(first_.phases, first_.phases + first_.phase_count);
-        for (int s = 0; s < first_.stage_count; ++s)
-            stages.push_back(first_stage(first_.stages[s], first_.stages[s].phase));
-        for (int s = 0; s < second_.stage_count; ++s)
-            stages.push_back(second_stage(second_.stages[s], phase, by_row));
-        if (join_.keep) stages.push_back(kept_stage(*writing_, phase));
+        for (int i = 0; i < first_.stage_count; ++i)
+            stages.push_back(first_stage(first_.stages[i], first_.stages[i].phase));
+        for (int i = 0; i < second_.stage_count; ++i)
+            stages.push_back(second_stage(second_.stages[i], phase_));
+        add_kept();
     }
 
     void finish() {
@@ -237,11 +269,11 @@ private:
 
     const InfiniProgram &first_, &second_;
     const Join &join_;
-    const InfiniStage *writing_ = nullptr;
-    int output_ = -1;          // operand of the first program
-    std::vector<int> inputs_;  // operands of the second program
-    int reading_phase_ = -1;
-    int shift_ = 0, between_ = 0;
+    std::vector<Tie> ties_;
+    int reading_phase_ = -1;  // of the second program
+    int phase_ = 0;           // of the joined program, where the two meet
+    int shift_ = 0;
+    bool by_row_ = false;
     std::unique_ptr<FusedProgram> made_;
 };
 

@@ -12,7 +12,7 @@
 namespace infini::op {
 
 // A program that owns its data. The joined operation has all that the first has (tensors, pointers,
-// attributes, scalars), then all that the second has; the tensor in between is there twice, and is not
+// attributes, scalars), then all that the second has; a tensor in between is there twice, and is not
 // touched unless it is kept.
 class FusedProgram {
 public:
@@ -32,19 +32,24 @@ private:
     InfiniProgram program_{};
 };
 
-struct Join {
+// A tensor in between.
+struct Link {
     int output;               // tensor of the first program
     std::vector<int> inputs;  // tensors of the second that are the same one
-    // Of the first operation: the second's numbers go on from there.
-    int tensors, pointers, attributes, scalars;
-    bool keep;  // the tensor is needed otherwise too, so it is written
+    bool keep;                // it is needed otherwise too, so it is written
 };
 
-// The two as one; null when they cannot be. The tensor must have the shape of the index space of the
-// second program's phase that reads it (whatever its strides), and no other tensor of the second may
-// share memory with one that the first writes. Possible are: a map into any program that reads the
-// tensor in one phase; a map without other tensors, or of the same shape, behind any program.
-// Between the two nothing is rounded to the tensor's dtype.
+struct Join {
+    std::vector<Link> links;
+    // Of the first operation: the second's numbers go on from there.
+    int tensors, pointers, attributes, scalars;
+};
+
+// The two as one; null when they cannot be. The tensors between them must have the shape of the index
+// space of the second program's phase that reads them (whatever their strides), and no other tensor of
+// the second may share memory with one that the first writes. Possible are: a map into any program that
+// reads the tensors in one phase; a map without other tensors, or of the same shape, behind any program.
+// Between the two nothing is rounded to the tensors' dtypes.
 std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
                                    const Join &join);
 

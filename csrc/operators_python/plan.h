@@ -15,6 +15,9 @@
 
 namespace infini::python {
 
+using infinicore::detail::kRowCount, infinicore::detail::kRows;
+using infinicore::detail::Row, infinicore::detail::RunRow, infinicore::detail::Value;
+
 class Plan {
 public:
     Plan(int index, nb::handle tensors, nb::handle attributes);

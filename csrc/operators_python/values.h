@@ -11,6 +11,9 @@
 
 namespace infini::python {
 
+using infinicore::detail::kRowCount, infinicore::detail::kRows;
+using infinicore::detail::Row, infinicore::detail::RunRow, infinicore::detail::Value;
+
 namespace nb = nanobind;
 
 // `kinds` has a letter for each item, see RunRow. What the values point to lives in here.

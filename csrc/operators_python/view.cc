@@ -20,13 +20,7 @@ namespace {
     throw nb::python_error();
 }
 
-// The table of C functions by which a library lends tensors; DLPack 1.3.
-struct Exchange {
-    uint32_t major, minor;
-    Exchange *previous;
-    void *allocate, *managed_from_object, *managed_to_object;
-    int (*tensor_from_object)(void *object, dlpack::Tensor *tensor);  // borrows; may be null
-};
+using dlpack::Exchange;
 
 // Asked once for each type that comes along; the last one is remembered.
 const Exchange *exchange_of(PyObject *type) {

@@ -1,4 +1,4 @@
-// The data structures of DLPack 1.0, through which Python libraries lend each other memory.
+// The data structures of DLPack, through which Python libraries lend each other memory.
 #pragma once
 
 #include <cstdint>
@@ -44,5 +44,18 @@ struct ManagedVersioned {  // in a capsule "dltensor_versioned"
 
 constexpr uint64_t kReadOnly = 1;
 constexpr uint64_t kCopied = 2;
+
+// The table of C functions by which a type lends its tensors, in a capsule "dlpack_exchange_api";
+// DLPack 1.3. They return 0, or -1 with a Python exception.
+struct Exchange {
+    uint32_t major, minor;
+    Exchange *previous;
+    int (*allocate)(Tensor *prototype, ManagedVersioned **made, void *context,
+                    void (*set_error)(void *context, const char *kind, const char *message));
+    int (*managed_from_object)(void *object, ManagedVersioned **made);
+    int (*managed_to_object)(ManagedVersioned *managed, void **made);
+    int (*tensor_from_object)(void *object, Tensor *tensor);  // borrows; may be null
+    int (*current_stream)(int32_t device_type, int32_t device_index, void **stream);
+};
 
 }  // namespace infini::python::dlpack

@@ -1,24 +1,43 @@
-"""One way to use any accelerator. `infinicore.rt` is the runtime: devices, streams, graphs;
-`infinicore.op` has the operators."""
+"""One way to use any accelerator: tensors and functions as in torch, on every device.
+
+    x = infinicore.ones(2, 3)
+    y = infinicore.nn.functional.silu(x) @ x.T
+
+`infinicore.nn` has modules, `infinicore.context` devices and streams, `infinicore.op` the operators
+on arrays of any library, `infinicore.rt` the runtime.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import infinicore.op as op
-    import infinicore.rt as rt
-
-    __version__: str
-
-__all__ = ["__version__", "op", "rt"]
+_MODULES = ("context", "functions", "lib", "nn", "op", "rt", "utils")
 
 
 def __getattr__(name: str) -> Any:
     # On first use, not on import: `import infinicore` opens no library and never fails.
-    if name in ("op", "rt"):
+    if name in _MODULES:
         return importlib.import_module(f"infinicore.{name}")
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("infinicore")
+    if name.startswith("_"):
+        raise AttributeError(f"module 'infinicore' has no attribute {name!r}")
+    names = _load()
+    if name in names:
+        return names[name]
     raise AttributeError(f"module 'infinicore' has no attribute {name!r}")
+
+
+def _load() -> dict[str, Any]:
+    from infinicore import _namespace
+
+    names = globals().setdefault("_names", None) or _namespace.collect()
+    globals()["_names"] = names
+    for name, value in names.items():
+        globals().setdefault(name, value)
+    return names
+
+
+def __dir__() -> list[str]:
+    return sorted({*_load(), *_MODULES, "__version__"})

@@ -1,4 +1,4 @@
-"""C++ for the extension module: the operators' C functions, each under the same signature."""
+"""C++ for libinfinicore: the operators' C functions, each under the same signature."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from . import text
 from .operator_face import is_result, letter
 from .operator_headers import DESCRIPTOR, workspace_names
 
-PART = "python"
+PART = "c"
 
 
 def files(api: Api, first: First) -> dict[str, str]:
-    return {"src/operators_python/calls.cc": _calls()}
+    return {"src/core/calls.cc": _calls()}
 
 
 def _calls() -> str:
@@ -25,7 +25,7 @@ def _calls() -> str:
 // The operators' C functions under one signature each. {text.NOTE}
 #include "rows.h"
 {includes}
-namespace infini::python {{
+namespace infinicore::detail {{
 namespace {{
 
 {functions}
@@ -35,7 +35,7 @@ const Row kRows[] = {{
 {rows}}};
 const int kRowCount = {len(OPERATORS)};
 
-}}  // namespace infini::python"""
+}}  // namespace infinicore::detail"""
 
 
 def _functions(operator: Operator) -> str:
@@ -113,6 +113,15 @@ def scalar_letters(operator: Operator, run: Run) -> str:
     return "".join("-" if p.length and p.name in attributes else letter(p) for p in run.scalars)
 
 
+def passed(operator: Operator, run: Run) -> str:
+    """Which scalars the kernel gets, see rows.h."""
+    attributes = {param.name for param in operator.attributes}
+    kept = [param for param in run.scalars if param.name not in attributes]
+    if any(p.array for p in run.pointers) or any(p.length for p in kept):
+        return "nullptr"
+    return '"' + "".join("-" if p.name in attributes else "+" for p in run.scalars) + '"'
+
+
 def _row(operator: Operator) -> str:
     name = operator.c_name
     tensors = "".join("a" if tensor.array else "p" for tensor in operator.tensors)
@@ -130,6 +139,7 @@ def _runs(operator: Operator) -> str:
         letters = "".join(pointer_letter(operator, pointer) for pointer in run.pointers)
         rows += (
             f'    {{"{run.name}", "{letters}", "{scalar_letters(operator, run)}",\n'
-            f"     tensors_{operator.c_name}_{number}, run_{operator.c_name}_{number}}},\n"
+            f"     tensors_{operator.c_name}_{number}, {passed(operator, run)},\n"
+            f"     run_{operator.c_name}_{number}}},\n"
         )
     return f"const RunRow runs_{operator.c_name}[] = {{\n{rows}}};\n"

@@ -36,8 +36,19 @@ def files(api: Api, first: First) -> dict[str, str]:
     return made
 
 
+# Not operators: infini/op_ext.h, and what csrc/base/described.h lends to libinfinicore.
+BEYOND = (
+    "infiniopGetPlanCacheCounts",
+    "infiniDropFused",
+    "infiniFuse",
+    "infiniFusedProgram",
+    "infiniKernelResult",
+    "infiniLookBehind",
+)
+
+
 def exported() -> list[str]:
-    names = [*CORE, "infiniopGetPlanCacheCounts"]
+    names = [*CORE, *BEYOND]
     for operator in OPERATORS:
         names += [name for name, _ in signatures(operator)]
     return sorted(names)

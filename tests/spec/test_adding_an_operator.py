@@ -84,5 +84,5 @@ def test_everything_follows(
     assert f'"{name}"' in generated("src/operators/programs.cc")
     assert f"def {name}({parameters}):" in generated("python/infinicore/op/_functions.py")
     assert f"def {name}(x: Tensor" in generated("python/infinicore/op/_functions.pyi")
-    assert f"create_{c_name}" in generated("src/operators_python/calls.cc")
+    assert f"create_{c_name}" in generated("src/core/calls.cc")
     assert f"## {name}\n" in page and f"def {name}(" in page

@@ -6,7 +6,7 @@
 
 #include "infiniop.h"
 
-namespace infini::python {
+namespace infinicore::detail {
 
 union Value {
     int64_t i;
@@ -26,6 +26,9 @@ struct RunRow {
     // float F, double D; s text; - a list that repeats an attribute and so may be null.
     const char *pointers, *scalars;
     const signed char *tensors;  // for each pointer the tensor it belongs to; -1: none
+    // For each scalar: + the kernel gets it, - it only repeats an attribute. Null: arrays and lists
+    // make the kernel's arguments another matter.
+    const char *passed;
     Run *call;
 };
 
@@ -40,7 +43,7 @@ struct Row {
     int run_count;
 };
 
-extern const Row kRows[];  // in alphabetical order
-extern const int kRowCount;
+INFINI_EXPORT extern const Row kRows[];  // in alphabetical order
+INFINI_EXPORT extern const int kRowCount;
 
-}  // namespace infini::python
+}  // namespace infinicore::detail

@@ -1,0 +1,55 @@
+/* What libinfinicore uses of libinfiniop beyond its public functions: a look behind descriptors, and
+ * the fuser. Not installed. */
+#ifndef INFINI_DESCRIBED_H
+#define INFINI_DESCRIBED_H
+
+#include <infini/backend.h>
+#include <infini/program.h>
+
+#include "infinicore.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a descriptor was made of. It all lives as long as the descriptor. */
+typedef struct InfiniDescribed {
+    const InfiniAttribute *attributes;
+    size_t attribute_count;
+    const InfiniProgram *program; /* null: a kernel of its own does it */
+    struct InfiniPlan *plan;
+    size_t workspace;
+} InfiniDescribed;
+
+INFINI_EXPORT infiniStatus_t infiniLookBehind(const void *descriptor, InfiniDescribed *described);
+
+/* See csrc/operators/fuse.h. */
+typedef struct InfiniLink {
+    int output;
+    const int *inputs;
+    int input_count;
+    int keep;
+} InfiniLink;
+
+typedef struct InfiniJoin {
+    const InfiniLink *links;
+    int link_count;
+    int tensors, pointers, attributes, scalars;
+} InfiniJoin;
+
+typedef struct InfiniFused InfiniFused;
+
+/* Null when the two can't be one. */
+INFINI_EXPORT InfiniFused *infiniFuse(const InfiniProgram *first, const InfiniProgram *second,
+                                      const InfiniJoin *join);
+INFINI_EXPORT const InfiniProgram *infiniFusedProgram(const InfiniFused *fused);
+INFINI_EXPORT void infiniDropFused(InfiniFused *fused);
+
+/* The program that gives back what a kernel leaves in its tensor 0: joined with what follows the
+ * kernel, it makes the kernel's epilogue (see InfiniOperation). */
+INFINI_EXPORT const InfiniProgram *infiniKernelResult(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

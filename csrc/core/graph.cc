@@ -1,0 +1,207 @@
+// Graphs: from a record to something that runs.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph_device.h"
+#include "graph_state.h"
+
+namespace infinicore::graph {
+
+using detail::DeviceRuntime;
+using detail::Node;
+using detail::OpenMemory;
+using detail::Place;
+
+namespace {
+
+constexpr size_t kAlignment = 256;
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// How many holders each memory has inside the record: more of them means that somebody outside looks
+// at it.
+std::unordered_map<Memory *, long> count_holders(const std::vector<Node> &nodes) {
+    std::unordered_map<Memory *, long> counts;
+    for (const Node &node : nodes)
+        for (const Place &place : node.places)
+            if (place.memory) ++counts[place.memory.get()];
+    return counts;
+}
+
+OpenMemory *open_memory(Memory *memory) {
+    auto *open = dynamic_cast<OpenMemory *>(memory);
+    return open && !open->is_placed() ? open : nullptr;
+}
+
+struct Life {
+    OpenMemory *memory;
+    size_t first, last;  // nodes that use it
+    size_t offset = 0;
+};
+
+// Offsets so that memories alive at the same time do not overlap; returns the bytes needed. The
+// greatest are placed first, each at the lowest offset that is free during its life.
+size_t assign_offsets(std::vector<Life> &lives) {
+    std::sort(lives.begin(), lives.end(), [](const Life &a, const Life &b) {
+        return std::pair(b.memory->size(), a.first) < std::pair(a.memory->size(), b.first);
+    });
+    size_t needed = 0;
+    std::vector<const Life *> placed;  // by offset
+    for (Life &life : lives) {
+        const size_t bytes = aligned(life.memory->size());
+        size_t offset = 0;
+        for (const Life *other : placed) {
+            if (other->last < life.first || life.last < other->first) continue;
+            if (offset + bytes <= other->offset) break;
+            offset = std::max(offset, other->offset + aligned(other->memory->size()));
+        }
+        life.offset = offset;
+        needed = std::max(needed, offset + bytes);
+        placed.insert(std::upper_bound(placed.begin(), placed.end(), &life,
+                                       [](const Life *a, const Life *b) {
+                                           return a->offset < b->offset;
+                                       }),
+                      &life);
+    }
+    return needed;
+}
+
+}  // namespace
+
+GraphTensor::GraphTensor(const Tensor &tensor) : Tensor(tensor->to_blob_()) {
+    // The operator that it belongs to does not hold the memory: the graph does.
+    if (detail::Recorder *recorder = detail::recorded_graph())
+        recorder->kept.push_back(tensor->memory());
+}
+
+Graph::Graph() : state_(std::make_unique<State>()) {}
+Graph::~Graph() = default;
+void Graph::run() const { state_->run(); }
+
+Graph::State::~State() {
+    for (Segment &segment : segments_)
+        if (segment.executable) detail::destroy_executable(segment.executable);
+}
+
+void Graph::State::build(detail::Recorder recorder) {
+    recorded = std::move(recorder.nodes);
+    kept_ = std::move(recorder.kept);
+    // Work of a client's own may use any memory, so nothing is known of lives then.
+    const bool foreign = std::any_of(recorded.begin(), recorded.end(),
+                                     [](const Node &node) { return node.foreign != nullptr; });
+    std::unordered_set<const Memory *> needed;
+    std::vector<std::shared_ptr<Memory>> inside;
+    const auto counts = count_holders(recorded);
+    std::unordered_set<const Memory *> results;
+    std::unordered_set<const Memory *> seen;
+    for (const Node &node : recorded)
+        for (const Place &place : node.places) {
+            if (!place.memory || !seen.insert(place.memory.get()).second) continue;
+            if (!open_memory(place.memory.get())) {
+                needed.insert(place.memory.get());
+            } else if (foreign || place.memory.use_count() > counts.at(place.memory.get())) {
+                needed.insert(place.memory.get());
+                results.insert(place.memory.get());
+                place.memory->data();  // its place, for as long as it lives
+            } else {
+                inside.push_back(place.memory);
+            }
+        }
+    for (size_t n = recorded.size(); n-- > 0;)
+        for (size_t p = 0; p < recorded[n].places.size(); ++p)
+            if (recorded[n].step->arguments[p].written &&
+                results.erase(recorded[n].places[p].memory.get()))
+                outputs.emplace_back(n, p);
+    std::reverse(outputs.begin(), outputs.end());
+    nodes = detail::fuse(recorded, [&](const Memory *memory) { return needed.contains(memory); });
+    place_memory(inside);
+    instantiate();
+}
+
+void Graph::State::place_memory(const std::vector<std::shared_ptr<Memory>> &inside) {
+    std::unordered_map<Memory *, Life> lives;
+    std::map<DeviceRuntime *, size_t> workspaces;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+        for (const Place &place : nodes[i].places)
+            if (OpenMemory *open = place.memory ? open_memory(place.memory.get()) : nullptr)
+                lives.try_emplace(open, Life{open, i, i}).first->second.last = i;
+        if (nodes[i].step) {
+            size_t &most = workspaces[nodes[i].step->runtime];
+            most = std::max(most, nodes[i].step->workspace);
+        }
+    }
+    std::unordered_map<Memory *, std::shared_ptr<Memory>> owners;
+    for (const auto &memory : inside) owners[memory.get()] = memory;
+    std::map<DeviceRuntime *, void *> workspace_at;
+    for (auto &[runtime, workspace] : workspaces) {
+        std::vector<Life> here;
+        for (auto &[memory, life] : lives)
+            if (life.memory->device() == runtime->device) here.push_back(life);
+        const size_t bytes = assign_offsets(here);
+        for (const Life &life : here) unshared_bytes += aligned(life.memory->size());
+        arena_bytes += bytes + workspace;
+        if (bytes + workspace == 0) continue;
+        auto arena = runtime->allocator.allocate(bytes + workspace, stream_of(*runtime));
+        for (const Life &life : here) life.memory->put(arena, life.offset);
+        if (workspace) workspace_at[runtime] = arena->data() + bytes;
+        arenas_.push_back(std::move(arena));
+    }
+    for (const Node &node : nodes) {
+        Launch &launch = launches_.emplace_back();
+        launch.foreign = node.foreign.get();
+        if (!node.step) continue;
+        launch.step = node.step.get();
+        if (node.step->workspace) launch.workspace = workspace_at.at(node.step->runtime);
+        for (const Place &place : node.places)
+            launch.places.push_back(place.memory ? place.memory->data() + place.offset : nullptr);
+    }
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+void Graph::State::instantiate() {
+    for (size_t i = 0; i < launches_.size(); ++i) {
+        const Launch &launch = launches_[i];
+        DeviceRuntime *runtime = launch.step ? launch.step->runtime : nullptr;
+        // Random numbers are other ones in each run, which a captured launch can't say.
+        const bool capturable = launch.step ? !launch.step->is_random
+                                            : launch.foreign->is_device_graph_capture_safe();
+        if (!launch.step && capturable) runtime = &detail::current_runtime();
+        DeviceRuntime *of = capturable ? runtime : nullptr;
+        if (segments_.empty() || segments_.back().runtime != of)
+            segments_.push_back({i, i, nullptr, of});
+        segments_.back().end = i + 1;
+    }
+    for (Segment &segment : segments_)
+        if (segment.runtime && detail::has_device_graphs(*segment.runtime)) capture(segment);
+}
+
+void Graph::State::capture(Segment &segment) {
+    segment.executable = detail::capture_executable(*segment.runtime, [&] {
+        for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);
+    });
+}
+
+void Graph::State::perform(const Launch &launch) {
+    if (!launch.step) return launch.foreign->run();
+    launch.step->launch(launch.places.data(), launch.workspace, stream_of(*launch.step->runtime));
+}
+
+void Graph::State::run() {
+    if (detail::thread_state().recorder)
+        throw std::runtime_error(
+            "Graph::run: this thread is recording a graph: a graph can't be part of another");
+    for (const Segment &segment : segments_) {
+        if (segment.executable) {
+            detail::launch_executable(*segment.runtime, segment.executable);
+            continue;
+        }
+        for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);
+    }
+}
+
+void Graph::State::run_node(size_t index) { perform(launches_.at(index)); }
+
+}  // namespace infinicore::graph

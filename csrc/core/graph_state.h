@@ -1,0 +1,54 @@
+// What is inside a graph: its nodes with the places of their arguments, and how they are launched.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "infinicore/graph.hpp"
+#include "recorder.h"
+
+namespace infinicore::graph {
+
+class INFINI_EXPORT Graph::State {
+public:
+    ~State();
+
+    // Takes over a record: fuses, gives every memory its place, instantiates.
+    void build(detail::Recorder recorder);
+
+    void run();
+    void run_node(size_t index);  // one of `nodes`, for the profile
+
+    std::vector<detail::Node> recorded;  // as it was recorded
+    std::vector<detail::Node> nodes;     // as it runs
+    // Where results come from that somebody held when the recording ended: node of `recorded`, place.
+    std::vector<std::pair<size_t, size_t>> outputs;
+    size_t arena_bytes = 0;              // for what lives only inside a run
+    size_t unshared_bytes = 0;           // what that would take if nothing shared its place
+
+private:
+    struct Launch {
+        const detail::Step *step = nullptr;
+        std::vector<void *> places;
+        void *workspace = nullptr;
+        GraphOperator *foreign = nullptr;
+    };
+    // Nodes that follow each other: captured as one graph of the device where that is possible.
+    struct Segment {
+        size_t begin, end;
+        void *executable = nullptr;  // infinirtGraphExec_t; null: node by node
+        detail::DeviceRuntime *runtime = nullptr;
+    };
+
+    void place_memory(const std::vector<std::shared_ptr<Memory>> &inside);
+    void instantiate();
+    void capture(Segment &segment);
+    static void perform(const Launch &launch);
+
+    std::vector<std::shared_ptr<Memory>> kept_;    // what a client's own work uses
+    std::vector<std::shared_ptr<Memory>> arenas_;  // one for each device, workspace at its end
+    std::vector<Launch> launches_;
+    std::vector<Segment> segments_;
+};
+
+}  // namespace infinicore::graph

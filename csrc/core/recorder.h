@@ -1,0 +1,74 @@
+// Operations that are written down instead of run: while a graph is recorded, and while a function is
+// traced over tensors without data.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infinicore/graph.hpp"
+#include "step.h"
+
+namespace infinicore::detail {
+
+// Memory without a place. In a trace it never gets one: it stands for an argument, or a result.
+class INFINI_EXPORT OpenMemory final : public Memory {
+public:
+    enum class Role {
+        Argument,  // of the traced function: its tensor number `index`
+        Number,    // the same for a number, as an element of a tensor of type `dtype`
+        Result     // made by a step of the trace, or of the graph
+    };
+    OpenMemory(size_t size, Device device, Role role, int index, bool traced)
+        : Memory(nullptr, size, device), role(role), index(index), traced(traced) {}
+
+    const Role role;
+    int index;          // Result: given by whoever makes use of the record
+    const bool traced;  // else it belongs to a graph and may be placed
+    DataType dtype = DataType::BYTE;
+
+    // Gives it a place in another memory, which it keeps. By the graph, when it is complete.
+    void put(std::shared_ptr<Memory> at, size_t offset);
+
+private:
+    void place() override;
+    std::shared_ptr<Memory> home_;
+};
+
+struct Place {
+    std::shared_ptr<Memory> memory;  // null: an absent tensor
+    size_t offset = 0;               // bytes
+};
+
+// An entry of a record: a step with the places of its arguments, or work of a client's own.
+struct Node {
+    std::shared_ptr<const Step> step;
+    std::vector<Place> places;
+    std::shared_ptr<graph::GraphOperator> foreign;
+};
+
+class INFINI_EXPORT Recorder {
+public:
+    explicit Recorder(bool traced) : traced(traced) {}
+
+    const bool traced;  // a function's trace; else a graph
+    std::vector<Node> nodes;
+    std::vector<std::shared_ptr<Memory>> kept;  // constants that were made on the way
+
+    std::shared_ptr<Memory> allocate(size_t bytes, const Device &device);
+};
+
+// Memory for a result: from the allocator, or open while this thread records.
+INFINI_EXPORT std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t bytes);
+
+// The graph that this thread records, if it does.
+INFINI_EXPORT Recorder *recorded_graph();
+
+// Joins steps where that saves memory traffic: chains of maps, norms with the maps behind them, matrix
+// products with what follows. `needed` tells whether a memory is looked at from outside. The order of
+// what remains is kept.
+INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
+                                     const std::function<bool(const Memory *)> &needed);
+
+}  // namespace infinicore::detail

@@ -1,0 +1,290 @@
+#include "step.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+#include "infini/ext.h"
+#include "recorder.h"
+
+namespace infinicore::detail {
+namespace {
+
+// Random operators take their numbers from one sequence: their first scalars are seed and offset.
+bool is_random_operator(std::string_view name) {
+    return name.starts_with("random_") && name != "random_sample";
+}
+
+uint64_t elements(const Layout &layout) {
+    uint64_t count = 1;
+    for (int64_t size : layout.shape) count *= uint64_t(size);
+    return count;
+}
+
+// An operator by its descriptor.
+class DescribedStep final : public Step {
+public:
+    DescribedStep(const Row &row, int run, Values attributes, Values values)
+        : row_(row),
+          run_(row.runs[run]),
+          given_(std::move(attributes)),
+          values_(std::move(values)) {}
+    ~DescribedStep() override {
+        if (descriptor_) row_.destroy(descriptor_);
+    }
+
+    void create(void *const *descriptors) {
+        check(row_.create(runtime->handle, &descriptor_, descriptors, given_.values.data()),
+              row_.name);
+        InfiniDescribed behind;
+        check(infiniLookBehind(descriptor_, &behind), row_.name);
+        attributes.assign(behind.attributes, behind.attributes + behind.attribute_count);
+        program = behind.program;
+        workspace = behind.workspace;
+        plan_ = behind.plan;
+        if (!run_.passed) {
+            program = nullptr;  // the fuser knows no arrays
+            return;
+        }
+        for (size_t i = 0; run_.passed[i]; ++i)
+            if (run_.passed[i] == '+')
+                scalars.push_back(std::bit_cast<InfiniScalar>(values_.values[i].i));
+        if (row_.run_count > 1) scalars.push_back({.i = &run_ - row_.runs});
+    }
+
+    void add_array(size_t count) { arrays_.push_back(count); }
+
+    void launch(void *const *places, void *work, infinirtStream_t stream) const override {
+        if (is_random) return launch_random(places, work, stream);
+        if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
+            call(places, work, stream, values_.values.data());
+            // The scalars are the same in every run, so they need no second look.
+            checked_.store(true, std::memory_order_relaxed);
+            return;
+        }
+        launch_plan(places, work, stream, scalars.data());
+    }
+
+private:
+    void launch_plan(void *const *places, void *work, infinirtStream_t stream,
+                     const InfiniScalar *numbers) const {
+        InfiniArguments given{places, numbers, arguments.size(), scalars.size(), work};
+        InfiniKernel kernel{plan_, &given};
+        check(infiniLaunchKernel(run_.name, &runtime->target, stream, &kernel), run_.name);
+    }
+
+    void launch_random(void *const *places, void *work, infinirtStream_t stream) const {
+        std::vector<InfiniScalar> numbers = scalars;
+        auto [seed, offset] = take_random(elements(tensors[0]));
+        numbers.at(0).i = int64_t(seed);
+        numbers.at(1).i = int64_t(offset);
+        launch_plan(places, work, stream, numbers.data());
+    }
+
+    void call(void *const *places, void *work, infinirtStream_t stream, const Value *values) const {
+        const size_t pointers = std::strlen(run_.pointers);
+        if (arrays_.empty())
+            return check(run_.call(descriptor_, work, workspace, places, values, stream),
+                         run_.name);
+        std::vector<void *> gathered(pointers);
+        size_t at = 0, array = 0;
+        for (size_t i = 0; i < pointers; ++i) {
+            gathered[i] = run_.pointers[i] == 'a' ? const_cast<void **>(places + at) : places[at];
+            at += run_.pointers[i] == 'a' ? arrays_[array++] : 1;
+        }
+        check(run_.call(descriptor_, work, workspace, gathered.data(), values, stream), run_.name);
+    }
+
+    const Row &row_;
+    const RunRow &run_;
+    Values given_, values_;
+    std::vector<size_t> arrays_;  // sizes, in the order of the run function's pointers
+    InfiniopDescriptor *descriptor_ = nullptr;
+    InfiniPlan *plan_ = nullptr;
+    mutable std::atomic<bool> checked_{false};
+};
+
+class ProgramStep final : public Step {
+public:
+    ~ProgramStep() override {
+        if (plan_) runtime->target.operators->drop(plan_);
+    }
+    bool make(std::shared_ptr<const void> keeps) {
+        keeps_ = std::move(keeps);
+        std::vector<InfiniTensor> described(tensors.size());
+        for (size_t i = 0; i < tensors.size(); ++i)
+            if (present[i])
+                described[i] = {int(tensors[i].dtype), int(tensors[i].shape.size()),
+                                tensors[i].shape.data(), tensors[i].strides.data()};
+        InfiniOperation operation{kernel.empty() ? name.c_str() : kernel.c_str(),
+                                  described.data(),
+                                  attributes.data(),
+                                  described.size(),
+                                  attributes.size(),
+                                  program};
+        return runtime->target.operators->plan(runtime->target.index, &operation, &plan_,
+                                               &workspace) == INFINI_STATUS_SUCCESS;
+    }
+    void launch(void *const *places, void *work, infinirtStream_t stream) const override {
+        InfiniArguments given{places, scalars.data(), arguments.size(), scalars.size(), work};
+        InfiniKernel work_item{plan_, &given};
+        check(infiniLaunchKernel(name.c_str(), &runtime->target, stream, &work_item), name.c_str());
+    }
+
+    std::string kernel;  // of an operator that the program follows; empty: none
+
+private:
+    std::shared_ptr<const void> keeps_;
+    InfiniPlan *plan_ = nullptr;
+};
+
+}  // namespace
+
+Layout layout_of(const TensorImpl &tensor) {
+    return {tensor.dtype(),
+            {tensor.shape().begin(), tensor.shape().end()},
+            {tensor.strides().begin(), tensor.strides().end()}};
+}
+
+const Row *find_row(const std::string &name) {
+    auto *end = kRows + kRowCount;
+    auto *found = std::lower_bound(
+        kRows, end, name, [](const Row &row, const std::string &n) { return row.name < n; });
+    return found != end && found->name == name ? found : nullptr;
+}
+
+void Step::launch(void *const *places, infinirtStream_t stream) const {
+    if (workspace == 0) [[likely]]
+        return launch(places, nullptr, stream);
+    std::shared_ptr<Memory> memory = runtime->allocator.allocate(workspace, stream);
+    launch(places, memory->data(), stream);
+}
+
+// ---- Describing ---------------------------------------------------------------------------------
+
+std::shared_ptr<const Step> describe(
+    const Row &row, int run, const std::vector<std::vector<const TensorImpl *>> &tensors,
+    Values attributes, Values values) {
+    const RunRow &running = row.runs[run];
+    if (std::strchr(running.pointers, 'h'))
+        throw std::runtime_error(std::string(row.name) +
+                                 ": its result goes to the host, so it can't be recorded");
+    auto made =
+        std::make_shared<DescribedStep>(row, run, std::move(attributes), std::move(values));
+    made->name = row.name;
+    made->is_random = is_random_operator(row.name);
+
+    std::vector<void *> descriptors;
+    std::vector<std::vector<void *>> arrays;
+    std::vector<int> first;
+    arrays.reserve(tensors.size());
+    const TensorImpl *some = nullptr;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        first.push_back(int(made->tensors.size()));
+        std::vector<void *> each;
+        for (const TensorImpl *tensor : tensors[i]) {
+            made->present.push_back(tensor != nullptr);
+            made->tensors.push_back(tensor ? layout_of(*tensor) : Layout{DataType::BYTE, {}, {}});
+            each.push_back(tensor ? tensor->desc() : nullptr);
+            if (!tensor) continue;
+            if (some && tensor->device() != some->device())
+                throw std::runtime_error(std::string(row.name) + ": tensors lie on " +
+                                         some->device().toString() + " and " +
+                                         tensor->device().toString() +
+                                         ": expected one device for all");
+            some = tensor;
+        }
+        if (row.tensors[i] == 'a') {
+            arrays.push_back(std::move(each));
+            descriptors.push_back(arrays.back().data());
+        } else {
+            descriptors.push_back(each.at(0));
+        }
+    }
+    made->runtime = some ? &runtime_of(some->device()) : &current_runtime();
+    for (size_t i = 0; running.pointers[i]; ++i) {
+        const int tensor = running.tensors[i];
+        const bool written = running.pointers[i] == 'w';
+        const size_t count = running.pointers[i] == 'a' ? tensors.at(size_t(tensor)).size() : 1;
+        if (running.pointers[i] == 'a') made->add_array(count);
+        for (size_t k = 0; k < count; ++k)
+            made->arguments.push_back({tensor < 0 ? -1 : first[size_t(tensor)] + int(k), written,
+                                       !written || tensor < 0});
+    }
+    made->create(descriptors.data());
+    return made;
+}
+
+std::shared_ptr<const Step> plan_program(DeviceRuntime &runtime, std::string name,
+                                         std::vector<Layout> tensors, std::vector<uint8_t> present,
+                                         std::vector<InfiniAttribute> attributes,
+                                         std::vector<InfiniScalar> scalars,
+                                         std::vector<Step::Argument> arguments,
+                                         const InfiniProgram *program,
+                                         std::shared_ptr<const void> keeps, std::string kernel) {
+    auto made = std::make_shared<ProgramStep>();
+    made->name = std::move(name);
+    made->kernel = std::move(kernel);
+    made->tensors = std::move(tensors);
+    made->present = std::move(present);
+    made->attributes = std::move(attributes);
+    made->scalars = std::move(scalars);
+    made->arguments = std::move(arguments);
+    made->program = program;
+    made->runtime = &runtime;
+    return made->make(std::move(keeps)) ? made : nullptr;
+}
+
+// ---- Performing ---------------------------------------------------------------------------------
+
+void perform(const std::shared_ptr<const Step> &step,
+             const std::vector<const TensorImpl *> &places) {
+    if (Recorder *recorder = thread_state().recorder) {
+        Node &node = recorder->nodes.emplace_back();
+        node.step = step;
+        for (const TensorImpl *tensor : places)
+            node.places.push_back(tensor ? Place{tensor->memory(), tensor->offset()} : Place{});
+        return;
+    }
+    std::vector<void *> pointers;
+    pointers.reserve(places.size());
+    for (const TensorImpl *tensor : places)
+        pointers.push_back(tensor ? tensor->data() : nullptr);
+    step->launch(pointers.data(), stream_of(*step->runtime));
+}
+
+void run_operator(const char *name, std::initializer_list<Tensor> tensors) {
+    const Row *row = find_row(name);
+    if (!row) throw std::runtime_error(std::string(name) + ": no such operator");
+    std::vector<std::vector<const TensorImpl *>> given;
+    for (const Tensor &tensor : tensors) given.push_back({&*tensor});
+    auto step = describe(*row, 0, given, {}, {});
+    std::vector<const TensorImpl *> places;
+    for (size_t i = 0; row->runs[0].pointers[i]; ++i)
+        places.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
+    perform(step, places);
+}
+
+// ---- Random numbers -----------------------------------------------------------------------------
+
+namespace {
+std::atomic<uint64_t> seed{0x9E3779B97F4A7C15u >> 1};
+std::atomic<uint64_t> taken{0};
+}  // namespace
+
+void set_seed(uint64_t value) {
+    seed.store(value);
+    taken.store(0);
+}
+
+uint64_t initial_seed() { return seed.load(); }
+
+std::pair<uint64_t, uint64_t> take_random(uint64_t count) {
+    // Four numbers come from one counter; a run begins with a fresh one.
+    return {seed.load(), taken.fetch_add((count + 3) / 4 * 4)};
+}
+
+}  // namespace infinicore::detail

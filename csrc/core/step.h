@@ -1,0 +1,97 @@
+// One operator, described for tensors of given layouts: what functions and graphs are made of.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "contract.h"
+#include "described.h"
+#include "infinicore/tensor.hpp"
+#include "rows.h"
+#include "runtime.h"
+
+namespace infinicore::detail {
+
+struct Layout {
+    DataType dtype;
+    std::vector<int64_t> shape, strides;
+    bool operator==(const Layout &) const = default;
+};
+
+INFINI_EXPORT Layout layout_of(const TensorImpl &tensor);
+
+// Attributes or scalars with what they point to.
+struct Values {
+    std::vector<Value> values;
+    std::vector<std::shared_ptr<const void>> kept;
+};
+
+// Immutable, and so shared by everybody who does the same thing. Its arguments are places: one for each
+// pointer of the run function, arrays spread out.
+class INFINI_EXPORT Step {
+public:
+    virtual ~Step() = default;
+    Step(const Step &) = delete;
+
+    struct Argument {
+        int tensor;    // of the operation; -1: a pointer without a descriptor
+        bool written;  // (it may be read as well: see the operator)
+        bool read;
+    };
+
+    // What the fuser and people see. Tensors stand in the order of the create function.
+    std::string name;
+    std::vector<Layout> tensors;  // dtype BYTE without dimensions where one is absent
+    std::vector<uint8_t> present;
+    std::vector<InfiniAttribute> attributes;
+    std::vector<InfiniScalar> scalars;       // that the kernel gets
+    std::vector<Argument> arguments;         // one for each place
+    const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
+    size_t workspace = 0;
+    DeviceRuntime *runtime = nullptr;
+    std::shared_ptr<const void> origin;  // what the client wants to know of it again
+    bool is_random = false;  // its first scalars are a seed and an offset, others in each run
+
+    // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.
+    virtual void launch(void *const *places, void *workspace, infinirtStream_t stream) const = 0;
+    // The same with a workspace from the allocator.
+    void launch(void *const *places, infinirtStream_t stream) const;
+
+protected:
+    Step() = default;
+};
+
+// Describes an operator (checks and plans it). `tensors` by declared tensor: null where absent, several
+// for an array. Throws with the library's message.
+INFINI_EXPORT std::shared_ptr<const Step> describe(
+    const Row &row, int run, const std::vector<std::vector<const TensorImpl *>> &tensors,
+    Values attributes, Values scalars);
+
+// A step made of a program, e.g. a fused one; null when the back end can't. With `kernel` the program
+// follows that operator, see InfiniOperation.
+INFINI_EXPORT std::shared_ptr<const Step> plan_program(
+    DeviceRuntime &runtime, std::string name, std::vector<Layout> tensors,
+    std::vector<uint8_t> present, std::vector<InfiniAttribute> attributes,
+    std::vector<InfiniScalar> scalars, std::vector<Step::Argument> arguments,
+    const InfiniProgram *program, std::shared_ptr<const void> keeps, std::string kernel = {});
+
+INFINI_EXPORT const Row *find_row(const std::string &name);
+
+// Runs a step with tensors at its places, or records it. Null: absent.
+INFINI_EXPORT void perform(const std::shared_ptr<const Step> &step,
+                           const std::vector<const TensorImpl *> &places);
+
+// Runs (or records) an operator without attributes whose tensors come in the create function's order.
+INFINI_EXPORT void run_operator(const char *name, std::initializer_list<Tensor> tensors);
+
+// ---- Random numbers: one sequence for the process ------------------------------------------------
+
+INFINI_EXPORT void set_seed(uint64_t seed);
+INFINI_EXPORT uint64_t initial_seed();
+// The seed, and the first of `count` numbers that nobody else gets.
+INFINI_EXPORT std::pair<uint64_t, uint64_t> take_random(uint64_t count);
+
+}  // namespace infinicore::detail

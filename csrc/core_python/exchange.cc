@@ -1,0 +1,259 @@
+// Tensors over the memory of others: of an address, of a library's tensor, of anything with a buffer.
+#include "exchange.h"
+
+#include <nanobind/stl/string.h>
+
+#include "../python/dlpack.h"
+#include "dtypes.h"
+#include "view.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+
+using infinicore::Memory;
+using infinicore::detail::DeviceRuntime;
+using infinicore::detail::runtime_of;
+using infinicore::detail::stream_of;
+
+// ---- Memory of others ---------------------------------------------------------------------------
+
+Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
+            Memory::Deleter let_go) {
+    Tensor bare = Tensor::strided_from_blob(data, shape, strides, dtype, device);
+    if (!let_go) return bare;
+    const auto &inner = bare->memory();
+    auto memory = std::make_shared<Memory>(inner->data(), inner->size(), device, std::move(let_go));
+    return Tensor(std::make_shared<TensorImpl>(
+        std::move(shape), std::move(strides), dtype,
+        infinicore::TensorData{bare->offset(), std::move(memory)}));
+}
+
+namespace {
+
+// Work in the stream may still use the memory, and may call Python: the lock is given up for it.
+void wait_without_lock(DeviceRuntime &runtime) {
+    nb::gil_scoped_release released;
+    infinicore::detail::DeviceScope scope(runtime);
+    infinirtStreamSynchronize(stream_of(runtime));
+}
+
+}  // namespace
+
+Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
+            nb::object owner) {
+    Memory::Deleter let_go;
+    if (owner.is_valid() && !owner.is_none())
+        let_go = [object = owner.release().ptr(), runtime = &runtime_of(device)](std::byte *) {
+            if (!Py_IsInitialized()) return;
+            nb::gil_scoped_acquire held;
+            wait_without_lock(*runtime);
+            Py_DECREF(object);
+        };
+    return over(data, std::move(shape), std::move(strides), dtype, device, std::move(let_go));
+}
+
+void wait_for(const Tensor &tensor) {
+    wait_without_lock(runtime_of(tensor->device()));
+}
+
+namespace {
+
+[[noreturn]] void refuse(PyObject *kind, const char *function, const char *sentence) {
+    PyErr_Format(kind, "%s: %s", function, sentence);
+    throw nb::python_error();
+}
+
+// ---- DLPack -------------------------------------------------------------------------------------
+
+// The device that DLPack means. Several vendors' devices are called CUDA's: they are numbered one after
+// the other.
+Device device_from_dlpack(const dlpack::Device &device, const char *function) {
+    using Type = Device::Type;
+    constexpr int32_t kCuda = 2, kCudaHost = 3, kRocm = 10, kRocmHost = 11;
+    if (device.type == dlpack::kCpu || device.type == kCudaHost || device.type == kRocmHost)
+        return Device::cpu();
+    auto left = size_t(device.index);
+    auto among = [&](std::initializer_list<Type> types) -> const Type * {
+        for (const Type &type : types) {
+            const size_t count = infinicore::context::getDeviceCount(type);
+            if (left < count) return &type;
+            left -= count;
+        }
+        return nullptr;
+    };
+    if (device.type == kCuda)
+        if (const Type *found = among({Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON,
+                                       Type::QY, Type::ALI}))
+            return {*found, left};
+    if (device.type == kRocm)
+        if (const Type *found = among({Type::HYGON})) return {*found, left};
+    // Devices that DLPack has no number for: the thread's own kind.
+    const Device here = infinicore::context::getDevice();
+    if (device.type == dlpack::kExtension && here.getType() != Type::CPU)
+        return {here.getType(), size_t(device.index)};
+    PyErr_Format(PyExc_BufferError,
+                 "%s: the tensor is on a device that is not here: DLPack's type %d, number %d",
+                 function, int(device.type), int(device.index));
+    throw nb::python_error();
+}
+
+template <class Managed>
+Tensor take(Managed *managed, bool readonly, const char *function) {
+    const dlpack::Tensor &lent = managed->tensor;
+    try {
+        if (readonly)
+            refuse(PyExc_BufferError, function,
+                   "the memory is read-only, and tensors can be written: copy it, e.g. with "
+                   "infinicore.tensor()");
+        const int dtype = dtype_from_dlpack(lent.type);
+        if (!dtype) refuse(PyExc_TypeError, function, "no tensors have elements of this type");
+        const Device device = device_from_dlpack(lent.device, function);
+        const auto rank = size_t(lent.dimensions);
+        Shape shape(lent.shape, lent.shape + rank);
+        Strides strides = lent.strides ? Strides(lent.strides, lent.strides + rank)
+                                       : infinicore::contiguous_strides(shape);
+        DeviceRuntime &runtime = runtime_of(device);
+        if (!runtime.is_cpu()) {
+            // The lender's work may be in any stream of the device.
+            nb::gil_scoped_release released;
+            infinicore::detail::RuntimeScope scope(runtime);
+            infinicore::detail::check(infinirtDeviceSynchronize(), function);
+        }
+        return over(static_cast<char *>(lent.data) + lent.byte_offset, std::move(shape),
+                    std::move(strides), DataType(dtype), device,
+                    [managed, &runtime](std::byte *) {
+                        if (!Py_IsInitialized()) return;
+                        nb::gil_scoped_acquire held;
+                        wait_without_lock(runtime);
+                        if (managed->deleter) managed->deleter(managed);
+                    });
+    } catch (...) {
+        if (managed->deleter) managed->deleter(managed);
+        throw;
+    }
+}
+
+// The types that were seen, with their tables; those of a few libraries.
+const dlpack::Exchange *exchange_of(PyTypeObject *type) {
+    constexpr size_t kMost = 8;
+    static struct {
+        PyTypeObject *type;
+        const dlpack::Exchange *table;
+    } seen[kMost];
+    static size_t count = 0;
+    for (size_t i = 0; i < std::min(count, kMost); ++i)
+        if (seen[i].type == type) return seen[i].table;
+    nb::object capsule = nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)),
+                                     "__dlpack_c_exchange_api__", nb::none());
+    const dlpack::Exchange *table = nullptr;
+    if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+        table = static_cast<const dlpack::Exchange *>(
+            PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    while (table && table->major > 1) table = table->previous;
+    if (table && !table->managed_from_object) table = nullptr;
+    auto &place = seen[count++ % kMost];
+    Py_INCREF(type);
+    Py_XDECREF(place.type);
+    place = {type, table};
+    return table;
+}
+
+Tensor from_capsule(nb::handle capsule, const char *function) {
+    constexpr const char *kName = "dltensor", *kVersioned = "dltensor_versioned";
+    if (PyCapsule_IsValid(capsule.ptr(), kVersioned)) {
+        auto *managed = static_cast<dlpack::ManagedVersioned *>(
+            PyCapsule_GetPointer(capsule.ptr(), kVersioned));
+        if (managed->major > 1)
+            refuse(PyExc_BufferError, function, "expected DLPack of version 1");
+        PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+        return take(managed, managed->flags & dlpack::kReadOnly, function);
+    }
+    auto *managed = static_cast<dlpack::Managed *>(
+        PyCapsule_IsValid(capsule.ptr(), kName) ? PyCapsule_GetPointer(capsule.ptr(), kName)
+                                                : nullptr);
+    if (!managed) refuse(PyExc_BufferError, function, "expected a capsule that was not used yet");
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    return take(managed, false, function);
+}
+
+// False: the object does not lend by DLPack.
+bool borrow(nb::handle source, const char *function, Tensor &made) {
+    if (const dlpack::Exchange *table = exchange_of(Py_TYPE(source.ptr()))) {
+        dlpack::ManagedVersioned *managed = nullptr;
+        if (table->managed_from_object(source.ptr(), &managed) != 0) throw nb::python_error();
+        made = take(managed, managed->flags & dlpack::kReadOnly, function);
+        return true;
+    }
+    if (PyCapsule_CheckExact(source.ptr())) {
+        made = from_capsule(source, function);
+        return true;
+    }
+    if (!nb::hasattr(source, "__dlpack__")) return false;
+    nb::object capsule;
+    try {
+        capsule = source.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+    } catch (nb::python_error &error) {
+        if (!error.matches(PyExc_TypeError)) throw;
+        capsule = source.attr("__dlpack__")();  // a lender from before the versions
+    }
+    made = from_capsule(capsule, function);
+    return true;
+}
+
+nb::object from_dlpack(nb::handle source) {
+    if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));
+    Tensor made;
+    if (borrow(source, "from_dlpack", made)) return wrap(std::move(made));
+    PyErr_Format(PyExc_TypeError, "from_dlpack: expected an object with __dlpack__, got %S",
+                 nb::handle(source.type()).ptr());
+    throw nb::python_error();
+}
+
+// ---- Anything with memory -----------------------------------------------------------------------
+
+// The buffer protocol and __array_interface__ first: NumPy lends element types there that DLPack has
+// not got.
+nb::object from_object(nb::handle source, const std::string &function) {
+    const char *name = function.c_str();
+    if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));
+    Tensor made;
+    const bool has_buffer = PyObject_CheckBuffer(source.ptr());
+    if (!has_buffer && borrow(source, name, made)) return wrap(std::move(made));
+    auto *view = new View;
+    nb::object keeper = nb::capsule(view, [](void *p) noexcept { delete static_cast<View *>(p); });
+    view->look_at(source, name);
+    if (view->readonly)
+        refuse(PyExc_BufferError, name,
+               "the memory is read-only, and tensors can be written: copy it, e.g. with "
+               "infinicore.tensor()");
+    Shape shape(view->shape(), view->shape() + view->ndim());
+    Strides strides(view->strides(), view->strides() + view->ndim());
+    // Both are kept: the look (a buffer that is lent out) and the object itself.
+    return wrap(over(view->data, std::move(shape), std::move(strides), DataType(view->dtype),
+                     view->foreign ? Device::cpu() : infinicore::context::getDevice(),
+                     nb::object(nb::make_tuple(keeper, nb::borrow(source)))));
+}
+
+nb::object from_address(uintptr_t address, nb::handle size, nb::handle stride, nb::handle dtype,
+                        nb::handle device, nb::object owner) {
+    Shape shape = shape_from(size, "from_blob");
+    Strides strides;
+    if (stride.is_none())
+        strides = infinicore::contiguous_strides(shape);
+    else
+        for (nb::handle each : stride) strides.push_back(nb::cast<infinicore::Stride>(each));
+    return wrap(over(reinterpret_cast<void *>(address), std::move(shape), std::move(strides),
+                     dtype_from(dtype), device_from(device), std::move(owner)));
+}
+
+}  // namespace
+
+void bind_exchange(nb::module_ &m) {
+    m.def("from_dlpack", from_dlpack, "source"_a);
+    m.def("from_object", from_object, "source"_a, "function"_a);
+    m.def("from_address", from_address, "address"_a, "size"_a, "stride"_a.none(), "dtype"_a,
+          "device"_a, "owner"_a.none());
+}
+
+}  // namespace infini::python

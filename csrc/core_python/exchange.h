@@ -1,0 +1,37 @@
+// What tensors exchange with the host and with other libraries.
+#pragma once
+
+#include "recorder.h"
+#include "tensor_object.h"
+
+namespace infini::python {
+
+// Raises unless values can be read now: while a graph is recorded, or a function traced, there are none.
+void refuse_while_recording(const char *function);
+
+// The tensor where the host can read it, after the work that writes it.
+Tensor on_host(const Tensor &tensor, const char *function);
+// Waits for this thread's stream on the tensor's device, with the interpreter's lock given up.
+void wait_for(const Tensor &tensor);
+
+// A tensor over memory of others; `let_go` is called once, when nobody uses the memory.
+Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
+            infinicore::Memory::Deleter let_go);
+// The same, over memory that lives as long as a Python object.
+Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
+            nb::object owner);
+
+// For a scope, this thread's operations run, whether or not it is recording.
+class PausedRecording {
+public:
+    PausedRecording() : before_(infinicore::detail::thread_state().recorder) {
+        infinicore::detail::thread_state().recorder = nullptr;
+    }
+    ~PausedRecording() { infinicore::detail::thread_state().recorder = before_; }
+    PausedRecording(const PausedRecording &) = delete;
+
+private:
+    infinicore::detail::Recorder *before_;
+};
+
+}  // namespace infini::python

@@ -1,0 +1,491 @@
+// Functions: callables that remember, for each signature they were called with, the recipe for it.
+//
+// A signature is the layout of every tensor and the value of everything else. For a new one the body is
+// run over tensors without data; what it does is written down, fused, and kept as a recipe.
+#include <nanobind/stl/string.h>
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "recipe.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+namespace {
+
+using infinicore::detail::OpenMemory;
+using infinicore::detail::thread_state;
+
+constexpr size_t kMostRecipes = 4096;
+
+// ---- Signatures ---------------------------------------------------------------------------------
+
+// The arguments of a call as bytes. Objects with an identity (element types, devices) stand for
+// themselves by their address.
+class Signature {
+public:
+    // False: the arguments hold something that says nothing about its value.
+    bool add(PyObject *value, bool is_operand, CallArguments &arguments) {
+        if (is_tensor(value)) {
+            const TensorImpl &tensor = *tensor_of(value);
+            const Device device = tensor.device();
+            const size_t rank = tensor.ndim();
+            struct {
+                char tag;
+                uint8_t dtype, type, index;
+                uint32_t rank;
+            } head{'T', uint8_t(tensor.dtype()), uint8_t(device.getType()),
+                   uint8_t(device.getIndex()), uint32_t(rank)};
+            put(&head, sizeof head);
+            put(tensor.shape().data(), rank * sizeof(size_t));
+            put(tensor.strides().data(), rank * sizeof(std::ptrdiff_t));
+            arguments.tensors.push_back(value);
+            return true;
+        }
+        if (value == Py_None) return put_tag('N');
+        if (PyBool_Check(value)) {
+            if (is_operand) return put_number('b', value, arguments);
+            return put_tag(value == Py_True ? 't' : 'f');
+        }
+        if (PyLong_Check(value)) {
+            int overflow = 0;
+            const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+            if (overflow) return false;
+            if (is_operand) return put_number('i', value, arguments);
+            put_tag('I');
+            put(&number, sizeof number);
+            return true;
+        }
+        if (PyFloat_Check(value)) {
+            if (is_operand) return put_number('d', value, arguments);
+            const double number = PyFloat_AsDouble(value);
+            put_tag('D');
+            put(&number, sizeof number);
+            return true;
+        }
+        if (PyUnicode_Check(value)) {
+            Py_ssize_t length = 0;
+            const char *text = PyUnicode_AsUTF8AndSize(value, &length);
+            if (!text) return false;
+            put_tag('s');
+            put(&length, sizeof length);
+            put(text, size_t(length));
+            return true;
+        }
+        if (PyTuple_Check(value) || PyList_Check(value)) {
+            const bool is_tuple = PyTuple_Check(value);
+            const Py_ssize_t count = is_tuple ? PyTuple_Size(value) : PyList_Size(value);
+            put_tag(is_tuple ? '(' : '[');
+            put(&count, sizeof count);
+            for (Py_ssize_t i = 0; i < count; ++i)
+                if (!add(is_tuple ? PyTuple_GetItem(value, i) : PyList_GetItem(value, i), false,
+                         arguments))
+                    return false;
+            return true;
+        }
+        if (is_identity(value)) {
+            put_tag('o');
+            put(&value, sizeof value);
+            objects.push_back(value);
+            return true;
+        }
+        return false;
+    }
+    std::string_view bytes() const { return {data_, size_}; }
+    static void add_identity_type(PyObject *type) {
+        identity_types().insert(reinterpret_cast<PyTypeObject *>(nb::borrow(type).release().ptr()));
+    }
+
+    std::vector<PyObject *> objects;
+
+private:
+    static std::unordered_set<PyTypeObject *> &identity_types() {
+        static auto *types = new std::unordered_set<PyTypeObject *>;
+        return *types;
+    }
+    static bool is_identity(PyObject *value) { return identity_types().contains(Py_TYPE(value)); }
+    bool put_number(char tag, PyObject *value, CallArguments &arguments) {
+        arguments.numbers.push_back(value);
+        return put_tag(tag);
+    }
+    bool put_tag(char tag) {
+        put(&tag, 1);
+        return true;
+    }
+    void put(const void *bytes, size_t count) {
+        if (size_ + count > capacity_) [[unlikely]] {
+            std::vector<char> more((size_ + count) * 2);
+            std::memcpy(more.data(), data_, size_);
+            more_.swap(more);
+            data_ = more_.data();
+            capacity_ = more_.size();
+        }
+        std::memcpy(data_ + size_, bytes, count);
+        size_ += count;
+    }
+
+    char usual_[512];
+    char *data_ = usual_;
+    size_t size_ = 0, capacity_ = sizeof usual_;
+    std::vector<char> more_;
+};
+
+struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view bytes) const {
+        // Words are mixed with a multiplication each: keys are short, and this is most of a look-up.
+        uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15u;
+        size_t i = 0;
+        for (; i + 8 <= bytes.size(); i += 8) {
+            uint64_t word;
+            std::memcpy(&word, bytes.data() + i, 8);
+            hash = (hash ^ word) * 0xD6E8FEB86659FD93u;
+            hash ^= hash >> 32;
+        }
+        uint64_t rest = 0;
+        std::memcpy(&rest, bytes.data() + i, bytes.size() - i);
+        hash = (hash ^ rest) * 0xD6E8FEB86659FD93u;
+        return hash ^ hash >> 32;
+    }
+};
+
+// Shared: a call goes on with its recipe while another one drops them all.
+using Recipes = std::unordered_map<std::string, std::shared_ptr<const Recipe>, Hash, std::equal_to<>>;
+
+// ---- Functions ----------------------------------------------------------------------------------
+
+struct Parameter {
+    PyObject *name;     // interned
+    PyObject *preset;   // null: it must be given
+    bool is_operand;    // a number stands for a tensor: its value is no part of the signature
+    bool keyword_only;
+};
+
+struct Function {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *dict;
+    PyObject *body;
+    std::string *name;
+    std::vector<Parameter> *parameters;
+    size_t positional;
+    Recipes *recipes;
+    size_t traces;
+};
+
+constexpr size_t kMostParameters = 32;
+
+// Puts the arguments into the order of the parameters; false with an exception set.
+bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *keywords,
+          PyObject **bound) {
+    const std::vector<Parameter> &parameters = *self.parameters;
+    const char *name = self.name->c_str();
+    if (count > self.positional) {
+        PyErr_Format(PyExc_TypeError, "%s: expected at most %zu positional arguments, got %zu",
+                     name, self.positional, count);
+        return false;
+    }
+    std::memcpy(bound, args, count * sizeof *args);
+    std::memset(bound + count, 0, (parameters.size() - count) * sizeof *bound);
+    const Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
+    for (Py_ssize_t k = 0; k < named; ++k) {
+        PyObject *keyword = PyTuple_GetItem(keywords, k);
+        size_t at = 0;
+        while (at < parameters.size() && parameters[at].name != keyword) ++at;
+        if (at == parameters.size())
+            for (at = 0; at < parameters.size(); ++at)
+                if (PyUnicode_Compare(parameters[at].name, keyword) == 0) break;
+        if (at == parameters.size()) {
+            PyErr_Format(PyExc_TypeError, "%s: got an unexpected keyword argument '%U'", name,
+                         keyword);
+            return false;
+        }
+        if (bound[at]) {
+            PyErr_Format(PyExc_TypeError, "%s: got several values for argument '%U'", name,
+                         keyword);
+            return false;
+        }
+        bound[at] = args[count + size_t(k)];
+    }
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        if (bound[i]) continue;
+        if (!parameters[i].preset) {
+            PyErr_Format(PyExc_TypeError, "%s: argument '%U' is missing", name,
+                         parameters[i].name);
+            return false;
+        }
+        bound[i] = parameters[i].preset;
+    }
+    return true;
+}
+
+nb::object call_body(const Function &self, PyObject *const *values) {
+    const std::vector<Parameter> &parameters = *self.parameters;
+    nb::object names = nb::none();
+    const size_t named = parameters.size() - self.positional;
+    if (named) {
+        names = nb::steal(PyTuple_New(Py_ssize_t(named)));
+        for (size_t i = 0; i < named; ++i) {
+            PyObject *name = parameters[self.positional + i].name;
+            Py_INCREF(name);
+            PyTuple_SetItem(names.ptr(), Py_ssize_t(i), name);
+        }
+    }
+    PyObject *result = PyObject_Vectorcall(self.body, values, self.positional,
+                                           named ? names.ptr() : nullptr);
+    if (!result) throw nb::python_error();
+    return nb::steal(result);
+}
+
+// ---- Tracing ------------------------------------------------------------------------------------
+
+class TraceScope {
+public:
+    explicit TraceScope(Recorder &recorder) : before_(thread_state().recorder) {
+        thread_state().recorder = &recorder;
+    }
+    ~TraceScope() { thread_state().recorder = before_; }
+    TraceScope(const TraceScope &) = delete;
+
+private:
+    Recorder *before_;
+};
+
+// Tensors without data in the place of a call's tensors and numbers.
+class Stand {
+public:
+    explicit Stand(const Device &device) : device_(device) {}
+
+    nb::object in_for(PyObject *value, bool is_operand) {
+        if (is_tensor(value)) {
+            const TensorImpl &tensor = *tensor_of(value);
+            auto memory = std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
+                                                       OpenMemory::Role::Argument,
+                                                       int(metas.size()), true);
+            metas.emplace_back(std::make_shared<TensorImpl>(
+                tensor.shape(), tensor.strides(), tensor.dtype(),
+                infinicore::TensorData{tensor.offset(), std::move(memory)}));
+            return wrap(metas.back());
+        }
+        if (is_operand && (PyFloat_Check(value) || PyLong_Check(value))) {
+            const DataType dtype = PyBool_Check(value)    ? DataType::BOOL
+                                   : PyFloat_Check(value) ? DataType::F64
+                                                          : DataType::I64;
+            return number(numbers_++, dtype, device_);
+        }
+        if (PyTuple_Check(value) || PyList_Check(value)) {
+            nb::list items;
+            for (nb::handle item : nb::handle(value)) items.append(in_for(item.ptr(), false));
+            return PyTuple_Check(value) ? nb::object(nb::tuple(items)) : nb::object(items);
+        }
+        return nb::borrow(value);
+    }
+    static nb::object number(int index, DataType dtype, const Device &device) {
+        auto memory = std::make_shared<OpenMemory>(infinicore::dsize(dtype), device,
+                                                   OpenMemory::Role::Number, index, true);
+        memory->dtype = dtype;
+        return wrap(Tensor(std::make_shared<TensorImpl>(
+            Shape{}, Strides{}, dtype, infinicore::TensorData{0, std::move(memory)})));
+    }
+
+    std::vector<Tensor> metas;
+
+private:
+    Device device_;
+    int numbers_ = 0;
+};
+
+nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
+                 const CallArguments &arguments) {
+    const std::vector<Parameter> &parameters = *self.parameters;
+    Recorder recorder(true);
+    const Device device = arguments.tensors.empty()
+                              ? infinicore::detail::current_runtime().device
+                              : tensor_of(arguments.tensors[0])->device();
+    Stand stand(device);
+    std::vector<nb::object> held;
+    std::vector<PyObject *> values;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        held.push_back(stand.in_for(bound[i], parameters[i].is_operand));
+        values.push_back(held.back().ptr());
+    }
+    ++self.traces;
+    auto recipe = std::make_shared<Recipe>();
+    bool complete;
+    {
+        nb::object result;
+        {
+            TraceScope scope(recorder);
+            result = call_body(self, values.data());
+        }
+        complete = recipe->make(recorder, stand.metas, result);
+    }
+    if (!complete) return call_body(self, bound);
+    for (PyObject *object : signature.objects) recipe->keeps.push_back(nb::borrow(object));
+    if (self.recipes->size() >= kMostRecipes) self.recipes->clear();
+    self.recipes->insert_or_assign(std::string(signature.bytes()), recipe);
+    return recipe->run(arguments);
+}
+
+nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *keywords) {
+    PyObject *bound[kMostParameters];
+    if (!bind(self, args, count, keywords, bound)) throw nb::python_error();
+    const Recorder *recorder = thread_state().recorder;
+    if (recorder && recorder->traced) return call_body(self, bound);
+
+    Signature signature;
+    // Calls nest only through bodies, which have arguments of their own.
+    CallArguments arguments;
+    const std::vector<Parameter> &parameters = *self.parameters;
+    for (size_t i = 0; i < parameters.size(); ++i)
+        if (!signature.add(bound[i], parameters[i].is_operand, arguments))
+            return call_body(self, bound);
+    auto found = self.recipes->find(signature.bytes());
+    if (found != self.recipes->end()) [[likely]] {
+        std::shared_ptr<const Recipe> recipe = found->second;
+        return recipe->run(arguments);
+    }
+    return trace(self, bound, signature, arguments);
+}
+
+PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
+    try {
+        return call(*reinterpret_cast<Function *>(self), args,
+                    size_t(PyVectorcall_NARGS(flags)), keywords)
+            .release()
+            .ptr();
+    } catch (nb::python_error &error) {
+        error.restore();
+    } catch (nb::builtin_exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    } catch (const std::bad_alloc &) {
+        PyErr_NoMemory();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+}
+
+// ---- The type -----------------------------------------------------------------------------------
+
+PyObject *function_type = nullptr;
+
+PyObject *bind_method(PyObject *self, PyObject *object, PyObject *) {
+    if (!object || object == Py_None) {
+        Py_INCREF(self);
+        return self;
+    }
+    static PyObject *method_type = nullptr;
+    if (!method_type)
+        method_type = nb::object(nb::module_::import_("types").attr("MethodType")).release().ptr();
+    return PyObject_CallFunctionObjArgs(method_type, self, object, nullptr);
+}
+
+PyObject *represent(PyObject *self) {
+    return PyUnicode_FromFormat("<function %s>",
+                                reinterpret_cast<Function *>(self)->name->c_str());
+}
+
+void forget(PyObject *object) {
+    auto *self = reinterpret_cast<Function *>(object);
+    Py_XDECREF(self->dict);
+    Py_XDECREF(self->body);
+    for (Parameter &parameter : *self->parameters) {
+        Py_XDECREF(parameter.name);
+        Py_XDECREF(parameter.preset);
+    }
+    delete self->name;
+    delete self->parameters;
+    delete self->recipes;
+    PyTypeObject *type = Py_TYPE(object);
+    auto free_object = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
+    free_object(object);
+    Py_DECREF(type);
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
+    {"__wrapped__", T_OBJECT, offsetof(Function, body), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef attributes[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
+                       {Py_tp_dealloc, reinterpret_cast<void *>(forget)},
+                       {Py_tp_repr, reinterpret_cast<void *>(represent)},
+                       {Py_tp_descr_get, reinterpret_cast<void *>(bind_method)},
+                       {Py_tp_members, members},
+                       {Py_tp_getset, attributes},
+                       {0, nullptr}};
+
+PyType_Spec spec = {"infinicore._core.Function", sizeof(Function), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                    slots};
+
+// parameters: (name, default or `missing`, is operand, is keyword-only)
+nb::object make_function(const std::string &name, nb::handle body, nb::list parameters,
+                         nb::handle missing) {
+    if (parameters.size() > kMostParameters) throw nb::value_error("too many parameters");
+    auto *type = reinterpret_cast<PyTypeObject *>(function_type);
+    auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    auto *made = reinterpret_cast<Function *>(allocate(type, 0));
+    if (!made) throw nb::python_error();
+    made->vectorcall = vectorcall;
+    made->name = new std::string(name);
+    made->parameters = new std::vector<Parameter>;
+    made->recipes = new Recipes;
+    made->body = nb::borrow(body).release().ptr();
+    made->positional = 0;
+    for (nb::handle each : parameters) {
+        auto text = nb::cast<std::string>(nb::object(each[0]));
+        nb::object preset = each[1];
+        const bool keyword_only = nb::cast<bool>(nb::object(each[3]));
+        made->parameters->push_back({PyUnicode_InternFromString(text.c_str()),
+                                     preset.is(missing) ? nullptr : preset.release().ptr(),
+                                     nb::cast<bool>(nb::object(each[2])), keyword_only});
+        made->positional += !keyword_only;
+    }
+    return nb::steal(reinterpret_cast<PyObject *>(made));
+}
+
+Function &function_of(nb::handle object) {
+    if (Py_TYPE(object.ptr()) != reinterpret_cast<PyTypeObject *>(function_type))
+        throw nb::type_error("expected a function of infinicore");
+    return *reinterpret_cast<Function *>(object.ptr());
+}
+
+}  // namespace
+
+// A number of the traced call as an element of another type.
+static nb::object number_as(const Tensor &tensor, nb::handle dtype) {
+    auto *open = dynamic_cast<OpenMemory *>(tensor->memory().get());
+    if (!open || open->role != OpenMemory::Role::Number)
+        throw nb::value_error("expected a number of a traced call");
+    return Stand::number(open->index, dtype_from(dtype), tensor->device());
+}
+
+void bind_functions(nb::module_ &m) {
+    function_type = PyType_FromSpec(&spec);
+    if (!function_type) throw nb::python_error();
+    m.attr("Function") = nb::borrow(function_type);
+    m.def("make_function", make_function, "name"_a, "body"_a, "parameters"_a, "missing"_a);
+    m.def("number_as", number_as, "number"_a, "dtype"_a);
+    m.def("add_identity_type", [](nb::handle type) { Signature::add_identity_type(type.ptr()); });
+    m.def("recipe_count", [](nb::handle f) { return function_of(f).recipes->size(); });
+    m.def("trace_count", [](nb::handle f) { return function_of(f).traces; });
+    m.def("forget_recipes", [](nb::handle f) { function_of(f).recipes->clear(); });
+    m.def("is_tracing", [] {
+        const Recorder *recorder = thread_state().recorder;
+        return recorder && recorder->traced;
+    });
+}
+
+}  // namespace infini::python

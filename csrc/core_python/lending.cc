@@ -1,0 +1,358 @@
+// Tensors for others: DLPack and the buffer protocol. A borrower holds the tensor.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <vector>
+
+#include "../python/dlpack.h"
+#include "dtypes.h"
+#include "exchange.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+namespace {
+
+// ---- DLPack -------------------------------------------------------------------------------------
+
+dlpack::Device dlpack_device(const Device &device) {
+    using Type = Device::Type;
+    constexpr int32_t kCuda = 2;
+    switch (device.getType()) {
+        case Type::CPU:
+            return {dlpack::kCpu, 0};
+        case Type::NVIDIA:
+        case Type::METAX:
+        case Type::ILUVATAR:
+        case Type::HYGON:
+        case Type::QY:
+        case Type::ALI: {
+            auto number = device.getIndex();
+            for (Type before : {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY,
+                                Type::ALI}) {
+                if (before == device.getType()) break;
+                number += infinicore::context::getDeviceCount(before);
+            }
+            return {kCuda, int32_t(number)};
+        }
+        default:
+            return {dlpack::kExtension, int32_t(device.getIndex())};
+    }
+}
+
+dlpack::DataType dlpack_type(DataType dtype) {
+    enum : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
+    constexpr uint8_t kFloat8E4M3fn = 10;
+    const auto bits = uint8_t(8 * infinicore::dsize(dtype));
+    switch (dtype) {
+        case DataType::BOOL:
+            return {kBool, bits, 1};
+        case DataType::I8:
+        case DataType::I16:
+        case DataType::I32:
+        case DataType::I64:
+            return {kInt, bits, 1};
+        case DataType::F8:
+            return {kFloat8E4M3fn, bits, 1};
+        case DataType::F16:
+        case DataType::F32:
+        case DataType::F64:
+            return {kFloat, bits, 1};
+        case DataType::BF16:
+            return {kBfloat, bits, 1};
+        case DataType::C16:
+        case DataType::C32:
+        case DataType::C64:
+        case DataType::C128:
+            return {kComplex, bits, 1};
+        default:
+            return {kUint, bits, 1};
+    }
+}
+
+// Points into the tensor: valid as long as it is.
+void describe(const Tensor &tensor, dlpack::Tensor &lent) {
+    static_assert(sizeof(size_t) == sizeof(int64_t) && sizeof(std::ptrdiff_t) == sizeof(int64_t));
+    lent = {tensor->numel() ? tensor->data() : nullptr,
+            dlpack_device(tensor->device()),
+            int32_t(tensor->ndim()),
+            dlpack_type(tensor->dtype()),
+            reinterpret_cast<int64_t *>(const_cast<size_t *>(tensor->shape().data())),
+            reinterpret_cast<int64_t *>(const_cast<std::ptrdiff_t *>(tensor->strides().data())),
+            0};
+}
+
+// What a borrower holds. It may let go in any thread: freeing memory needs no interpreter.
+template <class Managed>
+struct Loan {
+    Managed managed{};
+    Tensor tensor;
+};
+
+template <class Managed>
+Managed *lend(const Tensor &tensor) {
+    auto *loan = new Loan<Managed>;
+    loan->tensor = tensor;
+    try {
+        describe(tensor, loan->managed.tensor);
+    } catch (...) {
+        delete loan;
+        throw;
+    }
+    loan->managed.context = loan;
+    loan->managed.deleter = [](Managed *managed) {
+        delete static_cast<Loan<Managed> *>(managed->context);
+    };
+    if constexpr (std::is_same_v<Managed, dlpack::ManagedVersioned>) loan->managed.major = 1;
+    return &loan->managed;
+}
+
+template <class Managed>
+nb::object capsule_of(Managed *managed, const char *name) {
+    // Nobody took it: the loan ends with the capsule.
+    PyObject *capsule = PyCapsule_New(managed, name, [](PyObject *self) {
+        const char *given = PyCapsule_GetName(self);
+        if (given && std::strncmp(given, "used_", 5) == 0) return;
+        auto *left = static_cast<Managed *>(PyCapsule_GetPointer(self, given));
+        left->deleter(left);
+    });
+    if (!capsule) {
+        managed->deleter(managed);
+        throw nb::python_error();
+    }
+    return nb::steal(capsule);
+}
+
+nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_version,
+                     nb::handle dl_device, nb::handle copy) {
+    refuse_while_recording("__dlpack__");
+    const dlpack::Device device = dlpack_device(tensor->device());
+    Tensor lent = tensor;
+    bool copied = false;
+    if (!dl_device.is_none()) {
+        auto [type, index] = nb::cast<std::pair<int, int>>(dl_device);
+        if (type == dlpack::kCpu && device.type != dlpack::kCpu) {
+            if (!copy.is_none() && !nb::cast<bool>(copy)) {
+                PyErr_SetString(PyExc_BufferError,
+                                "__dlpack__: a tensor of a device can't be lent to the host "
+                                "without a copy");
+                throw nb::python_error();
+            }
+            nb::gil_scoped_release released;
+            lent = tensor->to(Device::cpu());
+            copied = true;
+        } else if (type != device.type || index != device.index) {
+            PyErr_Format(PyExc_BufferError,
+                         "__dlpack__: the tensor is on DLPack's device (%d, %d), not (%d, %d)",
+                         int(device.type), int(device.index), type, index);
+            throw nb::python_error();
+        }
+    }
+    if (!copied && !copy.is_none() && nb::cast<bool>(copy)) {
+        lent = Tensor::empty(tensor->shape(), tensor->dtype(), tensor->device());
+        lent->copy_from(tensor);
+        copied = true;
+    }
+    // -1: the borrower does not want an order. Else what is queued is done before it looks: a stream
+    // of the borrower's is none of ours, so it can't be made to wait.
+    const bool unordered = nb::isinstance<nb::int_>(stream) && nb::cast<long long>(stream) == -1;
+    if (!unordered) wait_for(lent);
+    const bool versioned =
+        !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
+    if (!versioned) return capsule_of(lend<dlpack::Managed>(lent), "dltensor");
+    auto *managed = lend<dlpack::ManagedVersioned>(lent);
+    if (copied) managed->flags |= dlpack::kCopied;
+    return capsule_of(managed, "dltensor_versioned");
+}
+
+// ---- The table of C functions -------------------------------------------------------------------
+
+// Runs `body`; its exceptions become Python's.
+template <class Body>
+int guarded(const Body &body) {
+    try {
+        body();
+        return 0;
+    } catch (nb::python_error &error) {
+        error.restore();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+    }
+    return -1;
+}
+
+const Tensor &lendable(void *object) {
+    if (!is_tensor(static_cast<PyObject *>(object)))
+        throw nb::type_error("expected an infinicore.Tensor");
+    const Tensor &tensor = tensor_of(static_cast<PyObject *>(object));
+    refuse_while_recording("__dlpack__");
+    wait_for(tensor);
+    return tensor;
+}
+
+int managed_from_object(void *object, dlpack::ManagedVersioned **made) {
+    return guarded([&] { *made = lend<dlpack::ManagedVersioned>(lendable(object)); });
+}
+
+int tensor_from_object(void *object, dlpack::Tensor *tensor) {
+    return guarded([&] { describe(lendable(object), *tensor); });
+}
+
+int managed_to_object(dlpack::ManagedVersioned *managed, void **made) {
+    return guarded([&] {
+        nb::object capsule = capsule_of(managed, "dltensor_versioned");
+        static const nb::handle take =
+            nb::object(nb::module_::import_("infinicore._core").attr("from_dlpack")).release();
+        *made = take(capsule).release().ptr();
+    });
+}
+
+int allocate(dlpack::Tensor *prototype, dlpack::ManagedVersioned **made, void *context,
+             void (*set_error)(void *, const char *, const char *)) {
+    try {
+        const int dtype = dtype_from_dlpack(prototype->type);
+        if (!dtype || prototype->device.type != dlpack::kCpu)
+            throw std::runtime_error("no tensors of this type or device are made here");
+        *made = lend<dlpack::ManagedVersioned>(Tensor::empty(
+            Shape(prototype->shape, prototype->shape + prototype->dimensions), DataType(dtype),
+            Device::cpu()));
+        return 0;
+    } catch (const std::exception &error) {
+        set_error(context, "RuntimeError", error.what());
+        return -1;
+    }
+}
+
+// What lendable() lends is complete, so any stream will do.
+int current_stream(int32_t, int32_t, void **stream) {
+    *stream = nullptr;
+    return 0;
+}
+
+dlpack::Exchange exchange{
+    1, 3, nullptr, allocate, managed_from_object, managed_to_object, tensor_from_object,
+    current_stream};
+
+// ---- The buffer protocol ------------------------------------------------------------------------
+
+const char *format_of(DataType dtype) {
+    switch (dtype) {
+        case DataType::BOOL:
+            return "?";
+        case DataType::I8:
+            return "b";
+        case DataType::I16:
+            return "h";
+        case DataType::I32:
+            return "i";
+        case DataType::I64:
+            return "q";
+        case DataType::BYTE:
+        case DataType::U8:
+            return "B";
+        case DataType::U16:
+            return "H";
+        case DataType::U32:
+            return "I";
+        case DataType::U64:
+            return "Q";
+        case DataType::F16:
+            return "e";
+        case DataType::F32:
+            return "f";
+        case DataType::F64:
+            return "d";
+        case DataType::C64:
+            return "Zf";
+        case DataType::C128:
+            return "Zd";
+        default:
+            return nullptr;
+    }
+}
+
+void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
+    const Tensor &tensor = tensor_of(self);
+    refuse_while_recording("memoryview");
+    if (tensor->device().getType() != Device::Type::CPU)
+        throw nb::buffer_error("the host can't read a device's memory directly: use cpu() first");
+    const char *format = format_of(tensor->dtype());
+    if (!format) {
+        PyErr_Format(PyExc_BufferError, "buffers have no elements of type %s: use numpy()",
+                     infinicore::toString(tensor->dtype()).c_str());
+        throw nb::python_error();
+    }
+    const bool dense = tensor->is_contiguous();
+    if (!dense && (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
+        throw nb::buffer_error("the tensor has gaps: use contiguous() first");
+    if (!dense && ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ||
+                   (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS ||
+                   (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS))
+        throw nb::buffer_error("the tensor has gaps: use contiguous() first");
+    wait_for(tensor);
+    const size_t rank = tensor->ndim(), bytes = tensor->element_size();
+    auto *numbers = new std::vector<Py_ssize_t>(2 * rank + 1);
+    for (size_t i = 0; i < rank; ++i) {
+        (*numbers)[i] = Py_ssize_t(tensor->shape()[i]);
+        (*numbers)[rank + i] = tensor->strides()[i] * Py_ssize_t(bytes);
+    }
+    // The protocol has no null addresses, not even for no bytes.
+    static char nothing;
+    view->buf = tensor->numel() ? static_cast<void *>(tensor->data()) : &nothing;
+    view->len = Py_ssize_t(tensor->nbytes());
+    view->itemsize = Py_ssize_t(bytes);
+    view->readonly = 0;
+    view->ndim = int(rank);
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char *>(format) : nullptr;
+    view->shape = (flags & PyBUF_ND) == PyBUF_ND ? numbers->data() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? numbers->data() + rank : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = numbers;
+    Py_INCREF(self);
+    view->obj = self;
+}
+
+int get_buffer(PyObject *self, Py_buffer *view, int flags) {
+    view->obj = nullptr;
+    try {
+        fill_buffer(self, view, flags);
+        return 0;
+    } catch (nb::python_error &error) {
+        error.restore();
+    } catch (const std::exception &error) {
+        PyErr_SetString(PyExc_BufferError, error.what());
+    }
+    return -1;
+}
+
+void release_buffer(PyObject *, Py_buffer *view) {
+    delete static_cast<std::vector<Py_ssize_t> *>(view->internal);
+}
+
+PyType_Slot slots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void *>(release_buffer)},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyType_Slot *tensor_slots() { return slots; }
+
+void bind_lending(nb::module_ &) {
+    nb::object type = nb::borrow(reinterpret_cast<PyObject *>(tensor_type));
+    nb::cpp_function_def(to_dlpack, nb::scope(type), nb::name("__dlpack__"), nb::is_method(),
+                         nb::kw_only(), "stream"_a.none() = nb::none(),
+                         "max_version"_a.none() = nb::none(), "dl_device"_a.none() = nb::none(),
+                         "copy"_a.none() = nb::none());
+    nb::cpp_function_def(
+        [](const Tensor &tensor) {
+            const dlpack::Device device = dlpack_device(tensor->device());
+            return nb::make_tuple(device.type, device.index);
+        },
+        nb::scope(type), nb::name("__dlpack_device__"), nb::is_method());
+    type.attr("__dlpack_c_exchange_api__") =
+        nb::steal(PyCapsule_New(&exchange, "dlpack_exchange_api", nullptr));
+}
+
+}  // namespace infini::python

@@ -1,0 +1,19 @@
+#include "infini/ext.h"
+#include "tensor_object.h"
+
+NB_MODULE(_core, m) {
+    using namespace infini::python;
+    m.doc() = "Tensors, functions and graphs. See infinicore.";
+    bind_tensor(m);
+    bind_views(m);
+    bind_exchange(m);
+    bind_lending(m);
+    bind_host(m);
+    bind_events(m);
+    bind_functions(m);
+    bind_context(m);
+    bind_graph(m);
+    bind_steps(m);
+    // Constants and caches of functions live as long as the process.
+    nanobind::set_leak_warnings(false);
+}

@@ -1,0 +1,216 @@
+#include "recipe.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "numbers.h"
+
+namespace infini::python {
+
+using infinicore::TensorData;
+using infinicore::detail::OpenMemory;
+using infinicore::detail::Place;
+using infinicore::detail::stream_of;
+
+// ---- Making -------------------------------------------------------------------------------------
+
+Source Recipe::source_of(const Place &place, const std::vector<Tensor> &metas) {
+    if (!place.memory) return {};
+    auto *open = dynamic_cast<OpenMemory *>(place.memory.get());
+    auto offset = std::ptrdiff_t(place.offset);
+    if (!open || !open->traced) {
+        auto at = std::find(constants_.begin(), constants_.end(), place.memory);
+        if (at == constants_.end()) at = constants_.insert(at, place.memory);
+        return {Source::Constant, int(at - constants_.begin()), offset};
+    }
+    switch (open->role) {
+        case OpenMemory::Role::Argument:
+            return {Source::Argument, open->index,
+                    offset - std::ptrdiff_t(metas[size_t(open->index)]->offset())};
+        case OpenMemory::Role::Number: {
+            for (size_t i = 0; i < numbers_.size(); ++i)
+                if (numbers_[i].index == open->index && numbers_[i].dtype == open->dtype)
+                    return {Source::Number, int(i), offset};
+            numbers_.push_back({open->index, open->dtype});
+            return {Source::Number, int(numbers_.size()) - 1, offset};
+        }
+        case OpenMemory::Role::Result:
+            break;
+    }
+    if (open->index < 0) {
+        open->index = int(fresh_.size());
+        fresh_.push_back(open->size());
+    }
+    return {Source::Fresh, open->index, offset};
+}
+
+bool Recipe::add_result(nb::handle object, const std::vector<Tensor> &metas) {
+    Result result;
+    if (!is_tensor(object.ptr())) {
+        // A plain value follows from the layouts, as the steps do.
+        result.value = nb::borrow(object);
+        results_.push_back(std::move(result));
+        return true;
+    }
+    const Tensor &tensor = tensor_of(object.ptr());
+    result.source = source_of({tensor->memory(), tensor->offset()}, metas);
+    if (result.source.kind == Source::Constant || result.source.kind == Source::Number)
+        return false;
+    result.shape = tensor->shape();
+    result.strides = tensor->strides();
+    result.dtype = tensor->dtype();
+    if (result.source.kind == Source::Argument) {
+        const Tensor &meta = metas[size_t(result.source.index)];
+        result.is_argument = result.source.offset == 0 && meta->dtype() == result.dtype &&
+                             meta->shape() == result.shape && meta->strides() == result.strides;
+    }
+    results_.push_back(std::move(result));
+    return true;
+}
+
+bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::handle result) {
+    std::vector<nb::object> leaves;
+    if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result)) {
+        container_ = nb::borrow(nb::handle((PyObject *)Py_TYPE(result.ptr())));
+        for (nb::handle each : result) leaves.push_back(nb::borrow(each));
+    } else {
+        container_ = nb::none();
+        leaves.push_back(nb::borrow(result));
+    }
+    auto needed = [&](const Memory *memory) {
+        auto *open = dynamic_cast<const OpenMemory *>(memory);
+        if (!open || open->role != OpenMemory::Role::Result) return true;
+        return std::any_of(leaves.begin(), leaves.end(), [&](const nb::object &leaf) {
+            return is_tensor(leaf.ptr()) && tensor_of(leaf.ptr())->memory().get() == memory;
+        });
+    };
+    std::vector<Node> nodes = infinicore::detail::fuse(std::move(recorder.nodes), needed);
+    for (const Node &node : nodes) {
+        Work &work = work_.emplace_back();
+        work.step = node.step;
+        for (const Place &place : node.places) work.places.push_back(source_of(place, metas));
+        most_places_ = std::max(most_places_, work.places.size());
+        if (runtime_ && runtime_ != node.step->runtime) return false;  // several devices
+        runtime_ = node.step->runtime;
+    }
+    for (const nb::object &leaf : leaves)
+        if (!add_result(leaf, metas)) return false;
+    if (!runtime_ && !metas.empty())
+        runtime_ = &infinicore::detail::runtime_of(metas[0]->device());
+    if (!runtime_) runtime_ = &infinicore::detail::current_runtime();
+    return true;
+}
+
+// ---- Running ------------------------------------------------------------------------------------
+
+std::shared_ptr<Memory> Recipe::written(const WrittenNumber &number,
+                                        const CallArguments &arguments) const {
+    return number_memory(*runtime_, arguments.numbers[size_t(number.index)], number.dtype);
+}
+
+void Recipe::record(const CallArguments &arguments,
+                    std::vector<std::shared_ptr<Memory>> &memories) const {
+    Recorder &recorder = *infinicore::detail::thread_state().recorder;
+    for (size_t bytes : fresh_) memories.push_back(recorder.allocate(bytes, runtime_->device));
+    for (const WrittenNumber &number : numbers_) memories.push_back(written(number, arguments));
+    for (const Work &work : work_) {
+        Node &node = recorder.nodes.emplace_back();
+        node.step = work.step;
+        for (const Source &source : work.places) {
+            Place &place = node.places.emplace_back();
+            switch (source.kind) {
+                case Source::Absent:
+                    break;
+                case Source::Argument: {
+                    const Tensor &tensor = tensor_of(arguments.tensors[size_t(source.index)]);
+                    place = {tensor->memory(),
+                             size_t(std::ptrdiff_t(tensor->offset()) + source.offset)};
+                    break;
+                }
+                case Source::Number:
+                    place = {memories[fresh_.size() + size_t(source.index)], size_t(source.offset)};
+                    break;
+                case Source::Fresh:
+                    place = {memories[size_t(source.index)], size_t(source.offset)};
+                    break;
+                case Source::Constant:
+                    place = {constants_[size_t(source.index)], size_t(source.offset)};
+            }
+        }
+    }
+}
+
+nb::object Recipe::run(const CallArguments &arguments) const {
+    std::vector<std::shared_ptr<Memory>> memories;
+    memories.reserve(fresh_.size() + numbers_.size());
+    if (infinicore::detail::thread_state().recorder) [[unlikely]] {
+        record(arguments, memories);
+        return build(arguments, memories);
+    }
+    infinirtStream_t stream = stream_of(*runtime_);
+    for (size_t bytes : fresh_) memories.push_back(runtime_->allocator.allocate(bytes, stream));
+    for (const WrittenNumber &number : numbers_) memories.push_back(written(number, arguments));
+
+    constexpr size_t kUsual = 16;
+    void *usual[kUsual];
+    std::vector<void *> many(most_places_ > kUsual ? most_places_ : 0);
+    void **places = many.empty() ? usual : many.data();
+    {
+        // The work may run in this thread, or wait for streams that call Python.
+        nb::gil_scoped_release released;
+        for (const Work &work : work_) {
+            for (size_t i = 0; i < work.places.size(); ++i) {
+                const Source &source = work.places[i];
+                std::byte *base = nullptr;
+                switch (source.kind) {
+                    case Source::Absent:
+                        places[i] = nullptr;
+                        continue;
+                    case Source::Argument:
+                        base = tensor_of(arguments.tensors[size_t(source.index)])->data();
+                        break;
+                    case Source::Number:
+                        base = memories[fresh_.size() + size_t(source.index)]->data();
+                        break;
+                    case Source::Fresh:
+                        base = memories[size_t(source.index)]->data();
+                        break;
+                    case Source::Constant:
+                        base = constants_[size_t(source.index)]->data();
+                }
+                places[i] = base + source.offset;
+            }
+            work.step->launch(places, stream);
+        }
+    }
+    return build(arguments, memories);
+}
+
+nb::object Recipe::build_one(const Result &result, const CallArguments &arguments,
+                             const std::vector<std::shared_ptr<Memory>> &memories) const {
+    if (result.value.is_valid()) return result.value;
+    if (result.source.kind == Source::Fresh)
+        return wrap(Tensor(std::make_shared<TensorImpl>(
+            result.shape, result.strides, result.dtype,
+            TensorData{size_t(result.source.offset), memories[size_t(result.source.index)]})));
+    PyObject *given = arguments.tensors[size_t(result.source.index)];
+    if (result.is_argument) return nb::borrow(given);
+    const Tensor &tensor = tensor_of(given);
+    return wrap(Tensor(std::make_shared<TensorImpl>(
+        result.shape, result.strides, result.dtype,
+        TensorData{size_t(std::ptrdiff_t(tensor->offset()) + result.source.offset),
+                   tensor->memory()})));
+}
+
+nb::object Recipe::build(const CallArguments &arguments,
+                         const std::vector<std::shared_ptr<Memory>> &memories) const {
+    if (container_.is_none()) return build_one(results_[0], arguments, memories);
+    nb::list items;
+    for (const Result &result : results_) items.append(build_one(result, arguments, memories));
+    if (container_.ptr() == (PyObject *)&PyList_Type) return items;
+    if (container_.ptr() == (PyObject *)&PyTuple_Type) return nb::tuple(items);
+    return container_.attr("_make")(items);  // a named tuple
+}
+
+}  // namespace infini::python

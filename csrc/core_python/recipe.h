@@ -1,0 +1,87 @@
+// What a call of a function comes down to, for arguments of given layouts: steps over places. Made once
+// by tracing the function's body, run ever after.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "recorder.h"
+#include "tensor_object.h"
+
+namespace infini::python {
+
+using infinicore::Memory;
+using infinicore::detail::Node;
+using infinicore::detail::Recorder;
+using infinicore::detail::Step;
+
+// Where a place is, relative to what a call brings.
+struct Source {
+    enum Kind : uint8_t { Absent, Argument, Number, Fresh, Constant };
+    Kind kind = Absent;
+    int index = 0;
+    std::ptrdiff_t offset = 0;  // bytes
+};
+
+// The tensors and numbers of a call, in the order in which the arguments hold them.
+struct CallArguments {
+    std::vector<PyObject *> tensors, numbers;
+    void clear() {
+        tensors.clear();
+        numbers.clear();
+    }
+};
+
+class Recipe {
+public:
+    // `metas` stand for the tensors of the call; `result` is what the body returned. False: the
+    // result can't be made again without the body.
+    bool make(Recorder &recorder, const std::vector<Tensor> &metas, nb::handle result);
+
+    nb::object run(const CallArguments &arguments) const;
+
+    std::vector<nb::object> keeps;  // objects that the key names by address
+
+private:
+    struct Work {
+        std::shared_ptr<const Step> step;
+        std::vector<Source> places;
+    };
+    struct Result {
+        Source source;
+        bool is_argument = false;  // the very tensor that was given
+        Shape shape;
+        Strides strides;
+        DataType dtype;
+        nb::object value;  // when it is no tensor
+    };
+    struct WrittenNumber {
+        int index;
+        DataType dtype;
+    };
+
+    Source source_of(const infinicore::detail::Place &place, const std::vector<Tensor> &metas);
+    bool add_result(nb::handle object, const std::vector<Tensor> &metas);
+    void record(const CallArguments &arguments, std::vector<std::shared_ptr<Memory>> &memories) const;
+    nb::object build(const CallArguments &arguments,
+                     const std::vector<std::shared_ptr<Memory>> &memories) const;
+    nb::object build_one(const Result &result, const CallArguments &arguments,
+                         const std::vector<std::shared_ptr<Memory>> &memories) const;
+    std::shared_ptr<Memory> written(const WrittenNumber &number, const CallArguments &arguments) const;
+
+    infinicore::detail::DeviceRuntime *runtime_ = nullptr;
+    std::vector<Work> work_;
+    // Memories of a call: first those made for it, then its numbers, then constants.
+    std::vector<size_t> fresh_;
+    std::vector<WrittenNumber> numbers_;
+    std::vector<std::shared_ptr<Memory>> constants_;
+    std::vector<Result> results_;
+    nb::object container_;  // a tuple's or list's type; none: one result
+    size_t most_places_ = 0;
+};
+
+// A number as an element of a tensor; returns its bytes.
+size_t encode_number(PyObject *number, DataType dtype, void *to);
+
+}  // namespace infini::python

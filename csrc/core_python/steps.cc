@@ -1,0 +1,71 @@
+// One operator, run or written down: what infinicore._emit calls.
+#include <nanobind/stl/string.h>
+
+#include "step.h"
+#include "tensor_object.h"
+#include "values.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+namespace {
+
+namespace core = infinicore::detail;
+
+core::Values values_from(const char *kinds, nb::handle items) {
+    auto made = std::make_shared<Values>(kinds, items);
+    const size_t count = nb::len(items);
+    return {{made->data(), made->data() + count}, {made}};
+}
+
+// origin: given back by Graph.recorded. tensors: by declared tensor, None where absent, a list for an array. bare: tensors for the pointers of
+// the run function that have no descriptor.
+void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars,
+          nb::list bare, nb::object origin) {
+    if (index < 0 || index >= core::kRowCount) throw nb::index_error("no such operator");
+    const core::Row &row = core::kRows[index];
+    if (run < 0 || run >= row.run_count) throw nb::index_error("no such run function");
+    const core::RunRow &running = row.runs[run];
+    std::vector<std::vector<const TensorImpl *>> given;
+    for (nb::handle each : tensors) {
+        std::vector<const TensorImpl *> &group = given.emplace_back();
+        if (each.is_none())
+            group.push_back(nullptr);
+        else if (is_tensor(each.ptr()))
+            group.push_back(&*tensor_of(each.ptr()));
+        else
+            for (nb::handle item : each) group.push_back(&*nb::cast<const Tensor &>(item));
+    }
+    auto made = core::describe(row, run, given, values_from(row.attributes, attributes),
+                               values_from(running.scalars, scalars));
+    std::const_pointer_cast<core::Step>(made)->origin = {
+        origin.release().ptr(), [](const void *object) {
+            if (!Py_IsInitialized()) return;
+            nb::gil_scoped_acquire held;
+            Py_DECREF(static_cast<PyObject *>(const_cast<void *>(object)));
+        }};
+    std::vector<const TensorImpl *> places;
+    size_t next = 0;
+    for (size_t i = 0; running.pointers[i]; ++i) {
+        const int tensor = running.tensors[i];
+        if (tensor >= 0) {
+            places.insert(places.end(), given[size_t(tensor)].begin(), given[size_t(tensor)].end());
+            continue;
+        }
+        nb::object object = bare[next++];
+        places.push_back(object.is_none() ? nullptr : &*nb::cast<const Tensor &>(object));
+    }
+    nb::gil_scoped_release released;
+    core::perform(made, places);
+}
+
+}  // namespace
+
+void bind_steps(nb::module_ &m) {
+    m.def("step", step, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a, "bare"_a,
+          "origin"_a.none() = nb::none());
+    m.def("manual_seed", core::set_seed, "seed"_a);
+    m.def("initial_seed", core::initial_seed);
+}
+
+}  // namespace infini::python

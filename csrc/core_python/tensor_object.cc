@@ -1,0 +1,172 @@
+#include "tensor_object.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <map>
+
+#include "recorder.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+
+PyTypeObject *tensor_type = nullptr;
+
+namespace {
+
+PyObject *dtype_objects[32];
+PyObject *size_type = nullptr;
+nb::handle make_device;
+
+std::map<std::pair<int, size_t>, PyObject *> &devices() {
+    static auto *made = new std::map<std::pair<int, size_t>, PyObject *>;
+    return *made;
+}
+
+// The objects that the package made for element types, by number; its Size; its device class.
+void set_types(nb::dict dtypes, nb::handle size, nb::handle device) {
+    for (auto [number, object] : dtypes) {
+        auto index = nb::cast<size_t>(number);
+        dtype_objects[index % std::size(dtype_objects)] = nb::borrow(object).release().ptr();
+    }
+    size_type = nb::borrow(size).release().ptr();
+    make_device = nb::borrow(device).release();
+}
+
+nb::object size_of(const Tensor &tensor) {
+    nb::tuple sizes = tuple_of(tensor->shape());
+    return size_type ? nb::steal(PyObject_CallFunctionObjArgs(size_type, sizes.ptr(), nullptr))
+                     : nb::object(sizes);
+}
+
+nb::object strides_of(const Tensor &tensor, std::optional<long long> dim) {
+    if (dim)
+        return nb::int_(tensor->strides()[dimension(*dim, tensor->ndim(), "stride")]);
+    nb::list strides;
+    for (auto stride : tensor->strides()) strides.append(stride);
+    return nb::tuple(strides);
+}
+
+const char *role_of(const Tensor &tensor) {
+    auto *open = dynamic_cast<infinicore::detail::OpenMemory *>(tensor->memory().get());
+    if (!open) return "";
+    using Role = infinicore::detail::OpenMemory::Role;
+    if (!open->traced) return "recorded";
+    return open->role == Role::Argument ? "argument"
+           : open->role == Role::Number ? "number"
+                                        : "result";
+}
+
+}  // namespace
+
+nb::object wrap(Tensor tensor) {
+    nb::object made = nb::steal(nb::inst_alloc(reinterpret_cast<PyObject *>(tensor_type)));
+    new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
+    nb::inst_mark_ready(made);
+    return made;
+}
+
+PyObject *dtype_object(DataType dtype) {
+    PyObject *object = dtype_objects[size_t(dtype)];
+    return object ? object : Py_None;
+}
+
+PyObject *device_object(const Device &device) {
+    PyObject *&object = devices()[{int(device.getType()), device.getIndex()}];
+    if (!object)
+        object =
+            make_device(int(device.getType()), device.getIndex()).release().ptr();
+    return object;
+}
+
+bool is_dtype(nb::handle object) {
+    return std::find(std::begin(dtype_objects), std::end(dtype_objects), object.ptr()) !=
+           std::end(dtype_objects);
+}
+
+DataType dtype_from(nb::handle object) {
+    if (PyLong_Check(object.ptr())) return DataType(nb::cast<int>(object));
+    for (size_t i = 0; i < std::size(dtype_objects); ++i)
+        if (dtype_objects[i] == object.ptr()) return DataType(i);
+    return DataType(nb::cast<int>(object.attr("_underlying")));
+}
+
+Device device_from(nb::handle object) {
+    if (nb::isinstance<nb::tuple>(object)) {
+        auto [type, index] = nb::cast<std::pair<int, size_t>>(object);
+        return {Device::Type(type), index};
+    }
+    nb::object number = object.attr("_underlying");
+    return device_from(number);
+}
+
+Shape shape_from(nb::handle sizes, const char *function) {
+    Shape shape;
+    if (PyLong_Check(sizes.ptr())) {
+        shape.push_back(nb::cast<size_t>(sizes));
+        return shape;
+    }
+    for (nb::handle size : sizes) {
+        long long value = PyLong_AsLongLong(nb::steal(PyNumber_Index(size.ptr())).ptr());
+        if (PyErr_Occurred()) throw nb::python_error();
+        if (value < 0) {
+            PyErr_Format(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function,
+                         value);
+            throw nb::python_error();
+        }
+        shape.push_back(size_t(value));
+    }
+    return shape;
+}
+
+nb::tuple tuple_of(const Shape &sizes) {
+    nb::object made = nb::steal(PyTuple_New(Py_ssize_t(sizes.size())));
+    for (size_t i = 0; i < sizes.size(); ++i)
+        PyTuple_SetItem(made.ptr(), Py_ssize_t(i), PyLong_FromSize_t(sizes[i]));
+    return nb::borrow<nb::tuple>(made);
+}
+
+size_t dimension(long long dim, size_t ndim, const char *function) {
+    auto rank = (long long)(ndim);
+    if (dim >= -rank && dim < rank) return size_t(dim < 0 ? dim + rank : dim);
+    PyErr_Format(PyExc_IndexError, "%s: dim is %lld: expected %lld to %lld", function, dim, -rank,
+                 rank - 1);
+    throw nb::python_error();
+}
+
+void bind_tensor(nb::module_ &m) {
+    auto type =
+        nb::class_<Tensor>(m, "Tensor", nb::is_weak_referenceable(), nb::type_slots(tensor_slots()))
+            .def(nb::init<const Tensor &>(), "other"_a)
+            .def_prop_ro("shape", size_of)
+            .def_prop_ro("dtype",
+                         [](const Tensor &t) { return nb::borrow(dtype_object(t->dtype())); })
+            .def_prop_ro("device",
+                         [](const Tensor &t) { return nb::borrow(device_object(t->device())); })
+            .def_prop_ro("ndim", [](const Tensor &t) { return t->ndim(); })
+            .def_prop_ro("itemsize", [](const Tensor &t) { return t->element_size(); })
+            .def_prop_ro("nbytes", [](const Tensor &t) { return t->nbytes(); })
+            .def("stride", strides_of, "dim"_a.none() = nb::none())
+            .def("dim", [](const Tensor &t) { return t->ndim(); })
+            .def("numel", [](const Tensor &t) { return t->numel(); })
+            .def("element_size", [](const Tensor &t) { return t->element_size(); })
+            .def("storage_offset",
+                 [](const Tensor &t) { return t->offset() / t->element_size(); })
+            .def("is_contiguous", [](const Tensor &t) { return t->is_contiguous(); })
+            .def("is_pinned", [](const Tensor &t) { return t->is_pinned(); })
+            .def("data_ptr", [](const Tensor &t) { return reinterpret_cast<uintptr_t>(t->data()); })
+            .def_prop_ro("_role", role_of)
+            .def_prop_ro("_memory",
+                         [](const Tensor &t) {
+                             return reinterpret_cast<uintptr_t>(t->memory().get());
+                         })
+            .def_prop_ro("_offset", [](const Tensor &t) { return t->offset(); })
+            .def_prop_ro("_memory_size", [](const Tensor &t) { return t->memory()->size(); })
+            .def_prop_ro("_info", [](const Tensor &t) { return t->info(); });
+    tensor_type = reinterpret_cast<PyTypeObject *>(nb::object(type).release().ptr());
+    m.def("_set_types", set_types, "dtypes"_a, "size"_a, "device"_a);
+}
+
+}  // namespace infini::python

@@ -1,0 +1,52 @@
+// Tensors as Python objects, in the few instructions that calls can afford.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "infinicore/tensor.hpp"
+
+namespace infini::python {
+
+namespace nb = nanobind;
+using infinicore::DataType;
+using infinicore::Device;
+using infinicore::Shape;
+using infinicore::Strides;
+using infinicore::Tensor;
+using infinicore::TensorImpl;
+
+extern PyTypeObject *tensor_type;  // set when the module is loaded
+
+inline bool is_tensor(PyObject *object) {
+    return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
+}
+inline const Tensor &tensor_of(PyObject *object) { return *nb::inst_ptr<Tensor>(object); }
+
+nb::object wrap(Tensor tensor);
+
+// The objects that stand for element types and devices in Python: one for each.
+PyObject *dtype_object(DataType dtype);                 // borrowed
+PyObject *device_object(const Device &device);          // borrowed
+DataType dtype_from(nb::handle object);                 // a dtype, or its number
+Device device_from(nb::handle object);                  // a device, or (type, index)
+
+Shape shape_from(nb::handle sizes, const char *function);
+nb::tuple tuple_of(const Shape &sizes);
+
+// A dimension counted from the front; `object` names it in messages.
+size_t dimension(long long dim, size_t ndim, const char *function);
+
+void bind_tensor(nb::module_ &m);
+void bind_views(nb::module_ &m);
+PyType_Slot *tensor_slots();  // the buffer protocol
+bool is_dtype(nb::handle object);
+void bind_exchange(nb::module_ &m);
+void bind_lending(nb::module_ &m);
+void bind_host(nb::module_ &m);
+void bind_events(nb::module_ &m);
+void bind_functions(nb::module_ &m);
+void bind_context(nb::module_ &m);
+void bind_graph(nb::module_ &m);
+void bind_steps(nb::module_ &m);
+
+}  // namespace infini::python

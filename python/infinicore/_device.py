@@ -1,0 +1,154 @@
+"""Devices by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+
+# Types of infiniDevice_t by the word that people use. Several vendors' devices are used like CUDA's:
+# they share a word, and are numbered one after the other in the order of their types.
+_TYPES = {
+    "cpu": (0,),
+    "cuda": (1, 4, 6, 8, 9, 10),
+    "mlu": (2,),
+    "npu": (3,),
+    "musa": (5,),
+    "xpu": (7,),
+}
+_WORDS = {number: word for word, numbers in _TYPES.items() for number in numbers}
+# The vendors by their own names, for one of them alone.
+_VENDORS = {
+    "nvidia": 1,
+    "cambricon": 2,
+    "ascend": 3,
+    "metax": 4,
+    "moore": 5,
+    "iluvatar": 6,
+    "kunlun": 7,
+    "hygon": 8,
+    "qy": 9,
+    "ali": 10,
+}
+
+
+class device:  # noqa: N801
+    """A device: `device("cpu")`, `device("cuda", 1)`, `device("cuda:1")`.
+
+    There is one object for each device. A kind that the runtime has found by another name
+    (`infini info` lists them) can be named too.
+    """
+
+    __slots__ = ("_underlying", "index", "type")
+
+    type: str
+    index: int
+    _underlying: tuple[int, int]
+
+    _known: dict[tuple[int, int], device] = {}
+
+    def __new__(cls, type: str | device | None = None, index: int | None = None) -> device:  # noqa: A002
+        if isinstance(type, device):
+            if index is not None:
+                raise ValueError("device: index must be left out when a device is given")
+            return type
+        word = "cpu" if type is None else type
+        if not isinstance(word, str):
+            raise TypeError(f"device: expected a name such as 'cpu' or 'cuda:1', got {type!r}")
+        if ":" in word:
+            if index is not None:
+                raise ValueError(f"device: index must be left out when it stands in {word!r}")
+            word, _, number = word.partition(":")
+            if not number.isdigit():
+                raise ValueError(f"device: expected a number behind the colon in {type!r}")
+            index = int(number)
+        if index is not None and (not isinstance(index, int) or index < 0):
+            raise ValueError(f"device: index is {index!r}: expected 0 or more")
+        return _at(*_place(word, index or 0))
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}, index={self.index})"
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self._underlying == other._underlying
+
+    def __hash__(self) -> int:
+        return hash(self._underlying)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (str(self),)
+
+
+def _place(word: str, index: int) -> tuple[int, int]:
+    """Type and number of a device that people call by a word and a number."""
+    if word in _VENDORS:
+        return _VENDORS[word], index
+    if word in _TYPES:
+        left = index
+        for number in _TYPES[word][:-1] if len(_TYPES[word]) > 1 else ():
+            count = _core.device_count(number)
+            if left < count:
+                return number, left
+            left -= count
+        # None of them, or the last: the first is what the message will name.
+        return (_TYPES[word][0], index) if len(_TYPES[word]) > 1 else (_TYPES[word][0], index)
+    for name, number, _ in _core.kinds():
+        if name == word:
+            return number, index
+    known = ", ".join([*_TYPES, *_VENDORS])
+    raise ValueError(f"device: {word!r} is no kind of device: expected one of {known}")
+
+
+def _at(number: int, index: int) -> device:
+    """The device of a type and number; what the extension module calls."""
+    found = device._known.get((number, index))
+    if found is None:
+        found = object.__new__(device)
+        found._underlying = (number, index)
+        word = _WORDS.get(number)
+        if word is None:
+            word = next((name for name, kind, _ in _core.kinds() if kind == number), str(number))
+            shown = index
+        else:
+            before = _TYPES[word][: _TYPES[word].index(number)]
+            shown = index + sum(_core.device_count(each) for each in before)
+        found.type, found.index = word, shown
+        device._known[number, index] = found
+    return found
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's dimensions: a tuple that also equals the list of the same numbers."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def numel(self) -> int:
+        """How many elements a tensor of this shape has."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def __repr__(self) -> str:
+        return f"infinicore.Size({list(self)})"

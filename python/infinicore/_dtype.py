@@ -1,0 +1,148 @@
+"""Element types, and what becomes of them when they meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class dtype:  # noqa: N801
+    """The type of a tensor's elements. There is one object of each: `infinicore.float32`, ..."""
+
+    __slots__ = ("_code", "_name", "_underlying", "itemsize")
+
+    _by_name: dict[str, dtype] = {}
+
+    def __init__(self, name: str, code: str, underlying: int, itemsize: int) -> None:
+        self._name, self._code, self._underlying = name, code, underlying
+        self.itemsize = itemsize
+        dtype._by_name[name] = self
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self._code[0] in "FB" and self._code not in ("BOOL", "BYTE")
+
+    @property
+    def is_complex(self) -> bool:
+        return self._code[0] == "C"
+
+    @property
+    def is_signed(self) -> bool:
+        return self._code[0] not in "U" and self._code not in ("BOOL", "BYTE")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, dtype) and self._underlying == other._underlying
+
+    def __hash__(self) -> int:
+        return hash(self._underlying)
+
+    def __repr__(self) -> str:
+        return f"infinicore.{self._name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_named, (self._name,)
+
+
+def dtype_named(name: str) -> dtype:
+    found = dtype._by_name.get(name)
+    if found is None:
+        raise ValueError(f"dtype: {name!r} is no element type: see infinicore.dtype")
+    return found
+
+
+# The numbers are those of infiniDtype_t.
+byte = dtype("byte", "BYTE", 1, 1)
+bool_ = dtype("bool", "BOOL", 2, 1)
+int8 = dtype("int8", "I8", 3, 1)
+int16 = dtype("int16", "I16", 4, 2)
+int32 = dtype("int32", "I32", 5, 4)
+int64 = dtype("int64", "I64", 6, 8)
+uint8 = dtype("uint8", "U8", 7, 1)
+uint16 = dtype("uint16", "U16", 8, 2)
+uint32 = dtype("uint32", "U32", 9, 4)
+uint64 = dtype("uint64", "U64", 10, 8)
+float8 = dtype("float8", "F8", 11, 1)
+float16 = dtype("float16", "F16", 12, 2)
+float32 = dtype("float32", "F32", 13, 4)
+float64 = dtype("float64", "F64", 14, 8)
+complex16 = dtype("complex16", "C16", 15, 2)
+complex32 = dtype("complex32", "C32", 16, 4)
+complex64 = dtype("complex64", "C64", 17, 8)
+complex128 = dtype("complex128", "C128", 18, 16)
+bfloat16 = dtype("bfloat16", "BF16", 19, 2)
+
+ALL: dict[str, dtype] = {each._code: each for each in dtype._by_name.values()}
+BY_NUMBER: dict[int, dtype] = {each._underlying: each for each in ALL.values()}
+
+# Other names of the same types.
+ALIASES: dict[str, dtype] = {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "float8_e4m3fn": float8,
+    "cfloat": complex64,
+    "cdouble": complex128,
+    "chalf": complex32,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "bool": bool_,
+}
+NAMES: dict[str, dtype] = {**dtype._by_name, **ALIASES}
+
+_default = float32
+
+
+def set_default_dtype(value: dtype) -> None:
+    """The type that integers become where a function gives floats, and of `rand` and its like.
+
+    >>> infinicore.set_default_dtype(infinicore.float64)
+    """
+    global _default
+    if not isinstance(value, dtype) or not value.is_floating_point:
+        raise TypeError(f"set_default_dtype: expected a floating-point type, got {value!r}")
+    _default = value
+
+
+def get_default_dtype() -> dtype:
+    """The type that integers become where a function gives floats; float32 at first."""
+    return _default
+
+
+# ---- Promotion ----------------------------------------------------------------------------------
+
+_UNSIGNED = {"U8": 8, "U16": 16, "U32": 32, "U64": 64, "BYTE": 8}
+_SIGNED = {"I8": 8, "I16": 16, "I32": 32, "I64": 64}
+_FLOATS = {"F8": 0, "F16": 1, "BF16": 1, "F32": 2, "F64": 3}
+
+
+def category(kind: dtype) -> int:
+    """0: truth values, 1: integers, 2: floats, 3: complex numbers."""
+    if kind is bool_:
+        return 0
+    if kind.is_complex:
+        return 3
+    return 2 if kind.is_floating_point else 1
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest type that holds the values of both.
+
+    >>> infinicore.promote_types(infinicore.int32, infinicore.float16)
+    infinicore.float16
+    """
+    if a is b:
+        return a
+    if category(a) != category(b):
+        return a if category(a) > category(b) else b
+    one, two = a._code, b._code
+    if category(a) == 2:
+        if _FLOATS[one] == _FLOATS[two]:
+            return float32
+        return a if _FLOATS[one] > _FLOATS[two] else b
+    if category(a) == 3:
+        return a if a.itemsize > b.itemsize else b
+    if (one in _SIGNED) == (two in _SIGNED):
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (one, two) if one in _SIGNED else (two, one)
+    bits = max(_SIGNED[signed], 2 * _UNSIGNED[unsigned])
+    return ALL[f"I{min(bits, 64)}"]

@@ -1,0 +1,315 @@
+"""Operators on tensors: operands are brought to one type and shape, results are made, one step is
+run or noted down."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from infinicore import _core, _op
+from infinicore._device import device
+from infinicore._dtype import (
+    ALL,
+    bool_,
+    category,
+    dtype,
+    float64,
+    get_default_dtype,
+    int64,
+    promote_types,
+)
+from infinicore.op._operator import Function
+from infinicore.op._operator import function as operator_named
+from infinicore.op._shapes import broadcast
+
+Tensor = _core.Tensor
+
+# ---- Types --------------------------------------------------------------------------------------
+
+
+def result_type(*operands: Any) -> dtype:
+    """The type in which tensors and numbers meet. Tensors with dimensions count first, then those
+    without, then numbers; a lower rank matters only if its category is higher.
+
+    >>> infinicore.result_type(infinicore.ones(2, dtype=infinicore.float16), 2.5)
+    infinicore.float16
+    """
+    best: list[dtype | None] = [None, None, None]
+    for operand in operands:
+        rank, kind = _ranked(operand)
+        known = best[rank]
+        best[rank] = kind if known is None else promote_types(known, kind)
+    made: dtype | None = None
+    for kind in best:
+        if kind is not None and (made is None or category(kind) > category(made)):
+            made = kind
+    if made is None:
+        raise TypeError("result_type: expected at least one tensor or number")
+    return made
+
+
+def _ranked(operand: Any) -> tuple[int, dtype]:
+    if isinstance(operand, Tensor):
+        if operand._role == "number":
+            kind = operand.dtype
+            return 2, get_default_dtype() if kind is float64 else kind
+        return (0 if operand.ndim else 1), operand.dtype
+    if isinstance(operand, bool):
+        return 2, bool_
+    if isinstance(operand, int):
+        return 2, int64
+    if isinstance(operand, float):
+        return 2, get_default_dtype()
+    if isinstance(operand, dtype):
+        return 0, operand
+    raise TypeError(f"expected a tensor or a number, got {type(operand).__name__}")
+
+
+@functools.lru_cache(1024)
+def _constant(value: Any, kind: type, code: dtype, where: device) -> Tensor:
+    return _core.constant(value, code, where)
+
+
+def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
+    """An operand as a tensor of this type: numbers become tensors of no dimensions."""
+    if isinstance(operand, Tensor):
+        if operand.dtype is kind:
+            return operand
+        if operand._role == "number":
+            return _core.number_as(operand, kind)
+        return cast_to(operand, kind)
+    if kind.is_floating_point:
+        operand = float(operand)
+    return _constant(operand, type(operand), kind, where)
+
+
+def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
+    if tensor.dtype is kind:
+        return tensor
+    result = _core.empty(tensor.shape, kind, tensor.device)
+    _step(operator_named("cast"), [result, tensor], {})
+    return result
+
+
+def device_of(operands: Sequence[Any]) -> device:
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            return operand.device
+        if isinstance(operand, (tuple, list)) and operand:
+            return device_of(operand)
+    return _core.get_device()
+
+
+# ---- One operator -------------------------------------------------------------------------------
+
+
+def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
+    """Run an operator. Inputs stand in the order of `infinicore.op`'s function of that name.
+
+    Operands that share a type in the declaration are promoted to a common one, numbers among them;
+    operands of one shape are broadcast. Without `out` results are made.
+    """
+    this = operator_named(name)
+    if len(inputs) < len(this.inputs):
+        inputs = (*inputs, *(values.pop(slot[0], None) for slot in this.inputs[len(inputs) :]))
+    given = _promoted(this, inputs)
+    if this.is_map and not this.attributes:
+        return _emit_map(this, given, out, values)
+    return _emit_any(this, given, out, {**this.defaults, **values})
+
+
+def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
+    """Inputs whose types are tied to one another, in a type that all have."""
+    given = list(inputs)
+    groups: dict[str, list[int]] = {}
+    allowed: dict[str, str] = {tensor.name: tensor.kinds for tensor in this.tensors}
+    for i, (name, place, optional, array) in enumerate(this.inputs):
+        value = given[i]
+        if value is None:
+            if not optional:
+                raise TypeError(f"{this.name}: {name} is missing")
+            continue
+        if place >= len(this.tensors):
+            continue
+        if array:
+            given[i] = list(value)
+            continue
+        tensor = this.tensors[place]
+        groups.setdefault(_tie(tensor.name, allowed), []).append(i)
+    for root, members in groups.items():
+        operands = [given[i] for i in members]
+        try:
+            kind = operands[0].dtype if len(operands) == 1 else result_type(*operands)
+            if len(operands) == 1 and operands[0]._role == "number":
+                kind = result_type(operands[0])
+        except (AttributeError, TypeError):
+            bad = next(v for v in operands if not isinstance(v, (Tensor, int, float)))
+            raise TypeError(
+                f"{this.name}: expected tensors, got {type(bad).__name__}"
+                if not isinstance(operands[0], (int, float))
+                else f"{this.name}: expected a tensor, got a number"
+            ) from None
+        kind = _fitting(this, kind, allowed[root].split())
+        where = device_of(given)
+        for i in members:
+            given[i] = tensor_for(given[i], kind, where)
+    return given
+
+
+def _tie(name: str, kinds: dict[str, str]) -> str:
+    """The tensor that decides about the type of this one."""
+    while kinds[name].startswith("="):
+        name = kinds[name][1:]
+    return name
+
+
+def _fitting(this: Function, kind: dtype, allowed: list[str]) -> dtype:
+    """The type itself if the operator takes it, else the one that its values go to."""
+    if kind._code in allowed or not allowed or allowed[0][0] in "=+":
+        return kind
+    if category(kind) < 2 and get_default_dtype()._code in allowed:
+        wider = [c for c in allowed if kind is bool_ and c[0] in "IU" or c[0] == "I"]
+        if wider and category(kind) == 0:
+            return ALL["I64"] if "I64" in wider else ALL[wider[0]]
+        if not wider or kind is bool_:
+            return get_default_dtype()
+    for wide in ("I16", "I32", "I64", "F32", "F64"):
+        if wide in allowed and promote_types(kind, ALL[wide])._code == wide:
+            return ALL[wide]
+    if "F32" in allowed and category(kind) < 2:
+        return ALL["F32"]
+    names = ", ".join(repr(ALL[code]) for code in allowed if code in ALL)
+    raise TypeError(f"{this.name}: no tensors of type {kind!r}: expected one of {names}")
+
+
+def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]) -> Any:
+    """Elementwise operators: one shape everywhere."""
+    shapes = [tuple(tensor.shape) for tensor in given if tensor is not None]
+    if any(shape != shapes[0] for shape in shapes[1:]):
+        try:
+            shape = broadcast(shapes)
+        except ValueError as error:
+            raise ValueError(f"{this.name}: {error}") from None
+        given = [t if t is None or t.shape == shape else t.expand(*shape) for t in given]
+    else:
+        shape = shapes[0] if shapes else tuple(out.shape)
+    place = this.outputs[0][1]
+    kind = _map_type(this, given, place)
+    target = out
+    if out is None:
+        target = _core.empty(shape, kind, device_of(given))
+    elif not isinstance(out, Tensor):
+        raise TypeError(f"{this.name}: out is {type(out).__name__}: expected a tensor")
+    elif tuple(out.shape) != shape:
+        raise ValueError(f"{this.name}: out has shape {tuple(out.shape)}: expected {shape}")
+    elif out.dtype is not kind:
+        target = _core.empty(shape, kind, out.device)
+    tensors: list[Any] = [None] * len(this.tensors)
+    tensors[place] = target
+    for (_, at, *_), tensor in zip(this.inputs, given, strict=True):
+        tensors[at] = tensor
+    _step(this, tensors, values)
+    if out is not None and target is not out:
+        copy(this.name, out, target)
+        return out
+    return target
+
+
+def _map_type(this: Function, given: list[Any], place: int) -> dtype:
+    kinds = this.tensors[place].kinds
+    tied = this.tied.get(this.tensors[place].name)
+    if tied is not None:
+        at = next(i for i, slot in enumerate(this.inputs) if slot[1] == tied)
+        if given[at] is not None:
+            return given[at].dtype  # type: ignore[no-any-return]
+    if " " not in kinds and kinds in ALL:
+        return ALL[kinds]
+    raise TypeError(f"{this.name}: out= is needed: the inputs do not tell the result's type")
+
+
+def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]) -> Any:
+    views: list[Any] = [None] * this.place_count
+    tensors: list[Any] = [None] * this.place_count
+    for (_, place, _, array), value in zip(this.inputs, given, strict=True):
+        tensors[place] = value
+        if value is not None:
+            views[place] = [_view(each) for each in value] if array else _view(value)
+    wanted = _outputs(this, out)
+    for (_, place, _), each in zip(this.outputs, wanted, strict=True):
+        if each is not None:
+            tensors[place], views[place] = each, _view(each)
+    this.settle(views, values)
+    if this.added_to and not wanted[0] and values[this.added_to[1]]:
+        raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
+    try:
+        missing = this.infer(views, values)
+    except ValueError as error:
+        raise ValueError(str(error)) from None
+    where = device_of(given) if given else wanted[0].device
+    for each in missing:
+        tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
+    for place, view in enumerate(views):  # what infer has broadcast
+        tensor = tensors[place]
+        if isinstance(view, _op.View) and isinstance(tensor, Tensor):
+            if tuple(view.shape) != tuple(tensor.shape):
+                tensors[place] = tensor.expand(*view.shape)
+    _step(this, tensors, values)
+    results = [tensors[place] for _, place, _ in this.outputs]
+    if not results:
+        results = [
+            value
+            for (_, place, *_), value in zip(this.inputs, given, strict=True)
+            if place in this.modified
+        ]
+    results = [result for result in results if result is not None]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _outputs(this: Function, out: Any) -> list[Any]:
+    count = len(this.outputs)
+    if out is None:
+        return [None] * count
+    given = list(out) if isinstance(out, (tuple, list)) else [out]
+    if len(given) > count:
+        raise TypeError(f"{this.name}: out has {len(given)} tensors: expected at most {count}")
+    for each in given:
+        if each is not None and not isinstance(each, Tensor):
+            raise TypeError(f"{this.name}: out is {type(each).__name__}: expected a tensor")
+    return given + [None] * (count - len(given))
+
+
+def _view(tensor: Any) -> _op.View:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"expected a tensor, got {type(tensor).__name__}")
+    return _op.described(tuple(tensor.shape), tensor.dtype._code, tensor.stride())
+
+
+def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
+    count = len(this.tensors)
+    bare = [tensors[place] for place in this.data_places if place >= count]
+    attributes = this.attribute_values(values) if this.attributes else ()
+    scalars = [values.get(name, 0) for name in this.scalars] if this.scalars else ()
+    origin = (this.name, attributes, scalars)
+    _core.step(this.index, this.number, tensors[:count], attributes, scalars, bare, origin)
+
+
+# ---- Copies -------------------------------------------------------------------------------------
+
+
+def copy(name: str, target: Tensor, source: Tensor) -> None:
+    """Elements of a tensor into another, which may have another type."""
+    if not isinstance(target, Tensor):
+        raise TypeError(f"{name}: out is {type(target).__name__}: expected a tensor")
+    if target is source:
+        return
+    if tuple(target.shape) != tuple(source.shape):
+        try:
+            source = source.expand(*target.shape)
+        except RuntimeError:
+            raise ValueError(
+                f"{name}: a tensor of shape {tuple(target.shape)} can't take one of shape"
+                f" {tuple(source.shape)}"
+            ) from None
+    operator = "cast" if target.dtype is not source.dtype else "rearrange"
+    _step(operator_named(operator), [target, source], {})

@@ -1,0 +1,84 @@
+"""The decorator that makes a function of a body.
+
+A body is written as if it ran on tensors. It is run once for each signature (layouts of tensors,
+values of everything else), over tensors without data; the operators that it calls are noted down,
+fused, and replayed by the extension module from then on.
+
+A parameter annotated `Operand` takes a tensor or a number; a number's value is no part of the
+signature, and the body sees a tensor of no dimensions in its place.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from infinicore import _core
+from infinicore._device import Size, _at, device
+from infinicore._dtype import BY_NUMBER, dtype
+
+if TYPE_CHECKING:
+    from infinicore._tensor import Tensor
+
+    Operand: TypeAlias = Tensor | float | int | bool
+
+_core._set_types(BY_NUMBER, Size, _at)
+_core.add_identity_type(dtype)
+_core.add_identity_type(device)
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+_MISSING = object()
+
+FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
+
+
+def function(body: Body) -> Body:
+    """A function of the package, with `out=` if the body has not got it."""
+    signature = inspect.signature(body)
+    parameters = list(signature.parameters.values())
+    inner: Callable[..., Any] = body
+    if "out" not in signature.parameters:
+        parameters.append(
+            inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Any)
+        )
+        inner = _with_out(body)
+    rows = []
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(f"{body.__name__}: a body has no *args")
+        preset = _MISSING if parameter.default is parameter.empty else parameter.default
+        is_operand = "Operand" in str(parameter.annotation)
+        rows.append((parameter.name, preset, is_operand, parameter.kind == parameter.KEYWORD_ONLY))
+    made: Any = _core.make_function(body.__name__, inner, rows, _MISSING)
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(made, name, getattr(body, name))
+    made.__signature__ = signature.replace(parameters=parameters)
+    FUNCTIONS[body.__name__] = made
+    return made  # type: ignore[no-any-return]
+
+
+def _with_out(body: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(body)
+    def inner(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        result = body(*args, **keywords)
+        return result if out is None else write(body.__name__, out, result)
+
+    return inner
+
+
+def write(name: str, out: Any, result: Any) -> Any:
+    """Results into the tensors given for them, which are returned."""
+    from infinicore._emit import copy
+
+    if isinstance(result, (tuple, list)):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}: out is {type(out).__name__}: expected {len(result)} tensors")
+        for one, each in zip(out, result, strict=True):
+            if one is not None:
+                copy(name, one, each)
+        return type(result)._make(out) if hasattr(result, "_make") else type(result)(out)
+    copy(name, out, result)
+    return out

@@ -1,0 +1,130 @@
+"""All that `infinicore` holds besides its modules: collected once, when a name is first asked for."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+from infinicore import _dtype, functions
+from infinicore._tensor import Tensor
+
+# Modules of the package whose public names (`__all__`) are names of the package.
+_PARTS = ("_creation", "_exchange", "_printing", "_random", "_event", "_graph", "context")
+# A function is a method if this is its first parameter.
+_SELF = ("input", "self", "x")
+# Not methods: a method of this name is another thing, or none in torch either.
+_NO_METHODS = {"broadcast_to_shape", "from_torch", "where", "tensor"}
+
+_OPERATORS = {
+    "add": ("__add__", "__radd__"),
+    "sub": ("__sub__",),
+    "rsub": ("__rsub__",),
+    "mul": ("__mul__", "__rmul__"),
+    "div": ("__truediv__",),
+    "rdiv": ("__rtruediv__",),
+    "floor_divide": ("__floordiv__",),
+    "rfloor_divide": ("__rfloordiv__",),
+    "remainder": ("__mod__",),
+    "rremainder": ("__rmod__",),
+    "pow": ("__pow__",),
+    "rpow": ("__rpow__",),
+    "matmul": ("__matmul__",),
+    "rmatmul": ("__rmatmul__",),
+    "neg": ("__neg__",),
+    "positive": ("__pos__",),
+    "abs": ("__abs__",),
+    "bitwise_not": ("__invert__",),
+    "bitwise_and": ("__and__", "__rand__"),
+    "bitwise_or": ("__or__", "__ror__"),
+    "bitwise_xor": ("__xor__", "__rxor__"),
+    "bitwise_left_shift": ("__lshift__",),
+    "bitwise_right_shift": ("__rshift__",),
+    "rlshift": ("__rlshift__",),
+    "rrshift": ("__rrshift__",),
+    "eq": ("__eq__",),
+    "ne": ("__ne__",),
+    "lt": ("__lt__",),
+    "le": ("__le__",),
+    "gt": ("__gt__",),
+    "ge": ("__ge__",),
+}
+_IN_PLACE = {
+    "add": "__iadd__",
+    "sub": "__isub__",
+    "mul": "__imul__",
+    "div": "__itruediv__",
+    "floor_divide": "__ifloordiv__",
+    "remainder": "__imod__",
+    "pow": "__ipow__",
+    "bitwise_and": "__iand__",
+    "bitwise_or": "__ior__",
+    "bitwise_xor": "__ixor__",
+    "bitwise_left_shift": "__ilshift__",
+    "bitwise_right_shift": "__irshift__",
+}
+
+
+def collect() -> dict[str, Any]:
+    names: dict[str, Any] = dict(_dtype.NAMES)
+    names |= {
+        name: getattr(_dtype, name)
+        for name in ("dtype", "get_default_dtype", "promote_types", "set_default_dtype")
+    }
+    for module in modules():
+        for name in module.__all__:
+            names[name] = getattr(module, name)
+    for name, short in (("equal", "eq"), ("div", "true_divide"), ("sub", "subtract")):
+        if name in names:
+            names.setdefault(short, names[name])
+    from infinicore._device import Size, device
+    from infinicore._emit import result_type
+
+    names |= {"Tensor": Tensor, "device": device, "Size": Size, "result_type": result_type}
+    _add_methods(names)
+    return names
+
+
+def modules() -> list[ModuleType]:
+    found = [
+        importlib.import_module(f"infinicore.functions.{info.name}")
+        for info in pkgutil.iter_modules(functions.__path__)
+        if not info.name.startswith("_")
+    ]
+    return found + [importlib.import_module(f"infinicore.{name}") for name in _PARTS]
+
+
+def _add_methods(names: dict[str, Any]) -> None:
+    from infinicore._function import FUNCTIONS
+
+    for name, value in names.items():
+        if not callable(value) or isinstance(value, type) or name in _NO_METHODS:
+            continue
+        if hasattr(Tensor, name) or name.startswith("_"):
+            continue
+        try:
+            first = next(iter(inspect.signature(value).parameters), "")
+        except (TypeError, ValueError):
+            continue
+        if first in _SELF:
+            setattr(Tensor, name, value)
+    everything = {**FUNCTIONS, **names}
+    for name, slots in _OPERATORS.items():
+        for slot in slots if name in everything else ():
+            setattr(Tensor, slot, everything[name])
+    for name, slot in _IN_PLACE.items():
+        if name in everything:
+            setattr(Tensor, slot, _in_place(everything[name]))
+            setattr(Tensor, f"{name}_", _in_place(everything[name]))
+    # Equality is elementwise, so tensors are told apart by identity where they are keys.
+    Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def _in_place(function: Any) -> Any:
+    def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        return function(self, *args, out=self, **keywords)  # type: ignore[no-any-return]
+
+    method.__doc__ = function.__doc__
+    return method
