@@ -303,10 +303,13 @@ class Function:
         for i, other in enumerate(self.tensors):
             if other.kinds == f"={tensor.name}" and present(i):
                 return present(i)
+        if allowed == ["I32", "I64"]:  # indices
+            return "I64"
         inputs = [present(place) for _, place, *_ in self.inputs if place < len(self.tensors)]
         if inputs and inputs[0] in allowed:
             return inputs[0]
-        if "I64" in allowed and not any(kind.startswith(("F", "BF")) for kind in allowed):
+        real = [any(kind.startswith(("F", "BF")) for kind in some) for some in (allowed, inputs)]
+        if "I64" in allowed and not all(real):
             return "I64"
         raise UnknownSizeError(f"and element type (one of {', '.join(allowed)})")
 

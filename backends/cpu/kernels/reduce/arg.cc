@@ -221,8 +221,6 @@ std::unique_ptr<Plan> plan_as(const Arg &arg) {
 
 std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
-    if (input.ndim > Shape::kMost)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "a tensor has more than 8 dimensions"};
     bool folded[Shape::kMost] = {};
     for (size_t i = 0; operation.list(0) && i < operation.count(0); ++i)
         folded[operation.list(0)[i]] = true;

@@ -1,0 +1,112 @@
+// cumsum and cumprod. Floats of 16 bits add up in F32, others in F64.
+#include "convert.h"
+#include "functions.h"
+#include "kernel.h"
+#include "scan/bands.h"
+#include "threads.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kPiece = 16384;  // elements of a long line that a thread takes
+
+// C: what is computed in; T, R: how inputs and results are stored.
+template <class C, class T, class R, class Combine>
+void scan_line(const T *from, int64_t from_step, R *to, int64_t to_step, int64_t n, C running,
+               Combine combine) {
+    for (int64_t i = 0; i < n; ++i) {
+        running = combine(running, load_element<C>(from[i * from_step]));
+        store_element(to[i * to_step], running);
+    }
+}
+
+template <class C, class T, class R, class Combine>
+void scan_band(const T *from, int64_t from_step, R *to, int64_t to_step, int64_t n, int64_t width,
+               C start, Combine combine) {
+    C running[kBand], line[kBand];
+    std::fill_n(running, width, start);
+    for (int64_t i = 0; i < n; ++i) {
+        load_block(line, from + i * from_step, size_t(width));
+        for (int64_t k = 0; k < width; ++k) running[k] = combine(running[k], line[k]);
+        store_block(to + i * to_step, running, size_t(width));
+    }
+}
+
+template <class C, class T, class R, bool product>
+std::unique_ptr<Plan> plan_as(const Bands<2> &bands) {
+    const auto combine = [](C a, C b) { return product ? mul(a, b) : add(a, b); };
+    // One long line: threads first add up its pieces, then scan them from there. Not so products,
+    // where 0 and an overflow that never happened would meet.
+    const int64_t threads = int64_t(thread_count());
+    int64_t pieces = 1;
+    if (!product && bands.number() == 1 && bands[0].width == 1)
+        pieces = std::clamp<int64_t>(bands.size / kPiece, 1, 4 * threads);
+
+    auto run = [=](const Arguments &a) {
+        R *result = a.pointer<R>(0);
+        const T *data = a.pointer<T>(1);
+        const int64_t to_step = bands.step[0], from_step = bands.step[1];
+        if (pieces == 1) {
+            parallel_for(size_t(bands.number()), bands.grain(), [&](size_t begin, size_t end) {
+                for (size_t index = begin; index < end; ++index) {
+                    const Band<2> band = bands[int64_t(index)];
+                    R *to = result + band.at[0];
+                    const T *from = data + band.at[1];
+                    const C start = C(product ? 1 : 0);
+                    if (band.width == 1)
+                        scan_line<C>(from, from_step, to, to_step, bands.size, start, combine);
+                    else
+                        scan_band<C>(from, from_step, to, to_step, bands.size, band.width, start,
+                                     combine);
+                }
+            });
+            return;
+        }
+        C *before = reinterpret_cast<C *>(a.workspace());
+        auto first = [&](int64_t piece) { return bands.size * piece / pieces; };
+        auto each_piece = [&](auto body) {
+            parallel_for(size_t(pieces), 1, [&](size_t begin, size_t end) {
+                for (int64_t piece = int64_t(begin); piece < int64_t(end); ++piece) body(piece);
+            });
+        };
+        each_piece([&](int64_t piece) {
+            C sum = C(0);
+            for (int64_t i = first(piece); i < first(piece + 1); ++i)
+                sum = combine(sum, load_element<C>(data[i * from_step]));
+            before[piece] = sum;
+        });
+        C sum = C(0);
+        for (int64_t piece = 0; piece < pieces; ++piece) {
+            const C mine = before[piece];
+            before[piece] = sum;
+            sum = combine(sum, mine);
+        }
+        each_piece([&](int64_t piece) {
+            const int64_t begin = first(piece);
+            scan_line<C>(data + begin * from_step, from_step, result + begin * to_step, to_step,
+                         first(piece + 1) - begin, before[piece], combine);
+        });
+    };
+    return make_plan(run, pieces > 1 ? size_t(pieces) * sizeof(C) : 0);
+}
+
+template <bool product>
+std::unique_ptr<Plan> plan_cumulative(const Operation &operation) {
+    const Bands<2> bands({operation.tensor(0), operation.tensor(1)}, int(operation.integer(0)));
+    std::unique_ptr<Plan> plan;
+    visit_dtype(operation.tensor(1).dtype, [&]<class T>(Type<T>) {
+        if constexpr (kIsFloat<T>) {
+            using C = std::conditional_t<sizeof(T) <= 2, float, double>;
+            plan = plan_as<C, T, T, product>(bands);
+        } else {
+            plan = plan_as<int64_t, T, int64_t, product>(bands);
+        }
+    });
+    return plan;
+}
+
+INFINI_KERNEL("cumsum", plan_cumulative<false>);
+INFINI_KERNEL("cumprod", plan_cumulative<true>);
+
+}  // namespace
+}  // namespace infini::cpu
