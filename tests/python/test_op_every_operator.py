@@ -28,8 +28,10 @@ CASES = all_cases()
 NEEDS_OUT = {
     "adaptive_avg_pool1d": "size",
     "affine_grid": "size",
+    "arange": "size",
     "broadcast_to": "size",
     "deepseek_moe_with_device_ptrs": "",
+    "fill": "size",
     "fp8_indexer_logits": "size",
     "interpolate": "size",
     "moe_fused_gate": "size",
@@ -37,6 +39,9 @@ NEEDS_OUT = {
     "moe_topk_softmax": "size",
     "mxfp4_dequantize": "type",
     "per_tensor_dequant_int8": "type",
+    "random_integers": "size",
+    "random_normal": "size",
+    "random_uniform": "size",
     "upsample_bilinear": "size",
     "upsample_nearest": "size",
 }
