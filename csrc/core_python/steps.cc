@@ -1,4 +1,5 @@
 // One operator, run or written down: what infinicore._emit calls.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "step.h"

@@ -1,6 +1,7 @@
 #include "tensor_object.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ const char *role_of(const Tensor &tensor) {
 }  // namespace
 
 nb::object wrap(Tensor tensor) {
-    nb::object made = nb::steal(nb::inst_alloc(reinterpret_cast<PyObject *>(tensor_type)));
+    nb::object made = nb::inst_alloc(reinterpret_cast<PyObject *>(tensor_type));
     new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
     nb::inst_mark_ready(made);
     return made;

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from infinicore._tensor import Tensor
 
     Operand: TypeAlias = Tensor | float | int | bool
+else:
+    Operand = Any
 
 _core._set_types(BY_NUMBER, Size, _at)
 _core.add_identity_type(dtype)
