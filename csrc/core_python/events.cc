@@ -23,21 +23,24 @@ infinirtStream_t stream_from(uintptr_t handle) {
 void bind_events(nb::module_ &m) {
     using released = nb::call_guard<nb::gil_scoped_release>;
     nb::class_<DeviceEvent>(m, "Event")
-        .def("__init__",
-             [](DeviceEvent *self, nb::handle device, uint32_t flags) {
-                 new (self) DeviceEvent(device_from(device), flags);
-             },
-             "device"_a, "flags"_a)
-        .def("record",
-             [](DeviceEvent &self, std::optional<uintptr_t> stream) {
-                 stream ? self.record(stream_from(*stream)) : self.record();
-             },
-             "stream"_a.none() = nb::none())
-        .def("wait",
-             [](DeviceEvent &self, std::optional<uintptr_t> stream) {
-                 self.wait(stream ? stream_from(*stream) : nullptr);
-             },
-             "stream"_a.none() = nb::none())
+        .def(
+            "__init__",
+            [](DeviceEvent *self, nb::handle device, uint32_t flags) {
+                new (self) DeviceEvent(device_from(device), flags);
+            },
+            "device"_a, "flags"_a)
+        .def(
+            "record",
+            [](DeviceEvent &self, std::optional<uintptr_t> stream) {
+                stream ? self.record(stream_from(*stream)) : self.record();
+            },
+            "stream"_a.none() = nb::none())
+        .def(
+            "wait",
+            [](DeviceEvent &self, std::optional<uintptr_t> stream) {
+                self.wait(stream ? stream_from(*stream) : nullptr);
+            },
+            "stream"_a.none() = nb::none())
         .def("synchronize", &DeviceEvent::synchronize, released())
         .def("query", &DeviceEvent::query)
         .def("elapsed_time", &DeviceEvent::elapsed_time, "other"_a)

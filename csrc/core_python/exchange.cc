@@ -24,9 +24,9 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
     if (!let_go) return bare;
     const auto &inner = bare->memory();
     auto memory = std::make_shared<Memory>(inner->data(), inner->size(), device, std::move(let_go));
-    return Tensor(std::make_shared<TensorImpl>(
-        std::move(shape), std::move(strides), dtype,
-        infinicore::TensorData{bare->offset(), std::move(memory)}));
+    return Tensor(
+        std::make_shared<TensorImpl>(std::move(shape), std::move(strides), dtype,
+                                     infinicore::TensorData{bare->offset(), std::move(memory)}));
 }
 
 namespace {
@@ -53,9 +53,7 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
     return over(data, std::move(shape), std::move(strides), dtype, device, std::move(let_go));
 }
 
-void wait_for(const Tensor &tensor) {
-    wait_without_lock(runtime_of(tensor->device()));
-}
+void wait_for(const Tensor &tensor) { wait_without_lock(runtime_of(tensor->device())); }
 
 namespace {
 
@@ -83,8 +81,8 @@ Device device_from_dlpack(const dlpack::Device &device, const char *function) {
         return nullptr;
     };
     if (device.type == kCuda)
-        if (const Type *found = among({Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON,
-                                       Type::QY, Type::ALI}))
+        if (const Type *found = among(
+                {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY, Type::ALI}))
             return {*found, left};
     if (device.type == kRocm)
         if (const Type *found = among({Type::HYGON})) return {*found, left};
@@ -121,8 +119,7 @@ Tensor take(Managed *managed, bool readonly, const char *function) {
             infinicore::detail::check(infinirtDeviceSynchronize(), function);
         }
         return over(static_cast<char *>(lent.data) + lent.byte_offset, std::move(shape),
-                    std::move(strides), DataType(dtype), device,
-                    [managed, &runtime](std::byte *) {
+                    std::move(strides), DataType(dtype), device, [managed, &runtime](std::byte *) {
                         if (!Py_IsInitialized()) return;
                         nb::gil_scoped_acquire held;
                         wait_without_lock(runtime);
@@ -164,14 +161,13 @@ Tensor from_capsule(nb::handle capsule, const char *function) {
     if (PyCapsule_IsValid(capsule.ptr(), kVersioned)) {
         auto *managed = static_cast<dlpack::ManagedVersioned *>(
             PyCapsule_GetPointer(capsule.ptr(), kVersioned));
-        if (managed->major > 1)
-            refuse(PyExc_BufferError, function, "expected DLPack of version 1");
+        if (managed->major > 1) refuse(PyExc_BufferError, function, "expected DLPack of version 1");
         PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
         return take(managed, managed->flags & dlpack::kReadOnly, function);
     }
-    auto *managed = static_cast<dlpack::Managed *>(
-        PyCapsule_IsValid(capsule.ptr(), kName) ? PyCapsule_GetPointer(capsule.ptr(), kName)
-                                                : nullptr);
+    auto *managed = static_cast<dlpack::Managed *>(PyCapsule_IsValid(capsule.ptr(), kName)
+                                                       ? PyCapsule_GetPointer(capsule.ptr(), kName)
+                                                       : nullptr);
     if (!managed) refuse(PyExc_BufferError, function, "expected a capsule that was not used yet");
     PyCapsule_SetName(capsule.ptr(), "used_dltensor");
     return take(managed, false, function);

@@ -56,8 +56,8 @@ nb::object number_at(DataType dtype, const std::byte *from) {
             break;
     }
     const size_t half = infinicore::dsize(dtype) / 2;
-    return nb::steal(PyComplex_FromDoubles(core::real_value(dtype, from),
-                                           core::real_value(dtype, from + half)));
+    return nb::steal(
+        PyComplex_FromDoubles(core::real_value(dtype, from), core::real_value(dtype, from + half)));
 }
 
 nb::object item(const Tensor &tensor) {
@@ -112,8 +112,7 @@ nb::object from_host(nb::handle source, nb::handle device, const std::string &fu
     view.look_at(source, function.c_str());
     Tensor there = Tensor::strided_from_blob(
         view.data, Shape(view.shape(), view.shape() + view.ndim()),
-        Strides(view.strides(), view.strides() + view.ndim()), DataType(view.dtype),
-        Device::cpu());
+        Strides(view.strides(), view.strides() + view.ndim()), DataType(view.dtype), Device::cpu());
     return wrap(copy_to(there, device_from(device)));
 }
 
@@ -154,8 +153,7 @@ size_t encode(PyObject *number, DataType dtype, std::byte *to) {
     double parts[2] = {PyComplex_RealAsDouble(number), 0};
     if (PyErr_Occurred()) throw nb::python_error();
     parts[1] = PyComplex_ImagAsDouble(number);
-    for (double part : parts)
-        to += encode_number(nb::float_(part).ptr(), part_of(dtype), to);
+    for (double part : parts) to += encode_number(nb::float_(part).ptr(), part_of(dtype), to);
     return infinicore::dsize(dtype);
 }
 
@@ -181,8 +179,8 @@ nb::object constant(nb::handle number, nb::handle dtype, nb::handle device) {
         return from_numbers(one, nb::tuple(), dtype, device);
     }
     auto memory = number_memory(core::runtime_of(device_from(device)), number.ptr(), type);
-    return wrap(Tensor(std::make_shared<TensorImpl>(
-        Shape{}, Strides{}, type, infinicore::TensorData{0, std::move(memory)})));
+    return wrap(Tensor(std::make_shared<TensorImpl>(Shape{}, Strides{}, type,
+                                                    infinicore::TensorData{0, std::move(memory)})));
 }
 
 // ---- Making and copying -------------------------------------------------------------------------
@@ -194,8 +192,8 @@ nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handl
         return wrap(Tensor::empty(shape, dtype_from(dtype), device_from(device), pin_memory));
     Strides strides;
     for (nb::handle each : stride) strides.push_back(nb::cast<infinicore::Stride>(each));
-    return wrap(Tensor::strided_empty(shape, strides, dtype_from(dtype), device_from(device),
-                                      pin_memory));
+    return wrap(
+        Tensor::strided_empty(shape, strides, dtype_from(dtype), device_from(device), pin_memory));
 }
 
 void copy_from(const Tensor &self, const Tensor &source) {
@@ -249,9 +247,9 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     const bool has_sign = core::kind_of(dtype) == core::NumberKind::Signed;
     const std::byte *bad = nullptr;
     each_element(*host, [&](const std::byte *from, const auto &) {
-        const int64_t value = has_sign ? core::signed_value(dtype, from)
-                                       : int64_t(std::min<uint64_t>(
-                                             core::unsigned_value(dtype, from), INT64_MAX));
+        const int64_t value =
+            has_sign ? core::signed_value(dtype, from)
+                     : int64_t(std::min<uint64_t>(core::unsigned_value(dtype, from), INT64_MAX));
         negative = negative || value < 0;
         if ((value < -size || value >= size) && !bad) bad = from;
     });
@@ -279,9 +277,9 @@ nb::list nonzero(const Tensor &tensor) {
         });
     nb::list made;
     for (std::vector<int64_t> &each : found)
-        made.append(wrap(copy_to(
-            Tensor::from_blob(each.data(), {each.size()}, DataType::I64, Device::cpu()),
-            tensor->device())));
+        made.append(wrap(
+            copy_to(Tensor::from_blob(each.data(), {each.size()}, DataType::I64, Device::cpu()),
+                    tensor->device())));
     return made;
 }
 

@@ -28,8 +28,8 @@ dlpack::Device dlpack_device(const Device &device) {
         case Type::QY:
         case Type::ALI: {
             auto number = device.getIndex();
-            for (Type before : {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY,
-                                Type::ALI}) {
+            for (Type before :
+                 {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY, Type::ALI}) {
                 if (before == device.getType()) break;
                 number += infinicore::context::getDeviceCount(before);
             }
@@ -157,8 +157,7 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
     // of the borrower's is none of ours, so it can't be made to wait.
     const bool unordered = nb::isinstance<nb::int_>(stream) && nb::cast<long long>(stream) == -1;
     if (!unordered) wait_for(lent);
-    const bool versioned =
-        !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
+    const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
     if (!versioned) return capsule_of(lend<dlpack::Managed>(lent), "dltensor");
     auto *managed = lend<dlpack::ManagedVersioned>(lent);
     if (copied) managed->flags |= dlpack::kCopied;
@@ -213,9 +212,9 @@ int allocate(dlpack::Tensor *prototype, dlpack::ManagedVersioned **made, void *c
         const int dtype = dtype_from_dlpack(prototype->type);
         if (!dtype || prototype->device.type != dlpack::kCpu)
             throw std::runtime_error("no tensors of this type or device are made here");
-        *made = lend<dlpack::ManagedVersioned>(Tensor::empty(
-            Shape(prototype->shape, prototype->shape + prototype->dimensions), DataType(dtype),
-            Device::cpu()));
+        *made = lend<dlpack::ManagedVersioned>(
+            Tensor::empty(Shape(prototype->shape, prototype->shape + prototype->dimensions),
+                          DataType(dtype), Device::cpu()));
         return 0;
     } catch (const std::exception &error) {
         set_error(context, "RuntimeError", error.what());
@@ -229,9 +228,14 @@ int current_stream(int32_t, int32_t, void **stream) {
     return 0;
 }
 
-dlpack::Exchange exchange{
-    1, 3, nullptr, allocate, managed_from_object, managed_to_object, tensor_from_object,
-    current_stream};
+dlpack::Exchange exchange{1,
+                          3,
+                          nullptr,
+                          allocate,
+                          managed_from_object,
+                          managed_to_object,
+                          tensor_from_object,
+                          current_stream};
 
 // ---- The buffer protocol ------------------------------------------------------------------------
 

@@ -1,0 +1,279 @@
+"""Tensors of a size, and what the functions that make tensors have in common."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from infinicore import _core
+from infinicore import _dtype as types
+from infinicore._device import device as device_class
+from infinicore._dtype import dtype as dtype_class
+from infinicore._dtype import get_default_dtype
+from infinicore._elements import copy, fill
+from infinicore._tensor import Tensor
+
+__all__ = [
+    "clone",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "full",
+    "full_like",
+    "get_default_device",
+    "ones",
+    "ones_like",
+    "set_default_device",
+    "strided_empty",
+    "zeros",
+    "zeros_like",
+]
+
+Kind = dtype_class | None
+
+# ---- Where, and of which type --------------------------------------------------------------------
+
+
+class _State(threading.local):
+    where: device_class | None = None
+
+
+_state = _State()
+_CPU = device_class("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """Where this thread's tensors are made when no device is named; None: on the CPU again.
+
+    >>> infinicore.set_default_device("cpu")
+    """
+    _state.where = None if device is None else device_class(device)
+
+
+def get_default_device() -> device_class:
+    """Where this thread's tensors are made when no device is named; the CPU at first.
+
+    >>> infinicore.get_default_device()
+    device(type='cpu', index=0)
+    """
+    return _state.where or _CPU
+
+
+def place(device: Any) -> device_class:
+    """The device that an argument names."""
+    if device is None:
+        return _state.where or _CPU
+    return device if type(device) is device_class else device_class(device)
+
+
+def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
+    """The type that an argument names."""
+    if dtype is None:
+        return otherwise or get_default_dtype()
+    if type(dtype) is dtype_class:
+        return dtype
+    if dtype in (bool, int, float, complex):
+        python = {bool: types.bool_, int: types.int64, complex: complex_default()}
+        return python.get(dtype, get_default_dtype())
+    raise TypeError(
+        f"{function}: dtype is {dtype!r}: expected an element type such as infinicore.float32"
+    )
+
+
+def complex_default() -> dtype_class:
+    return types.complex128 if get_default_dtype() is types.float64 else types.complex64
+
+
+def shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
+    """Sizes that were given one by one, as one sequence, or by name."""
+    if size is not None:
+        if sizes:
+            raise TypeError(f"{function}: size is given twice")
+        return size
+    if len(sizes) == 1 and not isinstance(sizes[0], int) and hasattr(sizes[0], "__len__"):
+        return sizes[0]
+    return sizes
+
+
+def into(function: str, out: Any, result: Tensor) -> Tensor:
+    """A result into the tensor that was given for it."""
+    if out is None:
+        return result
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{function}: out is {type(out).__name__}: expected a tensor")
+    if out.shape != result.shape:
+        raise ValueError(
+            f"{function}: out has shape {tuple(out.shape)}: expected {tuple(result.shape)}"
+        )
+    return copy(out, result)
+
+
+# ---- Of a size -----------------------------------------------------------------------------------
+
+
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """A tensor whose elements are not set. Sizes stand one by one or in a sequence.
+
+    >>> infinicore.empty(2, 3).shape
+    infinicore.Size([2, 3])
+    """
+    shape = shape_of("empty", sizes, size)
+    if out is not None:
+        return out  # type: ignore[no-any-return]
+    return _core.empty(shape, kind_of("empty", dtype), place(device), None, pin_memory)
+
+
+def strided_empty(
+    size: Any,
+    strides: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with these strides, counted in elements, whose elements are not set.
+
+    >>> infinicore.strided_empty((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    kind = kind_of("strided_empty", dtype)
+    return _core.empty(size, kind, place(device), strides, pin_memory)
+
+
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, device: Any = None, pin_memory: bool = False
+) -> Tensor:
+    """A tensor with these strides, counted in elements, whose elements are not set.
+
+    >>> infinicore.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    return strided_empty(size, stride, dtype=dtype, device=device, pin_memory=pin_memory)
+
+
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """A tensor of zeros.
+
+    >>> infinicore.zeros(2)
+    tensor([0., 0.])
+    """
+    shape = shape_of("zeros", sizes, size)
+    if out is not None:
+        return fill(out, 0)
+    return _core.zeros(shape, kind_of("zeros", dtype), place(device), pin_memory)
+
+
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """A tensor of ones.
+
+    >>> infinicore.ones(2)
+    tensor([1., 1.])
+    """
+    shape = shape_of("ones", sizes, size)
+    if out is not None:
+        return fill(out, 1)
+    return _core.ones(shape, kind_of("ones", dtype), place(device), pin_memory)
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """A tensor with one value everywhere. Its type follows from the value.
+
+    >>> infinicore.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+    if out is not None:
+        return fill(out, fill_value)
+    kind = kind_of("full", dtype, kind_of_value(fill_value))
+    return fill(_core.empty(size, kind, place(device), None, pin_memory), fill_value)
+
+
+def kind_of_value(value: Any) -> dtype_class:
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, bool):
+        return types.bool_
+    if isinstance(value, int):
+        return types.int64
+    return complex_default() if isinstance(value, complex) else get_default_dtype()
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of the same shape, type and device, without gaps, whose elements are not set.
+
+    >>> infinicore.empty_like(infinicore.ones(2, 3)).shape
+    infinicore.Size([2, 3])
+    """
+    return _core.empty(input.shape, *like_of("empty_like", input, dtype, device))
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Zeros in the shape, type and on the device of a tensor.
+
+    >>> infinicore.zeros_like(infinicore.ones(2))
+    tensor([0., 0.])
+    """
+    return _core.zeros(input.shape, *like_of("zeros_like", input, dtype, device))
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Ones in the shape, type and on the device of a tensor.
+
+    >>> infinicore.ones_like(infinicore.zeros(2))
+    tensor([1., 1.])
+    """
+    return _core.ones(input.shape, *like_of("ones_like", input, dtype, device))
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One value in the shape, type and on the device of a tensor.
+
+    >>> infinicore.full_like(infinicore.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return fill(_core.empty(input.shape, *like_of("full_like", input, dtype, device)), fill_value)
+
+
+def like_of(function: str, input: Any, dtype: Any, device: Any) -> tuple[dtype_class, device_class]:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{function}: input is {type(input).__name__}: expected a tensor")
+    where = input.device if device is None else place(device)
+    return kind_of(function, dtype, input.dtype), where
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy, without gaps.
+
+    >>> infinicore.clone(infinicore.ones(2))
+    tensor([1., 1.])
+    """
+    return input.clone()

@@ -1,0 +1,107 @@
+"""Tensors of data: numbers, nested lists, arrays, other tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore import _dtype as types
+from infinicore._creation import kind_of, kind_of_value, place
+from infinicore._dtype import dtype as dtype_class
+from infinicore._dtype import get_default_dtype
+from infinicore._tensor import Tensor
+
+__all__ = ["as_tensor", "asarray", "scalar_tensor", "tensor"]
+
+
+def flat(function: str, data: Any) -> tuple[list[Any], list[int]]:
+    """The numbers of nested lists, and the shape of the nesting."""
+    shape: list[int] = []
+    items = [data]
+    while True:
+        items = [x.tolist() if hasattr(x, "tolist") else x for x in items]
+        if not items or not any(isinstance(x, (list, tuple)) for x in items):
+            return items, shape
+        first = items[0]
+        count = len(first) if isinstance(first, (list, tuple)) else -1
+        for each in items:
+            if not isinstance(each, (list, tuple)) or len(each) != count:
+                raise ValueError(
+                    f"{function}: the lists in dimension {len(shape)} are not of one length"
+                )
+        shape.append(count)
+        items = [x for each in items for x in each]
+
+
+def kind_of_numbers(function: str, numbers: list[Any], floats: dtype_class) -> dtype_class:
+    kinds = set(map(type, numbers))
+    for kind in kinds:
+        if not issubclass(kind, (bool, int, float, complex)):
+            raise TypeError(f"{function}: an element is a {kind.__name__}: expected numbers")
+    if any(issubclass(kind, complex) for kind in kinds):
+        return types.complex128 if floats is types.float64 else types.complex64
+    if any(issubclass(kind, float) for kind in kinds):
+        return floats
+    if any(kind is not bool for kind in kinds):
+        return types.int64
+    return types.bool_ if kinds else floats
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of its own with the values of a number, of nested lists, of an array or a tensor.
+    Integers give int64, floats the default type.
+
+    >>> infinicore.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        where = data.device if device is None else place(device)
+        return data.to(where, kind_of("tensor", dtype, data.dtype), copy=True)
+    where = place(device)
+    if isinstance(data, (bool, int, float, complex)):
+        return _core.constant(data, kind_of("tensor", dtype, kind_of_value(data)), where)
+    if isinstance(data, (list, tuple)):
+        numbers, shape = flat("tensor", data)
+        kind = kind_of("tensor", dtype, kind_of_numbers("tensor", numbers, get_default_dtype()))
+        return _core.from_numbers(numbers, shape, kind, where)
+    made = _core.from_host(data, where, "tensor")
+    return made if dtype is None else made.to(kind_of("tensor", dtype))
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """A tensor of no dimensions with this value, as a float unless `dtype` says otherwise.
+
+    >>> infinicore.scalar_tensor(2)
+    tensor(2.)
+    """
+    return _core.constant(value, kind_of("scalar_tensor", dtype), place(device))
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """As `tensor`, but memory that can be shared is: of tensors, of arrays, of what has DLPack.
+
+    >>> infinicore.as_tensor([1.0, 2.0])
+    tensor([1., 2.])
+    """
+    if not isinstance(data, Tensor):
+        if isinstance(data, (bool, int, float, complex, list, tuple)):
+            return tensor(data, dtype=dtype, device=device)
+        try:
+            data = _core.from_object(data, "as_tensor")
+        except BufferError:  # read-only
+            return tensor(data, dtype=dtype, device=device)
+    where = data.device if device is None else place(device)
+    result: Tensor = data.to(where, kind_of("as_tensor", dtype, data.dtype))
+    return result
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """As `as_tensor`; with `copy` the result has memory of its own.
+
+    >>> infinicore.asarray([1, 2])
+    tensor([1, 2])
+    """
+    if copy:
+        return tensor(obj, dtype=dtype, device=device)
+    return as_tensor(obj, dtype, device)

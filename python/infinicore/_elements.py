@@ -1,0 +1,107 @@
+"""Elements into tensors: conversions, copies, fills."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import ALL, dtype
+from infinicore._emit import _step, operator_named, tensor_for
+from infinicore._function import Operand, function
+
+Tensor = _core.Tensor
+
+# The type of the real and of the imaginary part.
+_PARTS = {"C16": ALL["F8"], "C32": ALL["F16"], "C64": ALL["F32"], "C128": ALL["F64"]}
+
+
+def real_view(tensor: Tensor) -> Tensor:
+    """The real parts of complex elements, in place."""
+    strides = [2 * step for step in tensor.stride()]
+    return _core.view_as(tensor, tensor.shape, strides, 0, _PARTS[tensor.dtype._code])
+
+
+def imag_view(tensor: Tensor) -> Tensor:
+    """The imaginary parts of complex elements, in place."""
+    strides = [2 * step for step in tensor.stride()]
+    part = _PARTS[tensor.dtype._code]
+    return _core.view_as(tensor, tensor.shape, strides, part.itemsize, part)
+
+
+def _cast(target: Tensor, source: Tensor) -> None:
+    _step(operator_named("cast"), [target, source], {})
+
+
+def write_elements(target: Tensor, source: Tensor) -> None:
+    """Elements of one shape in another type. The two must not overlap."""
+    if not target.dtype.is_complex:
+        return _cast(target, real_view(source) if source.dtype.is_complex else source)
+    _cast(real_view(target), real_view(source) if source.dtype.is_complex else source)
+    imaginary = imag_view(target)
+    if source.dtype.is_complex:
+        return _cast(imaginary, imag_view(source))
+    zero = _core.constant(0, imaginary.dtype, target.device)
+    return _cast(imaginary, zero.expand(*target.shape))
+
+
+@function
+def converted(input: Tensor, kind: dtype) -> Tensor:
+    result = _core.empty(input.shape, kind, input.device)
+    write_elements(result, input)
+    return result
+
+
+@function
+def _write(input: Tensor, source: Tensor) -> Tensor:
+    write_elements(input, source.expand(*input.shape))
+    return input
+
+
+@function
+def _fill(input: Tensor, value: Operand) -> Tensor:
+    value = tensor_for(value, input.dtype, input.device)
+    _cast(input, value.expand(*input.shape))
+    return input
+
+
+def fill(tensor: Tensor, value: Any) -> Tensor:
+    """A number, or a tensor of no dimensions, into every element."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ValueError(f"fill_: value has {value.ndim} dimensions: expected a number")
+        return copy(tensor, value)
+    if tensor.dtype.is_complex or isinstance(value, complex):
+        return copy(tensor, _core.constant(value, tensor.dtype, tensor.device))
+    if type(value) not in (int, float, bool):
+        value = value.item() if hasattr(value, "item") else float(value)
+    _fill(tensor, value)
+    return tensor
+
+
+def copy(tensor: Tensor, source: Any) -> Tensor:
+    """Elements of anything with values into a tensor: any strides, types and devices, broadcast."""
+    if not isinstance(source, Tensor):
+        if isinstance(source, (bool, int, float)):
+            return fill(tensor, source)
+        from infinicore._data import tensor as make
+
+        source = make(source, device=tensor.device)
+    if source.shape != tensor.shape:
+        try:
+            source = source.expand(*tensor.shape)
+        except RuntimeError:
+            raise ValueError(
+                f"copy_: src has shape {tuple(source.shape)}: expected one that broadcasts to"
+                f" {tuple(tensor.shape)}"
+            ) from None
+    if source.device is not tensor.device:
+        # Converted where it is, so that no more than needed is transferred.
+        if source.dtype is not tensor.dtype:
+            source = converted(source, tensor.dtype)
+    elif source.dtype is not tensor.dtype:
+        if not _core.may_overlap(tensor, source):
+            _write(tensor, source)
+            return tensor
+        source = converted(source, tensor.dtype)
+    _core.copy_from(tensor, source)
+    return tensor

@@ -1,0 +1,231 @@
+"""Random tensors. One sequence of numbers serves the process: `manual_seed` begins it anew."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _core
+from infinicore import _dtype as types
+from infinicore._creation import into, kind_of, like_of, place, shape_of
+from infinicore._device import device as device_class
+from infinicore._dtype import dtype as dtype_class
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor, attach
+
+__all__ = [
+    "initial_seed",
+    "manual_seed",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+]
+
+
+def manual_seed(seed: int) -> None:
+    """Begin the sequence of random numbers that belongs to a seed.
+
+    >>> infinicore.manual_seed(0)
+    """
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"manual_seed: seed is {seed!r}: expected an integer")
+    number = seed.__index__()
+    if not -(1 << 63) <= number < 1 << 64:
+        raise ValueError(f"manual_seed: seed is {number}: expected one of 64 bits")
+    _core.manual_seed(number % (1 << 64))
+
+
+def initial_seed() -> int:
+    """The seed of the sequence of random numbers.
+
+    >>> infinicore.manual_seed(7)
+    >>> infinicore.initial_seed()
+    7
+    """
+    return _core.initial_seed()
+
+
+def seed() -> int:
+    """Begin a sequence of random numbers that nobody knows; its seed is returned.
+
+    >>> number = infinicore.seed()
+    """
+    number = random.SystemRandom().getrandbits(63)
+    _core.manual_seed(number)
+    return number
+
+
+# The extension module gives each run of these operators a seed and an offset of its own.
+
+
+@function
+def _uniform(input: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
+    emit("random_uniform", out=input, seed=0, offset=0, low=float(low), high=float(high))
+    return input
+
+
+@function
+def _normal(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    emit("random_normal", out=input, seed=0, offset=0, mean=float(mean), std=float(std))
+    return input
+
+
+@function
+def _integers(input: Tensor, low: int, high: int) -> Tensor:
+    emit("random_integers", out=input, seed=0, offset=0, low=low, high=high)
+    return input
+
+
+@function
+def _permutation(count: int, kind: dtype_class, where: device_class) -> Tensor:
+    keys = _core.empty((count,), types.float64, where)
+    emit("random_uniform", out=keys, seed=0, offset=0, low=0.0, high=1.0)
+    _, order = emit("sort", keys, dim=0, descending=False, stable=True)
+    return order.to(kind)  # type: ignore[no-any-return]
+
+
+def _floats(function: str, kind: dtype_class) -> dtype_class:
+    if not kind.is_floating_point:
+        raise TypeError(f"{function}: dtype is {kind!r}: expected a floating-point type")
+    return kind
+
+
+def rand(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None
+) -> Tensor:
+    """Random numbers that are equally frequent from 0 up to 1, which is not among them.
+
+    >>> infinicore.rand(2, 3).shape
+    infinicore.Size([2, 3])
+    """
+    if out is not None:
+        return _uniform(out)
+    kind = _floats("rand", kind_of("rand", dtype))
+    return _uniform(_core.empty(shape_of("rand", sizes, size), kind, place(device)))
+
+
+def randn(
+    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None
+) -> Tensor:
+    """Random numbers of the normal distribution with mean 0 and variance 1.
+
+    >>> infinicore.randn(2, 3).shape
+    infinicore.Size([2, 3])
+    """
+    if out is not None:
+        return _normal(out)
+    kind = _floats("randn", kind_of("randn", dtype))
+    return _normal(_core.empty(shape_of("randn", sizes, size), kind, place(device)))
+
+
+def randint(
+    *bounds: Any,
+    low: Any = None,
+    high: Any = None,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Random integers from low (0 if left out) to high - 1: `randint(low, high, size)`.
+
+    >>> infinicore.randint(0, 10, (3,)).shape
+    infinicore.Size([3])
+    """
+    given = list(bounds)
+    if given and size is None and hasattr(given[-1], "__len__"):
+        size = given.pop()
+    if len(given) > 2 or (high is not None and len(given) > 1):
+        raise TypeError("randint: expected low, high and size")
+    if given:
+        if high is None:
+            high = given.pop()
+        low = given.pop() if given else low
+    first, end = 0 if low is None else int(low), high
+    if end is None or (size is None and out is None):
+        raise TypeError("randint: expected high and size")
+    if first >= int(end):
+        raise ValueError(f"randint: low is {first} and high {end}: expected low < high")
+    if out is None:
+        out = _core.empty(size, kind_of("randint", dtype, types.int64), place(device))
+    return _integers(out, first, int(end))
+
+
+def randperm(n: int, *, dtype: Any = None, device: Any = None, out: Any = None) -> Tensor:
+    """The integers from 0 to n - 1 in random order.
+
+    >>> infinicore.randperm(4).shape
+    infinicore.Size([4])
+    """
+    if n < 0:
+        raise ValueError(f"randperm: n is {n}: expected 0 or more")
+    kind = kind_of("randperm", dtype, types.int64)
+    return into("randperm", out, _permutation(int(n), kind, place(device)))
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """As `rand`, in the shape, type and on the device of a tensor.
+
+    >>> infinicore.rand_like(infinicore.ones(2)).shape
+    infinicore.Size([2])
+    """
+    kind, where = like_of("rand_like", input, dtype, device)
+    return _uniform(_core.empty(input.shape, _floats("rand_like", kind), where))
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """As `randn`, in the shape, type and on the device of a tensor.
+
+    >>> infinicore.randn_like(infinicore.ones(2)).shape
+    infinicore.Size([2])
+    """
+    kind, where = like_of("randn_like", input, dtype, device)
+    return _normal(_core.empty(input.shape, _floats("randn_like", kind), where))
+
+
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """As `randint`, in the shape, type and on the device of a tensor.
+
+    >>> infinicore.randint_like(infinicore.ones(2), 5).shape
+    infinicore.Size([2])
+    """
+    kind, where = like_of("randint_like", input, dtype, device)
+    first, end = (0, low) if high is None else (low, high)
+    return randint(first, end, tuple(input.shape), dtype=kind, device=where)
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    def uniform_(self, low: float = 0.0, high: float = 1.0) -> Tensor:
+        """Fill with random numbers that are equally frequent from low to high."""
+        return _uniform(self, low, high)
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Tensor:
+        """Fill with random numbers of a normal distribution."""
+        return _normal(self, mean, std)
+
+    def random_(self, low: int = 0, high: int | None = None) -> Tensor:
+        """Fill with random integers from low to high - 1; of one number, from 0 on."""
+        if high is None:
+            # All that the type has, or with one number those below it.
+            bits = {1: 8, 2: 11, 4: 24, 8: 53} if self.dtype.is_floating_point else None
+            most = bits[self.itemsize] if bits else 8 * self.itemsize - self.dtype.is_signed
+            low, high = (0, low) if low else (0, 1 << min(most, 63))
+            high = min(high, (1 << 63) - 1)
+        return _integers(self, low, high)
+
+
+attach(_Methods)

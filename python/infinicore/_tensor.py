@@ -1,0 +1,402 @@
+"""The tensor type. Its layout and its views are native; here is what is written in Python:
+conversions, copies, and the protocols of the language. `infinicore._namespace` adds the functions
+as methods, `_indexing` the advanced indices and `_printing` the text."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _core
+from infinicore._device import Size, device
+from infinicore._dtype import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from infinicore._elements import converted, copy, fill
+
+Tensor = _core.Tensor
+
+__all__ = ["Tensor"]
+
+
+def _sizes(sizes: tuple[Any, ...]) -> Any:
+    return sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    """Becomes part of `Tensor`."""
+
+    __array_priority__ = 1000  # NumPy's arrays leave the operators to tensors
+
+    # -- Layout --
+
+    def size(self, dim: int | None = None) -> Any:
+        """The whole shape, or one of its sizes.
+
+        >>> infinicore.ones(2, 3).size(-1)
+        3
+        """
+        shape = self.shape
+        if dim is None:
+            return shape
+        if not -len(shape) <= dim < len(shape):
+            raise IndexError(f"size: dim is {dim}: expected one of {len(shape)} dimensions")
+        return shape[dim]
+
+    @property
+    def T(self) -> Tensor:
+        """All dimensions in reverse order."""
+        return self.permute(*range(self.ndim - 1, -1, -1))
+
+    @property
+    def mT(self) -> Tensor:
+        """Rows as columns: the last two dimensions exchanged."""
+        if self.ndim < 2:
+            raise RuntimeError(f"mT: the tensor has {self.ndim} dimensions: expected 2 or more")
+        return self.transpose(-2, -1)
+
+    def t(self) -> Tensor:
+        """A matrix transposed; with fewer dimensions the tensor itself."""
+        if self.ndim > 2:
+            raise RuntimeError(f"t: the tensor has {self.ndim} dimensions: expected 2 at most")
+        return self.T
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """Another shape: a view where the strides allow it, else a copy.
+
+        >>> infinicore.arange(6).reshape(2, -1).shape
+        infinicore.Size([2, 3])
+        """
+        found = _core.try_view(self, *shape)
+        return found if found is not None else _core.contiguous(self).view(*shape)
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """A view in the shape of another tensor."""
+        return self.view(*other.shape)
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """As `reshape`, to the shape of another tensor."""
+        return self.reshape(*other.shape)
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """A view that repeats elements, in the shape of another tensor."""
+        return self.expand(*other.shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """Neighbouring dimensions as one.
+
+        >>> infinicore.ones(2, 3, 4).flatten(1).shape
+        infinicore.Size([2, 12])
+        """
+        rank = self.ndim
+        if rank == 0:
+            return self.reshape(1)
+        for dim in (start_dim, end_dim):
+            if not -rank <= dim < rank:
+                raise IndexError(f"flatten: a dim is {dim}: expected one of {rank} dimensions")
+        first, last = start_dim % rank, end_dim % rank
+        if first > last:
+            raise RuntimeError("flatten: start_dim comes behind end_dim")
+        if first == last:
+            return self
+        return self.reshape(
+            *self.shape[:first],
+            -1 if self.numel() else _product(self.shape[first : last + 1]),
+            *self.shape[last + 1 :],
+        )
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself if it has no gaps, else a copy without gaps."""
+        return self if self.is_contiguous() else _core.contiguous(self)
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def _underlying(self) -> Tensor:
+        return self
+
+    # -- Types and devices --
+
+    def to(
+        self,
+        *args: Any,
+        device: Any = None,
+        dtype: dtype | None = None,
+        non_blocking: bool = False,
+        copy: bool = False,
+    ) -> Tensor:
+        """On another device, as another type, or both; the tensor itself if it is that already.
+
+        Takes devices, types and tensors (whose device and type are meant) in any order.
+
+        >>> infinicore.ones(2).to(infinicore.int32)
+        tensor([1, 1], dtype=infinicore.int32)
+        """
+        kind, where = _target(args, device, dtype)
+        result = self
+        if kind is not None and kind is not self.dtype:
+            result = converted(self, kind)
+        if where is not None and where is not self.device:
+            result = _core.to_device(result, where)
+            if not non_blocking:
+                _core.wait_for(result)
+        return self.clone() if copy and result is self else result
+
+    def cpu(self) -> Tensor:
+        """In memory of the host; the tensor itself if it is there already."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Tensor:
+        """On a CUDA device: the one with this number, else the first."""
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+
+    def type(self, dtype: Any = None) -> Any:
+        """As another type; without one, the name of the tensor's own."""
+        return repr(self.dtype) if dtype is None else self.to(dtype)
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """As the type of another tensor."""
+        return self.to(other.dtype)
+
+    def float(self) -> Tensor:
+        return self.to(float32)
+
+    def double(self) -> Tensor:
+        return self.to(float64)
+
+    def half(self) -> Tensor:
+        return self.to(float16)
+
+    def bfloat16(self) -> Tensor:
+        return self.to(bfloat16)
+
+    def int(self) -> Tensor:
+        return self.to(int32)
+
+    def long(self) -> Tensor:
+        return self.to(int64)
+
+    def short(self) -> Tensor:
+        return self.to(int16)
+
+    def char(self) -> Tensor:
+        return self.to(int8)
+
+    def byte(self) -> Tensor:
+        return self.to(uint8)
+
+    def bool(self) -> Tensor:
+        return self.to(bool_)
+
+    def cfloat(self) -> Tensor:
+        return self.to(complex64)
+
+    def cdouble(self) -> Tensor:
+        return self.to(complex128)
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> Any:
+        return self.dtype.is_signed
+
+    # -- Values --
+
+    def copy_(self, src: Any, non_blocking: Any = False) -> Tensor:
+        """Take over the values of a tensor, a number or an array: any strides, types and devices.
+
+        >>> infinicore.zeros(2).copy_(infinicore.tensor([1, 2]))
+        tensor([1., 2.])
+        """
+        return copy(self, src)
+
+    def clone(self) -> Tensor:
+        """A copy, without gaps."""
+        result = _core.empty(self.shape, self.dtype, self.device)
+        _core.copy_from(result, self)
+        return result
+
+    def detach(self) -> Tensor:
+        """Another handle of the same memory."""
+        return _core.Tensor(self)
+
+    def fill_(self, value: Any) -> Tensor:
+        """Set every element to a value."""
+        return fill(self, value)
+
+    def zero_(self) -> Tensor:
+        """Set every element to 0."""
+        return fill(self, 0)
+
+    def record_stream(self, stream: Any) -> None:
+        """The memory is used in this stream too: it is not reused before the work there is done."""
+        _core.record_stream(self, stream if isinstance(stream, _INT) else stream.handle)
+
+    def debug(self, filename: str | None = None) -> None:
+        """Print the tensor, or write the bytes of its elements to a file."""
+        if filename is not None:
+            _core.write_bytes(self, str(filename))
+        else:
+            print(self._info)
+            print(self)
+
+    def pin_memory(self) -> Tensor:
+        """A copy in host memory that devices reach directly."""
+        if self.is_pinned():
+            return self
+        return copy(_core.empty(self.shape, self.dtype, device("cpu"), None, True), self)
+
+    # -- New tensors of this type and device --
+
+    def new_empty(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+        return _core.empty(_sizes(size), dtype or self.dtype, _place(device, self))
+
+    def new_zeros(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+        return _core.zeros(_sizes(size), dtype or self.dtype, _place(device, self))
+
+    def new_ones(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+        return _core.ones(_sizes(size), dtype or self.dtype, _place(device, self))
+
+    def new_full(
+        self, size: Any, fill_value: Any, dtype: dtype | None = None, device: Any = None
+    ) -> Tensor:
+        return fill(self.new_empty(size, dtype=dtype, device=device), fill_value)
+
+    def new_tensor(self, data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+        from infinicore._data import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=_place(device, self))
+
+    # -- The language --
+
+    def __len__(self) -> Any:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len: a tensor of no dimensions has no length")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise TypeError("a tensor of no dimensions can't be iterated over")
+        return iter([self.select(0, i) for i in range(self.shape[0])])
+
+    def __bool__(self) -> Any:
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a tensor of {self.numel()} elements is neither true nor false: use any() or all()"
+            )
+        return _BOOL(self.item())
+
+    def __int__(self) -> Any:
+        return _INT(self.item())
+
+    def __float__(self) -> Any:
+        return _FLOAT(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> Any:
+        if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
+            raise TypeError("only a tensor of one integer can be used as an index")
+        return _INT(self.item())
+
+    def __contains__(self, element: Any) -> Any:
+        if not isinstance(element, (Tensor, _BOOL, _INT, _FLOAT)):
+            raise TypeError(f"in: expected a number or a tensor, got {type(element).__name__}")
+        return _BOOL((self == element).any().item())
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = self.clone()
+        return found  # type: ignore[no-any-return]
+
+    def __copy__(self) -> Tensor:
+        return self.detach()
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        _core.refuse_while_recording("pickle")
+        host = self.to("cpu").contiguous()
+        data: Any
+        if protocol >= 5 and host.numel():
+            flat = _core.view_as(host, (host.nbytes,), (1,), 0, uint8)
+            data = pickle.PickleBuffer(flat)
+        else:
+            data = _core.to_bytes(host)
+        return rebuild, (data, tuple(self.shape), self.dtype, str(self.device))
+
+
+# The methods above hide these names inside the class.
+_BOOL, _INT, _FLOAT = bool, int, float
+
+
+def _product(sizes: Any) -> int:
+    return Size(sizes).numel()
+
+
+def _place(where: Any, like: Tensor) -> device:
+    return like.device if where is None else device(where)
+
+
+def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any, Any]:
+    """The type and the device that the arguments of `to` name."""
+    place = None if where is None else device(where)
+    for arg in args:
+        if isinstance(arg, dtype):
+            kind = arg
+        elif isinstance(arg, (str, device)):
+            place = device(arg)
+        elif isinstance(arg, Tensor):
+            kind, place = arg.dtype, arg.device
+        elif arg is not None and not isinstance(arg, bool):
+            raise TypeError(f"to: expected a device, a dtype or a tensor, got {type(arg).__name__}")
+    if kind is not None and not isinstance(kind, dtype):
+        raise TypeError(f"to: dtype is {kind!r}: expected one such as infinicore.float32")
+    return kind, place
+
+
+def rebuild(data: Any, shape: tuple[int, ...], kind: dtype, where: str) -> Tensor:
+    """A tensor that was pickled. Its device may not be here: then it is on the CPU."""
+    place = device(where)
+    if place.type != "cpu" and place._underlying[1] >= _core.device_count(place._underlying[0]):
+        place = device("cpu")
+    return _core.from_bytes(data, shape, kind, place)
+
+
+def attach(methods: type) -> None:
+    """Make what a class body holds part of `Tensor`."""
+    for name, value in vars(methods).items():
+        if name not in ("__module__", "__qualname__", "__dict__", "__weakref__", "__doc__"):
+            setattr(Tensor, name, value)
+
+
+attach(_Methods)

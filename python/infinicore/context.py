@@ -1,0 +1,206 @@
+"""What a thread works with: its device, stream and memory, a graph that is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from infinicore import _core
+from infinicore._creation import _state
+from infinicore._device import _TYPES, _VENDORS
+from infinicore._device import device as device_class
+from infinicore._event import handle_of
+
+# `device` below is a name of this module only: infinicore.device is the class.
+__all__ = [
+    "empty_cache",
+    "get_device",
+    "get_device_count",
+    "get_stream",
+    "is_graph_recording",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_device",
+    "start_graph_recording",
+    "stop_graph_recording",
+    "stream",
+    "sync_device",
+    "sync_stream",
+    "trim_memory",
+]
+
+# ---- Devices -------------------------------------------------------------------------------------
+
+
+def get_device() -> device_class:
+    """The calling thread's device. At first it is the first accelerator present, else the CPU.
+
+    >>> infinicore.context.get_device().type
+    'cpu'
+    """
+    return _core.get_device()
+
+
+def set_device(device: Any) -> None:
+    """Make a device the calling thread's.
+
+    >>> infinicore.set_device(infinicore.device("cpu"))
+    """
+    _core.set_device(device_class(device))
+
+
+def get_device_count(device_type: str) -> int:
+    """How many devices there are of a kind: "cpu", "cuda", ...
+
+    >>> infinicore.get_device_count("cpu")
+    1
+    """
+    if not isinstance(device_type, str):
+        raise TypeError(
+            f"get_device_count: device_type is {device_type!r}: expected a word such as 'cuda'"
+        )
+    if device_type in _TYPES:
+        return sum(_core.device_count(number) for number in _TYPES[device_type])
+    if device_type in _VENDORS:
+        return _core.device_count(_VENDORS[device_type])
+    for name, _, count in _core.kinds():
+        if name == device_type:
+            return count
+    known = ", ".join([*_TYPES, *_VENDORS])
+    raise ValueError(
+        f"get_device_count: {device_type!r} is no kind of device: expected one of {known}"
+    )
+
+
+@contextlib.contextmanager
+def device(where: Any) -> Iterator[device_class]:
+    """For a `with`, another device is the thread's, and the one on which tensors are made.
+
+    >>> with infinicore.context.device("cpu"):
+    ...     x = infinicore.ones(2)
+    """
+    chosen = device_class(where)
+    before, default = _core.get_device(), _state.where
+    _core.set_device(chosen)
+    _state.where = chosen
+    try:
+        yield chosen
+    finally:
+        _state.where = default
+        _core.set_device(before)
+
+
+# ---- Streams -------------------------------------------------------------------------------------
+
+
+def get_stream() -> int:
+    """The handle of the stream to which the current device's work goes.
+
+    >>> handle = infinicore.get_stream()
+    """
+    return _core.get_stream()
+
+
+def sync_stream() -> None:
+    """Wait for all work in the current stream.
+
+    >>> infinicore.sync_stream()
+    """
+    _core.sync_stream()
+
+
+def sync_device() -> None:
+    """Wait for all work of the current device.
+
+    >>> infinicore.sync_device()
+    """
+    _core.sync_device()
+
+
+@contextlib.contextmanager
+def stream(handle: Any) -> Iterator[None]:
+    """For a `with`, the thread's work goes to another stream: one of `infinicore.rt`, or a handle.
+
+    Streams do work beside each other: an event orders them where one needs the other's results.
+
+    >>> with infinicore.stream(infinicore.rt.Stream()):
+    ...     y = x + 1
+    """
+    number = handle_of(handle)
+    if number is None:
+        raise TypeError("stream: expected a stream of infinicore.rt or a handle")
+    before = _core.set_stream(number)
+    try:
+        yield
+    finally:
+        _core.set_stream(before)
+
+
+# ---- Memory --------------------------------------------------------------------------------------
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Bytes of a device's memory that tensors use and that the cache holds, each now and at the
+    most, and how many allocations there were, of which the cache could not serve `from_device`.
+
+    >>> sorted(infinicore.memory_stats())[:2]
+    ['allocated', 'allocations']
+    """
+    return _core.memory_stats(_core.get_device() if device is None else device_class(device))
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Begin anew to note the most that is used.
+
+    >>> infinicore.reset_peak_memory_stats()
+    """
+    _core.reset_peak_memory_stats(_core.get_device() if device is None else device_class(device))
+
+
+def trim_memory() -> None:
+    """Give back memory of the current device that is cached and not in use.
+
+    >>> infinicore.trim_memory()
+    """
+    _core.trim_memory()
+
+
+def empty_cache() -> None:
+    """Give back memory of the current device that is cached and not in use.
+
+    >>> infinicore.empty_cache()
+    """
+    _core.trim_memory()
+
+
+# ---- Graphs --------------------------------------------------------------------------------------
+
+
+def is_graph_recording() -> bool:
+    """Whether this thread's operations are recorded instead of run.
+
+    >>> infinicore.is_graph_recording()
+    False
+    """
+    return _core.is_graph_recording()
+
+
+def start_graph_recording(device: Any = None) -> None:
+    """From here on this thread's operations are recorded; a device is made the thread's first.
+
+    >>> infinicore.start_graph_recording()
+    """
+    if device is not None:
+        set_device(device)
+    _core.start_graph_recording()
+
+
+def stop_graph_recording() -> Any:
+    """The graph of what was recorded.
+
+    >>> graph = infinicore.stop_graph_recording()
+    """
+    from infinicore import _graph  # type: ignore[attr-defined,unused-ignore]
+
+    return _graph.stop()

@@ -1,0 +1,114 @@
+"""Element types of this package, of torch and of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _dtype as types
+from infinicore._dtype import dtype
+
+__all__ = [
+    "infinicore_to_numpy_dtype",
+    "numpy_to_infinicore_dtype",
+    "to_infinicore_dtype",
+    "to_torch_dtype",
+]
+
+_TORCH = {
+    "BOOL": "bool",
+    "BYTE": "uint8",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "F8": "float8_e4m3fn",
+    "F16": "float16",
+    "F32": "float32",
+    "F64": "float64",
+    "BF16": "bfloat16",
+    "C32": "complex32",
+    "C64": "complex64",
+    "C128": "complex128",
+}
+_NUMPY = {code: name for code, name in _TORCH.items() if code != "C32"}
+_ML_DTYPES = ("bfloat16", "float8_e4m3fn")
+
+
+def to_torch_dtype(infini_dtype: dtype) -> Any:
+    """The torch type of the same elements.
+
+    >>> infinicore.utils.to_torch_dtype(infinicore.float32)
+    torch.float32
+    """
+    import torch
+
+    code = infini_dtype._code if isinstance(infini_dtype, dtype) else None
+    found = getattr(torch, _TORCH.get(code or "", ""), None)
+    if found is None:
+        raise ValueError(f"to_torch_dtype: torch has no type for {infini_dtype!r}")
+    return found
+
+
+def to_infinicore_dtype(torch_dtype: Any) -> dtype:
+    """The type of a torch type's elements.
+
+    >>> infinicore.utils.to_infinicore_dtype(torch.float32)
+    infinicore.float32
+    """
+    module, _, name = str(torch_dtype).partition(".")
+    found = _by_name(name) if module == "torch" else None
+    if found is None:
+        raise ValueError(f"to_infinicore_dtype: no tensors have elements of {torch_dtype!r}")
+    return found
+
+
+def numpy_to_infinicore_dtype(numpy_dtype: Any) -> dtype:
+    """The type of a NumPy type's elements; bfloat16 and float8_e4m3fn are those of ml_dtypes.
+
+    >>> infinicore.utils.numpy_to_infinicore_dtype(numpy.float32)
+    infinicore.float32
+    """
+    import numpy
+
+    try:
+        name = numpy.dtype(numpy_dtype).name
+    except TypeError:
+        name = ""
+    found = _by_name(name)
+    if found is None:
+        raise ValueError(f"numpy_to_infinicore_dtype: no tensors have elements of {numpy_dtype!r}")
+    return found
+
+
+def infinicore_to_numpy_dtype(infini_dtype: dtype) -> Any:
+    """The NumPy type of the same elements.
+
+    >>> infinicore.utils.infinicore_to_numpy_dtype(infinicore.float32)
+    dtype('float32')
+    """
+    import numpy
+
+    code = infini_dtype._code if isinstance(infini_dtype, dtype) else ""
+    name = _NUMPY.get(code)
+    if name in _ML_DTYPES:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise ValueError(
+                f"infinicore_to_numpy_dtype: NumPy has no {name} of its own: install ml_dtypes"
+            ) from None
+        return numpy.dtype(getattr(ml_dtypes, name))
+    if name is None:
+        raise ValueError(f"infinicore_to_numpy_dtype: NumPy has no type for {infini_dtype!r}")
+    return numpy.dtype(name)
+
+
+def _by_name(name: str) -> dtype | None:
+    for code, known in _TORCH.items():
+        if known == name and code != "BYTE":
+            return types.ALL[code]
+    return None
