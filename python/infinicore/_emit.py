@@ -195,7 +195,7 @@ def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]
     else:
         shape = shapes[0] if shapes else tuple(out.shape)
     place = this.outputs[0][1]
-    kind = _map_type(this, given, place)
+    kind = _map_type(this, given, place, out)
     target = out
     if out is None:
         target = _core.empty(shape, kind, device_of(given))
@@ -216,7 +216,7 @@ def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]
     return target
 
 
-def _map_type(this: Function, given: list[Any], place: int) -> dtype:
+def _map_type(this: Function, given: list[Any], place: int, out: Any) -> dtype:
     kinds = this.tensors[place].kinds
     tied = this.tied.get(this.tensors[place].name)
     if tied is not None:
@@ -225,6 +225,8 @@ def _map_type(this: Function, given: list[Any], place: int) -> dtype:
             return given[at].dtype  # type: ignore[no-any-return]
     if " " not in kinds and kinds in ALL:
         return ALL[kinds]
+    if isinstance(out, Tensor) and out.dtype._code in kinds.split():
+        return out.dtype
     raise TypeError(f"{this.name}: out= is needed: the inputs do not tell the result's type")
 
 
