@@ -97,7 +97,8 @@ def best_of(x: Array, choices: list[tuple[Array, Array, int]]) -> tuple[Array, A
     if 0 in x.shape:
         sizes = lead + tuple(first.size for first, *_ in choices)
         return np.full(sizes, -np.inf), np.zeros(sizes, np.int64)
-    found = np.where(inside, x[(..., *np.broadcast_arrays(*places))], -np.inf)
+    at: tuple[Any, ...] = (slice(None),) * len(lead) + tuple(np.broadcast_arrays(*places))
+    found = np.where(inside, x[at], -np.inf)
     rows = found.reshape(*found.shape[:-rank], -1)
     best = np.argmax(rows, axis=-1)[..., None]
     flat = np.broadcast_to(flat.reshape(*flat.shape[:rank], -1), rows.shape)

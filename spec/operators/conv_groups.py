@@ -90,8 +90,8 @@ def conv_transpose(
             x.shape[2:], w.shape[2:], strides, dilations, pads, shapes["y"][2:], strict=True
         )
     ]
-    y = np.zeros((*shapes["y"][:2], *wide))
-    each = w.shape[1]
+    y: Array = np.zeros((*shapes["y"][:2], *wide))
+    each, all_of = w.shape[1], (slice(None), slice(None))
     for group, (channels, filters) in enumerate(
         zip(np.split(x, groups, axis=1), np.split(w, groups), strict=True)
     ):
@@ -101,7 +101,8 @@ def conv_transpose(
                 slice(t * d, t * d + (size - 1) * s + 1, s)
                 for t, d, s, size in zip(tap, dilations, strides, x.shape[2:], strict=True)
             )
-            part = np.tensordot(channels, filters[(slice(None), slice(None), *tap)], (1, 0))
-            to[(slice(None), slice(None), *at)] += np.moveaxis(part, -1, 1)
-    y = y[(..., *(slice(p, p + out) for p, out in zip(pads, shapes["y"][2:], strict=True)))]
+            part = np.tensordot(channels, filters[all_of + tap], (1, 0))
+            to[all_of + at] += np.moveaxis(part, -1, 1)
+    inside = tuple(slice(p, p + out) for p, out in zip(pads, shapes["y"][2:], strict=True))
+    y = y[all_of + inside]
     return y if b is None else y + b.reshape(-1, *([1] * n))

@@ -105,8 +105,8 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
 @operator(
     "Pad(!y, x, void *pad[pad_size/4:int], size_t pad_size, const char *mode, double value)",
     """
-    out y  F+  [*Y]
-    x      =y  [*X]
+    out y  PLAIN  [*Y]
+    x      =y     [*X]
     """,
     where="len(Y) == len(X); len(pad) % 2 == 0; len(pad) <= 2 * len(X)",
     kernel=True,
@@ -121,10 +121,10 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
 def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -> Any:
     """More elements before and after those of each dimension.
 
-    `pad` lists pairs (before, after), beginning with the last dimension; pad_size is its size in
-    bytes. The mode says what is added: "constant" a value, "reflect" the neighbours in reverse
-    order without the outermost element, "replicate" the outermost element, "circular" those of the
-    other end. Any other mode, or none, is "constant"."""
+    `pad` lists pairs (before, after), beginning with the last dimension; negative numbers leave
+    elements out. pad_size is the list's size in bytes. The mode says what is added: "constant" a
+    value, "reflect" the neighbours in reverse order without the outermost element, "replicate" the
+    outermost element, "circular" those of the other end. Any other mode, or none, is "constant"."""
     rank = len(out.sizes)
     places = []
     for dim, (at, size) in enumerate(zip(out.at, x.sizes, strict=True)):

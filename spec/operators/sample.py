@@ -63,6 +63,7 @@ def _resampled(
     ranks=(1, 2, 3),
     cases={"mode": ("nearest", "nearest-exact", "linear", "cubic")},
     split=_resampled,
+    cpu=False,
 )
 def resample(
     out: Out, x: Array, *, mode: Any, size: Any, scales: Any, n: Any, align_corners: Any
@@ -83,7 +84,7 @@ def resample(
         if mode.startswith("nearest"):
             middle = 0.5 if mode == "nearest-exact" else 0.0
             source = floor(single(single(real(o) + middle) * single(step)))
-            places.append([(minimum(integer(source), length - 1), 1.0)])
+            places.append([(minimum(maximum(integer(source), 0), length - 1), 1.0)])
             continue
         corner = real(o * (length - 1)) / real(maximum(count - 1, 1))
         source = where(align_corners > 0, corner, (real(o) + 0.5) * step - 0.5)
@@ -159,7 +160,8 @@ def grid_sample(
     channel, *point = out.at
     places: list[list[tuple[Any, Any]]] = []
     for d, size in enumerate(x.sizes[1:]):
-        at = grid[(*point, rank - 1 - d)]
+        component: tuple[Any, ...] = (*point, rank - 1 - d)
+        at = grid[component]
         at = where(
             align_corners > 0,
             (at + 1.0) / 2.0 * real(size - 1),

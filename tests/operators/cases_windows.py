@@ -228,7 +228,7 @@ def padded(draw: Draw) -> Shape:
 
 def pads(draw: Draw) -> list[int]:
     count = 2 * int(draw.integers(1, len(draw["*X"]) + 1))
-    return [int(n) for n in draw.integers(0, 3, count)]
+    return [int(n) for n in draw.integers(-1, 3, count)]
 
 
 COPIES = {

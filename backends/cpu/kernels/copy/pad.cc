@@ -38,7 +38,7 @@ int64_t place_of(Mode mode, int64_t at, int64_t size) {
 
 struct Map {
     Mode mode = Mode::kConstant;
-    int64_t before = 0;  // elements of the output before the input's
+    int64_t before = 0;  // elements of the output before the input's; negative: left out
     int64_t size = 0;    // of the input
 
     int64_t place(int64_t at) const { return place_of(mode, at - before, size); }
@@ -62,12 +62,15 @@ struct Pad {
                 out[i * step] = place < 0 ? value : in[place * in_step];
             }
         };
-        edge(0, map.before);
+        const int64_t low = std::clamp<int64_t>(map.before, 0, size);
+        const int64_t high = std::clamp(map.before + inside, low, size);
+        const E *first = in + (low - map.before) * in_step;
+        edge(0, low);
         if (step == 1 && in_step == 1)
-            std::memcpy(out + map.before, in, size_t(inside) * sizeof(E));
+            std::memcpy(out + low, first, size_t(high - low) * sizeof(E));
         else
-            for (int64_t i = 0; i < inside; ++i) out[(map.before + i) * step] = in[i * in_step];
-        edge(map.before + inside, size);
+            for (int64_t i = low; i < high; ++i) out[i * step] = first[(i - low) * in_step];
+        edge(high, size);
     }
 
     void run(E *out, const E *in) const {
@@ -117,14 +120,12 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation) {
         const int pair = 2 * (to.ndim - 1 - d);
         const int64_t before = pair < count ? pads[pair] : 0;
         const int64_t after = pair + 1 < count ? pads[pair + 1] : 0, size = from.shape[d];
-        if (before < 0 || after < 0)
-            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: a negative number of elements"};
         if (mode == Mode::kReflect && std::max(before, after) >= std::max<int64_t>(size, 1))
             throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
         if (to.shape[d] != size + before + after)
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                           "pad: the output's sizes are not those of the input with the padding"};
-        if (mode != Mode::kConstant && size == 0 && before + after > 0)
+        if (mode != Mode::kConstant && size == 0 && std::max(before, after) > 0)
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                           "pad: this mode needs elements to take from"};
         maps[size_t(d)] = {mode, before, size};
@@ -135,6 +136,8 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation) {
                            operation.number(3), to.numel());
     };
     switch (infiniSizeOf(infiniDtype_t(to.dtype))) {
+        case 1:
+            return make(uint8_t());
         case 2:
             return make(uint16_t());
         case 4:

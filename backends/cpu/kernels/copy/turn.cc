@@ -36,6 +36,8 @@ std::unique_ptr<Plan> plan_flip(const Operation &operation) {
     Shape x(operation.tensor(1));
     const int64_t bytes = int64_t(infiniSizeOf(infiniDtype_t(x.dtype)));
     const int64_t *dims = operation.list(0);
+    if (!dims && operation.integer(1) != 0)
+        throw Refusal{INFINI_STATUS_NULL_POINTER, "flip: dim has to be given"};
     int64_t from = 0;
     bool seen[Shape::kMost] = {};
     for (size_t i = 0; dims && i < operation.count(0); ++i) {

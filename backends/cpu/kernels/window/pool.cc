@@ -334,7 +334,7 @@ void slide(const Operation &operation, Pool &pool, int rank, bool mean) {
             throw Refusal{INFINI_STATUS_BAD_PARAM, std::string(operation.name()) +
                                                        ": a padding of more than half the window"};
         int64_t last = room >= 0 ? room / stride : -1;
-        if (ceil && room + stride - 1 >= 0)
+        if (ceil && room + stride - 1 >= 0 && size + pad > 0)
             last = std::min((room + stride - 1) / stride, (size + pad - 1) / stride);
         if (pool.y.size[d] != last + 1)
             refuse_size(operation, d - (kImageDims - rank), pool.y.size[d], last + 1);

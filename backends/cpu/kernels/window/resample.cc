@@ -1,0 +1,236 @@
+// resample: the rows of the input that a row of outputs lies between are blended into one, element
+// by element; then the outputs are blended out of that one row.
+#include <cmath>
+#include <string>
+
+#include "convert.h"
+#include "threads.h"
+#include "window/windows.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kSpan = 1024;            // elements of a row that stand on the stack
+constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
+
+enum class Mode { kNearest, kExact, kLinear, kCubic };
+
+// For each output of a dimension the places that it is made of, in ascending order, and their
+// weights.
+template <class C>
+struct Axis {
+    int taps = 1;
+    std::vector<int64_t> place = {0};
+    std::vector<C> weight = {1};
+};
+
+template <class C>
+Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) {
+    Axis<C> axis;
+    axis.taps = mode == Mode::kLinear ? 2 : mode == Mode::kCubic ? 4 : 1;
+    axis.place.clear(), axis.weight.clear();
+    const double step = scale > 0 ? 1 / std::max(scale, 1e-300) : double(in) / double(out);
+    auto add = [&](double at, double weight) {
+        const double last = double(in - 1);
+        axis.place.push_back(at > 0 ? int64_t(std::min(at, last)) : 0);
+        axis.weight.push_back(C(weight));
+    };
+    auto near = [](double x) { return (1.25 * x - 2.25) * x * x + 1; };
+    auto far = [](double x) { return ((-0.75 * x + 3.75) * x - 6) * x + 3; };
+    for (int64_t o = 0; o < out; ++o) {
+        if (mode == Mode::kNearest || mode == Mode::kExact) {
+            const float middle = float(double(o) + (mode == Mode::kExact ? 0.5 : 0.0));
+            add(std::floor(middle * float(step)), 1);
+            continue;
+        }
+        double source = (double(o) + 0.5) * step - 0.5;
+        if (corners) source = double(o * (in - 1)) / double(std::max<int64_t>(out - 1, 1));
+        if (mode == Mode::kLinear) source = source > 0 ? source : 0;
+        const double before = std::floor(source), share = source - before;
+        if (mode == Mode::kLinear) {
+            add(before, 1 - share), add(before + 1, share);
+        } else {
+            add(before - 1, far(share + 1)), add(before, near(share));
+            add(before + 1, near(1 - share)), add(before + 2, far(2 - share));
+        }
+    }
+    return axis;
+}
+
+// Outputs [begin, end) of a row, made of the elements [low, high).
+struct Part {
+    int64_t begin, end, low, high;
+};
+
+template <class T, class C>
+struct Resampler {
+    Image x, y;
+    Axis<C> axes[kImageDims];
+    std::vector<Part> parts;
+    bool moves = false;  // elements are taken as they are
+
+    void prepare() {
+        const Axis<C> &last = axes[2];
+        const int64_t outputs = y.size[2], taps = last.taps;
+        for (int64_t o = 0; o < outputs;) {
+            Part part{o, o, last.place[size_t(o * taps)], 0};
+            for (; o < outputs && o - part.begin < kSpan / 2; ++o) {
+                const int64_t high = last.place[size_t((o + 1) * taps - 1)] + 1;
+                if (high - part.low > kSpan && o > part.begin) break;
+                part.high = std::max(part.high, high);
+            }
+            part.end = o;
+            parts.push_back(part);
+        }
+    }
+
+    void run(T *to, const T *from) const {
+        const int64_t count = int64_t(parts.size());
+        const int64_t rows = y.batch * y.channels * y.size[0] * y.size[1];
+        const Part &some = parts[size_t(count / 2)];
+        const int64_t work = (some.high - some.low + some.end - some.begin) *
+                             (moves ? 1 : 2 * axes[0].taps * axes[1].taps);
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work)));
+        parallel_for(size_t(rows * count), grain, [&](size_t begin, size_t end) {
+            for (int64_t at = int64_t(begin); at < int64_t(end); ++at)
+                row(to, from, at / count, parts[size_t(at % count)]);
+        });
+    }
+
+private:
+    // Rows of the input, with the weights that they have.
+    struct Rows {
+        int count = 0;
+        const T *data[16];
+        C weight[16];
+    };
+
+    void row(T *to, const T *from, int64_t at, const Part &part) const {
+        const int64_t o1 = at % y.size[1], o0 = at / y.size[1] % y.size[0];
+        at /= y.size[1] * y.size[0];
+        const int64_t channel = at % y.channels, image = at / y.channels;
+        to += image * y.batch_stride + channel * y.channel_stride + o0 * y.stride[0] +
+              o1 * y.stride[1] + part.begin * y.stride[2];
+        from += image * x.batch_stride + channel * x.channel_stride;
+        Rows rows;
+        for (int i = 0; i < axes[0].taps; ++i)
+            for (int j = 0; j < axes[1].taps; ++j) {
+                const size_t first = size_t(o0 * axes[0].taps + i);
+                const size_t second = size_t(o1 * axes[1].taps + j);
+                rows.data[rows.count] =
+                    from + axes[0].place[first] * x.stride[0] + axes[1].place[second] * x.stride[1];
+                rows.weight[rows.count++] = axes[0].weight[first] * axes[1].weight[second];
+            }
+        const int64_t n = part.end - part.begin, wide = part.high - part.low;
+        const int64_t *place = axes[2].place.data() + part.begin * axes[2].taps;
+        if (moves) {
+            for (int64_t o = 0; o < n; ++o)
+                to[o * y.stride[2]] = rows.data[0][place[o] * x.stride[2]];
+            return;
+        }
+        C values[kSpan / 2];
+        const C *weight = axes[2].weight.data() + part.begin * axes[2].taps;
+        if (wide <= kSpan && wide <= 3 * n) {
+            C blended[kSpan], buffer[kSpan];
+            for (int i = 0; i < rows.count; ++i)
+                add_row(blended, rows.data[i] + part.low * x.stride[2], rows.weight[i], wide, i,
+                        buffer);
+            const C *base = blended - part.low;
+            axes[2].taps == 2 ? blend<2>(values, base, place, weight, n)
+                              : blend<4>(values, base, place, weight, n);
+        } else {  // most elements are not looked at
+            for (int64_t o = 0; o < n; ++o) {
+                C sum = 0;
+                for (int t = 0; t < axes[2].taps; ++t, ++place, ++weight) {
+                    C column = 0;
+                    for (int i = 0; i < rows.count; ++i)
+                        column +=
+                            rows.weight[i] * load_element<C>(rows.data[i][*place * x.stride[2]]);
+                    sum += *weight * column;
+                }
+                values[o] = sum;
+            }
+        }
+        store_strided(to, values, size_t(n), y.stride[2]);
+    }
+
+    void add_row(C *__restrict sums, const T *from, C weight, int64_t n, bool more,
+                 C *buffer) const {
+        const C *row = buffer;
+        if constexpr (std::is_same_v<T, C>) row = x.stride[2] == 1 ? from : buffer;
+        if (row == buffer) load_strided(buffer, from, size_t(n), x.stride[2]);
+        if (more)
+            for (int64_t i = 0; i < n; ++i) sums[i] += weight * row[i];
+        else
+            for (int64_t i = 0; i < n; ++i) sums[i] = weight * row[i];
+    }
+
+    template <int taps>
+    static void blend(C *__restrict to, const C *row, const int64_t *place, const C *weight,
+                      int64_t n) {
+        for (int64_t o = 0; o < n; ++o, place += taps, weight += taps) {
+            C sum = row[place[0]] * weight[0];
+            for (int t = 1; t < taps; ++t) sum += row[place[t]] * weight[t];
+            to[o] = sum;
+        }
+    }
+};
+
+template <class T, class C>
+std::unique_ptr<Plan> plan_as(const Operation &operation, Mode mode, int rank) {
+    Resampler<T, C> resampler;
+    resampler.y = Image(operation.tensor(0)), resampler.x = Image(operation.tensor(1));
+    resampler.moves = mode == Mode::kNearest || mode == Mode::kExact;
+    const Image &x = resampler.x, &y = resampler.y;
+    int64_t wanted[kImageDims] = {1, 1, 1};
+    read_list(operation, 1, rank, 0, "size", wanted);
+    const auto *scales = reinterpret_cast<const double *>(operation.list(2));
+    for (int d = kImageDims - rank; d < kImageDims; ++d) {
+        const int own = d - (kImageDims - rank);
+        if (y.size[d] != wanted[d]) refuse_size(operation, own, y.size[d], wanted[d]);
+        if (y.size[d] > kMostOutputs || x.size[d] > kMostWindow)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
+    }
+    if (operation.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});
+    for (int d = kImageDims - rank; d < kImageDims; ++d)
+        resampler.axes[d] =
+            axis_of<C>(mode, x.size[d], y.size[d], scales ? scales[d - (kImageDims - rank)] : 0,
+                       operation.integer(4) != 0);
+    resampler.prepare();
+    return make_plan([resampler = std::move(resampler)](const Arguments &a) {
+        resampler.run(a.pointer<T>(0), a.pointer<const T>(1));
+    });
+}
+
+std::unique_ptr<Plan> plan_resample(const Operation &operation) {
+    const int rank = int(operation.integer(3));
+    const std::string text = operation.text(0) ? operation.text(0) : "";
+    Mode mode = Mode::kNearest;
+    if (text == "nearest-exact") {
+        mode = Mode::kExact;
+    } else if (text == "linear") {
+        mode = Mode::kLinear;
+    } else if (text == "cubic" && rank < 3) {
+        mode = Mode::kCubic;
+    } else if (text != "nearest") {
+        throw Refusal{INFINI_STATUS_BAD_PARAM,
+                      "resample: mode is \"" + text +
+                          "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
+                          "two dimensions, \"cubic\""};
+    }
+    switch (operation.tensor(0).dtype) {
+        case INFINI_DTYPE_F16:
+            return plan_as<f16, float>(operation, mode, rank);
+        case INFINI_DTYPE_BF16:
+            return plan_as<bf16, float>(operation, mode, rank);
+        case INFINI_DTYPE_F32:
+            return plan_as<float, float>(operation, mode, rank);
+        default:
+            return plan_as<double, double>(operation, mode, rank);
+    }
+}
+
+INFINI_KERNEL("resample", plan_resample);
+
+}  // namespace
+}  // namespace infini::cpu
