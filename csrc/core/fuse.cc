@@ -69,11 +69,12 @@ private:
     }
 
     std::optional<size_t> join_two(size_t i, size_t j) {
-        const auto between = find_between(party(i), party(j));
-        if (!between) return std::nullopt;
+        auto between = find_between(party(i), party(j));
+        if (between.empty()) return std::nullopt;
         const bool down = can_pass(i, i, j), up = !down && can_pass(j, i, j);
         if (!down && !up) return std::nullopt;
-        auto made = join(party(i), party(j), *between, is_kept(i, j, *between));
+        for (Between &each : between) each.keep = is_kept(i, j, each);
+        auto made = join(party(i), party(j), between);
         if (!made) return std::nullopt;
         const size_t place = down ? j : i;
         alive_[down ? i : j] = false;

@@ -88,41 +88,40 @@ std::vector<Use> uses_of(const Node &node) {
     return uses;
 }
 
-std::optional<Between> find_between(const Party &first, const Party &second) {
+std::vector<Between> find_between(const Party &first, const Party &second) {
     const Step &a = *first.node.step, &b = *second.node.step;
-    if (a.runtime != b.runtime || !can_lead(a) || !can_follow(b)) return std::nullopt;
+    if (a.runtime != b.runtime || !can_lead(a) || !can_follow(b)) return {};
     auto tensor_of = [](const Step &step, const Use &use) {
         return step.arguments[size_t(use.argument)].tensor;
     };
-    Between found{-1, -1, {}, false, {}};
     auto is_it = [&](const Use &of_b, const Use &of_a) {
         return same_place(second.node.places[size_t(of_b.argument)],
                           first.node.places[size_t(of_a.argument)]);
     };
+    std::vector<Between> found;
     for (const Use &written : first.uses) {
         if (!written.writes) continue;
+        Between between{tensor_of(a, written), {}, false, written.range};
         for (const Use &use : second.uses) {
             const bool touches = use.range.overlaps(written.range);
             // Arguments of a trace may be one tensor in a call.
-            if (!touches && use.range.may_be(written.range)) return std::nullopt;
+            if (!touches && use.range.may_be(written.range)) return {};
             if (!touches) continue;
             if (tensor_of(a, written) < 0 || tensor_of(b, use) < 0 || !is_it(use, written))
-                return std::nullopt;
+                return {};
             const Layout &mine = a.tensors[size_t(tensor_of(a, written))];
             const Layout &its = b.tensors[size_t(tensor_of(b, use))];
-            if (count_of(mine.shape) == 0) return std::nullopt;
-            if (use.writes && (use.reads || !same_elements(mine, its))) return std::nullopt;
-            if (found.output >= 0 && found.output != tensor_of(a, written)) return std::nullopt;
-            found.output = tensor_of(a, written);
-            found.output_argument = written.argument;
-            found.range = written.range;
+            if (use.writes && (use.reads || !same_elements(mine, its))) return {};
             if (use.writes)
-                found.overwritten = true;
+                between.overwritten = true;
             else
-                found.inputs.push_back(tensor_of(b, use));
+                between.inputs.push_back(tensor_of(b, use));
         }
+        if (!between.inputs.empty())
+            found.push_back(std::move(between));
+        else if (between.overwritten)  // and not read: two writers of one thing
+            return {};
     }
-    if (found.inputs.empty()) return std::nullopt;
     // What the second writes over something that the first reads: only element by element.
     const bool by_element = a.program && b.program->phase_count == 1 && a.program->phase_count == 1;
     for (const Use &written : second.uses) {
@@ -133,67 +132,84 @@ std::optional<Between> find_between(const Party &first, const Party &second) {
             if (!may_touch || (read.writes && !read.reads)) continue;
             if (!by_element || (touches && !is_it(written, read)) || tensor_of(a, read) < 0 ||
                 tensor_of(b, written) < 0)
-                return std::nullopt;
+                return {};
             if (!same_elements(a.tensors[size_t(tensor_of(a, read))],
                                b.tensors[size_t(tensor_of(b, written))]))
-                return std::nullopt;
+                return {};
         }
     }
     return found;
 }
 
-std::optional<Node> join(const Party &first, const Party &second, const Between &between,
-                         bool keep) {
+namespace {
+
+// Gives the tensors between the two one shape: as one of the two sees it.
+bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_a, const Step &b,
+           std::vector<Layout> &of_b, const std::vector<Between> &between, bool spread) {
+    const InfiniProgram &following = *b.program;
+    auto are_same = [&] {
+        for (const Between &each : between)
+            for (int input : each.inputs)
+                if (!same_elements(of_b[size_t(input)], of_a[size_t(each.output)])) return false;
+        return true;
+    };
+    if (spread || are_same()) return true;
+    const Layout mine = of_a[size_t(between[0].output)];
+    const Layout its = of_b[size_t(between[0].inputs[0])];
+    if (can_reindex(following) && space_of(following, of_b, 0) == its.shape) {
+        const auto change = reindexing(its, mine);
+        return change && reindex(of_b, b.present, *change) && are_same();
+    }
+    if (a.program && !is_epilogue(a) && can_reindex(leading) &&
+        space_of(leading, of_a, 0) == mine.shape) {
+        const auto change = reindexing(mine, its);
+        return change && reindex(of_a, a.present, *change) && are_same();
+    }
+    return false;
+}
+
+}  // namespace
+
+std::optional<Node> join(const Party &first, const Party &second,
+                         const std::vector<Between> &between) {
     const Step &a = *first.node.step, &b = *second.node.step;
     const bool kernel = !a.program || is_epilogue(a);
     const InfiniProgram &leading = a.program ? *a.program : *infiniKernelResult();
     const InfiniProgram &following = *b.program;
     const Computing computing = computing_of(a);
     if (computing == Computing::Unknown || computing != computing_of(b)) return std::nullopt;
-    if (!survives(a, between.output, computing)) return std::nullopt;
     if (kernel && (!is_map(following) || computing != Computing::Float)) return std::nullopt;
-
-    // One index space for the tensor: as one of them sees it.
-    std::vector<Layout> of_a = a.tensors, of_b = b.tensors;
-    const size_t output = size_t(between.output);
-    const bool spread = !keep && is_uniform(leading);
-    for (int input : between.inputs) {
-        if (same_elements(of_b[size_t(input)], of_a[output]) || spread) continue;
-        const Layout seen = of_b[size_t(input)];
-        auto its = reindexing(seen, of_a[output]);
-        if (!its) return std::nullopt;
-        if (can_reindex(following) && space_of(following, of_b, 0) == seen.shape) {
-            if (!reindex(of_b, b.present, *its)) return std::nullopt;
-        } else if (!kernel && can_reindex(leading) &&
-                   space_of(leading, of_a, 0) == of_a[output].shape) {
-            auto mine = reindexing(of_a[output], seen);
-            if (!mine || !reindex(of_a, a.present, *mine)) return std::nullopt;
-        } else {
-            return std::nullopt;
-        }
+    // A number for all elements may be broadcast: that costs nothing.
+    bool spread = is_uniform(leading);
+    std::vector<InfiniLink> links;
+    std::vector<int> inputs;
+    for (const Between &each : between) {
+        if (!survives(a, each.output, computing)) return std::nullopt;
+        spread = spread && !each.keep;
+        links.push_back({each.output, each.inputs.data(), int(each.inputs.size()), each.keep});
+        inputs.insert(inputs.end(), each.inputs.begin(), each.inputs.end());
     }
-    const Sizes &shape = of_a[output].shape;
-    for (int input : between.inputs)
-        if (!spread && !same_elements(of_b[size_t(input)], of_a[output])) return std::nullopt;
+    std::vector<Layout> of_a = a.tensors, of_b = b.tensors;
+    if (!align(a, leading, of_a, b, of_b, between, spread)) return std::nullopt;
 
     // A map goes into the phase that reads the tensor; or else the second, a map, behind the first.
-    const int phase = reading_phase(following, between.inputs);
+    const int phase = reading_phase(following, inputs);
     if (phase < 0) return std::nullopt;
     const bool front = is_map(leading);
     const InfiniProgram &frame = front ? following : leading;
-    if (front && !spread &&
-        (space_of(leading, of_a, 0) != shape || space_of(following, of_b, phase) != shape))
-        return std::nullopt;
-    if (!front && space_of(following, of_b, 0) != shape) return std::nullopt;
-
-    const InfiniJoin joining{between.output,
-                             between.inputs.data(),
-                             int(between.inputs.size()),
+    for (const Between &each : between) {
+        const Sizes &shape = of_a[size_t(each.output)].shape;
+        if (front && !spread &&
+            (space_of(leading, of_a, 0) != shape || space_of(following, of_b, phase) != shape))
+            return std::nullopt;
+        if (!front && space_of(following, of_b, 0) != shape) return std::nullopt;
+    }
+    const InfiniJoin joining{links.data(),
+                             int(links.size()),
                              int(of_a.size()),
                              int(a.arguments.size()),
                              int(a.attributes.size()),
-                             int(a.scalars.size()),
-                             keep};
+                             int(a.scalars.size())};
     std::unique_ptr<InfiniFused, void (*)(InfiniFused *)> fused(
         infiniFuse(&leading, &following, &joining), infiniDropFused);
     if (!fused) return std::nullopt;

@@ -13,13 +13,13 @@ struct Use {
 };
 std::vector<Use> uses_of(const Node &node);
 
-// What the first node writes and the second reads.
+// A tensor that the first node writes and the second reads.
 struct Between {
     int output;               // tensor of the first
-    int output_argument;      // and its argument
     std::vector<int> inputs;  // tensors of the second
     bool overwritten;         // the second writes it anew
     Range range;
+    bool keep = true;  // somebody else reads it, so it is to be written
 };
 
 struct Party {
@@ -27,12 +27,11 @@ struct Party {
     const std::vector<Use> &uses;
 };
 
-// None: the two can't be one, whatever lies between them.
-std::optional<Between> find_between(const Party &first, const Party &second);
+// None of them: the two can't be one, whatever stands between them.
+std::vector<Between> find_between(const Party &first, const Party &second);
 
-// Both as one node that does what the two did one right after the other. With `keep` the tensor between
-// them is written too.
-std::optional<Node> join(const Party &first, const Party &second, const Between &between,
-                         bool keep);
+// Both as one node that does what the two did one right after the other.
+std::optional<Node> join(const Party &first, const Party &second,
+                         const std::vector<Between> &between);
 
 }  // namespace infinicore::detail

@@ -244,6 +244,25 @@ void sums() {
     s.compare({b}, 1e-6);
 }
 
+// Rows that are cut in chunks, along and across.
+void long_rows() {
+    for (bool across : {false, true})
+        for (size_t rows : {1u, 3u}) {
+            const ic::Shape shape = across ? ic::Shape{20000, rows * 20} : ic::Shape{rows, 50000};
+            Record r;
+            Tensor x = r.input(shape), y = r.input(shape);
+            Tensor a = r.map("mul", {x, y});
+            Tensor b = r.map("tanh", {r.sum(r.map("tanh", {a}), across ? 0 : 1, false)});
+            expect(r.compare({b}, 1e-4), {"mul+tanh+sum+tanh"});
+            Record s;
+            x = s.input(shape), y = s.input(shape);
+            a = s.map("tanh", {s.map("mul", {x, y})});
+            b = s.softmax(a, across ? 0 : 1);
+            Tensor c = s.map("add", {s.map("mul", {b, a}), x});
+            expect(s.compare({c}, 1e-5), {"mul+tanh+softmax+mul+add"});
+        }
+}
+
 // ---- Products -----------------------------------------------------------------------------------
 
 void products() {
@@ -341,6 +360,7 @@ int main() {
     RUN(empty_tensors);
     RUN(norms);
     RUN(sums);
+    RUN(long_rows);
     RUN(products);
     RUN(batches_of_products);
     RUN(what_follows_a_product);

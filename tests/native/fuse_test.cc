@@ -100,7 +100,7 @@ void a_map_into_a_map() {
         Matrix x(kRows, kColumns, 1), b(kRows, kColumns, 2), y(kRows, kColumns, 3);
         Matrix between(kRows, kColumns, 4);
         const float before = between.at(5, 6);
-        auto fused = fuse(program_of("silu"), program_of("mul"), {0, {1}, 2, 2, 0, 0, keep});
+        auto fused = fuse(program_of("silu"), program_of("mul"), {{{0, {1}, keep}}, 2, 2, 0, 0});
         CHECK(fused);
         run(fused->program(), {&between, &x, &y, &between, &b}, {});
         for (int64_t i = 0; i < kRows; ++i)
@@ -114,7 +114,8 @@ void a_map_into_a_map() {
 void a_map_in_front_of_rows() {
     for (int axis : {0, 1}) {
         Matrix x(kRows, kColumns, 1), y(kRows, kColumns, 2), between(kRows, kColumns, 3);
-        auto fused = fuse(program_of("silu"), program_of("softmax"), {0, {1}, 2, 2, 0, 0, true});
+        auto fused =
+            fuse(program_of("silu"), program_of("softmax"), {{{0, {1}, true}}, 2, 2, 0, 0});
         CHECK(fused);
         run(fused->program(), {&between, &x, &y, &between}, {double(axis)});
         for (int64_t i = 0; i < kRows; i += 6) {
@@ -133,7 +134,7 @@ void a_map_in_front_of_rows() {
 void a_map_behind_rows() {
     Matrix x(kRows, kColumns, 1), b(kRows, kColumns, 2), y(kRows, kColumns, 3);
     Matrix between(kRows, kColumns, 4);
-    auto fused = fuse(program_of("softmax"), program_of("mul"), {0, {2}, 2, 2, 1, 0, false});
+    auto fused = fuse(program_of("softmax"), program_of("mul"), {{{0, {2}, false}}, 2, 2, 1, 0});
     CHECK(fused);
     run(fused->program(), {&between, &x, &y, &b, &between}, {1.0});
     for (int64_t i = 0; i < kRows; ++i) {
@@ -147,13 +148,13 @@ void a_map_behind_rows() {
 // Both read of one tensor: mul(c, a, a). And three programs in a row.
 void twice_and_thrice() {
     Matrix x(kRows, kColumns, 1), y(kRows, kColumns, 2), between(kRows, kColumns, 3);
-    auto square = fuse(program_of("silu"), program_of("mul"), {0, {1, 2}, 2, 2, 0, 0, false});
+    auto square = fuse(program_of("silu"), program_of("mul"), {{{0, {1, 2}, false}}, 2, 2, 0, 0});
     CHECK(square);
     run(square->program(), {&between, &x, &y, &between, &between}, {});
     expect_near(y.at(3, 4), silu(x.at(3, 4)) * silu(x.at(3, 4)));
 
     Matrix z(kRows, kColumns, 4);
-    auto third = fuse(square->program(), program_of("tanh"), {2, {1}, 5, 5, 0, 0, false});
+    auto third = fuse(square->program(), program_of("tanh"), {{{2, {1}, false}}, 5, 5, 0, 0});
     CHECK(third);
     run(third->program(), {&between, &x, &y, &between, &between, &z, &y}, {});
     expect_near(z.at(3, 4), std::tanh(silu(x.at(3, 4)) * silu(x.at(3, 4))));
@@ -161,8 +162,8 @@ void twice_and_thrice() {
 
 void what_cannot_be_joined() {
     // Neither is a map; the first does not write the tensor.
-    CHECK(!fuse(program_of("softmax"), program_of("softmax"), {0, {1}, 2, 2, 1, 0, false}));
-    CHECK(!fuse(program_of("silu"), program_of("mul"), {1, {1}, 2, 2, 0, 0, false}));
+    CHECK(!fuse(program_of("softmax"), program_of("softmax"), {{{0, {1}, false}}, 2, 2, 1, 0}));
+    CHECK(!fuse(program_of("silu"), program_of("mul"), {{{1, {1}, false}}, 2, 2, 0, 0}));
 }
 
 }  // namespace
