@@ -1,0 +1,79 @@
+"""One decode step of a small Llama-type layer, eager, recorded and in torch: what the demo and the
+benchmark show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import infinicore
+from infinicore import nn
+from infinicore.nn import functional as F  # noqa: N812
+
+
+class Layer(nn.Module):
+    """Attention over a cache, then a gated feed-forward part; 20 operators or so."""
+
+    def __init__(self, hidden: int, heads: int, groups: int, wide: int, positions: int) -> None:
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, hidden // heads
+        self.positions = positions
+        self.norm1 = nn.RMSNorm(hidden)
+        self.q = nn.Linear(hidden, heads * self.size)
+        self.k = nn.Linear(hidden, groups * self.size)
+        self.v = nn.Linear(hidden, groups * self.size)
+        self.o = nn.Linear(heads * self.size, hidden)
+        self.norm2 = nn.RMSNorm(hidden)
+        self.gate = nn.Linear(hidden, wide)
+        self.up = nn.Linear(hidden, wide)
+        self.down = nn.Linear(wide, hidden)
+        self.rope = nn.RoPE(positions, 10000.0, self.size)
+        cache = (1, groups, positions, self.size)
+        self.register_buffer("k_cache", infinicore.zeros(cache), persistent=False)
+        self.register_buffer("v_cache", infinicore.zeros(cache), persistent=False)
+
+    def forward(self, x: Any, position: Any) -> Any:
+        """x [1, hidden] is the token at `position` [1]; the cache takes its keys and values."""
+        h = self.norm1(x)
+        q = self.rope(self.q(h).view(1, self.heads, self.size), position)
+        k = self.rope(self.k(h).view(1, self.groups, self.size), position)
+        v = self.v(h).view(1, self.groups, self.size)
+        place = position.view(1, 1, 1, 1).expand(1, self.groups, 1, self.size)
+        self.k_cache.scatter_(2, place, k.view(1, self.groups, 1, self.size))
+        self.v_cache.scatter_(2, place, v.view(1, self.groups, 1, self.size))
+        lengths = (position + 1).to(infinicore.int32)
+        seen = F.flash_attention(
+            q.view(1, self.heads, 1, self.size), self.k_cache, self.v_cache, lengths
+        )
+        x = x + self.o(seen.view(1, self.heads * self.size))
+        h = self.norm2(x)
+        return x + self.down(F.swiglu(self.up(h), self.gate(h)))
+
+
+class DecodeBlock:
+    """The layer with random weights and an input, ready to be timed."""
+
+    def __init__(
+        self, hidden: int = 64, heads: int = 4, groups: int = 0, positions: int = 128, seed: int = 0
+    ) -> None:
+        infinicore.manual_seed(seed)
+        self.hidden, self.positions = hidden, positions
+        self.layer = Layer(hidden, heads, groups or heads, hidden * 8 // 3 // 8 * 8, positions)
+        for name, parameter in self.layer.named_parameters():
+            if "norm" in name:
+                parameter.fill_(1.0)
+            else:
+                random = infinicore.randn(tuple(parameter.shape)) / math.sqrt(parameter.shape[-1])
+                parameter.copy_(random)
+        self.x = infinicore.randn((1, hidden))
+        self.position = infinicore.full((1,), positions // 2, dtype=infinicore.int64)
+
+    def eager(self) -> Callable[[], Any]:
+        return lambda: self.layer(self.x, self.position)
+
+    def recorded(self) -> Callable[[], Any]:
+        with infinicore.record() as made:
+            self.result = self.layer(self.x, self.position)
+        self.graph = made.graph
+        return self.graph.run

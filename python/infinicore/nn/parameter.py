@@ -1,0 +1,39 @@
+"""A tensor that belongs to a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._tensor import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that a module lists among its parameters. It shares the memory of `data`.
+
+    >>> infinicore.nn.Parameter(infinicore.zeros(2))
+    Parameter containing:
+    tensor([0., 0.])
+    """
+
+    def __init__(self, data: Any = None, requires_grad: bool = False) -> None:
+        if data is None:
+            from infinicore._creation import empty
+
+            data = empty((0,))
+        if not isinstance(data, Tensor):
+            raise ValueError(f"Parameter: data is {type(data).__name__}: expected a Tensor")
+        super().__init__(data)
+
+    @property
+    def data(self) -> Tensor:
+        """The tensor itself."""
+        return Tensor(self)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{Tensor.__repr__(self)}"
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise RuntimeError("Parameter: can't be deep-copied: copy the module's state_dict instead")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("Parameter: can't be pickled: pickle the module's state_dict instead")
