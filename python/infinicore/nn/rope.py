@@ -94,7 +94,7 @@ def tables(
     positions: int, theta: float, rotary_dim: int, device: Any, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Sines and cosines [positions, rotary_dim / 2], computed in float64."""
-    from infinicore._creation import arange
+    from infinicore._ranges import arange
     from infinicore._dtype import float64, get_default_dtype
 
     half = rotary_dim // 2
