@@ -47,7 +47,7 @@ struct Svd {
     // One sweep over all pairs. False: nothing was left to do.
     bool sweep(double *r, double *j, double tolerance) const {
         const int64_t players = columns + columns % 2, others = players - 1;
-        const size_t grain = size_t(std::max<int64_t>(1, 4096 / columns));
+        const size_t grain = size_t(std::max<int64_t>(1, 4096 / std::max<int64_t>(1, columns)));
         std::atomic<bool> changed{false};
         for (int64_t round = 0; round < others; ++round)
             parallel_for(size_t(players / 2), grain, [&](size_t begin, size_t end) {

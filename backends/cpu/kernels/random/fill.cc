@@ -94,7 +94,7 @@ std::unique_ptr<Plan> plan_normal(const Offsets &at) {
                 store(u + i, V(radius * cos(angle) + mean));
                 store(v + i, V(radius * sin(angle) + mean));
             }
-            for (int64_t i = 0; i < n; ++i) values[i] = (i % 2 ? v : u)[i / 2];
+            for (int64_t i = 0; i < pairs; ++i) values[2 * i] = u[i], values[2 * i + 1] = v[i];
         };
         fill<C, T, (kTop > 32 ? 2 : 1)>(a.pointer<T>(0), at, uint64_t(a.integer(0)),
                                         uint64_t(a.integer(1)), make);
