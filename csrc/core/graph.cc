@@ -59,11 +59,10 @@ size_t assign_offsets(std::vector<Life> &lives) {
         }
         life.offset = offset;
         needed = std::max(needed, offset + bytes);
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), &life,
-                                       [](const Life *a, const Life *b) {
-                                           return a->offset < b->offset;
-                                       }),
-                      &life);
+        placed.insert(
+            std::upper_bound(placed.begin(), placed.end(), &life,
+                             [](const Life *a, const Life *b) { return a->offset < b->offset; }),
+            &life);
     }
     return needed;
 }
@@ -87,6 +86,7 @@ Graph::State::~State() {
 
 void Graph::State::build(detail::Recorder recorder) {
     recorded = std::move(recorder.nodes);
+    constants = std::move(recorder.constants);
     kept_ = std::move(recorder.kept);
     // Work of a client's own may use any memory, so nothing is known of lives then.
     const bool foreign = std::any_of(recorded.begin(), recorded.end(),
@@ -166,8 +166,8 @@ void Graph::State::instantiate() {
         const Launch &launch = launches_[i];
         DeviceRuntime *runtime = launch.step ? launch.step->runtime : nullptr;
         // Random numbers are other ones in each run, which a captured launch can't say.
-        const bool capturable = launch.step ? !launch.step->is_random
-                                            : launch.foreign->is_device_graph_capture_safe();
+        const bool capturable =
+            launch.step ? !launch.step->is_random : launch.foreign->is_device_graph_capture_safe();
         if (!launch.step && capturable) runtime = &detail::current_runtime();
         DeviceRuntime *of = capturable ? runtime : nullptr;
         if (segments_.empty() || segments_.back().runtime != of)

@@ -23,8 +23,9 @@ public:
     std::vector<detail::Node> nodes;     // as it runs
     // Where results come from that somebody held when the recording ended: node of `recorded`, place.
     std::vector<std::pair<size_t, size_t>> outputs;
-    size_t arena_bytes = 0;              // for what lives only inside a run
-    size_t unshared_bytes = 0;           // what that would take if nothing shared its place
+    std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
+    size_t arena_bytes = 0;                          // for what lives only inside a run
+    size_t unshared_bytes = 0;  // what that would take if nothing shared its place
 
 private:
     struct Launch {

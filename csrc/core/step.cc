@@ -165,15 +165,14 @@ void Step::launch(void *const *places, infinirtStream_t stream) const {
 
 // ---- Describing ---------------------------------------------------------------------------------
 
-std::shared_ptr<const Step> describe(
-    const Row &row, int run, const std::vector<std::vector<const TensorImpl *>> &tensors,
-    Values attributes, Values values) {
+std::shared_ptr<const Step> describe(const Row &row, int run,
+                                     const std::vector<std::vector<const TensorImpl *>> &tensors,
+                                     Values attributes, Values values) {
     const RunRow &running = row.runs[run];
     if (std::strchr(running.pointers, 'h'))
         throw std::runtime_error(std::string(row.name) +
                                  ": its result goes to the host, so it can't be recorded");
-    auto made =
-        std::make_shared<DescribedStep>(row, run, std::move(attributes), std::move(values));
+    auto made = std::make_shared<DescribedStep>(row, run, std::move(attributes), std::move(values));
     made->name = row.name;
     made->is_random = is_random_operator(row.name);
 
@@ -191,10 +190,9 @@ std::shared_ptr<const Step> describe(
             each.push_back(tensor ? tensor->desc() : nullptr);
             if (!tensor) continue;
             if (some && tensor->device() != some->device())
-                throw std::runtime_error(std::string(row.name) + ": tensors lie on " +
-                                         some->device().toString() + " and " +
-                                         tensor->device().toString() +
-                                         ": expected one device for all");
+                throw std::runtime_error(
+                    std::string(row.name) + ": tensors lie on " + some->device().toString() +
+                    " and " + tensor->device().toString() + ": expected one device for all");
             some = tensor;
         }
         if (row.tensors[i] == 'a') {
@@ -251,8 +249,7 @@ void perform(const std::shared_ptr<const Step> &step,
     }
     std::vector<void *> pointers;
     pointers.reserve(places.size());
-    for (const TensorImpl *tensor : places)
-        pointers.push_back(tensor ? tensor->data() : nullptr);
+    for (const TensorImpl *tensor : places) pointers.push_back(tensor ? tensor->data() : nullptr);
     step->launch(pointers.data(), stream_of(*step->runtime));
 }
 

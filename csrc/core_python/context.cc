@@ -43,8 +43,7 @@ void bind_context(nb::module_ &m) {
     using released = nb::call_guard<nb::gil_scoped_release>;
     m.def("set_device", [](nb::handle device) { context::setDevice(device_from(device)); });
     m.def("get_device", [] { return nb::borrow(device_object(context::getDevice())); });
-    m.def("device_count",
-          [](int type) { return context::getDeviceCount(Device::Type(type)); });
+    m.def("device_count", [](int type) { return context::getDeviceCount(Device::Type(type)); });
     m.def("kinds", kinds);
     m.def("get_stream", [] { return reinterpret_cast<uintptr_t>(context::getStream()); });
     m.def("stream_on", [](nb::handle device) {
@@ -66,8 +65,7 @@ void bind_context(nb::module_ &m) {
           [](nb::handle device) { context::resetPeakMemoryStats(device_from(device)); });
     m.def("record_stream", [](const Tensor &tensor, uintptr_t stream) {
         core::runtime_of(tensor->device())
-            .allocator.record_stream(*tensor->memory(),
-                                     reinterpret_cast<infinirtStream_t>(stream));
+            .allocator.record_stream(*tensor->memory(), reinterpret_cast<infinirtStream_t>(stream));
     });
     m.def("is_graph_recording", context::isGraphRecording);
     m.def("start_graph_recording", context::startGraphRecording);

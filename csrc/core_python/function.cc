@@ -155,20 +155,20 @@ struct Hash {
 };
 
 // Shared: a call goes on with its recipe while another one drops them all.
-using Recipes = std::unordered_map<std::string, std::shared_ptr<const Recipe>, Hash, std::equal_to<>>;
+using Recipes =
+    std::unordered_map<std::string, std::shared_ptr<const Recipe>, Hash, std::equal_to<>>;
 
 // ---- Functions ----------------------------------------------------------------------------------
 
 struct Parameter {
-    PyObject *name;     // interned
-    PyObject *preset;   // null: it must be given
-    bool is_operand;    // a number stands for a tensor: its value is no part of the signature
+    PyObject *name;    // interned
+    PyObject *preset;  // null: it must be given
+    bool is_operand;   // a number stands for a tensor: its value is no part of the signature
     bool keyword_only;
 };
 
 struct Function {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *dict;
     PyObject *body;
     std::string *name;
@@ -215,8 +215,7 @@ bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *k
     for (size_t i = 0; i < parameters.size(); ++i) {
         if (bound[i]) continue;
         if (!parameters[i].preset) {
-            PyErr_Format(PyExc_TypeError, "%s: argument '%U' is missing", name,
-                         parameters[i].name);
+            PyErr_Format(PyExc_TypeError, "%s: argument '%U' is missing", name, parameters[i].name);
             return false;
         }
         bound[i] = parameters[i].preset;
@@ -236,8 +235,8 @@ nb::object call_body(const Function &self, PyObject *const *values) {
             PyTuple_SetItem(names.ptr(), Py_ssize_t(i), name);
         }
     }
-    PyObject *result = PyObject_Vectorcall(self.body, values, self.positional,
-                                           named ? names.ptr() : nullptr);
+    PyObject *result =
+        PyObject_Vectorcall(self.body, values, self.positional, named ? names.ptr() : nullptr);
     if (!result) throw nb::python_error();
     return nb::steal(result);
 }
@@ -264,9 +263,9 @@ public:
     nb::object in_for(PyObject *value, bool is_operand) {
         if (is_tensor(value)) {
             const TensorImpl &tensor = *tensor_of(value);
-            auto memory = std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
-                                                       OpenMemory::Role::Argument,
-                                                       int(metas.size()), true);
+            auto memory =
+                std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
+                                             OpenMemory::Role::Argument, int(metas.size()), true);
             metas.emplace_back(std::make_shared<TensorImpl>(
                 tensor.shape(), tensor.strides(), tensor.dtype(),
                 infinicore::TensorData{tensor.offset(), std::move(memory)}));
@@ -304,9 +303,8 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
                  const CallArguments &arguments) {
     const std::vector<Parameter> &parameters = *self.parameters;
     Recorder recorder(true);
-    const Device device = arguments.tensors.empty()
-                              ? infinicore::detail::current_runtime().device
-                              : tensor_of(arguments.tensors[0])->device();
+    const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
+                                                    : tensor_of(arguments.tensors[0])->device();
     Stand stand(device);
     std::vector<nb::object> held;
     std::vector<PyObject *> values;
@@ -355,8 +353,8 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
 
 PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
     try {
-        return call(*reinterpret_cast<Function *>(self), args,
-                    size_t(PyVectorcall_NARGS(flags)), keywords)
+        return call(*reinterpret_cast<Function *>(self), args, size_t(PyVectorcall_NARGS(flags)),
+                    keywords)
             .release()
             .ptr();
     } catch (nb::python_error &error) {
@@ -387,8 +385,7 @@ PyObject *bind_method(PyObject *self, PyObject *object, PyObject *) {
 }
 
 PyObject *represent(PyObject *self) {
-    return PyUnicode_FromFormat("<function %s>",
-                                reinterpret_cast<Function *>(self)->name->c_str());
+    return PyUnicode_FromFormat("<function %s>", reinterpret_cast<Function *>(self)->name->c_str());
 }
 
 void forget(PyObject *object) {

@@ -41,9 +41,10 @@ nb::list describe_nodes(const std::vector<core::Node> &nodes) {
         for (size_t i = 0; i < node.places.size(); ++i) places.append(describe_place(node, i));
         nb::object origin = nb::none();
         if (node.step && node.step->origin)
-            origin = nb::borrow(static_cast<PyObject *>(const_cast<void *>(node.step->origin.get())));
-        made.append(nb::make_tuple(node.step ? node.step->name : std::string("operator"), places,
-                                   origin));
+            origin =
+                nb::borrow(static_cast<PyObject *>(const_cast<void *>(node.step->origin.get())));
+        made.append(
+            nb::make_tuple(node.step ? node.step->name : std::string("operator"), places, origin));
     }
     return made;
 }
@@ -56,10 +57,10 @@ nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorde
     const int index = one.step->arguments.at(place).tensor;
     if (!at.memory || index < 0) return nb::none();
     const core::Layout &layout = one.step->tensors[size_t(index)];
-    return wrap(Tensor(std::make_shared<TensorImpl>(
-        Shape(layout.shape.begin(), layout.shape.end()),
-        Strides(layout.strides.begin(), layout.strides.end()), layout.dtype,
-        infinicore::TensorData{at.offset, at.memory})));
+    return wrap(Tensor(
+        std::make_shared<TensorImpl>(Shape(layout.shape.begin(), layout.shape.end()),
+                                     Strides(layout.strides.begin(), layout.strides.end()),
+                                     layout.dtype, infinicore::TensorData{at.offset, at.memory})));
 }
 
 }  // namespace
@@ -67,12 +68,19 @@ nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorde
 void bind_graph(nb::module_ &m) {
     nb::class_<Graph>(m, "Graph")
         .def("run", &Graph::run, nb::call_guard<nb::gil_scoped_release>())
-        .def("run_node",
-             [](const Graph &graph, size_t index) { graph.state().run_node(index); },
-             nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "run_node", [](const Graph &graph, size_t index) { graph.state().run_node(index); },
+            nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("nodes", [](const Graph &g) { return describe_nodes(g.state().nodes); })
         .def_prop_ro("recorded", [](const Graph &g) { return describe_nodes(g.state().recorded); })
         .def("tensor_at", tensor_at, "node"_a, "place"_a, "recorded"_a = false)
+        .def_prop_ro("constants",
+                     [](const Graph &g) {
+                         nb::list made;
+                         for (const auto &memory : g.state().constants)
+                             made.append(reinterpret_cast<uintptr_t>(memory.get()));
+                         return made;
+                     })
         .def_prop_ro("outputs",
                      [](const Graph &g) {
                          nb::list made;

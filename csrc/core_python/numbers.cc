@@ -20,13 +20,13 @@ uint32_t narrow_float(double value, int exponent_bits, int fraction_bits, bool h
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const uint32_t sign = std::signbit(value) ? 1u << (exponent_bits + fraction_bits) : 0;
     const uint32_t top = ((1u << exponent_bits) - 1) << fraction_bits;
-    const uint32_t nan = has_infinity ? top | 1u << (fraction_bits - 1)
-                                      : top | ((1u << fraction_bits) - 1);
+    const uint32_t nan =
+        has_infinity ? top | 1u << (fraction_bits - 1) : top | ((1u << fraction_bits) - 1);
     if (std::isnan(value)) return sign | nan;
     const double size = std::fabs(value);
-    const double greatest =
-        has_infinity ? std::ldexp(2 - std::ldexp(1, -fraction_bits), bias)
-                     : std::ldexp(2 - std::ldexp(1, 1 - fraction_bits), bias + 1);
+    const double greatest = has_infinity
+                                ? std::ldexp(2 - std::ldexp(1, -fraction_bits), bias)
+                                : std::ldexp(2 - std::ldexp(1, 1 - fraction_bits), bias + 1);
     if (size == 0) return sign;
     int exponent;
     std::frexp(size, &exponent);
@@ -34,7 +34,7 @@ uint32_t narrow_float(double value, int exponent_bits, int fraction_bits, bool h
     const double unit = std::ldexp(1, exponent - fraction_bits);
     const double rounded = std::nearbyint(size / unit) * unit;
     if (rounded > greatest) return sign | (has_infinity ? top : nan);
-    const auto steps = uint32_t(rounded / unit);  // with the hidden bit
+    const auto steps = uint32_t(rounded / unit);             // with the hidden bit
     if (steps < (1u << fraction_bits)) return sign | steps;  // subnormal
     const int carried = steps >> (fraction_bits + 1);
     const uint32_t field = uint32_t(exponent + carried + bias);

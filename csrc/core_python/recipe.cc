@@ -1,14 +1,14 @@
 #include "recipe.h"
 
 #include <algorithm>
-#include <cstring>
-#include <unordered_map>
 
 #include "numbers.h"
+#include "pooled.h"
 
 namespace infini::python {
 
 using infinicore::TensorData;
+using infinicore::detail::make_pooled;
 using infinicore::detail::OpenMemory;
 using infinicore::detail::Place;
 using infinicore::detail::stream_of;
@@ -57,13 +57,12 @@ bool Recipe::add_result(nb::handle object, const std::vector<Tensor> &metas) {
     result.source = source_of({tensor->memory(), tensor->offset()}, metas);
     if (result.source.kind == Source::Constant || result.source.kind == Source::Number)
         return false;
-    result.shape = tensor->shape();
-    result.strides = tensor->strides();
-    result.dtype = tensor->dtype();
+    result.meta = tensor->meta();
     if (result.source.kind == Source::Argument) {
         const Tensor &meta = metas[size_t(result.source.index)];
-        result.is_argument = result.source.offset == 0 && meta->dtype() == result.dtype &&
-                             meta->shape() == result.shape && meta->strides() == result.strides;
+        result.is_argument = result.source.offset == 0 && meta->dtype() == tensor->dtype() &&
+                             meta->shape() == tensor->shape() &&
+                             meta->strides() == tensor->strides();
     }
     results_.push_back(std::move(result));
     return true;
@@ -96,8 +95,7 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
     }
     for (const nb::object &leaf : leaves)
         if (!add_result(leaf, metas)) return false;
-    if (!runtime_ && !metas.empty())
-        runtime_ = &infinicore::detail::runtime_of(metas[0]->device());
+    if (!runtime_ && !metas.empty()) runtime_ = &infinicore::detail::runtime_of(metas[0]->device());
     if (!runtime_) runtime_ = &infinicore::detail::current_runtime();
     return true;
 }
@@ -109,11 +107,14 @@ std::shared_ptr<Memory> Recipe::written(const WrittenNumber &number,
     return number_memory(*runtime_, arguments.numbers[size_t(number.index)], number.dtype);
 }
 
-void Recipe::record(const CallArguments &arguments,
-                    std::vector<std::shared_ptr<Memory>> &memories) const {
+void Recipe::record(const CallArguments &arguments, Memories &memories) const {
     Recorder &recorder = *infinicore::detail::thread_state().recorder;
     for (size_t bytes : fresh_) memories.push_back(recorder.allocate(bytes, runtime_->device));
-    for (const WrittenNumber &number : numbers_) memories.push_back(written(number, arguments));
+    for (const WrittenNumber &number : numbers_) {
+        memories.push_back(written(number, arguments));
+        recorder.constants.push_back(memories[memories.size() - 1]);
+    }
+    recorder.constants.insert(recorder.constants.end(), constants_.begin(), constants_.end());
     for (const Work &work : work_) {
         Node &node = recorder.nodes.emplace_back();
         node.step = work.step;
@@ -142,8 +143,7 @@ void Recipe::record(const CallArguments &arguments,
 }
 
 nb::object Recipe::run(const CallArguments &arguments) const {
-    std::vector<std::shared_ptr<Memory>> memories;
-    memories.reserve(fresh_.size() + numbers_.size());
+    Memories memories;
     if (infinicore::detail::thread_state().recorder) [[unlikely]] {
         record(arguments, memories);
         return build(arguments, memories);
@@ -188,23 +188,21 @@ nb::object Recipe::run(const CallArguments &arguments) const {
 }
 
 nb::object Recipe::build_one(const Result &result, const CallArguments &arguments,
-                             const std::vector<std::shared_ptr<Memory>> &memories) const {
+                             const Memories &memories) const {
     if (result.value.is_valid()) return result.value;
     if (result.source.kind == Source::Fresh)
-        return wrap(Tensor(std::make_shared<TensorImpl>(
-            result.shape, result.strides, result.dtype,
+        return wrap(Tensor(make_pooled<TensorImpl>(
+            result.meta,
             TensorData{size_t(result.source.offset), memories[size_t(result.source.index)]})));
     PyObject *given = arguments.tensors[size_t(result.source.index)];
     if (result.is_argument) return nb::borrow(given);
     const Tensor &tensor = tensor_of(given);
-    return wrap(Tensor(std::make_shared<TensorImpl>(
-        result.shape, result.strides, result.dtype,
-        TensorData{size_t(std::ptrdiff_t(tensor->offset()) + result.source.offset),
-                   tensor->memory()})));
+    return wrap(Tensor(make_pooled<TensorImpl>(
+        result.meta, TensorData{size_t(std::ptrdiff_t(tensor->offset()) + result.source.offset),
+                                tensor->memory()})));
 }
 
-nb::object Recipe::build(const CallArguments &arguments,
-                         const std::vector<std::shared_ptr<Memory>> &memories) const {
+nb::object Recipe::build(const CallArguments &arguments, const Memories &memories) const {
     if (container_.is_none()) return build_one(results_[0], arguments, memories);
     nb::list items;
     for (const Result &result : results_) items.append(build_one(result, arguments, memories));

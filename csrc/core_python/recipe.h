@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "recorder.h"
+#include "small.h"
 #include "tensor_object.h"
 
 namespace infini::python {
@@ -26,12 +27,12 @@ struct Source {
 
 // The tensors and numbers of a call, in the order in which the arguments hold them.
 struct CallArguments {
-    std::vector<PyObject *> tensors, numbers;
-    void clear() {
-        tensors.clear();
-        numbers.clear();
-    }
+    Small<PyObject *, 8> tensors;
+    Small<PyObject *, 4> numbers;
 };
+
+// What was made for a call.
+using Memories = Small<std::shared_ptr<Memory>, 6>;
 
 class Recipe {
 public:
@@ -51,9 +52,7 @@ private:
     struct Result {
         Source source;
         bool is_argument = false;  // the very tensor that was given
-        Shape shape;
-        Strides strides;
-        DataType dtype;
+        std::shared_ptr<const infinicore::TensorMetaData> meta;
         nb::object value;  // when it is no tensor
     };
     struct WrittenNumber {
@@ -63,12 +62,12 @@ private:
 
     Source source_of(const infinicore::detail::Place &place, const std::vector<Tensor> &metas);
     bool add_result(nb::handle object, const std::vector<Tensor> &metas);
-    void record(const CallArguments &arguments, std::vector<std::shared_ptr<Memory>> &memories) const;
-    nb::object build(const CallArguments &arguments,
-                     const std::vector<std::shared_ptr<Memory>> &memories) const;
+    void record(const CallArguments &arguments, Memories &memories) const;
+    nb::object build(const CallArguments &arguments, const Memories &memories) const;
     nb::object build_one(const Result &result, const CallArguments &arguments,
-                         const std::vector<std::shared_ptr<Memory>> &memories) const;
-    std::shared_ptr<Memory> written(const WrittenNumber &number, const CallArguments &arguments) const;
+                         const Memories &memories) const;
+    std::shared_ptr<Memory> written(const WrittenNumber &number,
+                                    const CallArguments &arguments) const;
 
     infinicore::detail::DeviceRuntime *runtime_ = nullptr;
     std::vector<Work> work_;
@@ -80,8 +79,5 @@ private:
     nb::object container_;  // a tuple's or list's type; none: one result
     size_t most_places_ = 0;
 };
-
-// A number as an element of a tensor; returns its bytes.
-size_t encode_number(PyObject *number, DataType dtype, void *to);
 
 }  // namespace infini::python

@@ -43,8 +43,7 @@ nb::object size_of(const Tensor &tensor) {
 }
 
 nb::object strides_of(const Tensor &tensor, std::optional<long long> dim) {
-    if (dim)
-        return nb::int_(tensor->strides()[dimension(*dim, tensor->ndim(), "stride")]);
+    if (dim) return nb::int_(tensor->strides()[dimension(*dim, tensor->ndim(), "stride")]);
     nb::list strides;
     for (auto stride : tensor->strides()) strides.append(stride);
     return nb::tuple(strides);
@@ -76,9 +75,7 @@ PyObject *dtype_object(DataType dtype) {
 
 PyObject *device_object(const Device &device) {
     PyObject *&object = devices()[{int(device.getType()), device.getIndex()}];
-    if (!object)
-        object =
-            make_device(int(device.getType()), device.getIndex()).release().ptr();
+    if (!object) object = make_device(int(device.getType()), device.getIndex()).release().ptr();
     return object;
 }
 
@@ -153,16 +150,14 @@ void bind_tensor(nb::module_ &m) {
             .def("dim", [](const Tensor &t) { return t->ndim(); })
             .def("numel", [](const Tensor &t) { return t->numel(); })
             .def("element_size", [](const Tensor &t) { return t->element_size(); })
-            .def("storage_offset",
-                 [](const Tensor &t) { return t->offset() / t->element_size(); })
+            .def("storage_offset", [](const Tensor &t) { return t->offset() / t->element_size(); })
             .def("is_contiguous", [](const Tensor &t) { return t->is_contiguous(); })
             .def("is_pinned", [](const Tensor &t) { return t->is_pinned(); })
             .def("data_ptr", [](const Tensor &t) { return reinterpret_cast<uintptr_t>(t->data()); })
             .def_prop_ro("_role", role_of)
-            .def_prop_ro("_memory",
-                         [](const Tensor &t) {
-                             return reinterpret_cast<uintptr_t>(t->memory().get());
-                         })
+            .def_prop_ro(
+                "_memory",
+                [](const Tensor &t) { return reinterpret_cast<uintptr_t>(t->memory().get()); })
             .def_prop_ro("_offset", [](const Tensor &t) { return t->offset(); })
             .def_prop_ro("_memory_size", [](const Tensor &t) { return t->memory()->size(); })
             .def_prop_ro("_info", [](const Tensor &t) { return t->info(); });

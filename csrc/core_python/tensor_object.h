@@ -25,10 +25,10 @@ inline const Tensor &tensor_of(PyObject *object) { return *nb::inst_ptr<Tensor>(
 nb::object wrap(Tensor tensor);
 
 // The objects that stand for element types and devices in Python: one for each.
-PyObject *dtype_object(DataType dtype);                 // borrowed
-PyObject *device_object(const Device &device);          // borrowed
-DataType dtype_from(nb::handle object);                 // a dtype, or its number
-Device device_from(nb::handle object);                  // a device, or (type, index)
+PyObject *dtype_object(DataType dtype);         // borrowed
+PyObject *device_object(const Device &device);  // borrowed
+DataType dtype_from(nb::handle object);         // a dtype, or its number
+Device device_from(nb::handle object);          // a device, or (type, index)
 
 Shape shape_from(nb::handle sizes, const char *function);
 nb::tuple tuple_of(const Shape &sizes);

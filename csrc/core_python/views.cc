@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "pooled.h"
 #include "tensor_object.h"
 
 using namespace nanobind::literals;
@@ -16,7 +17,7 @@ using infinicore::Stride;
 
 nb::object view(const Tensor &tensor, Shape shape, Strides strides, std::ptrdiff_t elements = 0) {
     const auto bytes = elements * std::ptrdiff_t(tensor->element_size());
-    return wrap(Tensor(std::make_shared<TensorImpl>(
+    return wrap(Tensor(infinicore::detail::make_pooled<TensorImpl>(
         std::move(shape), std::move(strides), tensor->dtype(),
         infinicore::TensorData{size_t(std::ptrdiff_t(tensor->offset()) + bytes),
                                tensor->memory()})));
@@ -149,9 +150,9 @@ nb::object view_dtype(const Tensor &tensor, DataType dtype) {
                   now);
         shape.back() = bytes / now;
     }
-    return wrap(Tensor(std::make_shared<TensorImpl>(
-        std::move(shape), std::move(strides), dtype,
-        infinicore::TensorData{tensor->offset(), tensor->memory()})));
+    return wrap(Tensor(
+        std::make_shared<TensorImpl>(std::move(shape), std::move(strides), dtype,
+                                     infinicore::TensorData{tensor->offset(), tensor->memory()})));
 }
 
 nb::object view_shape(const Tensor &tensor, const nb::args &args) {
@@ -262,8 +263,7 @@ nb::object narrow(const Tensor &tensor, long long dim, long long start, long lon
               size - start);
     Shape shape = tensor->shape();
     shape[d] = size_t(length);
-    return view(tensor, std::move(shape), tensor->strides(),
-                start * tensor->strides()[d]);
+    return view(tensor, std::move(shape), tensor->strides(), start * tensor->strides()[d]);
 }
 
 nb::object as_strided(const Tensor &tensor, nb::handle size, nb::handle stride,
@@ -321,14 +321,17 @@ public:
         keep(tensor_->ndim() - dim_);
         return true;
     }
-    nb::object result() {
-        return view(tensor_, std::move(shape_), std::move(strides_), offset_);
-    }
+    nb::object result() { return view(tensor_, std::move(shape_), std::move(strides_), offset_); }
 
 private:
     static bool plain(PyObject *item) {
         if (item == Py_None || item == Py_Ellipsis || PySlice_Check(item)) return true;
-        return PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor(item);
+        if (PyLong_Check(item)) return !PyBool_Check(item);
+        if (!PyIndex_Check(item) || is_tensor(item)) return false;
+        // Arrays only say when they are asked whether they are one integer.
+        nb::object number = nb::steal(PyNumber_Index(item));
+        if (!number.is_valid()) PyErr_Clear();
+        return number.is_valid();
     }
     void keep(size_t count) {
         for (; count > 0; --count, ++dim_) {

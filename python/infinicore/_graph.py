@@ -88,7 +88,7 @@ class Graph:
         return self._native.arena_bytes
 
     def _outside(self) -> list[Tensor]:
-        made: set[int] = set()
+        made = set(self._native.constants)
         found: dict[int, Tensor] = {}
         for n, (_, places, _) in enumerate(self._native.recorded):
             for p, place in enumerate(places):
@@ -101,6 +101,7 @@ class Graph:
 
     def _read(self, rows: Any) -> list[Node]:
         names = {tensor._memory: f"i{i}" for i, tensor in enumerate(self._outside())}
+        names |= {memory: f"c{i}" for i, memory in enumerate(dict.fromkeys(self._native.constants))}
         nodes = []
         for name, places, _ in rows:
             arguments: list[Argument | None] = []

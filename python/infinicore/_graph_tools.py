@@ -94,7 +94,7 @@ def profile(graph: Graph, runs: int, trace: Any) -> Profile:
 
 
 def save(graph: Graph, path: Any) -> None:
-    inputs = {tensor._memory for tensor in graph.inputs}
+    inputs = {tensor._memory for tensor in graph.inputs} | set(graph._native.constants)
     named = {tensor._memory: name for name, tensor in graph.inputs._named.items()}
     memories: dict[int, dict[str, Any]] = {}
     nodes = []
