@@ -59,6 +59,7 @@ DEFAULTS: dict[str, str] = {
     "use_qk_l2norm": "False",
     "value": "1.0",
     "diff.n": "1",
+    "fill.value": "",
     "float_power.scalar_exponent": "1.0",
     "gaussian_nll_loss.eps": "1e-06",
     "gemm.beta": "0.0",

@@ -143,7 +143,7 @@ def swiglu(a: Array, b: Array) -> Array:
 @operator(
     "SiluAndMul(!output, input)",
     """
-    out output F       [*B, D]     dense
+    out output F+      [*B, D]     dense
     input      =output [*B, 2 * D] dense
     """,
 )

@@ -131,10 +131,7 @@ def sinh(x: Array) -> Array:
 @operator(
     # The output comes first; the header that programs know has the two names exchanged.
     "Tan(input_desc, out_desc) -> (!output=y, input=x)",
-    """
-    out y F  [*S]
-    x     =y [*S]
-    """,
+    UNARY,
 )
 def tan(x: Array) -> Array:
     """The tangent."""

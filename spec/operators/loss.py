@@ -26,7 +26,7 @@ def _reduced(loss: Array, reduction: int) -> Array:
 @operator(
     "BCEWithLogits(!out, logits, target, weight, pos_weight, infiniopReduction_t reduction)",
     """
-    out out     F    [*S, /reduction]
+    out out     F+   [*S, /reduction]
     logits      =out [*S]
     target      =out [*S]
     weight?     =out [~S]
@@ -132,8 +132,8 @@ def smooth_l1_loss(input: Array, target: Array, *, beta: float, reduction: int) 
 @operator(
     "CrossEntropy(!y_desc, x_desc, target_desc)",
     """
-    out y  F   [*B]
-    x      F   [*B, V]
+    out y  F+  [*B]
+    x      F+  [*B, V]
     target IDX [*B]
     """,
 )

@@ -43,7 +43,7 @@ def add_rms_norm(a: Array, b: Array, weight: Array, *, epsilon: float) -> tuple[
     "LayerNorm(!output_desc, !input_standardization_desc, !input_std_deviation_desc, input_desc,"
     " weight_desc, bias_desc, float eps)",
     """
-    out output                F       [*B, D]
+    out output                F+      [*B, D]
     out input_standardization =output [*B, D]
     out input_std_deviation   =output [*B]
     input                     =output [*B, D]
@@ -67,7 +67,7 @@ def layer_norm(
 @operator(
     "Softmax(!y_desc, x_desc, int axis)",
     """
-    out y F  [*S]
+    out y F+ [*S]
     x     =y [*S]
     """,
     where="axis >= -len(S); axis < len(S)",
@@ -113,7 +113,7 @@ def causal_softmax(x: Array) -> Array:
 @operator(
     "LPNorm(!output_desc, input_desc, int axis, int p, float eps)",
     """
-    out output F       [*S]
+    out output F+      [*S]
     input      =output [*S]
     """,
     where="axis >= -len(S); axis < len(S); p >= 1",

@@ -30,7 +30,8 @@ INFINI_SIMD FloatParts<V> float_parts(V x) {
     const V size = absolute(x);
     const auto tiny = size < broadcast<V>(Limits::min());
     const V scaled = select(tiny, x * Element<V>(uint64_t(1) << kFraction<V>), x);
-    return {scaled, tiny, (size > V{}) & (size < broadcast<V>(Limits::infinity()))};
+    const auto plain = (size > V{}) & (size < broadcast<V>(Limits::infinity()));
+    return {scaled, tiny, Mask<V>(plain)};
 }
 }  // namespace detail
 
@@ -52,10 +53,11 @@ INFINI_SIMD V mantissa(V x) {
 }
 template <class V>
 INFINI_SIMD V exponent(V x) {
+    constexpr auto kMask = detail::kExponent<V>, kBias = detail::kHalf<V>;
+    constexpr int kShift = detail::kFraction<V>;
     const auto [scaled, tiny, plain] = detail::float_parts(x);
-    const Bits<V> y =
-        ((bits(scaled) >> detail::kFraction<V>)&detail::kExponent<V>)-detail::kHalf<V>;
-    const V found = cast<V>(y) - select(tiny, broadcast<V>(detail::kFraction<V>), V{});
+    const Bits<V> y = ((bits(scaled) >> kShift) & kMask) - kBias;
+    const V found = cast<V>(y) - select(tiny, broadcast<V>(kShift), V{});
     return select(plain, found, V{});
 }
 

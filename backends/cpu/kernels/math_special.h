@@ -62,6 +62,55 @@ INFINI_SIMD V power_float(V x, V y) {
     return select((x == one) | (y == zero), one, result);
 }
 
+// log x of doubles x > 0 that are normal numbers.
+template <class D>
+INFINI_SIMD D log_wide(D x) {
+    using U = Like<D, uint64_t>;
+    constexpr uint64_t kSqrtHalf = 0x3fe6a09e667f3bcd, kOne = 0x3ff0000000000000;
+    // log((1 + s) / (1 - s)) / s
+    constexpr double kLog[] = {2. / 1,  2. / 3,  2. / 5,  2. / 7,  2. / 9,  2. / 11,
+                               2. / 13, 2. / 15, 2. / 17, 2. / 19, 2. / 21, 2. / 23};
+    U u = as<U>(x), w = u - (kSqrtHalf - kOne);
+    D k = as<D>(U((w >> 52) + std::bit_cast<uint64_t>(0x1.8p52))) - (0x1.8p52 + 1023);
+    D mantissa = as<D>(U(u - (w & 0xfff0000000000000) + kOne));
+    D s = (mantissa - 1.0) / (mantissa + 1.0);
+    return fma(k, broadcast<D>(0x1.62e42fefa39efp-1), s * polynomial(D(s * s), kLog));
+}
+
+// The logarithm of the gamma function of doubles that hold floats: Stirling's series from 8 on, and
+// a product below. Left of 1/2 it is mirrored: gamma(x) gamma(1 - x) = pi / sin(pi x).
+template <class D>
+INFINI_SIMD D lgamma_wide(D x) {
+    constexpr double kSeries[] = {1. / 12,   -1. / 360,      1. / 1260, -1. / 1680,
+                                  1. / 1188, -691. / 360360, 1. / 156,  -3617. / 122400};
+    constexpr double kSin[] = {
+        3.141592653589793,      -5.167712780049969,
+        2.550164039877345,      -0.5992645293207919,
+        0.08214588661112819,    -0.007370430945714348,
+        0.00046630280576761234, -2.1915353447830204e-05,
+        7.952054001475508e-07,  -2.2948428997269856e-08,
+        5.392664662608125e-10,  -1.0518471716932054e-11};  // of pi r, divided by r
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    constexpr double kLogPi = 0x1.250d048e7a1bdp0, kHalfLogTwoPi = 0x1.d67f1c864beb5p-1;
+    const D one = broadcast<D>(1);
+    auto left = x < broadcast<D>(0.5);
+    D z = select(left, one - x, x);
+    auto small = z < broadcast<D>(8);
+    D product =
+        z * (z + 7.0) * ((z + 1.0) * (z + 6.0)) * ((z + 2.0) * (z + 5.0)) * ((z + 3.0) * (z + 4.0));
+    D s = select(small, z + 8.0, z), inverse = one / s;
+    D series = fma(s - 0.5, log_wide(s), -s) + kHalfLogTwoPi;
+    series = fma(inverse, polynomial(D(inverse * inverse), kSeries), series);
+    D r = x - nearest(x), sine = absolute(D(r * polynomial(D(r * r), kSin)));
+    D factor = select(small, product, one) / select(left, sine, one);
+    D rest = log_wide(factor);
+    D y = select(left, kLogPi - series + rest, series - rest);
+    y = select((x == one) | (x == broadcast<D>(2)), D{}, y);
+    // The poles, and what has no fraction because it is so large.
+    auto pole = left & (r == D{});
+    return select(pole | (absolute(x) == broadcast<D>(kInf)), broadcast<D>(kInf), y);
+}
+
 // For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
 inline double digamma_positive(double x) {
     if (x >= 10) {
@@ -129,11 +178,15 @@ INFINI_SIMD V digamma(V x) {
 }
 template <class V>
 INFINI_SIMD V lgamma(V x) {
-    // Not std::lgamma, which leaves a sign in a variable that threads share.
-    return detail::in_double(x, [](double lane) {
-        int sign = 0;
-        return ::lgamma_r(lane, &sign);
-    });
+    if constexpr (detail::kFloats<V> && kIsVector<V>) {
+        return detail::in_wide(x, [](auto wide) { return detail::lgamma_wide(wide); });
+    } else {
+        // Not std::lgamma, which leaves a sign in a variable that threads share.
+        return detail::in_double(x, [](double lane) {
+            int sign = 0;
+            return ::lgamma_r(lane, &sign);
+        });
+    }
 }
 template <class V>
 INFINI_SIMD V erfinv(V x) {
