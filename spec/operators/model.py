@@ -40,7 +40,7 @@ attributes and scalars of the run function, checked at each run.
 The definition takes the tensors that are read, under their names here, in float64 (integers as they
 are; None for absent ones), and all attributes and scalars of the run function as keywords. It
 returns what is written, in order. It may ask for `shapes`, a dict from tensor names to shapes, or
-`dtypes`.
+`dtypes`; a program takes these as they are when it runs (`full`, `converted` of expression.py).
 """
 
 from __future__ import annotations
@@ -198,7 +198,8 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
     each `Name(...)` in full. Options: `defaults`, attributes that may be left out in Python -> what
-    they are then; `sizes`, symbols that the inputs do not tell -> expressions; both in Python."""
+    they are then; `sizes`, symbols that the inputs do not tell -> expressions; both in Python.
+    `wide`: programs compute floats in F64."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
