@@ -130,7 +130,8 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
     Tensor lent = tensor;
     bool copied = false;
     if (!dl_device.is_none()) {
-        auto [type, index] = nb::cast<std::pair<int, int>>(dl_device);
+        const int type = nb::cast<int>(nb::object(dl_device[0]));
+        const int index = nb::cast<int>(nb::object(dl_device[1]));
         if (type == dlpack::kCpu && device.type != dlpack::kCpu) {
             if (!copy.is_none() && !nb::cast<bool>(copy)) {
                 PyErr_SetString(PyExc_BufferError,

@@ -233,7 +233,8 @@ def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> infinicore.empty_like(infinicore.ones(2, 3)).shape
     infinicore.Size([2, 3])
     """
-    return _core.empty(input.shape, *like_of("empty_like", input, dtype, device))
+    kind, where = like_of("empty_like", input, dtype, device)
+    return _core.empty(input.shape, kind, where)
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -242,7 +243,8 @@ def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tenso
     >>> infinicore.zeros_like(infinicore.ones(2))
     tensor([0., 0.])
     """
-    return _core.zeros(input.shape, *like_of("zeros_like", input, dtype, device))
+    kind, where = like_of("zeros_like", input, dtype, device)
+    return _core.zeros(input.shape, kind, where)
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -251,7 +253,8 @@ def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor
     >>> infinicore.ones_like(infinicore.zeros(2))
     tensor([1., 1.])
     """
-    return _core.ones(input.shape, *like_of("ones_like", input, dtype, device))
+    kind, where = like_of("ones_like", input, dtype, device)
+    return _core.ones(input.shape, kind, where)
 
 
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -260,7 +263,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any 
     >>> infinicore.full_like(infinicore.zeros(2), 3)
     tensor([3., 3.])
     """
-    return fill(_core.empty(input.shape, *like_of("full_like", input, dtype, device)), fill_value)
+    kind, where = like_of("full_like", input, dtype, device)
+    return fill(_core.empty(input.shape, kind, where), fill_value)
 
 
 def like_of(function: str, input: Any, dtype: Any, device: Any) -> tuple[dtype_class, device_class]:

@@ -47,6 +47,11 @@ def kind_of_numbers(function: str, numbers: list[Any], floats: dtype_class) -> d
     return types.bool_ if kinds else floats
 
 
+def is_number(value: Any) -> bool:
+    """Python's numbers. NumPy's are arrays of no dimensions here: they have a type."""
+    return isinstance(value, (bool, int, float, complex)) and not hasattr(value, "dtype")
+
+
 def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of its own with the values of a number, of nested lists, of an array or a tensor.
     Integers give int64, floats the default type.
@@ -59,7 +64,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
         where = data.device if device is None else place(device)
         return data.to(where, kind_of("tensor", dtype, data.dtype), copy=True)
     where = place(device)
-    if isinstance(data, (bool, int, float, complex)):
+    if is_number(data):
         return _core.constant(data, kind_of("tensor", dtype, kind_of_value(data)), where)
     if isinstance(data, (list, tuple)):
         numbers, shape = flat("tensor", data)
@@ -85,7 +90,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     tensor([1., 2.])
     """
     if not isinstance(data, Tensor):
-        if isinstance(data, (bool, int, float, complex, list, tuple)):
+        if is_number(data) or isinstance(data, (list, tuple)):
             return tensor(data, dtype=dtype, device=device)
         try:
             data = _core.from_object(data, "as_tensor")

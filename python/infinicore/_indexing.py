@@ -90,8 +90,9 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     rest = [slice(None)] * (tensor.ndim - used)
+    # The dots stay: they stand between what is on both sides of them, even for no dimension.
     at = dots[0] if dots else len(items)
-    items[at : at + 1] = rest
+    items[at + 1 : at + 1] = rest
 
     basic: list[Any] = []  # the view's key: indexed dimensions are whole in it
     dims: list[int] = []
@@ -102,6 +103,8 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     for item in items:
         is_index = isinstance(item, (Tensor, int))
         advanced.append(is_index)
+        if item is Ellipsis:
+            continue
         if isinstance(item, Tensor) and item.dtype is bool_:
             sizes = tuple(tensor.shape[source : source + item.ndim])
             found = _places(item, sizes, source)
@@ -175,7 +178,7 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
     others = [d for d in range(input.ndim) if d not in dims]
     before, behind = others[:place], others[place:]
     result_shape = [*(sizes[d] for d in before), *shape, *(sizes[d] for d in behind)]
-    if any(sizes[d] == 0 for d in dims):
+    if 0 in result_shape or any(sizes[d] == 0 for d in dims):
         return _core.empty(result_shape, input.dtype, input.device)
     # One dimension in whose steps all that are indexed can be said.
     step = math.gcd(*(strides[d] for d in dims)) or 1

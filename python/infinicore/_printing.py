@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
+from infinicore._creation import complex_default
 from infinicore._dtype import bool_, get_default_dtype, int64
 from infinicore._tensor import Tensor, attach
 
@@ -191,7 +192,7 @@ def to_text(tensor: Tensor) -> str:
         if kind is not get_default_dtype():
             notes.append(f"dtype={kind!r}")
         return ", ".join([f"{name}[]", *notes]) + ")"
-    if kind not in (get_default_dtype(), int64, bool_):
+    if kind not in (get_default_dtype(), int64, bool_, complex_default()):
         notes.append(f"dtype={kind!r}")
     count: int | None = None
     shown = tensor

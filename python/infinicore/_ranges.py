@@ -106,6 +106,8 @@ def linspace(
     first = float(_number("linspace", "start", start))
     last = float(_number("linspace", "end", end))
     kind = kind_of("linspace", dtype)
+    if not kind.is_floating_point and not kind.is_complex:
+        first, last = float(int(first)), float(int(last))
     return into("linspace", out, _linspace(first, last, int(steps), kind, place(device)))
 
 
