@@ -29,8 +29,6 @@ __all__ = [
     "zeros_like",
 ]
 
-Kind = dtype_class | None
-
 # ---- Where, and of which type --------------------------------------------------------------------
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import ALL, dtype
-from infinicore._emit import _step, operator_named, tensor_for
+from infinicore._emit import _step, tensor_for
 from infinicore._function import Operand, function
+from infinicore.op._operator import function as operator_named
 
 Tensor = _core.Tensor
 

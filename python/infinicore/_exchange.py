@@ -202,7 +202,7 @@ def to_numpy(tensor: Tensor) -> Any:
 
     code = tensor.dtype._code
     if code in _TYPESTR:
-        return numpy.asarray(memoryview(tensor))  # type: ignore[arg-type]
+        return numpy.asarray(memoryview(tensor))
     if code not in _ML_DTYPES:
         raise TypeError(f"numpy: NumPy has no elements of type {tensor.dtype!r}")
     name, bits = _ML_DTYPES[code]

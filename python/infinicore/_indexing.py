@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from infinicore import _core
 from infinicore._dtype import ALL, bool_, category, dtype, int32, int64
 from infinicore._elements import copy, fill
-from infinicore._emit import _step, emit, operator_named, tensor_for
+from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor, attach
+from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
 
 __all__: list[str] = []
@@ -256,8 +257,8 @@ def _scatter(
         if target.ndim > input.ndim:
             behind = [*behind, input.ndim]
             sizes.append(2)
-    merged = target.permute(*before, *dims, *behind)
-    if len(dims) > 1:
+    merged: Tensor | None = target.permute(*before, *dims, *behind)
+    if merged is not None and len(dims) > 1:
         rest = [sizes[d] for d in behind]
         whole = math.prod(sizes[d] for d in dims)
         merged = _core.try_view(merged, *(sizes[d] for d in before), whole, *rest)

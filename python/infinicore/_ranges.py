@@ -11,9 +11,10 @@ from infinicore import _dtype as types
 from infinicore._creation import into, kind_of, place
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
-from infinicore._emit import _step, emit, operator_named, tensor_for
+from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
+from infinicore.op._operator import function as operator_named
 
 __all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
 

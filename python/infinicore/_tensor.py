@@ -158,7 +158,7 @@ class _Methods(_Base):
         tensor([1, 1], dtype=infinicore.int32)
         """
         kind, where = _target(args, device, dtype)
-        result = self
+        result: Tensor = self
         if kind is not None and kind is not self.dtype:
             result = converted(self, kind)
         if where is not None and where is not self.device:
@@ -338,7 +338,7 @@ class _Methods(_Base):
         found = memo.get(id(self))
         if found is None:
             found = memo[id(self)] = self.clone()
-        return found  # type: ignore[no-any-return]
+        return found
 
     def __copy__(self) -> Tensor:
         return self.detach()

@@ -22,7 +22,9 @@ from .operator_headers import signatures
 
 PART = "python"
 
-STUB = Path(__file__).resolve().parents[2] / "csrc" / "operators_python" / "_op.pyi"
+# Types of extension modules that are written by hand; the package has them beside the modules.
+_SOURCES = Path(__file__).resolve().parents[2] / "csrc"
+STUBS = (_SOURCES / "operators_python" / "_op.pyi", _SOURCES / "core_python" / "_core.pyi")
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -33,7 +35,8 @@ def files(api: Api, first: First) -> dict[str, str]:
     }
     pages = {f"python/infinicore/op/{name}.py": source for name, source in made.items()}
     pages["python/infinicore/op/_functions.pyi"] = _functions_stub()
-    pages["python/infinicore/_op.pyi"] = STUB.read_text(encoding="utf-8")
+    for stub in STUBS:
+        pages[f"python/infinicore/{stub.name}"] = stub.read_text(encoding="utf-8")
     return pages
 
 
