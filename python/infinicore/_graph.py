@@ -241,11 +241,12 @@ class RecordedFunction:
             return self._body(*args, **keywords)
         given = self._signature.bind(*args, **keywords)
         given.apply_defaults()
-        key = tuple(_key(n, v, n in self._bound) for n, v in given.arguments.items())
+        arguments = dict(given.arguments)
+        key = tuple(_key(n, v, n in self._bound) for n, v in arguments.items())
         replay = self._replays.get(key)
         if replay is None:
             replay = self._replays[key] = _Replay(self, given)
-        return replay(given.arguments)
+        return replay(arguments)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -280,14 +281,14 @@ class _Replay:
             for place in places
             if place is not None and place[5]
         }
-        self.copied = [(n, b, n) for n, b in self.buffers.items() if n in copied]
+        self.copied = [(n, b) for n, b in self.buffers.items() if n in copied]
         self.written = written
 
     def __call__(self, arguments: dict[str, Any]) -> Any:
-        for name, buffer, _ in self.copied:
+        for name, buffer in self.copied:
             _each(buffer, arguments[name], lambda to, source: to.copy_(source))
         self.graph.run()
-        for name, buffer, _ in self.copied:  # arguments that the function writes into
+        for name, buffer in self.copied:  # arguments that the function writes into
             _each(
                 buffer,
                 arguments[name],

@@ -12,7 +12,18 @@ from infinicore import _dtype, functions
 from infinicore._tensor import Tensor
 
 # Modules of the package whose public names (`__all__`) are names of the package.
-_PARTS = ("_creation", "_exchange", "_printing", "_random", "_event", "_graph", "context")
+_PARTS = (
+    "_creation",
+    "_ranges",
+    "_data",
+    "_exchange",
+    "_indexing",
+    "_printing",
+    "_random",
+    "_event",
+    "_graph",
+    "context",
+)
 # A function is a method if this is its first parameter.
 _SELF = ("input", "self", "x")
 # Not methods: a method of this name is another thing, or none in torch either.
@@ -76,13 +87,19 @@ def collect() -> dict[str, Any]:
     for module in modules():
         for name in module.__all__:
             names[name] = getattr(module, name)
+    # Some of torch's are in both places; here all are.
+    functional = importlib.import_module("infinicore.nn.functional")
+    for name in functional.__all__:
+        names.setdefault(name, getattr(functional, name))
     for name, short in (("equal", "eq"), ("div", "true_divide"), ("sub", "subtract")):
         if name in names:
             names.setdefault(short, names[name])
     from infinicore._device import Size, device
     from infinicore._emit import result_type
+    from infinicore._function import Operand, function
 
-    names |= {"Tensor": Tensor, "device": device, "Size": Size, "result_type": result_type}
+    names |= {"Tensor": Tensor, "device": device, "Size": Size}
+    names |= {"Operand": Operand, "function": function, "result_type": result_type}
     _add_methods(names)
     return names
 

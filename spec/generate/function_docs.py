@@ -1,0 +1,61 @@
+"""The reference pages of the Python functions: signatures and docstrings, read off the sources."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from .. import Api, First
+from . import text
+from .package_stubs import PACKAGE, _parts, _public
+
+PART = "docs"
+
+
+def files(api: Api, first: First) -> dict[str, str]:
+    pages = {}
+    rows = []
+    for path in _sources():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = _public(tree)
+        if not names:
+            continue
+        inside = path.relative_to(PACKAGE).with_suffix("").parts
+        prefix = "infinicore.nn." if inside[0] == "nn" else "infinicore."
+        if inside[:2] == ("nn", "functional"):
+            prefix = "infinicore.nn.functional."
+        page = "-".join(part.strip("_") for part in inside)
+        title = (ast.get_docstring(tree) or page).splitlines()[0].rstrip(".:")
+        nodes = {n.name: n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        listed = [(name, nodes[name]) for name in names if name in nodes]
+        pages[f"docs/reference/functions/{page}.md"] = _page(title, prefix, listed)
+        known = " ".join(f"`{name}`" for name, _ in listed)
+        rows.append(f"| [{title}](functions/{page}.md) | {known} |")
+    index = "\n".join(rows)
+    pages["docs/reference/functions.md"] = (
+        f"# Functions\n\n{text.NOTE}\n\n| family | names |\n|---|---|\n{index}"
+    )
+    return pages
+
+
+def _sources() -> list[Path]:
+    found = sorted((PACKAGE / "functions").glob("*.py"))
+    found += sorted((PACKAGE / "nn" / "functional").glob("*.py"))
+    found += [PACKAGE / f"{name}.py" for name in _parts()]
+    found += sorted((PACKAGE / "nn").glob("*.py"))
+    return [p for p in found if p.exists() and (p.parent == PACKAGE or p.stem[0] != "_")]
+
+
+def _page(title: str, prefix: str, listed: list[tuple[str, ast.AST]]) -> str:
+    parts = [f"# {title}\n\n{text.NOTE}\n"]
+    for name, node in listed:
+        assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        head = f"{prefix}{name}"
+        if isinstance(node, ast.FunctionDef):
+            head += f"({ast.unparse(node.args)})"
+        doc = ast.get_docstring(node) or ""
+        prose, _, example = doc.partition(">>>")
+        parts.append(f"## {name}\n\n```python\n{head}\n```\n\n{prose.strip()}\n")
+        if example:
+            parts.append(f"```python\n>>>{example.rstrip()}\n```\n")
+    return "\n".join(parts)
