@@ -1,9 +1,181 @@
 """Functions of neural networks. They take the arguments of torch's functions of the same names."""
 
-from infinicore.nn.functional.activation import gelu, relu, sigmoid, silu, tanh
-from infinicore.nn.functional.attention import flash_attention
-from infinicore.nn.functional.gated import glu, silu_and_mul, swiglu
-from infinicore.nn.functional.linear import bilinear, embedding, linear
-from infinicore.nn.functional.normalization import layer_norm, rms_norm
-from infinicore.nn.functional.rotary import RopeAlgo, rope
-from infinicore.nn.functional.softmax import causal_softmax, log_softmax, softmax, softmin
+from infinicore.nn.functional.activation import (
+    celu,
+    elu,
+    gelu,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    tanh,
+)
+from infinicore.nn.functional.attention import (
+    flash_attention,
+)
+from infinicore.nn.functional.distance import (
+    cosine_similarity,
+    normalize,
+    pairwise_distance,
+)
+from infinicore.nn.functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from infinicore.nn.functional.gated import (
+    glu,
+    silu_and_mul,
+    swiglu,
+)
+from infinicore.nn.functional.loss_classes import (
+    cross_entropy,
+    nll_loss,
+)
+from infinicore.nn.functional.loss_margin import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from infinicore.nn.functional.loss_regression import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+)
+from infinicore.nn.functional.normalization import (
+    layer_norm,
+    rms_norm,
+)
+from infinicore.nn.functional.probabilities import (
+    causal_softmax,
+    log_softmax,
+    softmax,
+    softmin,
+)
+from infinicore.nn.functional.products import (
+    bilinear,
+    embedding,
+    linear,
+)
+from infinicore.nn.functional.rotary import (
+    RopeAlgo,
+    rope,
+)
+from infinicore.nn.functional.shrink import (
+    celu_,
+    elu_,
+    hardshrink,
+    hardtanh_,
+    leaky_relu_,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu_,
+    softshrink,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
+
+__all__ = [
+    "RopeAlgo",
+    "alpha_dropout",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "causal_softmax",
+    "celu",
+    "celu_",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "elu_",
+    "embedding",
+    "feature_alpha_dropout",
+    "flash_attention",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "leaky_relu_",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "margin_ranking_loss",
+    "mish",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "normalize",
+    "pairwise_distance",
+    "poisson_nll_loss",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rms_norm",
+    "rope",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "silu_and_mul",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]

@@ -1,4 +1,4 @@
-"""What the functions share: checks of arguments, sizes per dimension, sums over what a loss gives."""
+"""What the functions share: checks of arguments, sizes per dimension, reductions of losses."""
 
 from __future__ import annotations
 
@@ -65,31 +65,42 @@ def wide(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def finish(value: Tensor, kind: dtype, out: Any, name: str) -> Tensor:
-    """A value computed in a wider type, in the type of the result, in `out` if that is given."""
-    from infinicore._function import write
-
-    value = cast_to(value, kind)
-    if out is None:
-        return value
-    return write(name, out, value)  # type: ignore[no-any-return]
+def run(operator: str, *inputs: Any, out: Any = None, **values: Any) -> Tensor:
+    """An operator with one result."""
+    made: Tensor = emit(operator, *inputs, out=out, **values)
+    return made
 
 
-def reduced(name: str, loss: Tensor, reduction: str) -> Tensor:
-    """Losses themselves, their mean or their sum."""
+def reduced(name: str, loss: Tensor, reduction: str, kind: dtype) -> Tensor:
+    """Losses themselves, their mean or their sum, in the type of the result."""
     if reduction == "none":
-        return loss
+        return cast_to(loss, kind)
     if reduction == "mean":
-        return emit("mean", loss)  # type: ignore[no-any-return]
+        return cast_to(run("mean", loss), kind)
     if reduction == "sum":
-        return emit("sum", loss)  # type: ignore[no-any-return]
+        return cast_to(run("sum", loss), kind)
     raise ValueError(f"{name}: reduction is {reduction!r}: expected 'none', 'mean' or 'sum'")
 
 
-def target_of(input: Tensor, inplace: bool, out: Any) -> Any:
-    """Where a result goes: the input itself, `out`, or a tensor to be made (None)."""
-    return input if inplace else out
+def same_shape(name: str, input: Tensor, target: Tensor, argument: str = "target") -> None:
+    """Two tensors of shapes that go together."""
+    from infinicore.op._shapes import broadcast
+
+    try:
+        broadcast([tuple(input.shape), tuple(target.shape)])
+    except ValueError:
+        raise ValueError(
+            f"{name}: {argument} has shape {tuple(target.shape)}: expected that of input,"
+            f" {tuple(input.shape)}"
+        ) from None
 
 
-def shape_text(tensor: Tensor) -> str:
-    return str(list(tensor.shape))
+def counting(count: int, like: Tensor, kind: dtype = INT64) -> Tensor:
+    """The integers from 0 to count - 1."""
+    made = _core.empty((count,), kind, like.device)
+    return run("arange", out=made, start=0.0, step=1.0)
+
+
+def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Tensor:
+    """One value everywhere."""
+    return run("fill", out=_core.empty(tuple(shape), kind, like.device), value=float(value))

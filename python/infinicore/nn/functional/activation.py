@@ -1,14 +1,33 @@
-"""Activations that are operators of their own."""
+"""Activations, element by element."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import expect, run
 
-__all__ = ["gelu", "relu", "sigmoid", "silu", "tanh"]
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "tanh",
+]
 
 
 @function
@@ -18,7 +37,17 @@ def relu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
     >>> F.relu(infinicore.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return emit("relu", input, out=input if inplace else out)  # type: ignore[no-any-return]
+    return run("relu", input, out=input if inplace else out)
+
+
+@function
+def relu6(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """min(max(input, 0), 6).
+
+    >>> F.relu6(infinicore.tensor([-1.0, 2.0, 9.0]))
+    tensor([0., 2., 6.])
+    """
+    return run("relu6", input, out=input if inplace else out)
 
 
 @function
@@ -28,7 +57,7 @@ def silu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
     >>> F.silu(infinicore.tensor([0.0]))
     tensor([0.])
     """
-    return emit("silu", input, out=input if inplace else out)  # type: ignore[no-any-return]
+    return run("silu", input, out=input if inplace else out)
 
 
 @function
@@ -39,11 +68,8 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor
     >>> F.gelu(infinicore.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
     """
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f"gelu: approximate is {approximate!r}: expected 'none' or 'tanh'")
-    return emit(  # type: ignore[no-any-return]
-        "gelutanh" if approximate == "tanh" else "gelu", input, out=out
-    )
+    expect(approximate in ("none", "tanh"), "gelu", "approximate", approximate, "'none' or 'tanh'")
+    return run("gelutanh" if approximate == "tanh" else "gelu", input, out=out)
 
 
 @function
@@ -53,7 +79,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     >>> F.sigmoid(infinicore.zeros(1))
     tensor([0.5000])
     """
-    return emit("sigmoid", input, out=out)  # type: ignore[no-any-return]
+    return run("sigmoid", input, out=out)
 
 
 @function
@@ -63,4 +89,156 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     >>> F.tanh(infinicore.zeros(1))
     tensor([0.])
     """
-    return emit("tanh", input, out=out)  # type: ignore[no-any-return]
+    return run("tanh", input, out=out)
+
+
+@function
+def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """log(sigmoid(input)).
+
+    >>> F.logsigmoid(infinicore.zeros(1))
+    tensor([-0.6931])
+    """
+    tail = run("log1p", run("exp", run("neg", run("abs", input))))
+    return run("sub", run("minimum", input, 0.0), tail, out=out)
+
+
+@function
+def leaky_relu(
+    input: Tensor, negative_slope: float = 0.01, inplace: bool = False, *, out: Any = None
+) -> Tensor:
+    """input where it is positive, negative_slope * input elsewhere.
+
+    >>> F.leaky_relu(infinicore.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    scaled = run("mul", input, float(negative_slope))
+    return run("where", run("greater", input, 0.0), input, scaled, out=input if inplace else out)
+
+
+@function
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input where it is positive, alpha * (exp(input) - 1) elsewhere.
+
+    >>> F.elu(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
+    below = run("mul", run("expm1", run("minimum", input, 0.0)), float(alpha))
+    return run("where", run("greater", input, 0.0), input, below, out=input if inplace else out)
+
+
+@function
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    >>> F.celu(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
+    expect(alpha != 0, "celu", "alpha", alpha, "another number than 0")
+    share = run("div", run("minimum", input, 0.0), float(alpha))
+    below = run("mul", run("expm1", share), float(alpha))
+    return run("where", run("greater", input, 0.0), input, below, out=input if inplace else out)
+
+
+@function
+def selu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """elu with the alpha and the scale that keep mean 0 and variance 1.
+
+    >>> F.selu(infinicore.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.0507])
+    """
+    return run("selu", input, out=input if inplace else out)
+
+
+@function
+def mish(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input * tanh(softplus(input)).
+
+    >>> F.mish(infinicore.tensor([0.0]))
+    tensor([0.])
+    """
+    return run("mul", input, run("tanh", run("softplus", input)), out=input if inplace else out)
+
+
+@function
+def hardswish(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input * relu6(input + 3) / 6.
+
+    >>> F.hardswish(infinicore.tensor([-3.0, 3.0]))
+    tensor([-0.,  3.])
+    """
+    return run("hardswish", input, out=input if inplace else out)
+
+
+@function
+def hardsigmoid(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """relu6(input + 3) / 6.
+
+    >>> F.hardsigmoid(infinicore.tensor([-3.0, 0.0]))
+    tensor([0.0000, 0.5000])
+    """
+    part = run("relu6", run("add", input, 3.0))
+    return run("div", part, 6.0, out=input if inplace else out)
+
+
+@function
+def hardtanh(
+    input: Tensor,
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    inplace: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """input between two bounds.
+
+    >>> F.hardtanh(infinicore.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
+    lower = run("maximum", input, min_val)
+    return run("minimum", lower, max_val, out=input if inplace else out)
+
+
+@function
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20, *, out: Any = None) -> Tensor:
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input is above `threshold`.
+
+    >>> F.softplus(infinicore.zeros(1))
+    tensor([0.6931])
+    """
+    return run("softplus", input, beta=float(beta), threshold=float(threshold), out=out)
+
+
+@function
+def softsign(input: Tensor, *, out: Any = None) -> Tensor:
+    """input / (1 + abs(input)).
+
+    >>> F.softsign(infinicore.tensor([1.0, -1.0]))
+    tensor([ 0.5000, -0.5000])
+    """
+    return run("softsign", input, out=out)
+
+
+@function
+def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
+    """input where it is positive, weight * input elsewhere; weight has one element, or one for each
+    channel, which dimension 1 counts.
+
+    >>> F.prelu(infinicore.tensor([-2.0, 2.0]), infinicore.tensor([0.5]))
+    tensor([-1.,  2.])
+    """
+    channels = input.shape[1] if input.ndim > 1 else 1
+    expect(
+        weight.numel() in (1, channels) and weight.ndim <= 1,
+        "prelu",
+        "weight.shape",
+        tuple(weight.shape),
+        f"[1] or [{channels}]",
+    )
+    if weight.numel() != 1 or input.ndim > 1:
+        slope = weight.reshape(-1, *[1] * (input.ndim - 2))
+    else:
+        slope = weight.reshape(()) if input.ndim == 0 else weight.reshape(1)
+    scaled = run("mul", input, slope)
+    return run("where", run("greater", input, 0.0), input, scaled, out=out)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore import _core
 from infinicore._emit import emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, need_tensor
+from infinicore.nn.functional._common import expect, filled, need_tensor
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -29,8 +28,7 @@ def _last(name: str, input: Tensor, shape: int | Sequence[int]) -> tuple[int, ..
 
 
 def _ones(count: int, like: Tensor) -> Tensor:
-    made = _core.empty((count,), like.dtype, like.device)
-    return emit("fill", out=made, value=1.0)  # type: ignore[no-any-return]
+    return filled((count,), 1.0, like.dtype, like)
 
 
 def _over_last(name: str, input: Tensor, shape: tuple[int, ...], out: Any, run: Any) -> Tensor:
@@ -97,8 +95,8 @@ def layer_norm(
     epsilon: float | None = None,
     out: Any = None,
 ) -> Tensor:
-    """(input - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions, which have the
-    shape `normalized_shape`; weight and bias have it too. `epsilon` is another name of `eps`.
+    """(input - mean) / sqrt(variance + eps) * weight + bias, over the last dimensions, which have
+    the shape `normalized_shape`; weight and bias have it too. `epsilon` is another name of `eps`.
 
     >>> F.layer_norm(infinicore.tensor([1.0, 3.0]), [2])
     tensor([-1.0000,  1.0000])

@@ -1,0 +1,90 @@
+"""Distances, similarity, and vectors of length 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from infinicore._emit import cast_to, result_type
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import dimension, run, same_shape, wide
+
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
+
+
+def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
+    """The p-norm along dimensions."""
+    size = run("abs", x)
+    if p == math.inf:
+        return run("amax", size, dim=list(dims), keepdim=keepdim)
+    if p == -math.inf:
+        return run("amin", size, dim=list(dims), keepdim=keepdim)
+    if p == 1:
+        return run("sum", size, dim=list(dims), keepdim=keepdim)
+    if p == 2:
+        return run("sqrt", run("sum", run("mul", x, x), dim=list(dims), keepdim=keepdim))
+    if p == 0:
+        ones = cast_to(run("not_equal", x, 0.0), x.dtype)
+        return run("sum", ones, dim=list(dims), keepdim=keepdim)
+    powers = run("sum", run("pow", size, float(p)), dim=list(dims), keepdim=keepdim)
+    return run("pow", powers, 1.0 / float(p))
+
+
+def distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    gap = run("add", run("sub", x1, x2), float(eps))
+    if gap.ndim == 0:
+        return run("abs", gap)
+    return norm_of(gap, p, [gap.ndim - 1], keepdim)
+
+
+@function
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension.
+
+    >>> F.pairwise_distance(infinicore.tensor([3.0, 4.0]), infinicore.zeros(2))
+    tensor(5.0000)
+    """
+    same_shape("pairwise_distance", x1, x2, "x2")
+    kind = result_type(x1, x2)
+    return cast_to(distance(wide(x1), wide(x2), p, eps, keepdim), kind)
+
+
+@function
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along a dimension; lengths below eps count as eps.
+
+    >>> F.cosine_similarity(infinicore.tensor([1.0, 0.0]), infinicore.tensor([1.0, 1.0]), dim=0)
+    tensor(0.7071)
+    """
+    same_shape("cosine_similarity", x1, x2, "x2")
+    kind = result_type(x1, x2)
+    place = dimension("cosine_similarity", dim, max(x1.ndim, x2.ndim)) - max(x1.ndim, x2.ndim)
+    a, b = wide(x1), wide(x2)
+    product = run("mul", a, b)
+    dims = [place % product.ndim] if product.ndim else []
+    lengths = [
+        run("maximum", norm_of(each.expand(*product.shape), 2, dims, True), float(eps))
+        for each in (a, b)
+    ]
+    shares = run("mul", run("div", a, lengths[0]), run("div", b, lengths[1]))
+    return cast_to(run("sum", shares, dim=dims, keepdim=False), kind)
+
+
+@function
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int | Sequence[int] = 1, eps: float = 1e-12
+) -> Tensor:
+    """input / max(its p-norm along dimensions, eps).
+
+    >>> F.normalize(infinicore.tensor([3.0, 4.0]), dim=0)
+    tensor([0.6000, 0.8000])
+    """
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    places = [dimension("normalize", each, input.ndim) for each in dims]
+    x = wide(input)
+    length = run("maximum", norm_of(x, p, places if input.ndim else [], True), float(eps))
+    return cast_to(run("div", x, length), input.dtype)

@@ -1,0 +1,150 @@
+"""Losses of classes. Half types are computed in float32."""
+
+from __future__ import annotations
+
+from infinicore._emit import cast_to, emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import INT64, expect, reduced, run, wide
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+
+def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Input [N, C, ...] and target [N, ...], of which the first dimension may be missing."""
+    expect(input.ndim > 0, name, "input.ndim", input.ndim, "1 or more")
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.unsqueeze(0)
+    wanted = (input.shape[0], *input.shape[2:])
+    expect(
+        tuple(target.shape) == wanted, name, "target.shape", tuple(target.shape), f"{list(wanted)}"
+    )
+    return input, target
+
+
+def _check_weight(name: str, weight: Tensor | None, classes: int) -> None:
+    if weight is not None:
+        expect(
+            tuple(weight.shape) == (classes,),
+            name,
+            "weight.shape",
+            tuple(weight.shape),
+            f"[{classes}]",
+        )
+
+
+def _picked(
+    logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted losses [N, ...], the weight of each, and where they count."""
+    counts = run("not_equal", target, ignore_index)
+    place = run("where", counts, target, 0)
+    value = run("gather", logs, place.unsqueeze(1), dim=1).squeeze(1)
+    if weight is None:
+        scale = cast_to(counts, logs.dtype)
+    else:
+        scale = run(
+            "where", counts, run("take", wide(weight).contiguous(), place.contiguous()), 0.0
+        )
+    loss = run("where", counts, run("neg", run("mul", value, scale)), 0.0)
+    return loss, scale, counts
+
+
+@function
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """-weight[target] * input[target]: input [N, C, ...] holds logarithms of probabilities, target
+    [N, ...] classes; those equal to `ignore_index` count nothing. The mean divides by the sum of
+    the weights. The first dimension may be missing.
+
+    >>> F.nll_loss(infinicore.tensor([[-0.5, -1.0]]), infinicore.tensor([1]))
+    tensor(1.)
+    """
+    name = "nll_loss"
+    x, t = _by_class(name, input, target)
+    _check_weight(name, weight, x.shape[1])
+    loss, scale, _ = _picked(wide(x), cast_to(t, INT64), weight, ignore_index)
+    if reduction == "mean":
+        return cast_to(run("div", run("sum", loss), run("sum", scale)), input.dtype)
+    if input.ndim == 1:
+        loss = loss.view()
+    return reduced(name, loss, reduction, input.dtype)
+
+
+@function
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """nll_loss(log_softmax(input), target): input [N, C, ...] or [C]; target holds classes
+    [N, ...], or probabilities of all classes in the shape of input.
+
+    >>> F.cross_entropy(infinicore.zeros(1, 2), infinicore.tensor([1]))
+    tensor(0.6931)
+    """
+    name = "cross_entropy"
+    expect(
+        0 <= label_smoothing <= 1, name, "label_smoothing", label_smoothing, "a number from 0 to 1"
+    )
+    if target.dtype.is_floating_point:
+        return _soft(input, target, weight, reduction, label_smoothing)
+    x, t = _by_class(name, input, target)
+    classes = x.shape[1]
+    _check_weight(name, weight, classes)
+    logs = run("log_softmax", wide(x), dim=1)
+    loss, scale, counts = _picked(logs, cast_to(t, INT64), weight, ignore_index)
+    if label_smoothing:
+        all_logs = logs if weight is None else run("mul", logs, _channel(wide(weight), logs.ndim))
+        smooth = run("neg", run("sum", all_logs, dim=[1], keepdim=False))
+        smooth = run("where", counts, smooth, 0.0)
+        loss = run(
+            "add",
+            run("mul", loss, 1.0 - label_smoothing),
+            run("mul", smooth, label_smoothing / classes),
+        )
+    if reduction == "mean":
+        return cast_to(run("div", run("sum", loss), run("sum", scale)), input.dtype)
+    if input.ndim == 1:
+        loss = loss.view()
+    return reduced(name, loss, reduction, input.dtype)
+
+
+def _channel(weight: Tensor, rank: int) -> Tensor:
+    return weight.view(-1, *[1] * (rank - 2))
+
+
+def _soft(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float
+) -> Tensor:
+    """With probabilities as the target."""
+    name = "cross_entropy"
+    expect(
+        tuple(target.shape) == tuple(input.shape),
+        name,
+        "target.shape",
+        tuple(target.shape),
+        f"that of input, {tuple(input.shape)}",
+    )
+    x, t = wide(input), wide(target)
+    if input.ndim == 1:
+        x, t = x.unsqueeze(0), t.unsqueeze(0)
+    classes = x.shape[1]
+    _check_weight(name, weight, classes)
+    if smoothing:
+        t = run("add", run("mul", t, 1.0 - smoothing), smoothing / classes)
+    terms = run("mul", t, emit("log_softmax", x, dim=1))
+    if weight is not None:
+        terms = run("mul", terms, _channel(wide(weight), x.ndim))
+    loss = run("neg", run("sum", terms, dim=[1], keepdim=False))
+    if input.ndim == 1:
+        loss = loss.view()
+    return reduced(name, loss, reduction, input.dtype)

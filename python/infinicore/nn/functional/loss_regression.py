@@ -1,0 +1,267 @@
+"""Losses of numbers against numbers. Half types are computed in float32."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore._emit import cast_to, result_type
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import expect, reduced, run, same_shape, wide
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+]
+
+
+def pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    same_shape(name, input, target)
+    return wide(input), wide(target)
+
+
+def _gap(name: str, input: Tensor, target: Tensor) -> Tensor:
+    a, b = pair(name, input, target)
+    return run("sub", a, b)
+
+
+def _weighted(name: str, loss: Tensor, weight: Tensor | None) -> Tensor:
+    if weight is None:
+        return loss
+    same_shape(name, loss, weight, "weight")
+    return run("mul", loss, wide(weight))
+
+
+@function
+def mse_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None
+) -> Tensor:
+    """(input - target) ** 2, times weight.
+
+    >>> F.mse_loss(infinicore.zeros(2), infinicore.tensor([1.0, 3.0]))
+    tensor(5.)
+    """
+    gap = _gap("mse_loss", input, target)
+    loss = _weighted("mse_loss", run("mul", gap, gap), weight)
+    return _settled("mse_loss", loss, reduction, weight, result_type(input, target))
+
+
+def _settled(name: str, loss: Tensor, reduction: str, weight: Tensor | None, kind: Any) -> Tensor:
+    """A mean with weights divides by their sum."""
+    if weight is None or reduction != "mean":
+        return reduced(name, loss, reduction, kind)
+    total = run("sum", wide(weight).expand(*loss.shape))
+    return cast_to(run("div", run("sum", loss), total), kind)
+
+
+@function
+def l1_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None
+) -> Tensor:
+    """abs(input - target), times weight.
+
+    >>> F.l1_loss(infinicore.zeros(2), infinicore.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
+    loss = _weighted("l1_loss", run("abs", _gap("l1_loss", input, target)), weight)
+    return _settled("l1_loss", loss, reduction, weight, result_type(input, target))
+
+
+@function
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """d ** 2 / (2 beta) where d = abs(input - target) is below beta, d - beta / 2 elsewhere.
+
+    >>> F.smooth_l1_loss(infinicore.zeros(2), infinicore.tensor([1.0, 3.0]))
+    tensor(1.5000)
+    """
+    expect(beta >= 0, "smooth_l1_loss", "beta", beta, "0 or more")
+    size = run("abs", _gap("smooth_l1_loss", input, target))
+    loss = size
+    if beta:
+        near = run("mul", run("mul", size, size), 0.5 / beta)
+        loss = run("where", run("less", size, float(beta)), near, run("sub", size, 0.5 * beta))
+    return reduced("smooth_l1_loss", loss, reduction, result_type(input, target))
+
+
+@function
+def huber_loss(
+    input: Tensor,
+    target: Tensor,
+    delta: float = 1.0,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """d ** 2 / 2 where d = abs(input - target) is at most delta, delta * (d - delta / 2) elsewhere.
+
+    >>> F.huber_loss(infinicore.zeros(2), infinicore.tensor([1.0, 3.0]))
+    tensor(1.5000)
+    """
+    expect(delta > 0, "huber_loss", "delta", delta, "a positive number")
+    size = run("abs", _gap("huber_loss", input, target))
+    near = run("mul", run("mul", size, size), 0.5)
+    far = run("mul", run("sub", size, 0.5 * delta), float(delta))
+    loss = run("where", run("less_equal", size, float(delta)), near, far)
+    loss = _weighted("huber_loss", loss, weight)
+    return reduced("huber_loss", loss, reduction, result_type(input, target))
+
+
+@function
+def kl_div(
+    input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """target * (log(target) - input), with logarithms of probabilities as input, and as target too
+    if `log_target`. `reduction="batchmean"` divides the sum by the first size.
+
+    >>> F.kl_div(infinicore.zeros(2), infinicore.ones(2))
+    tensor(0.)
+    """
+    x, t = pair("kl_div", input, target)
+    if log_target:
+        loss = run("mul", run("exp", t), run("sub", t, x))
+    else:
+        logs = run("where", run("equal", t, 0.0), 0.0, run("mul", t, run("log", t)))
+        loss = run("sub", logs, run("mul", t, x))
+    kind = result_type(input, target)
+    if reduction == "batchmean":
+        rows = input.shape[0] if input.ndim else 1
+        return cast_to(run("div", run("sum", loss), float(rows)), kind)
+    return reduced("kl_div", loss, reduction, kind)
+
+
+@function
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """-(target * log(input) + (1 - target) * log(1 - input)), times weight; logarithms end at -100.
+
+    >>> F.binary_cross_entropy(infinicore.tensor([0.5]), infinicore.ones(1))
+    tensor(0.6931)
+    """
+    name = "binary_cross_entropy"
+    x, t = pair(name, input, target)
+    yes = run("maximum", run("log", x), -100.0)
+    no = run("maximum", run("log1p", run("neg", x)), -100.0)
+    # (t - 1) * no - t * yes
+    loss = run("sub", run("mul", run("sub", t, 1.0), no), run("mul", t, yes))
+    return reduced(name, _weighted(name, loss, weight), reduction, input.dtype)
+
+
+@function
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """binary_cross_entropy(sigmoid(input), target), without overflow; the term of `target` is times
+    pos_weight, which is broadcast, and all of it times weight.
+
+    >>> F.binary_cross_entropy_with_logits(infinicore.zeros(1), infinicore.ones(1))
+    tensor(0.6931)
+    """
+    name = "binary_cross_entropy_with_logits"
+    x, t = pair(name, input, target)
+    # log(1 + exp(-x)), which is -log(sigmoid(x)).
+    tail = run("log1p", run("exp", run("neg", run("abs", x))))
+    negative = run("add", tail, run("maximum", run("neg", x), 0.0))
+    if pos_weight is not None:
+        same_shape(name, input, pos_weight, "pos_weight")
+        more = run("add", run("mul", run("sub", wide(pos_weight), 1.0), t), 1.0)
+        negative = run("mul", more, negative)
+    loss = run("add", run("mul", run("sub", 1.0, t), x), negative)
+    return reduced(name, _weighted(name, loss, weight), reduction, result_type(input, target))
+
+
+@function
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Operand,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """(log(v) + (input - target) ** 2 / v) / 2 with v = max(var, eps), plus log(2 pi) / 2 if
+    `full`. var is a number, or has the shape of input, in which the last size may be 1 or missing.
+
+    >>> F.gaussian_nll_loss(infinicore.zeros(1), infinicore.ones(1), infinicore.ones(1))
+    tensor(0.5000)
+    """
+    name = "gaussian_nll_loss"
+    expect(eps > 0, name, "eps", eps, "a positive number")
+    if var.ndim and tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        else:
+            expect(
+                tuple(var.shape) == (*input.shape[:-1], 1),
+                name,
+                "var.shape",
+                tuple(var.shape),
+                f"that of input, {tuple(input.shape)}",
+            )
+    gap = _gap(name, input, target)
+    spread = run("maximum", wide(var), float(eps))
+    loss = run("add", run("log", spread), run("div", run("mul", gap, gap), spread))
+    loss = run("mul", loss, 0.5)
+    if full:
+        loss = run("add", loss, 0.5 * math.log(2 * math.pi))
+    return reduced(name, loss, reduction, result_type(input, target))
+
+
+@function
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """exp(input) - target * input, or input - target * log(input + eps) without `log_input`; `full`
+    adds Stirling's term for targets above 1.
+
+    >>> F.poisson_nll_loss(infinicore.zeros(1), infinicore.ones(1))
+    tensor(1.)
+    """
+    name = "poisson_nll_loss"
+    x, t = pair(name, input, target)
+    if log_input:
+        loss = run("sub", run("exp", x), run("mul", t, x))
+    else:
+        loss = run("sub", x, run("mul", t, run("log", run("add", x, float(eps)))))
+    if full:
+        term = run("sub", run("mul", t, run("log", t)), t)
+        term = run("add", term, run("mul", run("log", run("mul", t, 2 * math.pi)), 0.5))
+        loss = run("add", loss, run("where", run("greater", t, 1.0), term, 0.0))
+    return reduced(name, loss, reduction, result_type(input, target))
+
+
+@function
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)), with targets 1 and -1.
+
+    >>> F.soft_margin_loss(infinicore.zeros(1), infinicore.ones(1))
+    tensor(0.6931)
+    """
+    x, t = pair("soft_margin_loss", input, target)
+    loss = softplus_of(run("neg", run("mul", t, x)))
+    return reduced("soft_margin_loss", loss, reduction, result_type(input, target))
+
+
+def softplus_of(x: Tensor) -> Tensor:
+    """log(1 + exp(x)), exact for large x."""
+    tail = run("log1p", run("exp", run("neg", run("abs", x))))
+    return run("add", tail, run("maximum", x, 0.0))

@@ -1,0 +1,146 @@
+"""Thresholds and shrinkage, leaky units with random slopes, and the forms that write in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.nn.functional import activation
+from infinicore.nn.functional._common import expect, run
+
+__all__ = [
+    "celu_",
+    "elu_",
+    "hardshrink",
+    "hardtanh_",
+    "leaky_relu_",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu_",
+    "softshrink",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
+
+
+@function
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
+    """0 where abs(input) <= lambd, input elsewhere.
+
+    >>> F.hardshrink(infinicore.tensor([0.25, -2.0]))
+    tensor([ 0., -2.])
+    """
+    small = run("less_equal", run("abs", input), float(lambd))
+    return run("where", small, 0.0, input, out=out)
+
+
+@function
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
+    """input, brought nearer to 0 by lambd, and 0 where it is nearer than that.
+
+    >>> F.softshrink(infinicore.tensor([0.25, -2.0]))
+    tensor([ 0.0000, -1.5000])
+    """
+    expect(lambd >= 0, "softshrink", "lambd", lambd, "0 or more")
+    far = run("greater", run("abs", input), float(lambd))
+    step = run("mul", run("sign", input), float(lambd))
+    # Not a plain 0: not-a-numbers stay what they are.
+    return run("where", far, run("sub", input, step), run("mul", input, 0.0), out=out)
+
+
+@function
+def tanhshrink(input: Tensor, *, out: Any = None) -> Tensor:
+    """input - tanh(input).
+
+    >>> F.tanhshrink(infinicore.zeros(1))
+    tensor([0.])
+    """
+    return run("tanhshrink", input, out=out)
+
+
+@function
+def threshold(
+    input: Tensor, threshold: float, value: float, inplace: bool = False, *, out: Any = None
+) -> Tensor:
+    """`value` where input <= threshold, input elsewhere.
+
+    >>> F.threshold(infinicore.tensor([1.0, 3.0]), 2, 0)
+    tensor([0., 3.])
+    """
+    low = run("less_equal", input, threshold)
+    return run("where", low, value, input, out=input if inplace else out)
+
+
+@function
+def rrelu(
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """leaky_relu with a slope between `lower` and `upper`: a random one for each element while
+    training, otherwise the one in the middle.
+
+    >>> F.rrelu(infinicore.tensor([-4.0, 2.0]), 0.25, 0.75)
+    tensor([-2.,  2.])
+    """
+    expect(lower <= upper, "rrelu", "lower", lower, f"at most upper, {upper}")
+    target = input if inplace else out
+    scaled = run("mul", input, (float(lower) + float(upper)) / 2)
+    if training:
+        slopes = _core.empty(input.shape, input.dtype, input.device)
+        run("random_uniform", out=slopes, seed=0, offset=0, low=float(lower), high=float(upper))
+        scaled = run("mul", input, slopes)
+    return run("where", run("greater_equal", input, 0.0), input, scaled, out=target)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu` in place."""
+    return activation.relu(input, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`elu` in place."""
+    return activation.elu(input, alpha, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`celu` in place."""
+    return activation.celu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """`selu` in place."""
+    return activation.selu(input, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`leaky_relu` in place."""
+    return activation.leaky_relu(input, negative_slope, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh` in place."""
+    return activation.hardtanh(input, min_val, max_val, True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """`threshold` in place."""
+    return _threshold(input, threshold, value, True)
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Tensor:
+    """`rrelu` in place."""
+    return rrelu(input, lower, upper, training, True)
+
+
+_threshold = threshold
