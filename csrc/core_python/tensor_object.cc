@@ -92,29 +92,63 @@ DataType dtype_from(nb::handle object) {
 }
 
 Device device_from(nb::handle object) {
+    // There is one object for each device, so that a look at the object is enough. They are kept.
+    static struct {
+        PyObject *object;
+        Device device;
+    } known[4];
+    for (const auto &each : known)
+        if (each.object == object.ptr()) return each.device;
     if (nb::isinstance<nb::tuple>(object)) {
         auto [type, index] = nb::cast<std::pair<int, size_t>>(object);
         return {Device::Type(type), index};
     }
     nb::object number = object.attr("_underlying");
-    return device_from(number);
+    const Device device = device_from(number);
+    for (auto &each : known)
+        if (!each.object) {
+            each = {nb::borrow(object).release().ptr(), device};
+            break;
+        }
+    return device;
 }
+
+namespace {
+
+size_t size_from(PyObject *size, const char *function) {
+    long long value;
+    if (PyLong_Check(size)) {
+        value = PyLong_AsLongLong(size);
+    } else {
+        nb::object number = nb::steal(PyNumber_Index(size));
+        if (!number.is_valid()) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "%s: a size is %R: expected an integer", function, size);
+            throw nb::python_error();
+        }
+        value = PyLong_AsLongLong(number.ptr());
+    }
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    if (value < 0) {
+        PyErr_Format(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function, value);
+        throw nb::python_error();
+    }
+    return size_t(value);
+}
+
+}  // namespace
 
 Shape shape_from(nb::handle sizes, const char *function) {
     Shape shape;
-    if (PyLong_Check(sizes.ptr())) {
-        shape.push_back(nb::cast<size_t>(sizes));
-        return shape;
-    }
-    for (nb::handle size : sizes) {
-        long long value = PyLong_AsLongLong(nb::steal(PyNumber_Index(size.ptr())).ptr());
-        if (PyErr_Occurred()) throw nb::python_error();
-        if (value < 0) {
-            PyErr_Format(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function,
-                         value);
-            throw nb::python_error();
-        }
-        shape.push_back(size_t(value));
+    if (PyTuple_Check(sizes.ptr())) {
+        const Py_ssize_t count = PyTuple_Size(sizes.ptr());
+        shape.reserve(size_t(count));
+        for (Py_ssize_t i = 0; i < count; ++i)
+            shape.push_back(size_from(PyTuple_GetItem(sizes.ptr(), i), function));
+    } else if (PyIndex_Check(sizes.ptr())) {
+        shape.push_back(size_from(sizes.ptr(), function));
+    } else {
+        for (nb::handle size : sizes) shape.push_back(size_from(size.ptr(), function));
     }
     return shape;
 }

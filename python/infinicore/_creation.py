@@ -122,10 +122,13 @@ def empty(
     >>> infinicore.empty(2, 3).shape
     infinicore.Size([2, 3])
     """
-    shape = shape_of("empty", sizes, size)
     if out is not None:
         return out  # type: ignore[no-any-return]
-    return _core.empty(shape, kind_of("empty", dtype), place(device), None, pin_memory)
+    # Without calls where it can be: this is called all the time.
+    shape = sizes if len(sizes) > 1 and size is None else shape_of("empty", sizes, size)
+    kind = dtype if type(dtype) is dtype_class else kind_of("empty", dtype)
+    where = device if type(device) is device_class else place(device)
+    return _core.empty(shape, kind, where, None, pin_memory)
 
 
 def strided_empty(

@@ -14,14 +14,22 @@ from infinicore._tensor import Tensor
 __all__ = ["as_tensor", "asarray", "scalar_tensor", "tensor"]
 
 
+_NUMBERS = {bool, int, float, complex}
+_LISTS = {list, tuple}
+
+
 def flat(function: str, data: Any) -> tuple[list[Any], list[int]]:
     """The numbers of nested lists, and the shape of the nesting."""
     shape: list[int] = []
     items = [data]
     while True:
-        items = [x.tolist() if hasattr(x, "tolist") else x for x in items]
-        if not items or not any(isinstance(x, (list, tuple)) for x in items):
+        kinds = set(map(type, items))
+        if kinds <= _NUMBERS:
             return items, shape
+        if not kinds <= _LISTS:
+            items = [x.tolist() if hasattr(x, "tolist") else x for x in items]
+            if not any(isinstance(x, (list, tuple)) for x in items):
+                return items, shape
         first = items[0]
         count = len(first) if isinstance(first, (list, tuple)) else -1
         for each in items:

@@ -78,6 +78,10 @@ def _places(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
 
 
 def _take_apart(tensor: Tensor, key: Any) -> _Parts:
+    if type(key) is Tensor and key.dtype is int64 and tensor.ndim and not _core.is_recording():
+        # The usual case, in short.
+        wraps = _core.check_indices(key, tensor.shape[0], 0)
+        return _Parts(tensor, (0,), (key,), 0, wraps)
     items = [_as_index(item, tensor) for item in (key if isinstance(key, tuple) else (key,))]
     used = sum(
         (item.ndim if item.dtype is bool_ else 1)
@@ -200,12 +204,7 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
 
 def get(tensor: Tensor, key: Any) -> Tensor:
     """What a key that is more than a view stands for. The extension module calls it."""
-    if type(key) is Tensor and key.dtype is int64 and tensor.ndim and not _core.is_recording():
-        # The usual case, in short.
-        wraps = _core.check_indices(key, tensor.shape[0], 0)
-        return _select(tensor, (key,), (0,), 0, wraps)
     parts = _take_apart(tensor, key)
-    _index_shape(parts.indices)
     return _select(parts.view, parts.indices, parts.dims, parts.place, parts.wraps)
 
 
@@ -240,11 +239,12 @@ def _scatter(
     indices: Any,
     dims: Any,
     place: int,
-    value: Tensor,
+    value: Operand,
     wraps: bool = True,
     adds: bool = False,
 ) -> Tensor:
     shape = _index_shape(indices)
+    value = tensor_for(value, input.dtype, input.device)
     sizes = list(input.shape)
     others = [d for d in range(input.ndim) if d not in dims]
     before, behind = others[:place], others[place:]
@@ -312,21 +312,23 @@ def _without_front(value: Any, rank: int) -> Any:
     return value
 
 
-def put(tensor: Tensor, parts: _Parts, value: Any, adds: bool = False) -> None:
-    shape = _index_shape(parts.indices)
-    rank = parts.view.ndim - len(parts.dims) + len(shape)
-    value = _without_front(_as_value(value, tensor.dtype, tensor), rank)
-    others = [size for d, size in enumerate(parts.view.shape) if d not in parts.dims]
-    wanted = (*others[: parts.place], *shape, *others[parts.place :])
-    try:
-        value.expand(*wanted)
-    except RuntimeError:
-        raise ValueError(
-            f"a value of shape {tuple(value.shape)} can't be put where the shape is {wanted}"
-        ) from None
-    if _core.may_overlap(parts.view, value):
-        value = value.clone()
-    _scatter(parts.view, parts.indices, parts.dims, parts.place, value, parts.wraps, adds)
+def put(parts: _Parts, value: Any, adds: bool = False) -> None:
+    view = parts.view
+    if type(value) not in (bool, int, float) or view.dtype.is_complex:
+        shape = _index_shape(parts.indices)
+        rank = view.ndim - len(parts.dims) + len(shape)
+        value = _without_front(_as_value(value, view.dtype, view), rank)
+        others = [size for d, size in enumerate(view.shape) if d not in parts.dims]
+        wanted = (*others[: parts.place], *shape, *others[parts.place :])
+        try:
+            value.expand(*wanted)
+        except RuntimeError:
+            raise ValueError(
+                f"a value of shape {tuple(value.shape)} can't be put where the shape is {wanted}"
+            ) from None
+        if _core.may_overlap(view, value):
+            value = value.clone()
+    _scatter(view, parts.indices, parts.dims, parts.place, value, parts.wraps, adds)
 
 
 def set_item(tensor: Tensor, key: Any, value: Any) -> None:
@@ -336,7 +338,7 @@ def set_item(tensor: Tensor, key: Any, value: Any) -> None:
         return
     if isinstance(key, Tensor) and key.dtype is bool_ and _put_masked(tensor, key, value):
         return
-    put(tensor, _take_apart(tensor, key), value)
+    put(_take_apart(tensor, key), value)
 
 
 def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
@@ -384,7 +386,7 @@ class _Methods(_Base):
         >>> infinicore.zeros(3).index_put_((infinicore.tensor([0, 0, 2]),), 1.0, accumulate=True)
         tensor([2., 0., 1.])
         """
-        put(self, _take_apart(self, tuple(indices)), values, accumulate)
+        put(_take_apart(self, tuple(indices)), values, accumulate)
         return self
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
