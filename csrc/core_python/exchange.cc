@@ -150,8 +150,8 @@ const dlpack::Exchange *exchange_of(PyTypeObject *type) {
     while (table && table->major > 1) table = table->previous;
     if (table && !table->managed_from_object) table = nullptr;
     auto &place = seen[count++ % kMost];
-    Py_INCREF(type);
-    Py_XDECREF(place.type);
+    Py_INCREF(reinterpret_cast<PyObject *>(type));
+    Py_XDECREF(reinterpret_cast<PyObject *>(place.type));
     place = {type, table};
     return table;
 }
