@@ -10,7 +10,7 @@ from .model import operator
     "Conv(y_desc, x_desc, w_desc, b_desc, void *pads[n:size_t], void *strides[n:ptrdiff_t],"
     " void *dilations[n:size_t], size_t n) -> (!y, x, w, bias=b)",
     """
-    out y F  [N, M, *Y] dense
+    out y F+ [N, M, *Y] dense
     x     =y [N, C, *X] dense
     w     =y [M, C, *K] dense
     b?    =y [M]        dense

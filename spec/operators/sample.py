@@ -40,10 +40,57 @@ def _blend(places: list[list[tuple[Any, Any]]], element: Any, done: Sizes = ()) 
 # ---- Resampling ---------------------------------------------------------------------------------
 
 
+_MODES = ("nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias")
+
+
 def _resampled(
     out: Out, x: Array, *, mode: Any, size: Any, scales: Any, n: Any, align_corners: Any
 ) -> Any:
     return [(each,) for each in items(size, len(out.sizes), 0)]
+
+
+def _step(scales: Any, d: int, length: Any, count: Any) -> Any:
+    """How far apart the outputs of a dimension lie in the input."""
+    scale = item(scales, d, 0.0)
+    return where(scale > 0.0, 1.0 / maximum(scale, 1e-300), real(length) / real(count))
+
+
+def _smooth(out: Out, x: Array, mode: Any, scales: Any, align_corners: Any) -> Any:
+    """Every output is a mean of the elements around it, with the weights of a triangle or of cubic
+    convolution (a = -1/2) that is as wide as the outputs lie apart."""
+
+    def filter(x: Any) -> Any:
+        x = absolute(x)
+        if mode == "linear-antialias":
+            return maximum(1.0 - x, 0.0)
+        near = (1.5 * x - 2.5) * x * x + 1.0
+        far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+        return where(x < 1.0, near, where(x < 2.0, far, 0.0))
+
+    begins, counts, weights = [], [], []
+    for d, (o, count, length) in enumerate(zip(out.at, out.sizes, x.sizes, strict=True)):
+        corners = where(count > 1, real(length - 1) / real(maximum(count - 1, 1)), 0.0)
+        step = where(align_corners > 0, corners, _step(scales, d, length, count))
+        middle = step * (real(o) + 0.5)
+        wide = maximum(step, 1.0)
+        reach = wide * (1.0 if mode == "linear-antialias" else 2.0)
+        begin = integer(floor(minimum(maximum(middle - reach + 0.5, 0.0), real(length))))
+        end = integer(floor(minimum(maximum(middle + reach + 0.5, 0.0), real(length))))
+
+        def weight(k: Any, begin: Any = begin, middle: Any = middle, wide: Any = wide) -> Any:
+            return filter((real(begin + k) - middle + 0.5) / wide)
+
+        begins.append(begin)
+        counts.append(end - begin)
+        weights.append((weight, total(end - begin, weight)))
+
+    def element(*at: Any) -> Any:
+        share: Any = 1.0
+        for k, (weight, sum_) in zip(at, weights, strict=True):
+            share = share * (weight(k) / sum_)
+        return x[tuple(begin + k for begin, k in zip(begins, at, strict=True))] * share
+
+    return over(total, tuple(counts), element)
 
 
 @operator(
@@ -61,7 +108,7 @@ def _resampled(
 @gather(
     batch=2,
     ranks=(1, 2, 3),
-    cases={"mode": ("nearest", "nearest-exact", "linear", "cubic")},
+    cases={"mode": _MODES},
     split=_resampled,
     cpu=False,
 )
@@ -74,13 +121,16 @@ def resample(
 
     "nearest" takes the element at floor(o r), "nearest-exact" that at floor((o + 1/2) r), both in
     single precision; "linear" blends two neighbours of each dimension, "cubic" four (for one and
-    two dimensions). Beyond the edges the outermost elements go on."""
-    if mode == "cubic" and len(out.sizes) > 2:
+    two dimensions). Beyond the edges the outermost elements go on. "linear-antialias" and
+    "cubic-antialias" (for one and two dimensions) blend all elements that fall together when the
+    image gets smaller."""
+    if mode not in ("nearest", "nearest-exact", "linear") and len(out.sizes) > 2:
         return NotImplemented
+    if mode.endswith("antialias"):
+        return _smooth(out, x, mode, scales, align_corners)
     places: list[list[tuple[Any, Any]]] = []
     for d, (o, count, length) in enumerate(zip(out.at, out.sizes, x.sizes, strict=True)):
-        scale = item(scales, d, 0.0)
-        step = where(scale > 0.0, 1.0 / maximum(scale, 1e-300), real(length) / real(count))
+        step = _step(scales, d, length, count)
         if mode.startswith("nearest"):
             middle = 0.5 if mode == "nearest-exact" else 0.0
             source = floor(single(single(real(o) + middle) * single(step)))

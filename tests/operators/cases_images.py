@@ -250,8 +250,8 @@ def image_symbols(*images: Shape) -> dict[str, Any]:
 
 
 def modes(draw: Draw) -> str:
-    known = ("nearest", "nearest-exact", "linear", "cubic")
-    return str(draw.choose(known[: 3 if len(draw["*I"]) == 3 else 4]))
+    known = ("nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias")
+    return str(draw.choose(known[: 3 if len(draw["*I"]) == 3 else 6]))
 
 
 SAMPLES = {

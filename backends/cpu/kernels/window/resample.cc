@@ -13,13 +13,16 @@ namespace {
 constexpr int64_t kSpan = 1024;            // elements of a row that stand on the stack
 constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
 
-enum class Mode { kNearest, kExact, kLinear, kCubic };
+constexpr int64_t kMostTaps = 1 << 27;
+
+enum class Mode { kNearest, kExact, kLinear, kCubic, kSmoothLinear, kSmoothCubic };
 
 // For each output of a dimension the places that it is made of, in ascending order, and their
 // weights.
 template <class C>
 struct Axis {
-    int taps = 1;
+    int64_t taps = 1;                  // room for those of one output
+    std::vector<int64_t> count = {1};  // how many there are
     std::vector<int64_t> place = {0};
     std::vector<C> weight = {1};
 };
@@ -29,6 +32,7 @@ Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) 
     Axis<C> axis;
     axis.taps = mode == Mode::kLinear ? 2 : mode == Mode::kCubic ? 4 : 1;
     axis.place.clear(), axis.weight.clear();
+    axis.count.assign(size_t(out), axis.taps);
     const double step = scale > 0 ? 1 / std::max(scale, 1e-300) : double(in) / double(out);
     auto add = [&](double at, double weight) {
         const double last = double(in - 1);
@@ -57,6 +61,53 @@ Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) 
     return axis;
 }
 
+// The same for the modes against aliases: all elements around an output, with the weights of a
+// triangle, or of cubic convolution with a = -1/2.
+template <class C>
+Axis<C> smooth_axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) {
+    double step = scale > 0 ? 1 / std::max(scale, 1e-300) : double(in) / double(out);
+    if (corners) step = out > 1 ? double(in - 1) / double(out - 1) : 0;
+    const double wide = std::max(step, 1.0), reach = mode == Mode::kSmoothCubic ? 2 * wide : wide;
+    const double most = double(in);
+    auto weight = [&](double x) {
+        x = std::fabs(x);
+        if (mode == Mode::kSmoothLinear) return std::max(1 - x, 0.0);
+        if (x >= 2) return 0.0;
+        return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : ((-0.5 * x + 2.5) * x - 4) * x + 2;
+    };
+    auto begin_of = [&](double middle) {
+        return int64_t(std::clamp(middle - reach + 0.5, 0.0, most));
+    };
+    auto end_of = [&](double middle) {
+        return int64_t(std::clamp(middle + reach + 0.5, 0.0, most));
+    };
+    Axis<C> axis;
+    for (int64_t o = 0; o < out; ++o) {
+        const double middle = step * (double(o) + 0.5);
+        axis.taps = std::max<int64_t>(axis.taps, end_of(middle) - begin_of(middle));
+    }
+    if (axis.taps * out > kMostTaps)
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
+    axis.count.assign(size_t(out), 0);
+    axis.place.assign(size_t(out * axis.taps), 0), axis.weight.assign(size_t(out * axis.taps), 0);
+    for (int64_t o = 0; o < out; ++o) {
+        const double middle = step * (double(o) + 0.5);
+        const int64_t begin = begin_of(middle), count = end_of(middle) - begin;
+        double sum = 0;
+        axis.count[size_t(o)] = count;
+        for (int64_t k = 0; k < count; ++k)
+            sum += weight((double(begin + k) - middle + 0.5) / wide);
+        for (int64_t k = 0; k < axis.taps; ++k) {
+            const size_t at = size_t(o * axis.taps + k);
+            const int64_t last = std::min(begin + std::max<int64_t>(count, 1), in) - 1;
+            axis.place[at] = std::min(begin + k, last);
+            if (k < count)
+                axis.weight[at] = C(weight((double(begin + k) - middle + 0.5) / wide) / sum);
+        }
+    }
+    return axis;
+}
+
 // Outputs [begin, end) of a row, made of the elements [low, high).
 struct Part {
     int64_t begin, end, low, high;
@@ -67,7 +118,8 @@ struct Resampler {
     Image x, y;
     Axis<C> axes[kImageDims];
     std::vector<Part> parts;
-    bool moves = false;  // elements are taken as they are
+    bool moves = false;   // elements are taken as they are
+    bool smooth = false;  // windows differ in size
 
     void prepare() {
         const Axis<C> &last = axes[2];
@@ -98,12 +150,19 @@ struct Resampler {
     }
 
 private:
-    // Rows of the input, with the weights that they have.
-    struct Rows {
-        int count = 0;
-        const T *data[16];
-        C weight[16];
-    };
+    // Calls body(row, its weight) for the rows of the input that a row of outputs is made of.
+    template <class Body>
+    void each_row(const T *from, int64_t o0, int64_t o1, const Body &body) const {
+        for (int64_t i = 0; i < axes[0].count[size_t(o0)]; ++i)
+            for (int64_t j = 0; j < axes[1].count[size_t(o1)]; ++j) {
+                const size_t first = size_t(o0 * axes[0].taps + i);
+                const size_t second = size_t(o1 * axes[1].taps + j);
+                const C weight = axes[0].weight[first] * axes[1].weight[second];
+                body(
+                    from + axes[0].place[first] * x.stride[0] + axes[1].place[second] * x.stride[1],
+                    weight);
+            }
+    }
 
     void row(T *to, const T *from, int64_t at, const Part &part) const {
         const int64_t o1 = at % y.size[1], o0 = at / y.size[1] % y.size[0];
@@ -112,42 +171,38 @@ private:
         to += image * y.batch_stride + channel * y.channel_stride + o0 * y.stride[0] +
               o1 * y.stride[1] + part.begin * y.stride[2];
         from += image * x.batch_stride + channel * x.channel_stride;
-        Rows rows;
-        for (int i = 0; i < axes[0].taps; ++i)
-            for (int j = 0; j < axes[1].taps; ++j) {
-                const size_t first = size_t(o0 * axes[0].taps + i);
-                const size_t second = size_t(o1 * axes[1].taps + j);
-                rows.data[rows.count] =
-                    from + axes[0].place[first] * x.stride[0] + axes[1].place[second] * x.stride[1];
-                rows.weight[rows.count++] = axes[0].weight[first] * axes[1].weight[second];
-            }
         const int64_t n = part.end - part.begin, wide = part.high - part.low;
-        const int64_t *place = axes[2].place.data() + part.begin * axes[2].taps;
-        if (moves) {
-            for (int64_t o = 0; o < n; ++o)
-                to[o * y.stride[2]] = rows.data[0][place[o] * x.stride[2]];
-            return;
-        }
+        const int64_t taps = axes[2].taps, *count = axes[2].count.data() + part.begin;
+        const int64_t *place = axes[2].place.data() + part.begin * taps;
+        if (moves)
+            return each_row(from, o0, o1, [&](const T *row, C) {
+                for (int64_t o = 0; o < n; ++o) to[o * y.stride[2]] = row[place[o] * x.stride[2]];
+            });
         C values[kSpan / 2];
-        const C *weight = axes[2].weight.data() + part.begin * axes[2].taps;
-        if (wide <= kSpan && wide <= 3 * n) {
+        const C *weight = axes[2].weight.data() + part.begin * taps;
+        if (wide <= kSpan && wide <= 2 * taps * n) {
             C blended[kSpan], buffer[kSpan];
-            for (int i = 0; i < rows.count; ++i)
-                add_row(blended, rows.data[i] + part.low * x.stride[2], rows.weight[i], wide, i,
-                        buffer);
-            const C *base = blended - part.low;
-            axes[2].taps == 2 ? blend<2>(values, base, place, weight, n)
-                              : blend<4>(values, base, place, weight, n);
-        } else {  // most elements are not looked at
-            for (int64_t o = 0; o < n; ++o) {
+            bool more = false;
+            each_row(from, o0, o1, [&](const T *row, C share) {
+                add_row(blended, row + part.low * x.stride[2], share, wide, more, buffer);
+                more = true;
+            });
+            if (!more) std::fill(blended, blended + wide, C(0));
+            if (taps == 2 && !smooth)
+                blend<2>(values, blended, part.low, place, weight, n, taps, count);
+            else if (taps == 4 && !smooth)
+                blend<4>(values, blended, part.low, place, weight, n, taps, count);
+            else
+                blend<0>(values, blended, part.low, place, weight, n, taps, count);
+        } else {  // most elements are not looked at, or a window does not fit on the stack
+            for (int64_t o = 0; o < n; ++o, place += taps, weight += taps) {
                 C sum = 0;
-                for (int t = 0; t < axes[2].taps; ++t, ++place, ++weight) {
-                    C column = 0;
-                    for (int i = 0; i < rows.count; ++i)
-                        column +=
-                            rows.weight[i] * load_element<C>(rows.data[i][*place * x.stride[2]]);
-                    sum += *weight * column;
-                }
+                each_row(from, o0, o1, [&](const T *row, C share) {
+                    C part_sum = 0;
+                    for (int64_t t = 0; t < count[o]; ++t)
+                        part_sum += weight[t] * load_element<C>(row[place[t] * x.stride[2]]);
+                    sum += share * part_sum;
+                });
                 values[o] = sum;
             }
         }
@@ -165,12 +220,15 @@ private:
             for (int64_t i = 0; i < n; ++i) sums[i] = weight * row[i];
     }
 
-    template <int taps>
-    static void blend(C *__restrict to, const C *row, const int64_t *place, const C *weight,
-                      int64_t n) {
+    // `known`: the taps, or 0.
+    template <int known>
+    static void blend(C *__restrict to, const C *row, int64_t low, const int64_t *place,
+                      const C *weight, int64_t n, int64_t taps, const int64_t *count) {
+        taps = known ? known : taps;
         for (int64_t o = 0; o < n; ++o, place += taps, weight += taps) {
-            C sum = row[place[0]] * weight[0];
-            for (int t = 1; t < taps; ++t) sum += row[place[t]] * weight[t];
+            C sum = 0;
+            for (int64_t t = 0; t < (known ? known : count[o]); ++t)
+                sum += row[place[t] - low] * weight[t];
             to[o] = sum;
         }
     }
@@ -192,10 +250,14 @@ std::unique_ptr<Plan> plan_as(const Operation &operation, Mode mode, int rank) {
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
     }
     if (operation.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});
-    for (int d = kImageDims - rank; d < kImageDims; ++d)
-        resampler.axes[d] =
-            axis_of<C>(mode, x.size[d], y.size[d], scales ? scales[d - (kImageDims - rank)] : 0,
-                       operation.integer(4) != 0);
+    resampler.smooth = mode == Mode::kSmoothLinear || mode == Mode::kSmoothCubic;
+    const bool corners = operation.integer(4) != 0;
+    for (int d = kImageDims - rank; d < kImageDims; ++d) {
+        const double scale = scales ? scales[d - (kImageDims - rank)] : 0;
+        resampler.axes[d] = resampler.smooth
+                                ? smooth_axis_of<C>(mode, x.size[d], y.size[d], scale, corners)
+                                : axis_of<C>(mode, x.size[d], y.size[d], scale, corners);
+    }
     resampler.prepare();
     return make_plan([resampler = std::move(resampler)](const Arguments &a) {
         resampler.run(a.pointer<T>(0), a.pointer<const T>(1));
@@ -212,11 +274,16 @@ std::unique_ptr<Plan> plan_resample(const Operation &operation) {
         mode = Mode::kLinear;
     } else if (text == "cubic" && rank < 3) {
         mode = Mode::kCubic;
+    } else if (text == "linear-antialias" && rank < 3) {
+        mode = Mode::kSmoothLinear;
+    } else if (text == "cubic-antialias" && rank < 3) {
+        mode = Mode::kSmoothCubic;
     } else if (text != "nearest") {
         throw Refusal{INFINI_STATUS_BAD_PARAM,
                       "resample: mode is \"" + text +
                           "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
-                          "two dimensions, \"cubic\""};
+                          "two dimensions, \"cubic\", \"linear-antialias\" or "
+                          "\"cubic-antialias\""};
     }
     switch (operation.tensor(0).dtype) {
         case INFINI_DTYPE_F16:
