@@ -80,7 +80,11 @@ private:
         }
         if (splats_ > kMostInputs)
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has too many operands"};
-        buffers = place_temporaries(buffers);
+        share_places(layout_);
+        for (size_t n = 0; n < layout_.slots.size(); ++n)
+            if (layout_.slots[n].kind == Slot::kElement)
+                buffer_[n] = int(buffers) + layout_.slots[n].number;
+        buffers += size_t(layout_.element_count);
         block_ = layout_.kept.size[inner()];
         if (buffers) {
             int64_t fitting = kScratch / int64_t(buffers * layout_.value_bytes) / 16 * 16;
@@ -95,35 +99,6 @@ private:
         int cost = layout_.steps.empty() ? 1 : -1;
         for (const Step &step : layout_.steps) cost += 1 + step.functor->cost;
         grain_ = std::max<int64_t>(2048, 65536 / (1 + cost / 8));
-    }
-
-    // Gives each temporary a buffer, which another one has as soon as nobody reads it any more.
-    size_t place_temporaries(size_t buffers) {
-        std::vector<size_t> last(layout_.slots.size(), 0);  // one more than the step that reads it
-        for (size_t s = 0; s < layout_.steps.size(); ++s)
-            for (int number : layout_.steps[s].inputs) last[size_t(number)] = s + 1;
-        std::vector<int> free;
-        auto is_temporary = [&](int number) {
-            return layout_.slots[size_t(number)].kind == Slot::kElement;
-        };
-        auto release = [&](const std::vector<int> &numbers, size_t step) {
-            for (size_t i = 0; i < numbers.size(); ++i)
-                if (is_temporary(numbers[i]) && last[size_t(numbers[i])] <= step &&
-                    std::find(numbers.begin(), numbers.begin() + ptrdiff_t(i), numbers[i]) ==
-                        numbers.begin() + ptrdiff_t(i))
-                    free.push_back(buffer_[size_t(numbers[i])]);
-        };
-        for (size_t s = 0; s < layout_.steps.size(); ++s) {
-            const Step &step = layout_.steps[s];
-            release(step.inputs, s + 1);
-            for (int number : step.outputs) {
-                if (!is_temporary(number) || buffer_[size_t(number)] >= 0) continue;
-                buffer_[size_t(number)] = free.empty() ? int(buffers++) : free.back();
-                if (!free.empty()) free.pop_back();
-            }
-            release(step.outputs, s);  // that nobody reads
-        }
-        return buffers;
     }
 
     int inner() const { return layout_.kept.count - 1; }

@@ -19,8 +19,11 @@ int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 Rows::Rows(Layout layout) : layout_(std::move(layout)) {
     choose_direction();
     choose_access();
-    choose_sizes();
     choose_passes();
+    share_places(layout_, passing_);
+    choose_sizes();
+    // Chunks side by side have each its own part.
+    if (split_) passing_.assign(passing_.size(), false);
 }
 
 void Rows::choose_direction() {
@@ -121,7 +124,7 @@ void Rows::choose_passes() {
     auto use = [&](int number) {
         if (number < 0 || layout_.slots[size_t(number)].kind != Slot::kElement) return;
         const size_t pass = passes_.size() - 1, n = size_t(number);
-        passing_[n] = !split_ && (used_in[n] == nowhere || (used_in[n] == pass && passing_[n]));
+        passing_[n] = used_in[n] == nowhere || (used_in[n] == pass && passing_[n]);
         used_in[n] = pass;
     };
     bool open = false;

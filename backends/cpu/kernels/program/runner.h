@@ -24,6 +24,10 @@ constexpr int64_t kBlock = 1024;
 std::unique_ptr<Runner> make_map(Layout layout);
 std::unique_ptr<Runner> make_rows(Layout layout);
 
+// Numbers the temporaries so that one has the place of another that nobody reads any more, if both
+// are of one kind (by slot; none given: all are).
+void share_places(Layout &layout, const std::vector<char> &kind = {});
+
 // n elements of a tensor, `stride` elements apart, as values; and back.
 void gather(ValueType type, void *dst, const Slot &slot, const char *src, int64_t n,
             int64_t stride);
