@@ -21,6 +21,17 @@ public:
     }
 
     std::vector<Node> run() {
+        join_all();
+        reluctant_ = false;
+        join_all();
+        std::vector<Node> rest;
+        for (size_t i = 0; i < nodes_.size(); ++i)
+            if (alive_[i]) rest.push_back(std::move(nodes_[i]));
+        return rest;
+    }
+
+private:
+    void join_all() {
         for (size_t i = 0; i < nodes_.size(); ++i) {
             size_t at = i;
             while (alive_[at] && nodes_[at].step && nodes_[at].step->program) {
@@ -29,13 +40,8 @@ public:
                 at = *joined;
             }
         }
-        std::vector<Node> rest;
-        for (size_t i = 0; i < nodes_.size(); ++i)
-            if (alive_[i]) rest.push_back(std::move(nodes_[i]));
-        return rest;
     }
 
-private:
     Party party(size_t i) const { return {nodes_[i], uses_[i]}; }
 
     void enter(size_t i) {
@@ -73,7 +79,13 @@ private:
         if (between.empty()) return std::nullopt;
         const bool down = can_pass(i, i, j), up = !down && can_pass(j, i, j);
         if (!down && !up) return std::nullopt;
-        for (Between &each : between) each.keep = is_kept(i, j, each);
+        bool keeps = false;
+        for (Between &each : between) keeps |= each.keep = is_kept(i, j, each);
+        // Behind a norm or a product, with a tensor that is written all the same, a map saves little;
+        // it may have a better place in front of what reads it.
+        const InfiniProgram *leading = nodes_[i].step->program;
+        if (reluctant_ && keeps && (!leading || !is_map(*leading) || is_epilogue(*nodes_[i].step)))
+            return std::nullopt;
         auto made = join(party(i), party(j), between);
         if (!made) return std::nullopt;
         const size_t place = down ? j : i;
@@ -118,6 +130,7 @@ private:
     std::vector<char> alive_;
     std::vector<std::vector<Use>> uses_;
     std::unordered_map<const Memory *, std::vector<size_t>> users_;  // in order
+    bool reluctant_ = true;    // leaves what may be joined better otherwise, at first
     size_t last_foreign_ = 0;  // one more than its number; 0: there is none
 };
 

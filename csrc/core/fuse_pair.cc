@@ -4,11 +4,11 @@
 
 namespace infinicore::detail {
 
-namespace {
-
 bool is_epilogue(const Step &step) {
     return step.program && step.program->flags & INFINI_PROGRAM_EPILOGUE;
 }
+
+namespace {
 
 // A kernel that takes a program behind it, if the back end can: it must not read its result.
 bool takes_epilogue(const Step &step) {
@@ -31,12 +31,16 @@ bool same_place(const Place &a, const Place &b) {
     return a.memory == b.memory && a.offset == b.offset;
 }
 
-// Is a value the same whether or not it was kept in a tensor? But for rounding, of floats.
+// Is a value the same whether or not it was kept in a tensor? But for rounding, of floats: and that
+// is meant where a cast does it.
 bool survives(const Step &step, int tensor, Computing computing) {
+    const bool is_cast = step.name.ends_with("cast");
     switch (step.tensors[size_t(tensor)].dtype) {
         case DataType::F16:
         case DataType::BF16:
+            return !is_cast && (computing == Computing::Float || computing == Computing::Double);
         case DataType::F32:
+            return computing == Computing::Float || (computing == Computing::Double && !is_cast);
         case DataType::F64:
             return computing == Computing::Float || computing == Computing::Double;
         case DataType::I64:

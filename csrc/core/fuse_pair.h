@@ -13,6 +13,9 @@ struct Use {
 };
 std::vector<Use> uses_of(const Node &node);
 
+// Is it a kernel with a program behind it?
+bool is_epilogue(const Step &step);
+
 // A tensor that the first node writes and the second reads.
 struct Between {
     int output;               // tensor of the first

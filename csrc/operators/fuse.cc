@@ -12,6 +12,13 @@ bool is_map(const InfiniProgram &program) {
     return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
 }
 
+// How long the rows of a map are means nothing in another phase.
+bool asks_for_extent(const InfiniProgram &program) {
+    for (int n = 0; n < program.operand_count; ++n)
+        if (program.operands[n].kind == INFINI_OPERAND_EXTENT) return true;
+    return false;
+}
+
 bool reads(const InfiniStage &stage, int operand) {
     return std::find(stage.inputs, stage.inputs + stage.input_count, operand) !=
            stage.inputs + stage.input_count;
@@ -42,6 +49,7 @@ public:
         }
         const bool front = is_map(first_);
         if (!front && !back) return nullptr;
+        if (asks_for_extent(front ? first_ : second_)) return nullptr;
         by_row_ = writing.kind == INFINI_STAGE_ROWS;
         if (by_row_ && !only_reads_ties()) return nullptr;
 

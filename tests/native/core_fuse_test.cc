@@ -340,6 +340,13 @@ void what_follows_a_product() {
     u.record("tanh", {b->permute({1, 0}), a});
     expect(u.compare({b}, 2e-5), {"gemm+tanh"});
 
+    Record q;  // what goes on into a softmax goes there, if the product is kept
+    x = q.input({40, 64});
+    a = q.map("tanh", {q.gemm(x, q.input({64, 100}))});
+    b = q.softmax(q.map("neg", {a}), 1);
+    c = q.map("add", {b, a});
+    expect(q.compare({c}, 2e-5), {"gemm+tanh", "neg+softmax+add"});
+
     Record v;  // a norm can't follow so
     x = v.input({40, 64});
     a = v.gemm(x, v.input({64, 100}));
