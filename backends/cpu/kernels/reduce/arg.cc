@@ -222,8 +222,9 @@ std::unique_ptr<Plan> plan_as(const Arg &arg) {
 std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     bool folded[Shape::kMost] = {};
-    for (size_t i = 0; operation.list(0) && i < operation.count(0); ++i)
-        folded[operation.list(0)[i]] = true;
+    const int64_t *dims = operation.list(0);
+    for (size_t i = 0; dims && i < operation.count(0); ++i) folded[dims[i]] = true;
+    if (!dims) folded[operation.integer(0)] = true;  // no list stands for dimension 0
     Arg arg;
     arg.fold = fold;
     arg.dtype = input.dtype;
