@@ -10,7 +10,7 @@ from .numeric import e2m1_values, e8m0_values, unpack_nibbles
 @operator(
     "Gemm(c_desc, a_desc, b_desc) -> (!c, a, b, float alpha, float beta)",
     """
-    inout c  F   [*B, M, N]
+    inout c  F+  [*B, M, N]
     a        =c  [~B, M, K]
     b        =c  [~B, K, N]
     """,

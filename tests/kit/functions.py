@@ -165,20 +165,21 @@ LAYOUTS = {
 def laid_out(values: torch.Tensor, layout: str) -> tuple[torch.Tensor, Any]:
     """A torch tensor and an infinicore tensor of one layout; values may follow from it."""
     model = LAYOUTS[layout](tuple(values.shape))
+    start = model.storage_offset() if values.numel() else 0
     extent = (
-        model.storage_offset()
+        start
         + 1
         + sum((size - 1) * step for size, step in zip(model.shape, model.stride(), strict=True))
     )
     flat = torch.zeros(max(extent, 1) if values.numel() else 1, dtype=values.dtype)
-    theirs = flat.as_strided(model.shape, model.stride(), model.storage_offset())
+    theirs = flat.as_strided(model.shape, model.stride(), start)
     if values.numel():
         if layout == "repeated" and values.ndim:
             theirs[:1] = values[:1]
         else:
             theirs[...] = values
     ours = infinicore.from_torch(flat.clone()).as_strided(
-        list(model.shape), list(model.stride()), model.storage_offset()
+        list(model.shape), list(model.stride()), start
     )
     return theirs, ours
 
@@ -212,6 +213,10 @@ class Run:
 
     __repr__ = __str__
 
+    @property
+    def _drawn(self) -> list[Drawn]:
+        return list(_drawn((self.case.args, self.case.keywords)))
+
     def check(self) -> None:
         forms = self.case.forms.split()
         for layout in LAYOUTS if "layouts" in forms else ("contiguous",):
@@ -229,7 +234,7 @@ class Run:
 
     def _values(self, round: int = 0) -> Iterator[torch.Tensor]:
         seed = zlib.crc32(f"{self} {round}".encode())
-        for i, drawn in enumerate(_drawn((self.case.args, self.case.keywords))):
+        for i, drawn in enumerate(self._drawn):
             yield drawn.values(KINDS[self.kind], seed + i)
 
     def _arguments(self, layout: str, round: int = 0) -> tuple[Any, Any]:
@@ -237,7 +242,7 @@ class Run:
         given = (self.case.args, self.case.keywords)
         layouts = [
             "contiguous" if layout == "repeated" and drawn.distinct else layout
-            for drawn in _drawn(given)
+            for drawn in self._drawn
         ]
         pairs = [laid_out(*each) for each in zip(self._values(round), layouts, strict=True)]
         return _filled(given, iter(p[0] for p in pairs)), _filled(given, iter(p[1] for p in pairs))
@@ -251,7 +256,10 @@ class Run:
         return _changed(self.case.reference(*args, **keywords), self._narrower)
 
     def _narrower(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(KINDS[self.kind]) if tensor.dtype == torch.float32 else tensor
+        meets_wider = any(drawn.kind in ("f32", "f64") for drawn in self._drawn)
+        if meets_wider or tensor.dtype != torch.float32:
+            return tensor
+        return tensor.to(KINDS[self.kind])
 
     # -- Forms --
 
@@ -272,10 +280,11 @@ class Run:
             theirs, (args, keywords) = self._arguments(layout)
             expected = self._expected(theirs)
             out = _changed(expected, lambda t, to=layout: laid_out(torch.zeros_like(t), to)[1])
+            out = tuple(out) if isinstance(out, (tuple, list)) else out
             result = self.function(*args, out=out, **keywords)
-            if isinstance(out, infinicore.Tensor):
-                assert result is out, f"{self}: out= {layout}: the result is another tensor"
-            self._same(out, expected, f"out= {layout}")
+            for one, other in zip(_tensors(result), _tensors(out), strict=True):
+                assert one is other, f"{self}: out= {layout}: the result is another tensor"
+            self._same(result, expected, f"out= {layout}")
 
     def _in_place(self) -> None:
         if not self.case.args or not isinstance(self.case.args[0], Drawn):

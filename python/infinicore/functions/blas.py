@@ -1,0 +1,193 @@
+"""Vector functions by their BLAS names. Those that change their arguments say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._emit import emit, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.functions._dims import needs_tensor
+
+__all__ = [
+    "asum",
+    "axpy",
+    "blas_amax",
+    "blas_amin",
+    "blas_copy",
+    "blas_dot",
+    "nrm2",
+    "rot",
+    "rotg",
+    "rotm",
+    "rotmg",
+    "scal",
+    "swap",
+]
+
+
+@function
+def asum(x: Tensor, *, out: Any = None) -> Tensor:
+    """The sum of the sizes of a vector's elements.
+
+    >>> infinicore.asum(infinicore.tensor([1., -2.]))
+    tensor(3.)
+    """
+    return emit("asum", x, out=out)
+
+
+@function
+def nrm2(x: Tensor, *, out: Any = None) -> Tensor:
+    """The Euclidean length of a vector.
+
+    >>> infinicore.nrm2(infinicore.tensor([3., 4.]))
+    tensor(5.)
+    """
+    return emit("nrm2", x, out=out)
+
+
+@function
+def blas_amax(x: Tensor, *, out: Any = None) -> Tensor:
+    """Where the element of the largest size stands, counted from 1, as int32.
+
+    >>> infinicore.blas_amax(infinicore.tensor([1., -5., 2.]))
+    tensor(2, dtype=infinicore.int32)
+    """
+    return emit("blas_amax", x, out=out)
+
+
+@function
+def blas_amin(x: Tensor, *, out: Any = None) -> Tensor:
+    """Where the element of the smallest size stands, counted from 1, as int32.
+
+    >>> infinicore.blas_amin(infinicore.tensor([4., -5., 2.]))
+    tensor(3, dtype=infinicore.int32)
+    """
+    return emit("blas_amin", x, out=out)
+
+
+@function
+def blas_dot(x: Tensor, y: Tensor, *, out: Any = None) -> Tensor:
+    """The sum of the products of two vectors' elements.
+
+    >>> infinicore.blas_dot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
+    tensor(11.)
+    """
+    return emit("blas_dot", x, y, out=out)
+
+
+@function
+def _axpy(alpha: Operand, x: Tensor, y: Tensor) -> Tensor:
+    return emit("axpy", tensor_for(alpha, y.dtype, y.device), x, y)  # type: ignore[no-any-return]
+
+
+def axpy(alpha: Any, x: Tensor, y: Tensor) -> Tensor:
+    """y becomes alpha * x + y, and is returned.
+
+    >>> infinicore.axpy(2.0, infinicore.ones(2), infinicore.ones(2))
+    tensor([3., 3.])
+    """
+    _axpy(alpha, needs_tensor("axpy", x, "x"), needs_tensor("axpy", y, "y"))
+    return y
+
+
+@function
+def _scal(x: Tensor, alpha: Operand) -> Tensor:
+    return emit("scal", tensor_for(alpha, x.dtype, x.device), x)  # type: ignore[no-any-return]
+
+
+def scal(x: Tensor, alpha: Any) -> Tensor:
+    """x becomes alpha * x, and is returned.
+
+    >>> infinicore.scal(infinicore.ones(2), 3.0)
+    tensor([3., 3.])
+    """
+    if not isinstance(x, Tensor) and isinstance(alpha, Tensor):
+        x, alpha = alpha, x
+    _scal(x, alpha)
+    return x
+
+
+@function
+def _in_place(x: Tensor, y: Tensor, name: str) -> Any:
+    return emit(name, x, y)
+
+
+def swap(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """x and y exchange their elements, and are returned.
+
+    >>> infinicore.swap(infinicore.ones(1), infinicore.zeros(1))[0]
+    tensor([0.])
+    """
+    _in_place(needs_tensor("swap", x, "x"), needs_tensor("swap", y, "y"), "swap")
+    return x, y
+
+
+@function
+def _copied(x: Tensor, y: Tensor) -> Tensor:
+    return emit("blas_copy", x, out=y)  # type: ignore[no-any-return]
+
+
+def blas_copy(x: Tensor, y: Tensor) -> Tensor:
+    """y takes over the elements of x, and is returned.
+
+    >>> infinicore.blas_copy(infinicore.ones(1), infinicore.zeros(1))
+    tensor([1.])
+    """
+    _copied(needs_tensor("blas_copy", x, "x"), needs_tensor("blas_copy", y, "y"))
+    return y
+
+
+@function
+def _rot(x: Tensor, y: Tensor, c: Operand, s: Operand) -> Any:
+    c, s = (tensor_for(each, x.dtype, x.device) for each in (c, s))
+    return emit("rot", x, y, c, s)
+
+
+def rot(x: Tensor, y: Tensor, c: Any, s: Any) -> tuple[Tensor, Tensor]:
+    """x becomes c * x + s * y, and y becomes c * y - s * x; both are returned.
+
+    >>> infinicore.rot(infinicore.ones(1), infinicore.zeros(1), 0.0, 1.0)[1]
+    tensor([-1.])
+    """
+    _rot(needs_tensor("rot", x, "x"), needs_tensor("rot", y, "y"), c, s)
+    return x, y
+
+
+@function
+def _rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> Any:
+    emit("rotg", x, y, out=(c, s))
+    return x
+
+
+def rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The rotation that turns the point (x, y) onto the axis: c and s become its cosine and sine, x
+    the length, y what both can be found from again. All four are returned."""
+    _rotg(x, y, c, s)
+    return x, y, c, s
+
+
+@function
+def _rotm(x: Tensor, y: Tensor, param: Tensor) -> Any:
+    return emit("rotm", x, y, param)
+
+
+def rotm(x: Tensor, y: Tensor, param: Tensor) -> tuple[Tensor, Tensor]:
+    """A modified rotation of x and y, as `rotmg` describes it in its five parameters; both are
+    returned."""
+    _rotm(x, y, param)
+    return x, y
+
+
+@function
+def _rotmg(d1: Tensor, d2: Tensor, x1: Tensor, y1: Tensor, param: Tensor) -> Any:
+    return emit("rotmg", d1, d2, x1, y1, param)
+
+
+def rotmg(
+    d1: Tensor, d2: Tensor, x1: Tensor, y1: Tensor, param: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The modified rotation that makes the second of two scaled coordinates 0: all but y1 are
+    changed, and d1, d2, x1 and param are returned."""
+    _rotmg(d1, d2, x1, y1, param)
+    return d1, d2, x1, param

@@ -1,0 +1,235 @@
+"""Comparison, truth values, bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, category
+from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.functions._make import binary, unary
+
+__all__ = [
+    "allclose",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "eq",
+    "equal",
+    "ge",
+    "greater",
+    "greater_equal",
+    "gt",
+    "heaviside",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "le",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "lt",
+    "ne",
+    "not_equal",
+    "signbit",
+    "where",
+]
+
+
+def _binary(name: str, text: str, example: str = "", operator: str = "") -> Any:
+    return binary(__name__, name, text, example, operator)
+
+
+equal = _binary(
+    "equal",
+    "Where two tensors, or a tensor and a number, have the same elements; broadcast.",
+    "equal(infinicore.tensor([1, 2]), 2) -> tensor([False,  True])",
+)
+eq = _binary("eq", "input == other, element by element.", operator="equal")
+ne = _binary("ne", "input != other, element by element.", operator="not_equal")
+lt = _binary(
+    "lt",
+    "input < other, element by element.",
+    "lt(infinicore.tensor([1, 2]), 2) -> tensor([ True, False])",
+    "less",
+)
+le = _binary("le", "input <= other, element by element.", operator="less_equal")
+gt = _binary("gt", "input > other, element by element.", operator="greater")
+ge = _binary("ge", "input >= other, element by element.", operator="greater_equal")
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+
+logical_and = _binary("logical_and", "Where both are not 0, broadcast.")
+logical_or = _binary("logical_or", "Where one or both are not 0, broadcast.")
+logical_xor = _binary("logical_xor", "Where just one of the two is not 0, broadcast.")
+logical_not = unary(__name__, "logical_not", "Where the input is 0.")
+isnan = unary(__name__, "isnan", "Where the input is NaN.")
+isinf = unary(__name__, "isinf", "Where the input is infinite, of either sign.")
+signbit = unary(__name__, "signbit", "Where the sign is set: below 0, and for -0.")
+
+bitwise_and = _binary("bitwise_and", "Bits that both have; for truth values: and.")
+bitwise_or = _binary("bitwise_or", "Bits that one or both have; for truth values: or.")
+bitwise_xor = _binary("bitwise_xor", "Bits that just one has; for truth values: not equal.")
+bitwise_left_shift = _binary(
+    "bitwise_left_shift",
+    "input * 2 ** other, of integers.",
+    "bitwise_left_shift(infinicore.tensor([1, 3]), 2) -> tensor([ 4, 12])",
+)
+bitwise_right_shift = _binary(
+    "bitwise_right_shift", "input / 2 ** other rounded down, of integers."
+)
+
+
+@function
+def rlshift(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """other << input."""
+    return emit("bitwise_left_shift", other, input, out=out)
+
+
+@function
+def rrshift(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """other >> input."""
+    return emit("bitwise_right_shift", other, input, out=out)
+
+
+@function
+def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
+    """All bits inverted; for truth values: not.
+
+    >>> infinicore.bitwise_not(infinicore.tensor([True, False]))
+    tensor([False,  True])
+    """
+    return emit("logical_not" if input.dtype is bool_ else "bitwise_not", input, out=out)
+
+
+def _infinite(input: Tensor, value: float, out: Any) -> Tensor:
+    if category(input.dtype) < 2:
+        return emit("logical_and", input, emit("logical_not", input), out=out)
+    return emit("equal", input, tensor_for(value, input.dtype, input.device), out=out)
+
+
+@function
+def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is infinite and above 0."""
+    return _infinite(input, math.inf, out)
+
+
+@function
+def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is infinite and below 0."""
+    return _infinite(input, -math.inf, out)
+
+
+@function
+def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is neither infinite nor NaN.
+
+    >>> infinicore.isfinite(infinicore.tensor([1., float("inf")]))
+    tensor([ True, False])
+    """
+    return emit(
+        "logical_not", emit("logical_or", emit("isinf", input), emit("isnan", input)), out=out
+    )
+
+
+@function
+def heaviside(input: Tensor, values: Operand, *, out: Any = None) -> Tensor:
+    """0 below 0, 1 above it, and the values at 0; broadcast.
+
+    >>> infinicore.heaviside(infinicore.tensor([-1., 0., 1.]), infinicore.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    kind = result_type(input, values)
+    input = cast_to(input, kind)
+    step = cast_to(emit("greater", input, 0), kind)
+    return emit(
+        "where", emit("equal", input, 0), tensor_for(values, kind, input.device), step, out=out
+    )
+
+
+@function
+def isclose(
+    input: Tensor,
+    other: Operand,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Where the distance of two elements is no more than atol + rtol * abs(other).
+
+    >>> infinicore.isclose(infinicore.tensor([1., 2.]), infinicore.tensor([1., 2.1]))
+    tensor([ True, False])
+    """
+    if rtol < 0 or atol < 0:
+        raise ValueError("isclose: rtol and atol are 0 or more")
+    kind = result_type(input, other)
+    input, other = (tensor_for(each, kind, input.device) for each in (input, other))
+    close = emit("equal", input, other)
+    if equal_nan and category(kind) > 1:
+        both = emit("logical_and", emit("isnan", input), emit("isnan", other))
+        close = emit("logical_or", close, both)
+    if rtol == 0 and atol == 0:
+        return close
+    if category(kind) < 2:
+        kind = result_type(input, 0.5)
+        input, other = cast_to(input, kind), cast_to(other, kind)
+    distance = emit("abs", emit("sub", input, other))
+    allowed = emit("add", emit("abs", emit("mul", other, rtol)), atol)
+    near = emit("less_equal", distance, allowed)
+    near = emit("logical_and", near, emit("logical_not", emit("isinf", distance)))
+    return emit("logical_or", close, near)
+
+
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements are close, as `isclose` says.
+
+    >>> infinicore.allclose(infinicore.ones(2), infinicore.ones(2))
+    True
+    """
+    _core.refuse_while_recording("allclose")
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+@function
+def _where(condition: Tensor, input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    if condition.dtype is not bool_:
+        condition = emit("not_equal", condition, 0)
+    return emit("where", condition, input, other, out=out)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """Elements of the first where a condition holds, of the second elsewhere; broadcast. With only
+    a condition: indices of where it holds, a tensor for each dimension.
+
+    >>> infinicore.where(infinicore.tensor([True, False]), 1.0, infinicore.zeros(2))
+    tensor([1., 0.])
+    """
+    if input is None and other is None:
+        from infinicore.functions.searching import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where: expected a condition alone, or with both input and other")
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where: condition is {type(condition).__name__}: expected a tensor")
+    return _where(condition, input, other, out=out)
+
+
+Tensor.where = lambda self, condition, other: where(condition, self, other)

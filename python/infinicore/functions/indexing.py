@@ -1,0 +1,478 @@
+"""Elements chosen and written by indices and masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, int32, int64
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.op._shapes import broadcast
+
+__all__ = [
+    "gather",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_reduce",
+    "index_select",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "one_hot",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "take",
+    "take_along_dim",
+]
+
+
+def _index(name: str, index: Any, argument: str = "index") -> Tensor:
+    needs_tensor(name, index, argument)
+    if index.dtype in (int64, int32):
+        return index  # type: ignore[no-any-return]
+    if index.dtype.is_floating_point or index.dtype is bool_:
+        raise TypeError(f"{name}: {argument} has type {index.dtype!r}: expected integers")
+    return cast_to(index, int64)
+
+
+def _ordered(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
+    """Arguments in either order: the dimension before the tensors, or behind them."""
+    rest = [each for each in names.split() if given[each] is None]
+    if args and isinstance(args[0], Tensor) and rest and rest[0] == "dim":
+        rest = [*rest[1:], "dim"]
+    if len(args) > len(rest):
+        raise TypeError(f"{name}: {len(args)} arguments too many or twice")
+    given.update(zip(rest, args, strict=False))
+    for each in names.split():
+        if given[each] is None and each != "reduce":
+            raise TypeError(f"{name}: {each} is missing")
+    return [given[each] for each in names.split()]
+
+
+@function
+def _gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
+    at, index = dim_of("gather", input, dim), _index("gather", index)
+    if not input.ndim:
+        made = emit("gather", input.view(1), index.reshape(index.numel()), dim=0)
+        made = made.view(*index.shape) if index.ndim else made.view(())
+        return made if out is None else emit("rearrange", made, out=out)
+    sizes = tuple(index.shape[d] for d in range(index.ndim) if d != at)
+    if index.ndim != input.ndim:
+        raise RuntimeError(
+            f"gather: index has {index.ndim} dimensions: expected {input.ndim}, as input"
+        )
+    rest = [d for d in range(input.ndim) if d != at]
+    if any(size > input.shape[d] for size, d in zip(sizes, rest, strict=True)):
+        raise RuntimeError(
+            f"gather: index has shape {tuple(index.shape)}: expected none larger than"
+            f" {tuple(input.shape)} but for dimension {at}"
+        )
+    for d in rest:
+        input = input.narrow(d, 0, index.shape[d])
+    return emit("gather", input, index, dim=at, out=out)
+
+
+def gather(
+    input: Tensor,
+    *args: Any,
+    dim: int | None = None,
+    index: Any = None,
+    sparse_grad: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """Elements along a dimension at the places that the index names: `gather(input, dim, index)`.
+
+    >>> infinicore.gather(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([[0], [1]]))
+    tensor([[1],
+            [4]])
+    """
+    at, index = _ordered("gather", args, {"dim": dim, "index": index}, "dim index")
+    return _gather(input, at, index, out=out)
+
+
+@function
+def _scatter(
+    input: Tensor, dim: int, index: Tensor, src: Operand, reduction: int, *, out: Any = None
+) -> Tensor:
+    at, index = dim_of("scatter", input, dim), _index("scatter", index)
+    src = tensor_for(src, input.dtype, input.device)
+    return _written("scatter", input, index, src, at, out, axis=at, reduction=reduction)
+
+
+def _written(
+    name: str, input: Tensor, index: Tensor, src: Tensor, dim: int, out: Any, **values: Any
+) -> Tensor:
+    """Sources into places along a dimension; the index says how many are taken."""
+    if not input.ndim:
+        index = index.reshape(index.numel())
+        source = src.expand(*index.shape) if src.ndim == 0 else src
+        made = emit(name, input.view(1), index, source, **values).view(())
+        return made if out is None else emit("rearrange", made, out=out)  # type: ignore[no-any-return]
+    if index.ndim != input.ndim:
+        raise RuntimeError(
+            f"{name}: index has {index.ndim} dimensions: expected {input.ndim}, as input"
+        )
+    if src.ndim == 0:
+        src = src.expand(*index.shape)
+    for d in range(index.ndim):
+        size = index.shape[d]
+        if src.ndim != index.ndim or size > src.shape[d] or (d != dim and size > input.shape[d]):
+            raise RuntimeError(
+                f"{name}: index has shape {tuple(index.shape)}: expected none larger than src"
+                f" {tuple(src.shape)}, and than input {tuple(input.shape)} but for dimension {dim}"
+            )
+        src = src.narrow(d, 0, size)
+    if not index.numel():
+        return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
+    # Below the places that no index reaches, input and output are the same.
+    whole = emit("rearrange", input, out=out) if out is not input else input
+    part = whole
+    for d in range(index.ndim):
+        if d != dim and index.shape[d] != part.shape[d]:
+            part = part.narrow(d, 0, index.shape[d])
+    emit(name, part, index, src, out=part, **values)
+    return whole  # type: ignore[no-any-return]
+
+
+_REDUCTIONS = {"none": 0, "add": 1, "multiply": 2, None: 0}
+
+
+def scatter(
+    input: Tensor,
+    *args: Any,
+    dim: int | None = None,
+    index: Any = None,
+    src: Any = None,
+    value: Any = None,
+    reduce: str | None = None,
+    reduction: str = "none",
+    out: Any = None,
+) -> Tensor:
+    """A copy with elements of `src` (a tensor or a number) written along a dimension, at the places
+    that the index names: `scatter(input, dim, index, src)` or `scatter(input, index, src, dim)`.
+    `reduce` "add" or "multiply" combines them with what is there.
+
+    >>> infinicore.scatter(infinicore.zeros(3), 0, infinicore.tensor([2]), 1.0)
+    tensor([0., 0., 1.])
+    """
+    if len(args) == 4:
+        *args, reduction = args  # type: ignore[assignment]
+    src = value if src is None else src
+    given = {"dim": dim, "index": index, "src": src}
+    at, index, src = _ordered("scatter", tuple(args), given, "dim index src")
+    how = reduction if reduce is None else reduce
+    if how not in _REDUCTIONS:
+        raise ValueError(f"scatter: reduce is {how!r}: expected 'add' or 'multiply'")
+    return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
+
+
+@function
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
+    """A copy with elements of `src` added along a dimension, at the places that the index names.
+
+    >>> infinicore.scatter_add(infinicore.zeros(2), 0, infinicore.tensor([1, 1]), infinicore.ones(2))
+    tensor([0., 2.])
+    """
+    at, index = dim_of("scatter_add", input, dim), _index("scatter_add", index)
+    src = tensor_for(src, input.dtype, input.device)
+    return _written("scatter_add", input, index, src, at, out, dim=at)
+
+
+@function
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Any = None,
+) -> Tensor:
+    """A copy with elements of `src` combined along a dimension, at the places that the index names:
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; what was there counts if `include_self`.
+
+    >>> x, i = infinicore.ones(2), infinicore.tensor([0, 0])
+    >>> infinicore.scatter_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
+    tensor([6., 1.])
+    """
+    at, index = dim_of("scatter_reduce", input, dim), _index("scatter_reduce", index)
+    src = tensor_for(src, input.dtype, input.device)
+    return _written(
+        "scatter_reduce",
+        input,
+        index,
+        src,
+        at,
+        out,
+        dim=at,
+        reduce=reduce,
+        include_self=include_self,
+    )
+
+
+def _line(name: str, index: Any) -> Tensor:
+    index = _index(name, index)
+    if index.ndim > 1:
+        raise IndexError(f"{name}: index has {index.ndim} dimensions: expected 1")
+    return index if index.ndim else index.view(1)
+
+
+@function
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
+    """The places of a dimension that the index names.
+
+    >>> infinicore.index_select(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    at, index = dim_of("index_select", input, dim), _line("index_select", index)
+    if not input.ndim:
+        made = emit("index_select", input.view(1), index, dim=0).view(())
+        return made if out is None else emit("rearrange", made, out=out)
+    return emit("index_select", input, index, dim=at, out=out)
+
+
+def _sources(name: str, input: Tensor, dim: int, index: Any, source: Any) -> Any:
+    at, index = dim_of(name, input, dim), _line(name, index)
+    source = tensor_for(source, input.dtype, input.device)
+    sizes = [*input.shape]
+    if input.ndim:
+        sizes[at] = index.shape[0]
+    if source.ndim != input.ndim or list(source.shape) != sizes:
+        if source.numel() != 1 or index.shape[0] != 1 or input.ndim > 1:
+            raise RuntimeError(
+                f"{name}: source has shape {tuple(source.shape)}: expected {tuple(sizes)}"
+            )
+    if not input.ndim or source.ndim != input.ndim:
+        return at, index, input.reshape(input.numel()), source.reshape(1)
+    return at, index, input, source
+
+
+def _emit_index(
+    name: str, input: Tensor, dim: int, index: Any, source: Any, out: Any, **values: Any
+) -> Tensor:
+    at, index, flat, source = _sources(name, input, dim, index, source)
+    if not index.shape[0]:
+        return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
+    if flat.ndim == input.ndim:
+        return emit(name, flat, index, source, dim=at, out=out, **values)  # type: ignore[no-any-return]
+    made = emit(name, flat, index, source, dim=0, **values).view(())
+    return made if out is None else emit("rearrange", made, out=out)  # type: ignore[no-any-return]
+
+
+@function
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1.0, out: Any = None
+) -> Tensor:
+    """A copy with alpha * source added to the places of a dimension that the index names.
+
+    >>> infinicore.index_add(infinicore.zeros(3), 0, infinicore.tensor([0, 0]), infinicore.ones(2))
+    tensor([2., 0., 0.])
+    """
+    return _emit_index("index_add", input, dim, index, source, out, alpha=alpha)
+
+
+@function
+def index_copy(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Any = None
+) -> Tensor:
+    """A copy with source written to the places of a dimension that the index names.
+
+    >>> infinicore.index_copy(infinicore.zeros(3), 0, infinicore.tensor([2]), infinicore.ones(1))
+    tensor([0., 0., 1.])
+    """
+    return _emit_index("index_copy", input, dim, index, source, out)
+
+
+@function
+def index_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+    out: Any = None,
+) -> Tensor:
+    """A copy with source combined into the places of a dimension that the index names: `reduce` is
+    "prod", "mean", "amax" or "amin"; what was there counts if `include_self`.
+
+    >>> x, i = infinicore.ones(2), infinicore.tensor([0, 0])
+    >>> infinicore.index_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
+    tensor([6., 1.])
+    """
+    return _emit_index(
+        "index_reduce", input, dim, index, source, out, reduce=reduce, include_self=include_self
+    )
+
+
+@function
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
+    """A copy with one value in the places of a dimension that the index names.
+
+    >>> infinicore.index_fill(infinicore.zeros(3), 0, infinicore.tensor([1]), 5)
+    tensor([0., 5., 0.])
+    """
+    at, index = dim_of("index_fill", input, dim), _line("index_fill", index)
+    sizes = list(input.shape)
+    if sizes:
+        sizes[at] = index.shape[0]
+    value = tensor_for(value, input.dtype, input.device)
+    return _emit_index(
+        "index_copy", input, dim, index, value.expand(*sizes) if sizes else value, None
+    )
+
+
+def index_put(
+    input: Tensor, indices: Any, values: Any, accumulate: bool = False, *, out: Any = None
+) -> Tensor:
+    """A copy with values written where the indices name them; with `accumulate` added.
+
+    >>> infinicore.index_put(infinicore.zeros(3), (infinicore.tensor([0, 2]),), 1.0)
+    tensor([1., 0., 1.])
+    """
+    target = input.clone() if out is None else out
+    if out is not None and out is not input:
+        out.copy_(input)
+    return target.index_put_(indices, values, accumulate)  # type: ignore[no-any-return]
+
+
+@function
+def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
+    """Elements by their number in order, in the shape of the indices; negative ones from the end.
+
+    >>> infinicore.take(infinicore.tensor([[1, 2], [3, 4]]), infinicore.tensor([0, 3]))
+    tensor([1, 4])
+    """
+    index = _index("take", indices, "indices")
+    count = tensor_for(input.numel(), index.dtype, index.device)
+    index = emit("where", emit("less", index, 0), emit("add", index, count), index)
+    flat, line = input.reshape(input.numel()), index.reshape(index.numel())
+    made = emit("index_select", flat, line, dim=0)
+    made = made.view(*index.shape) if index.ndim else made.view(())
+    return made if out is None else emit("rearrange", made, out=out)
+
+
+@function
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
+) -> Tensor:
+    """As `gather`, with the other dimensions broadcast; without dim, elements by their number.
+
+    >>> infinicore.take_along_dim(infinicore.tensor([[3, 1]]), infinicore.tensor([[1, 0]]), 1)
+    tensor([[1, 3]])
+    """
+    index = _index("take_along_dim", indices, "indices")
+    if dim is None:
+        flat = input.reshape(input.numel())
+        return emit("gather", flat, index.reshape(index.numel()), dim=0, out=out)
+    at = dim_of("take_along_dim", input, dim)
+    if input.ndim != index.ndim:
+        raise RuntimeError(
+            f"take_along_dim: indices has {index.ndim} dimensions: expected {input.ndim}"
+        )
+    pairs = [(tuple(input.shape), tuple(index.shape))]
+    one, two = ([1 if d == at else size for d, size in enumerate(shape)] for shape in pairs[0])
+    shape = list(broadcast([tuple(one), tuple(two)]))
+    input = input.expand(*[input.shape[at] if d == at else size for d, size in enumerate(shape)])
+    index = index.expand(*[index.shape[at] if d == at else size for d, size in enumerate(shape)])
+    return emit("gather", input, index, dim=at, out=out)
+
+
+# ---- Masks --------------------------------------------------------------------------------------
+
+
+def _mask(name: str, mask: Tensor) -> Tensor:
+    needs_tensor(name, mask, "mask")
+    return mask if mask.dtype is bool_ else emit("not_equal", mask, 0)
+
+
+@function
+def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None) -> Tensor:
+    """A copy with one value where the mask holds; broadcast.
+
+    >>> infinicore.masked_fill(infinicore.zeros(2), infinicore.tensor([True, False]), 7)
+    tensor([7., 0.])
+    """
+    mask = _mask("masked_fill", mask)
+    value = tensor_for(value, input.dtype, input.device)
+    return emit("where", mask, value, input, out=out)
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where the mask holds, in one dimension; broadcast. The values decide about the
+    size, so this can't be recorded.
+
+    >>> infinicore.masked_select(infinicore.arange(3), infinicore.tensor([True, False, True]))
+    tensor([0, 2])
+    """
+    _core.refuse_while_recording("masked_select")
+    needs_tensor("masked_select", input)
+    needs_tensor("masked_select", mask, "mask")
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+    mask = mask if mask.dtype is bool_ else mask != 0
+    mask = mask.expand(*shape) if shape else mask
+    places = _core.nonzero(mask if shape else mask.view(1))
+    values = input.expand(*shape) if shape else input.view(1)
+    made = values[tuple(places)]
+    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
+    """A copy with the elements of source, in order, where the mask holds.
+
+    >>> mask = infinicore.tensor([True, False, True])
+    >>> infinicore.masked_scatter(infinicore.zeros(3), mask, infinicore.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    return _masked_scatter(input, mask, source, out=out)
+
+
+@function
+def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    # The n-th place that holds takes the n-th element, which running counts tell.
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+    mask = _mask("masked_scatter", mask).expand(*shape) if shape else mask
+    count = 1
+    for size in shape:
+        count *= size
+    if not source.numel() or not count:
+        return emit("rearrange", input.expand(*shape) if shape else input)  # type: ignore[no-any-return]
+    line = emit("cumsum", cast_to(mask.reshape(count), int64), dim=0)
+    last = tensor_for(source.numel() - 1, int64, source.device)
+    line = emit("minimum", emit("maximum", emit("sub", line, 1), 0), last)
+    taken = emit("gather", source.reshape(source.numel()), line, dim=0)
+    taken = taken.view(*shape) if shape else taken.view(())
+    return emit("where", mask, tensor_for(taken, input.dtype, input.device), input)  # type: ignore[no-any-return]
+
+
+@function
+def _one_hot(input: Tensor, num_classes: int) -> Tensor:
+    classes = emit("arange", out=_core.empty((num_classes,), int64, input.device), start=0, step=1)
+    return cast_to(emit("equal", cast_to(input, int64).unsqueeze(-1), classes), int64)
+
+
+def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
+    """A new last dimension with 1 at the place that the element names, and 0 elsewhere. Without a
+    number of classes the largest element decides.
+
+    >>> infinicore.one_hot(infinicore.tensor([0, 2]), 3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if needs_tensor("one_hot", input).dtype.is_floating_point:
+        raise RuntimeError(f"one_hot: input has type {input.dtype!r}: expected integers")
+    if num_classes == -1:
+        _core.refuse_while_recording("one_hot without num_classes")
+        if not input.numel():
+            raise RuntimeError("one_hot: input is empty: expected num_classes")
+        num_classes = int(input.max().item()) + 1
+    return _one_hot(input, num_classes, out=out)

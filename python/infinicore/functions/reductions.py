@@ -1,0 +1,513 @@
+"""Sums, means, extremes: many elements become one.
+
+`dim` is one dimension, several, or None for all; with `keepdim` they stay, with size 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore._dtype import bool_, category, dtype, get_default_dtype, int64, uint8
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._dims import dim_of, dims_of, wide
+from infinicore.functions._results import Extremes, Ordered
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "aminmax",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "nanmean",
+    "nansum",
+    "norm",
+    "prod",
+    "std",
+    "std_mean",
+    "sum",
+    "var",
+    "var_mean",
+]
+
+
+def folded(
+    function: str,
+    operator: str,
+    input: Tensor,
+    dim: Any,
+    keepdim: bool,
+    out: Any = None,
+    **values: Any,
+) -> Tensor:
+    """An operator that folds dimensions."""
+    dims = dims_of(function, input, dim)
+    if not input.ndim:
+        dims = None  # type: ignore[assignment]
+    return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)  # type: ignore[no-any-return]
+
+
+def _into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
+    """The result in this type, or in that of `out`."""
+    if out is None:
+        return cast_to(made, kind)
+    return (
+        emit("cast", made, out=out)
+        if out.dtype is not made.dtype
+        else emit("rearrange", made, out=out)
+    )
+
+
+@function
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Any = None,
+    *,
+    dtype: dtype | None = None,
+) -> Tensor:
+    """The sum over dimensions. Integers are summed as int64.
+
+    >>> infinicore.sum(infinicore.ones(2, 3), 1)
+    tensor([3., 3.])
+    """
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    return _narrowed("sum", input, dim, keepdim, dtype, out)
+
+
+def _narrowed(
+    name: str, input: Tensor, dim: Any, keepdim: bool, kind: dtype | None, out: Any
+) -> Tensor:
+    """Sums and products have a type of their own: integers give int64."""
+    made = folded(name, name, input, dim, keepdim, out if kind is None else None)
+    if kind is None:
+        return made
+    return _into(name, made, kind, out)
+
+
+@function
+def prod(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The product over dimensions. Integers are multiplied as int64.
+
+    >>> infinicore.prod(infinicore.tensor([2., 3., 4.]))
+    tensor(24.)
+    """
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    return _narrowed("prod", input, dim, keepdim, dtype, out)
+
+
+@function
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean over dimensions, of floats.
+
+    >>> infinicore.mean(infinicore.tensor([1., 2., 6.]))
+    tensor(3.)
+    """
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    if category(input.dtype) < 2:
+        raise RuntimeError(f"mean: the type is {input.dtype!r}: expected floats, or a float dtype=")
+    return folded("mean", "mean", input, dim, keepdim, out)
+
+
+@function
+def nansum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The sum of what is not NaN.
+
+    >>> infinicore.nansum(infinicore.tensor([1., float("nan")]))
+    tensor(1.)
+    """
+    if category(input.dtype) > 1:
+        zero = tensor_for(0, input.dtype, input.device)
+        input = emit("where", emit("isnan", input), zero, input)
+    if dtype is not None:
+        input = cast_to(input, dtype)
+    return _narrowed("sum", input, dim, keepdim, dtype, out)
+
+
+@function
+def nanmean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean of what is not NaN.
+
+    >>> infinicore.nanmean(infinicore.tensor([1., 3., float("nan")]))
+    tensor(2.)
+    """
+    kind = dtype or input.dtype
+    if category(kind) < 2:
+        raise RuntimeError(f"nanmean: the type is {kind!r}: expected floats, or a float dtype=")
+    x = wide(input)
+    missing = emit("isnan", x)
+    total = folded(
+        "nanmean", "sum", emit("where", missing, tensor_for(0, x.dtype, x.device), x), dim, keepdim
+    )
+    count = folded("nanmean", "sum", cast_to(emit("logical_not", missing), x.dtype), dim, keepdim)
+    return _into("nanmean", emit("div", total, count), kind, out)
+
+
+@function
+def amax(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The largest element over dimensions; NaN if one is.
+
+    >>> infinicore.amax(infinicore.tensor([[1, 5], [7, 2]]), 0)
+    tensor([7, 5])
+    """
+    return folded("amax", "amax", input, dim, keepdim, out)
+
+
+@function
+def amin(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The smallest element over dimensions; NaN if one is.
+
+    >>> infinicore.amin(infinicore.tensor([[1, 5], [7, 2]]), 0)
+    tensor([1, 2])
+    """
+    return folded("amin", "amin", input, dim, keepdim, out)
+
+
+@function
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The smallest and the largest element, over one dimension or all.
+
+    >>> infinicore.aminmax(infinicore.tensor([3, 1, 2])).max
+    tensor(3)
+    """
+    low, high = (folded("aminmax", name, input, dim, keepdim) for name in ("amin", "amax"))
+    return Extremes(low, high)
+
+
+def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:
+    if isinstance(dim, Tensor):
+        return emit(f"{name}imum", input, dim, out=out)
+    if dim is None:
+        return folded(name, f"a{name}", input, None, keepdim, out)
+    at = dim_of(name, input, dim)
+    values, indices = out if out is not None else (None, None)
+    made = folded(name, f"a{name}", input, at, keepdim, values)
+    return Ordered(made, folded(name, f"arg{name}", input, at, keepdim, indices))
+
+
+@function
+def max(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+) -> Any:
+    """The largest element; over one dimension: those and their indices; with a second tensor: the
+    larger ones, element by element.
+
+    >>> infinicore.max(infinicore.tensor([[1, 5], [7, 2]]), 1).indices
+    tensor([1, 0])
+    """
+    return _extreme("max", input, dim if other is None else other, keepdim, out)
+
+
+@function
+def min(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    other: Any = None,
+    out: Any = None,
+) -> Any:
+    """The smallest element; over one dimension: those and their indices; with a second tensor: the
+    smaller ones, element by element.
+
+    >>> infinicore.min(infinicore.tensor([[1, 5], [7, 2]]), 1).values
+    tensor([1, 2])
+    """
+    return _extreme("min", input, dim if other is None else other, keepdim, out)
+
+
+@function
+def argmax(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+) -> Tensor:
+    """Where the largest element is: in one dimension, or among all in order.
+
+    >>> infinicore.argmax(infinicore.tensor([3, 7, 5]))
+    tensor(1)
+    """
+    return folded("argmax", "argmax", input, dim, keepdim, out)
+
+
+@function
+def argmin(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+) -> Tensor:
+    """Where the smallest element is: in one dimension, or among all in order.
+
+    >>> infinicore.argmin(infinicore.tensor([3, 7, 2]))
+    tensor(2)
+    """
+    return folded("argmin", "argmin", input, dim, keepdim, out)
+
+
+def _truth(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Tensor:
+    if input.dtype is uint8 and out is None:
+        return cast_to(folded(name, name, input, dim, keepdim), uint8)
+    if isinstance(out, Tensor) and out.dtype is not bool_:
+        return _into(name, folded(name, name, input, dim, keepdim), out.dtype, out)
+    return folded(name, name, input, dim, keepdim, out)
+
+
+@function
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) -> Tensor:
+    """Whether no element is 0, over dimensions.
+
+    >>> infinicore.all(infinicore.tensor([[True, False], [True, True]]), 1)
+    tensor([False,  True])
+    """
+    return _truth("all", input, dim, keepdim, out)
+
+
+@function
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, out: Any = None) -> Tensor:
+    """Whether some element is not 0, over dimensions.
+
+    >>> infinicore.any(infinicore.tensor([[True, False], [False, False]]), 1)
+    tensor([ True, False])
+    """
+    return _truth("any", input, dim, keepdim, out)
+
+
+@function
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are not 0, over dimensions.
+
+    >>> infinicore.count_nonzero(infinicore.tensor([3, 0, 5]))
+    tensor(2)
+    """
+    return folded("count_nonzero", "sum", cast_to(emit("not_equal", input, 0), int64), dim, False)
+
+
+# ---- Spread -------------------------------------------------------------------------------------
+
+
+def _spread(
+    name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean, of halves in float32."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if category(input.dtype) < 2:
+        raise RuntimeError(f"{name}: the type is {input.dtype!r}: expected floats")
+    taken = (1 if unbiased else 0) if correction is None else correction
+    dims = dims_of(name, input, dim)
+    count = math.prod(input.shape[d] for d in dims)
+    x = wide(input)
+    given = dims if input.ndim else None
+    is_plain = taken in (0, 1)
+    variance, mean = emit(
+        "var_mean", x, dim=given, unbiased=is_plain and bool(taken), keepdim=keepdim
+    )
+    if not is_plain:
+        left = count - taken if count > taken else 0
+        variance = emit("mul", variance, count / left if left else math.inf)
+    return variance, mean
+
+
+@function
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    out: Any = None,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The variance over dimensions; `correction` (1, or 0 if not `unbiased`) is taken from the
+    number of elements that the sum of squares is divided by.
+
+    >>> infinicore.var(infinicore.tensor([1., 2., 3.]))
+    tensor(1.)
+    """
+    variance, _ = _spread("var", input, dim, unbiased, keepdim, correction)
+    return _into("var", variance, input.dtype, out)
+
+
+@function
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    out: Any = None,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The standard deviation over dimensions, as `var` says.
+
+    >>> infinicore.std(infinicore.tensor([1., 2., 3.]))
+    tensor(1.)
+    """
+    variance, _ = _spread("std", input, dim, unbiased, keepdim, correction)
+    return _into("std", emit("sqrt", variance), input.dtype, out)
+
+
+@function
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """Variance and mean over dimensions.
+
+    >>> infinicore.var_mean(infinicore.tensor([1., 2., 3.]))[1]
+    tensor(2.)
+    """
+    variance, mean = _spread("var_mean", input, dim, unbiased, keepdim, correction)
+    return cast_to(variance, input.dtype), cast_to(mean, input.dtype)
+
+
+@function
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Any:
+    """Standard deviation and mean over dimensions.
+
+    >>> infinicore.std_mean(infinicore.tensor([1., 2., 3.]))[0]
+    tensor(1.)
+    """
+    variance, mean = _spread("std_mean", input, dim, unbiased, keepdim, correction)
+    return cast_to(emit("sqrt", variance), input.dtype), cast_to(mean, input.dtype)
+
+
+# ---- Norms --------------------------------------------------------------------------------------
+
+
+@function
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """log(sum(exp(input))) over dimensions, without overflow.
+
+    >>> infinicore.logsumexp(infinicore.zeros(2, 1), 1)
+    tensor([0., 0.])
+    """
+    kind = input.dtype if category(input.dtype) > 1 else get_default_dtype()
+    x = wide(cast_to(input, kind))
+    dims = dims_of("logsumexp", x, dim)
+    if math.prod(x.shape[d] for d in dims) == 0:
+        return _into(
+            "logsumexp",
+            emit("log", folded("logsumexp", "sum", x, dims or None, keepdim)),
+            kind,
+            out,
+        )
+    high = folded("logsumexp", "amax", x, dims, True)
+    # Nothing is taken away where the largest is infinite: inf - inf would be NaN.
+    high = emit("where", emit("isinf", high), tensor_for(0, x.dtype, x.device), high)
+    total = folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
+    made = emit("add", emit("log", total), high)
+    if not keepdim:
+        kept = [size for d, size in enumerate(made.shape) if d not in dims]
+        made = made.view(*kept) if kept else made.view(())
+    return _into("logsumexp", made, kind, out)
+
+
+def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
+    """(sum of |x| ** p) ** (1 / p); p = inf, -inf and 0 as limits."""
+    size = emit("abs", x)
+    if p == math.inf:
+        return folded("norm", "amax", size, dim, keepdim)
+    if p == -math.inf:
+        return folded("norm", "amin", size, dim, keepdim)
+    if p == 0:
+        return folded("norm", "sum", cast_to(emit("not_equal", x, 0), x.dtype), dim, keepdim)
+    if p == 1:
+        return folded("norm", "sum", size, dim, keepdim)
+    if p == 2:
+        return emit("sqrt", folded("norm", "sum", emit("mul", x, x), dim, keepdim))  # type: ignore[no-any-return]
+    total = folded("norm", "sum", emit("pow", size, float(p)), dim, keepdim)
+    return emit("pow", total, 1 / p)  # type: ignore[no-any-return]
+
+
+@function
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Any = None,
+    dtype: dtype | None = None,
+) -> Tensor:
+    """The norm of vectors, over dimensions: (sum of |x| ** p) ** (1 / p). "fro" is 2; "nuc" is the
+    sum of the singular values of matrices.
+
+    >>> infinicore.norm(infinicore.tensor([3., 4.]))
+    tensor(5.)
+    """
+    kind = dtype or input.dtype
+    if category(kind) < 2:
+        raise RuntimeError(f"norm: the type is {kind!r}: expected floats, or a float dtype=")
+    x = wide(cast_to(input, kind))
+    if p == "nuc":
+        pair = dims_of("norm", x, dim)
+        if len(pair) != 2:
+            raise RuntimeError(
+                f"norm: 'nuc' is of matrices: expected 2 dimensions, got {len(pair)}"
+            )
+        rest = [d for d in range(x.ndim) if d not in pair]
+        singular = emit("svd", x.permute(*rest, *pair))[1]
+        made = folded("norm", "sum", singular, -1, False)
+        if keepdim:
+            for d in sorted(pair):
+                made = made.unsqueeze(d)
+    elif p is None or p == "fro":
+        made = vector_norm(x, 2, dim, keepdim)
+    elif isinstance(p, str):
+        raise ValueError(f"norm: p is {p!r}: expected a number, 'fro' or 'nuc'")
+    else:
+        made = vector_norm(x, p, dim, keepdim)
+    return _into("norm", made, kind, out)

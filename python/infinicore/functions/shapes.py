@@ -1,0 +1,433 @@
+"""Views: other shapes of the same elements. Nothing is copied but by those that say so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from infinicore import _core
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._dims import dim_of, needs_tensor, size_of
+from infinicore.op._shapes import broadcast
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_tensors",
+    "broadcast_to",
+    "chunk",
+    "contiguous",
+    "diagonal",
+    "expand",
+    "flatten",
+    "hsplit",
+    "meshgrid",
+    "moveaxis",
+    "movedim",
+    "narrow",
+    "narrow_copy",
+    "permute",
+    "ravel",
+    "reshape",
+    "select",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "t",
+    "tensor_split",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+    "view_as",
+    "vsplit",
+]
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """Another shape: a view where the strides allow it, else a copy. One size may be -1.
+
+    >>> infinicore.reshape(infinicore.arange(4), (2, -1))
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    return needs_tensor("reshape", input).reshape(*size_of("reshape", shape))
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of another tensor."""
+    return input.view(*other.shape)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension.
+
+    >>> infinicore.ravel(infinicore.ones(2, 1))
+    tensor([1., 1.])
+    """
+    return needs_tensor("ravel", input).reshape(-1 if input.numel() else 0)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Neighbouring dimensions as one.
+
+    >>> infinicore.flatten(infinicore.ones(2, 3, 4), 1).shape
+    infinicore.Size([2, 12])
+    """
+    return needs_tensor("flatten", input).flatten(start_dim, end_dim)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension as several; one of their sizes may be -1.
+
+    >>> infinicore.unflatten(infinicore.ones(6), 0, (2, -1)).shape
+    infinicore.Size([2, 3])
+    """
+    at = dim_of("unflatten", input, dim)
+    sizes = list(size_of("unflatten", tuple(sizes)))
+    if -1 in sizes:
+        known = math.prod(size for size in sizes if size != -1)
+        if sizes.count(-1) > 1 or not known or input.shape[at] % known:
+            raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't give {input.shape[at]}")
+        sizes[sizes.index(-1)] = input.shape[at] // known
+    if math.prod(sizes) != input.shape[at]:
+        raise RuntimeError(f"unflatten: sizes {tuple(sizes)} don't give {input.shape[at]}")
+    return input.view(*input.shape[:at], *sizes, *input.shape[at + 1 :])
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged.
+
+    >>> infinicore.transpose(infinicore.ones(2, 3), 0, 1).shape
+    infinicore.Size([3, 2])
+    """
+    return needs_tensor("transpose", input).transpose(dim0, dim1)
+
+
+swapaxes = transpose
+
+
+def t(input: Tensor) -> Tensor:
+    """A matrix transposed; with fewer dimensions the tensor itself.
+
+    >>> infinicore.t(infinicore.ones(2, 3)).shape
+    infinicore.Size([3, 2])
+    """
+    return needs_tensor("t", input).t()
+
+
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order.
+
+    >>> infinicore.permute(infinicore.ones(2, 3, 4), (2, 0, 1)).shape
+    infinicore.Size([4, 2, 3])
+    """
+    return needs_tensor("permute", input).permute(*size_of("permute", dims))
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Some dimensions to other places; the rest keep their order.
+
+    >>> infinicore.movedim(infinicore.ones(2, 3, 4), 0, -1).shape
+    infinicore.Size([3, 4, 2])
+    """
+    pairs = [
+        [
+            dim_of("movedim", input, each, name)
+            for each in (given if isinstance(given, (tuple, list)) else (given,))
+        ]
+        for name, given in (("source", source), ("destination", destination))
+    ]
+    if len(pairs[0]) != len(pairs[1]) or any(len(set(each)) != len(each) for each in pairs):
+        raise RuntimeError("movedim: expected as many sources as destinations, none twice")
+    taken = dict(zip(pairs[1], pairs[0], strict=True))
+    rest = iter(d for d in range(input.ndim) if d not in pairs[0])
+    return input.permute(*(taken[d] if d in taken else next(rest) for d in range(input.ndim)))
+
+
+moveaxis = movedim
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without dimensions of size 1: all, one, or several.
+
+    >>> infinicore.squeeze(infinicore.ones(1, 3, 1), 0).shape
+    infinicore.Size([3, 1])
+    """
+    needs_tensor("squeeze", input)
+    if dim is None:
+        return input.squeeze()
+    given = dim if isinstance(dim, (tuple, list)) else (dim,)
+    for at in sorted({dim_of("squeeze", input, each) for each in given}, reverse=True):
+        input = input.squeeze(at) if input.ndim else input
+    return input
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """With a new dimension of size 1 in this place.
+
+    >>> infinicore.unsqueeze(infinicore.ones(3), 0).shape
+    infinicore.Size([1, 3])
+    """
+    return needs_tensor("unsqueeze", input).unsqueeze(dim)
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A part of a dimension: `length` places from `start` on.
+
+    >>> infinicore.narrow(infinicore.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    return needs_tensor("narrow", input).narrow(dim, int(start), length)
+
+
+@function
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of a part of a dimension.
+
+    >>> infinicore.narrow_copy(infinicore.arange(5), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    return emit("rearrange", input.narrow(dim, start, length))  # type: ignore[no-any-return]
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One place of a dimension, which goes away.
+
+    >>> infinicore.select(infinicore.tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
+    return needs_tensor("select", input).select(dim, int(index))
+
+
+def expand(input: Tensor, *size: Any) -> Tensor:
+    """A view that repeats elements where the size was 1; -1 keeps a size.
+
+    >>> infinicore.expand(infinicore.ones(1, 2), 3, -1).shape
+    infinicore.Size([3, 2])
+    """
+    return needs_tensor("expand", input).expand(*size_of("expand", size))
+
+
+@function
+def _broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
+    return emit("rearrange", input.expand(*size), out=out)  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
+    """A copy in a larger shape, with elements repeated where the size was 1.
+
+    >>> infinicore.broadcast_to(infinicore.tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
+    return _broadcast_to(input, size_of("broadcast_to", tuple(size)), out=out)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Views of all tensors in the shape that they broadcast to.
+
+    >>> infinicore.broadcast_tensors(infinicore.ones(2, 1), infinicore.ones(3))[0].shape
+    infinicore.Size([2, 3])
+    """
+    given = _listed("broadcast_tensors", tensors)
+    shape = broadcast([tuple(each.shape) for each in given]) if given else ()
+    return tuple(each.expand(*shape) if shape else each for each in given)
+
+
+def _listed(name: str, tensors: tuple[Any, ...]) -> list[Tensor]:
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    return [needs_tensor(name, each, f"tensor {i}") for i, each in enumerate(tensors)]
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid: a view for each of the given lines, in the shape of all of them. With
+    `indexing` "xy" the first two dimensions are exchanged.
+
+    >>> infinicore.meshgrid(infinicore.arange(2), infinicore.arange(3))[0].shape
+    infinicore.Size([2, 3])
+    """
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"meshgrid: indexing is {indexing!r}: expected 'ij' or 'xy'")
+    lines = _listed("meshgrid", tensors)
+    for each in lines:
+        if each.ndim > 1:
+            raise RuntimeError(f"meshgrid: a tensor has {each.ndim} dimensions: expected 0 or 1")
+    shape = [each.numel() for each in lines]
+    made = []
+    for i, each in enumerate(lines):
+        ones = [1] * len(lines)
+        ones[i] = each.numel()
+        made.append(each.reshape(*ones).expand(*shape))
+    if indexing == "xy" and len(lines) > 1:
+        made = [each.transpose(0, 1) for each in made]
+    return tuple(made)
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if it has no gaps, else a copy without gaps."""
+    return needs_tensor("contiguous", input).contiguous()
+
+
+def _at_least(rank: int, tensors: tuple[Any, ...]) -> Any:
+    made = []
+    for each in _listed(f"atleast_{rank}d", tensors):
+        if each.ndim == 0:
+            each = each.view(*(1,) * rank)
+        elif each.ndim == 1 and rank > 1:
+            each = each.unsqueeze(0)
+        if each.ndim == 2 and rank > 2:
+            each = each.unsqueeze(-1)
+        made.append(each)
+    return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(made)
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors with one dimension or more."""
+    return _at_least(1, tensors)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors with two dimensions or more: a vector becomes a row."""
+    return _at_least(2, tensors)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors with three dimensions or more."""
+    return _at_least(3, tensors)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dimensions as the last one; `offset` above 0 is right of the main one.
+
+    >>> infinicore.diagonal(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    needs_tensor("diagonal", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"diagonal: input has {input.ndim} dimensions: expected 2 or more")
+    one, two = dim_of("diagonal", input, dim1, "dim1"), dim_of("diagonal", input, dim2, "dim2")
+    if one == two:
+        raise RuntimeError(f"diagonal: dim1 and dim2 are both {one}")
+    sizes, steps = input.shape, input.stride()
+    rows, columns = sizes[one] + min(offset, 0), sizes[two] - max(offset, 0)
+    count = max(min(rows, columns), 0)
+    start = offset * steps[two] if offset > 0 else -offset * steps[one]
+    rest = [d for d in range(input.ndim) if d not in (one, two)]
+    return _core.view_as(
+        input,
+        [*(sizes[d] for d in rest), count],
+        [*(steps[d] for d in rest), steps[one] + steps[two]],
+        (start if count else 0) * input.itemsize,
+        input.dtype,
+    )
+
+
+# ---- Parts --------------------------------------------------------------------------------------
+
+
+def _parts(input: Tensor, dim: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
+    made, start = [], 0
+    for length in lengths:
+        made.append(input.narrow(dim, start, length))
+        start += length
+    return tuple(made)
+
+
+def split(
+    input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
+    """Parts of a dimension: each of a size (the last may be smaller), or of the sizes in a list.
+
+    >>> infinicore.split(infinicore.arange(5), 2)[2]
+    tensor([4])
+    """
+    given = split_size if split_size_or_sections is None else split_size_or_sections
+    at = dim_of("split", needs_tensor("split", input), dim)
+    whole = input.shape[at]
+    if isinstance(given, (tuple, list)):
+        if sum(given) != whole or any(size < 0 for size in given):
+            raise RuntimeError(f"split: sizes {tuple(given)} don't give the size {whole}")
+        return _parts(input, at, given)
+    if given is None or given < 0 or (given == 0 and whole):
+        raise RuntimeError(f"split: split_size is {given}: expected 1 or more")
+    count = max(-(-whole // given), 1) if given else 1
+    return _parts(input, at, [min(given, whole - i * given) for i in range(count)])
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in so many parts of one size; the last may be smaller, or some be missing.
+
+    >>> infinicore.chunk(infinicore.arange(5), 2)[1]
+    tensor([3, 4])
+    """
+    if chunks < 1:
+        raise RuntimeError(f"chunk: chunks is {chunks}: expected 1 or more")
+    at = dim_of("chunk", needs_tensor("chunk", input), dim)
+    size = -(-input.shape[at] // chunks)
+    return split(input, size, at) if size else _parts(input, at, [0] * chunks)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in so many parts of sizes that differ by 1 at most, or cut at the given places.
+
+    >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
+    tensor([0, 1])
+    """
+    at = dim_of("tensor_split", needs_tensor("tensor_split", input), dim)
+    given = indices_or_sections
+    if isinstance(given, Tensor):
+        given = given.tolist()
+    whole = input.shape[at]
+    if isinstance(given, int):
+        if given < 1:
+            raise RuntimeError(f"tensor_split: sections is {given}: expected 1 or more")
+        return _parts(input, at, [whole // given + (i < whole % given) for i in range(given)])
+    cuts = [0, *(slice(each).indices(whole)[1] for each in given), whole]
+    pairs = zip(cuts, cuts[1:], strict=False)
+    return tuple(input.narrow(at, a, max(b - a, 0)) for a, b in pairs)
+
+
+def _cut(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
+    if isinstance(given, int) and (given < 1 or input.shape[dim] % given):
+        raise RuntimeError(f"{name}: {input.shape[dim]} is not divided by {given}")
+    return tensor_split(input, given, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts side by side: of the second dimension, or the only one.
+
+    >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
+    tensor([2, 3])
+    """
+    if input.ndim < 1:
+        raise RuntimeError("hsplit: input has no dimensions: expected one or more")
+    return _cut("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts one below the other: of the first dimension of two or more.
+
+    >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
+    infinicore.Size([2, 1])
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
+    return _cut("vsplit", input, indices_or_sections, 0)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All places of a dimension, each without it.
+
+    >>> infinicore.unbind(infinicore.tensor([[1, 2], [3, 4]]))[1]
+    tensor([3, 4])
+    """
+    at = dim_of("unbind", needs_tensor("unbind", input), dim)
+    if not input.ndim:
+        raise RuntimeError("unbind: input has no dimensions: expected one or more")
+    return tuple(input.select(at, i) for i in range(input.shape[at]))

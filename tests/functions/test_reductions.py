@@ -1,0 +1,166 @@
+"""Many elements become one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.functions import Run, T, case, runs, to_torch
+
+ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
+NUMBERS = "f32 f16 bf16 f64 i32 i64 u8"
+NAN = float("nan")
+
+
+def folds(name: str, kinds: str = "f32 f16 bf16 f64", **keywords: Any) -> list[Any]:
+    return [
+        case(name, T(3, 4, 5), kinds=kinds, **keywords),
+        case(name, T(3, 4, 5), dim=1, kinds=kinds, **keywords),
+        case(name, T(3, 4, 5), dim=(0, -1), keepdim=True, kinds=kinds, **keywords),
+    ]
+
+
+def one_dim(name: str, kinds: str = "f32 f16 bf16 f64", **keywords: Any) -> list[Any]:
+    return [
+        case(name, T(3, 4, 5), 1, kinds=kinds, **keywords),
+        case(name, T(3, 4, 5), dim=-1, kinds=kinds, **keywords),
+        case(name, T(), 0, kinds="f32", **keywords),
+    ]
+
+
+CASES = [
+    *folds("sum", ALL, close=2),
+    case("sum", T(3, 4), 1, dtype=None, kinds="f32"),
+    case("sum", T(0, 3), 0, kinds="f32 i32"),
+    case("sum", T(), kinds="f32 i32"),
+    *folds("mean", close=2),
+    case("prod", T(3, 4, low=0.5, high=1.5), kinds=NUMBERS, close=4),
+    case("prod", T(3, 4, low=0.5, high=1.5), 1, keepdim=True, kinds=NUMBERS, close=4),
+    *folds("amax", ALL)[1:],
+    *folds("amin", ALL)[1:],
+    case("amax", T(3, 4)),
+    *folds("all", ALL),
+    *folds("any", ALL),
+    *folds("nansum", NUMBERS, close=2),
+    *folds("nanmean", close=2),
+    case("aminmax", T(3, 4), kinds=ALL),
+    case("aminmax", T(3, 4), dim=1, keepdim=True, kinds=ALL),
+    case("max", T(3, 4), kinds=ALL),
+    case("min", T(3, 4), kinds=ALL),
+    case("max", T(3, 4, distinct=True), 1, kinds=NUMBERS),
+    case("min", T(3, 4, distinct=True), dim=0, keepdim=True, kinds=NUMBERS),
+    case("max", T(3, 4), T(4), kinds=ALL),
+    case("min", T(3, 4), T(4), kinds=ALL),
+    *(case(name, T(3, 4, distinct=True), kinds="f32 f16 i32 i64") for name in ("argmax", "argmin")),
+    *(case(name, T(3, 4, distinct=True), 1, kinds="f32 f16 i32") for name in ("argmax", "argmin")),
+    *(
+        case(name, T(3, 4, distinct=True), dim=-2, keepdim=True, kinds="f32")
+        for name in ("argmax", "argmin")
+    ),
+    case("count_nonzero", T(3, 4, low=0, high=2), kinds=ALL, skip="out"),
+    case("count_nonzero", T(3, 4, low=0, high=2), dim=1, kinds=ALL, skip="out"),
+    *folds("var", skip="out", close=4),
+    *folds("std", skip="out", close=4),
+    case("var", T(3, 4), dim=1, unbiased=False, close=4),
+    case("std", T(3, 4), dim=1, correction=2, keepdim=True, close=4),
+    case("var_mean", T(3, 4), dim=1, unbiased=False, keepdim=True, skip="out", close=4),
+    case("var_mean", T(3, 4), skip="out", close=4),
+    case("std_mean", T(3, 4), dim=(0, 1), skip="out", close=4),
+    case("std_mean", T(3, 4), dim=1, correction=0, skip="out", close=4),
+    *folds("logsumexp")[1:],
+    case("norm", T(3, 4)),
+    *(
+        case("norm", T(3, 4), p, dim=1, close=4)
+        for p in (0, 1, 2, 3, 2.5, float("inf"), -float("inf"))
+    ),
+    case("norm", T(3, 4), "fro", dim=(0, 1), keepdim=True),
+    case("norm", T(3, 4), "nuc", kinds="f32 f64"),
+    *one_dim("cumsum", ALL, close=2),
+    *one_dim("cumprod", NUMBERS, close=4),
+    *one_dim("logcumsumexp"),
+    case("cummax", T(3, 4, distinct=True), 1, kinds=NUMBERS),
+    case("cummin", T(3, 4, distinct=True), dim=0, kinds=NUMBERS),
+    case("diff", T(3, 5), kinds=ALL),
+    case("diff", T(3, 5), n=2, dim=0, kinds="f32 f16 i32"),
+    case("diff", T(3, 5), 1, -1, T(3, 1), T(3, 2), kinds="f32 i32"),
+    case("diff", T(3, 5), n=7, kinds="f32"),
+    case("median", T(3, 5, distinct=True), skip="out", kinds=NUMBERS),
+    case("median", T(3, 4, distinct=True), 1, skip="out", kinds=NUMBERS),
+    case("median", T(3, 4, distinct=True), dim=0, keepdim=True, skip="out", kinds=NUMBERS),
+    case("nanmedian", T(3, 4, distinct=True), dim=0, skip="out"),
+    case("quantile", T(3, 5), 0.3, kinds="f32 f64"),
+    case("quantile", T(3, 5), q=0.6, dim=1, keepdim=True, kinds="f32 f64"),
+    case("quantile", T(3, 5), T(2, low=0, high=1), dim=0, kinds="f32 f64"),
+    case("quantile", T(3, 5), T(2, low=0, high=1), keepdim=True, kinds="f32"),
+    *(
+        case("quantile", T(3, 5), 0.4, dim=1, interpolation=how, kinds="f32")
+        for how in ("lower", "higher", "midpoint", "nearest")
+    ),
+    case("nanquantile", T(3, 5), 0.3, dim=1, kinds="f32 f64"),
+]
+
+
+@pytest.mark.parametrize("run", runs(CASES), ids=str)
+def test_functions(run: Run) -> None:
+    run.check()
+
+
+HOLES = torch.tensor([[1.0, NAN, 3.0, -2.0], [NAN, NAN, NAN, NAN], [4.0, 2.0, 8.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "name", ["median", "nanmedian", "nansum", "nanmean", "amax", "amin", "max", "min", "logsumexp"]
+)
+def test_nan(name: str) -> None:
+    made = getattr(infinicore, name)(infinicore.from_torch(HOLES), 1)
+    expected = getattr(torch, name)(HOLES, 1)
+    if not isinstance(expected, torch.Tensor):
+        made, expected = made[0], expected[0]
+    torch.testing.assert_close(to_torch(made), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_with_nan(name: str) -> None:
+    q = torch.tensor([0.0, 0.3, 1.0])
+    for dim in (0, 1):
+        made = getattr(infinicore, name)(
+            infinicore.from_torch(HOLES), infinicore.from_torch(q), dim
+        )
+        expected = getattr(torch, name)(HOLES, q, dim)
+        torch.testing.assert_close(to_torch(made), expected, equal_nan=True)
+
+
+def test_infinite_logsumexp() -> None:
+    x = torch.tensor([[float("inf"), 1.0], [float("-inf"), float("-inf")], [1000.0, 1000.0]])
+    made = infinicore.logsumexp(infinicore.from_torch(x), 1)
+    torch.testing.assert_close(to_torch(made), torch.logsumexp(x, 1))
+
+
+def test_types_of_sums() -> None:
+    x = infinicore.ones(3, dtype=infinicore.int32)
+    assert infinicore.sum(x).dtype == infinicore.int64
+    assert infinicore.sum(x, dtype=infinicore.float16).dtype == infinicore.float16
+    assert infinicore.cumsum(x, 0, dtype=infinicore.int32).dtype == infinicore.int32
+    assert infinicore.mean(x, dtype=infinicore.float32).dtype == infinicore.float32
+
+
+def test_running_sums_from_the_end() -> None:
+    x = torch.randn(3, 5)
+    made = infinicore.logcumsumexp(infinicore.from_torch(x), 1, exclusive=True, reverse=True)
+    expected = torch.logcumsumexp(x.flip(1), 1).flip(1)[:, 1:]
+    torch.testing.assert_close(to_torch(made)[:, :-1], expected)
+
+
+def test_bad_arguments() -> None:
+    x = infinicore.ones(2, 3)
+    with pytest.raises(IndexError, match="sum: dim is 2"):
+        infinicore.sum(x, 2)
+    with pytest.raises(RuntimeError, match="twice"):
+        infinicore.sum(x, (0, 0))
+    with pytest.raises(RuntimeError, match="mean"):
+        infinicore.mean(infinicore.tensor([1, 2]))
+    with pytest.raises((ValueError, RuntimeError)):
+        infinicore.amax(infinicore.ones(0))
