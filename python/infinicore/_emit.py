@@ -169,7 +169,7 @@ def _fitting(this: Function, kind: dtype, allowed: list[str]) -> dtype:
     if kind._code in allowed or not allowed or allowed[0][0] in "=+":
         return kind
     if category(kind) < 2 and get_default_dtype()._code in allowed:
-        wider = [c for c in allowed if kind is bool_ and c[0] in "IU" or c[0] == "I"]
+        wider = [c for c in allowed if (kind is bool_ and c[0] in "IU") or c[0] == "I"]
         if wider and category(kind) == 0:
             return ALL["I64"] if "I64" in wider else ALL[wider[0]]
         if not wider or kind is bool_:
@@ -242,7 +242,7 @@ def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]
         if each is not None:
             tensors[place], views[place] = each, _view(each)
     this.settle(views, values)
-    if this.added_to and not wanted[0] and values[this.added_to[1]]:
+    if this.added_to and wanted[0] is None and values[this.added_to[1]]:
         raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
     try:
         missing = this.infer(views, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from infinicore import _core
@@ -104,3 +104,39 @@ def counting(count: int, like: Tensor, kind: dtype = INT64) -> Tensor:
 def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Tensor:
     """One value everywhere."""
     return run("fill", out=_core.empty(tuple(shape), kind, like.device), value=float(value))
+
+
+def batched(name: str, input: Tensor, spatial: int) -> tuple[Tensor, bool]:
+    """Input [N, C, *spatial], and whether the first dimension was missing."""
+    need_tensor(name, "input", input)
+    ranks = (spatial + 1, spatial + 2)
+    expect(input.ndim in ranks, name, "input.ndim", input.ndim, f"{ranks[0]} or {ranks[1]}")
+    alone = input.ndim == ranks[0]
+    return (input.unsqueeze(0) if alone else input), alone
+
+
+def with_rows(tensor: Tensor) -> Tensor:
+    """The tensor itself if its last dimension has no gaps, else a copy."""
+    if tensor.ndim == 0 or tensor.stride()[-1] == 1 or tensor.shape[-1] <= 1:
+        return tensor
+    return tensor.contiguous()
+
+
+def run_into(name: str, out: Any, fits: bool, work: Callable[[Any], Tensor]) -> Tensor:
+    """Results written into `out` where it fits the operator, else made and copied."""
+    from infinicore._function import write
+
+    if out is None or (isinstance(out, _core.Tensor) and fits):
+        return work(out)
+    made: Tensor = write(name, out, work(None))
+    return made
+
+
+def has_rows(tensor: Any) -> bool:
+    return isinstance(tensor, _core.Tensor) and (
+        tensor.ndim == 0 or tensor.stride()[-1] == 1 or tensor.shape[-1] <= 1
+    )
+
+
+def is_dense(tensor: Any) -> bool:
+    return isinstance(tensor, _core.Tensor) and tensor.is_contiguous()

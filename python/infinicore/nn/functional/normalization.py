@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from infinicore._emit import emit
-from infinicore._function import function, write
+from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, filled, need_tensor
+from infinicore.nn.functional._common import (
+    FLOAT64,
+    expect,
+    filled,
+    has_rows,
+    need_tensor,
+    run,
+    run_into,
+    with_rows,
+)
 
 __all__ = ["layer_norm", "rms_norm"]
+
+# What the types can add to 1.
+_EPSILONS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
 
 
 def _last(name: str, input: Tensor, shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -31,13 +43,21 @@ def _ones(count: int, like: Tensor) -> Tensor:
     return filled((count,), 1.0, like.dtype, like)
 
 
-def _over_last(name: str, input: Tensor, shape: tuple[int, ...], out: Any, run: Any) -> Tensor:
+def _over_last(
+    name: str,
+    input: Tensor,
+    shape: tuple[int, ...],
+    out: Any,
+    work: Callable[[Tensor, Any], Tensor],
+) -> Tensor:
     """Run something that works on the last dimension over several, seen as one."""
     if len(shape) == 1:
-        return run(input, out)  # type: ignore[no-any-return]
+        x = with_rows(input)
+        fits = has_rows(out) and tuple(out.shape) == tuple(input.shape) and out.dtype is input.dtype
+        return run_into(name, out, fits, lambda to: work(x, to))
     rows = input.shape[: -len(shape)]
-    result = run(input.reshape(*rows, _product(shape)), None).view(*input.shape)
-    return result if out is None else write(name, out, result)  # type: ignore[no-any-return]
+    folded = with_rows(input.reshape(*rows, _product(shape)))
+    return run_into(name, out, False, lambda _: work(folded, None).view(*input.shape))
 
 
 def _product(shape: Sequence[int]) -> int:
@@ -45,6 +65,24 @@ def _product(shape: Sequence[int]) -> int:
     for size in shape:
         count *= size
     return count
+
+
+def _rms(x: Tensor, weight: Tensor, eps: float, out: Any) -> Tensor:
+    if x.dtype is not FLOAT64:
+        return run("rms_norm", x, weight.contiguous(), epsilon=float(eps), out=out)
+    # The operator's epsilon is a float32.
+    mean = run("mean", run("mul", x, x), dim=[x.ndim - 1], keepdim=True)
+    return run("mul", run("mul", x, run("rsqrt", run("add", mean, float(eps)))), weight, out=out)
+
+
+def _standardised(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, out: Any) -> Tensor:
+    if x.dtype is not FLOAT64:
+        made: Tensor = emit("layer_norm", x, weight, bias, eps=float(eps), out=out)[0]
+        return made
+    var, mean = emit("var_mean", x, dim=[x.ndim - 1], unbiased=False, keepdim=True)
+    scale = run("mul", run("rsqrt", run("add", var, float(eps))), weight)
+    made = run("mul", run("sub", x, mean), scale, out=out if bias is None else None)
+    return made if bias is None else run("add", made, bias, out=out)
 
 
 @function
@@ -68,14 +106,14 @@ def rms_norm(
     count = _product(shape)
     small = epsilon if epsilon is not None else eps
     if small is None:
-        small = input.dtype.eps
+        small = _EPSILONS[input.dtype._code]
     scale = _ones(count, input) if weight is None else _flat("rms_norm", weight, shape)
     return _over_last(
         "rms_norm",
         input,
         shape,
         out,
-        lambda x, to: emit("rms_norm", x, scale, epsilon=small, out=to),
+        lambda x, to: _rms(x, scale, small, to),
     )
 
 
@@ -112,5 +150,5 @@ def layer_norm(
         input,
         shape,
         out,
-        lambda x, to: emit("layer_norm", x, scale, shift, eps=small, out=to)[0],
+        lambda x, to: _standardised(x, scale, shift, small, to),
     )

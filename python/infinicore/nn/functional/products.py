@@ -8,7 +8,7 @@ from infinicore import _core
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import FLOAT64, expect, need_tensor
+from infinicore.nn.functional._common import FLOAT64, expect, is_dense, need_tensor, run, run_into
 
 __all__ = ["bilinear", "embedding", "linear"]
 
@@ -142,4 +142,7 @@ def embedding(
     if max_norm is not None:
         raise ValueError("embedding: max_norm changes weights while training: expected None")
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
-    return emit("embedding", input, weight, out=out)  # type: ignore[no-any-return]
+    indices, table = input.contiguous(), weight.contiguous()
+    return run_into(
+        "embedding", out, is_dense(out), lambda to: run("embedding", indices, table, out=to)
+    )

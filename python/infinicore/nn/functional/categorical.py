@@ -1,0 +1,135 @@
+"""Categories: one-hot rows, samples of categories, sums of rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._emit import cast_to
+from infinicore._function import function, write
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import (
+    INT64,
+    counting,
+    dimension,
+    expect,
+    filled,
+    need_tensor,
+    run,
+    wide,
+)
+
+__all__ = ["embedding_bag", "gumbel_softmax", "one_hot"]
+
+
+@function
+def _one_hot(input: Tensor, classes: int) -> Tensor:
+    hit = run("equal", cast_to(input, INT64).unsqueeze(-1), counting(classes, input))
+    return cast_to(hit, INT64)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
+    """[*shape] of classes as [*shape, num_classes] with a 1 at each class. With -1 there are as
+    many classes as the largest one needs, which is read from the tensor.
+
+    >>> F.one_hot(infinicore.tensor([1, 0]), 3)
+    tensor([[0, 1, 0],
+            [1, 0, 0]])
+    """
+    need_tensor("one_hot", "tensor", tensor)
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        raise TypeError(f"one_hot: tensor has type {tensor.dtype!r}: expected integers")
+    if num_classes == -1:
+        _core.refuse_while_recording("one_hot without num_classes")
+        expect(tensor.numel() > 0, "one_hot", "tensor", "empty", "some elements, or num_classes")
+        num_classes = int(run("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
+    expect(num_classes >= 1, "one_hot", "num_classes", num_classes, "1 or more, or -1")
+    result: Tensor = _one_hot(tensor, num_classes)
+    if out is None:
+        return result
+    made: Tensor = write("one_hot", out, result)
+    return made
+
+
+@function
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """softmax((logits + noise) / tau) with the noise of Gumbel's distribution: a sample of
+    categories, and of one-hot ones if `hard`.
+
+    >>> F.gumbel_softmax(infinicore.zeros(2, 3), hard=True).sum()
+    tensor(2.)
+    """
+    name = "gumbel_softmax"
+    expect(tau > 0, name, "tau", tau, "a positive number")
+    place = dimension(name, dim, logits.ndim)
+    x = wide(logits)
+    draws = _core.empty(x.shape, x.dtype, x.device)
+    # Without 0, whose logarithm is none.
+    run("random_uniform", out=draws, seed=0, offset=0, low=1e-7, high=1.0)
+    noise = run("neg", run("log", run("neg", run("log", draws))))
+    soft = run("softmax", run("div", run("add", x, noise), float(tau)), axis=place)
+    if not hard:
+        return cast_to(soft, logits.dtype)
+    best = run("argmax", soft, dim=[place], keepdim=True)
+    one = filled(best.shape, 1.0, logits.dtype, logits)
+    zeros = filled(logits.shape, 0.0, logits.dtype, logits)
+    return run("scatter", zeros, best, one, axis=place)
+
+
+@function
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+) -> Tensor:
+    """The sum, the mean or the maximum of rows of weight [rows, width] for each bag of indices: a
+    row of input [bags, size], or a part of input [count] that begins at one of `offsets` [bags].
+
+    >>> table = infinicore.tensor([[1.0], [3.0]])
+    >>> F.embedding_bag(infinicore.tensor([[0, 1]]), table)
+    tensor([[2.]])
+    """
+    name = "embedding_bag"
+    expect(mode in ("sum", "mean", "max"), name, "mode", repr(mode), "'sum', 'mean' or 'max'")
+    if max_norm is not None:
+        raise ValueError(f"{name}: max_norm changes weights while training: expected None")
+    if per_sample_weights is not None:
+        expect(mode == "sum", name, "mode", repr(mode), "'sum' with per_sample_weights")
+        expect(
+            tuple(per_sample_weights.shape) == tuple(input.shape),
+            name,
+            "per_sample_weights.shape",
+            tuple(per_sample_weights.shape),
+            f"that of input, {tuple(input.shape)}",
+        )
+    expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
+    rows = wide(run("embedding", input.contiguous(), weight.contiguous()))
+    if per_sample_weights is not None:
+        rows = run("mul", rows, wide(per_sample_weights).unsqueeze(-1))
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                f"{name}: offsets is a tensor: expected None with input of 2 dimensions"
+            )
+        operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
+        return cast_to(run(operator, rows, dim=[1], keepdim=False), weight.dtype)
+    if offsets is None:
+        raise ValueError(f"{name}: offsets is None: expected a tensor with input of 1 dimension")
+    bags, count = offsets.shape[0], input.shape[0]
+    # The bag of an index: how many bags begin at it or before it.
+    place = counting(count, input)
+    begun = run("greater_equal", place.unsqueeze(1), cast_to(offsets, INT64))
+    bag = run("sub", run("sum", cast_to(begun, INT64), dim=[1], keepdim=False), 1)
+    target = bag.unsqueeze(1).expand(count, weight.shape[1])
+    zeros = filled((bags, weight.shape[1]), 0.0, rows.dtype, rows)
+    reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
+    made = run("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
+    return cast_to(made, weight.dtype)

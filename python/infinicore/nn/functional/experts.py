@@ -1,0 +1,237 @@
+"""Mixtures of experts, quantised weights, and the choice of a token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import float32, int32
+from infinicore._emit import cast_to, emit
+from infinicore._function import function, write
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import expect, need_tensor, run
+
+__all__ = [
+    "ACT_SILU",
+    "ACT_SITUGLU",
+    "ACT_SWIGLU",
+    "fused_moe",
+    "fused_moe_mxfp4",
+    "linear_mxfp4",
+    "linear_w8a8i8",
+    "moe_fused_dense",
+    "random_sample",
+]
+
+ACT_SILU = 0
+ACT_SWIGLU = 1
+ACT_SITUGLU = 2
+
+_ACTIVATIONS = {ACT_SILU: "silu", ACT_SWIGLU: "swiglu", ACT_SITUGLU: "situglu"}
+
+
+def _activation(name: str, activation: Any) -> str:
+    if isinstance(activation, str) and activation in _ACTIVATIONS.values():
+        return activation
+    if activation not in _ACTIVATIONS:
+        raise ValueError(
+            f"{name}: activation is {activation!r}: expected ACT_SILU, ACT_SWIGLU or ACT_SITUGLU"
+        )
+    return _ACTIVATIONS[activation]
+
+
+@function
+def fused_moe(
+    input: Tensor,
+    token_selected_experts: Tensor,
+    token_final_scales: Tensor,
+    w1: Tensor,
+    w2: Tensor,
+    *,
+    b1: Tensor | None = None,
+    b2: Tensor | None = None,
+    activation: Any = ACT_SWIGLU,
+    out: Any = None,
+) -> Tensor:
+    """The sum over the experts of each token of scale * (w2 @ act(w1 @ input + b1) + b2): input
+    [N, D], experts and scales [N, K], w1 [E, C, D], w2 [E, D, I], b1 [E, C], b2 [E, D]. C is I for
+    ACT_SILU, else 2 I with the gate first.
+
+    >>> x, w1, w2 = infinicore.ones(1, 1), infinicore.ones(1, 1, 1), infinicore.ones(1, 1, 1)
+    >>> expert = infinicore.zeros(1, 1, dtype=infinicore.int32)
+    >>> F.fused_moe(x, expert, infinicore.ones(1, 1), w1, w2, activation=F.ACT_SILU)
+    tensor([[0.7311]])
+    """
+    return run(
+        "fused_moe",
+        input,
+        cast_to(token_selected_experts, int32),
+        cast_to(token_final_scales, float32),
+        w1,
+        w2,
+        b1,
+        b2,
+        activation=_activation("fused_moe", activation),
+        out=out,
+    )
+
+
+@function
+def fused_moe_mxfp4(
+    input: Tensor,
+    selected_experts: Tensor,
+    routing_weights: Tensor,
+    w13_packed: Tensor,
+    w13_scale: Tensor,
+    w2_packed: Tensor,
+    w2_scale: Tensor,
+    activation: Any = ACT_SWIGLU,
+    out: Any = None,
+) -> Tensor:
+    """`fused_moe` with weights in MXFP4: w13_packed [E, 2 I, D / 2] and w13_scale [E, 2 I, D / 32],
+    w2_packed [E, D, I / 2] and w2_scale [E, D, I / 32], all of bytes."""
+    return run(
+        "fused_moe_mxfp4",
+        input.contiguous(),
+        cast_to(selected_experts, int32).contiguous(),
+        cast_to(routing_weights, float32).contiguous(),
+        w13_packed,
+        w13_scale,
+        w2_packed,
+        w2_scale,
+        activation=_activation("fused_moe_mxfp4", activation),
+        out=out,
+    )
+
+
+@function
+def moe_fused_dense(
+    hidden_states: Tensor,
+    w13: Tensor,
+    w2: Tensor,
+    topk_weights: Tensor,
+    topk_ids: Tensor,
+    sorted_token_ids: Tensor,
+    expert_ids: Tensor,
+    num_tokens_post_padded: Tensor,
+) -> Tensor:
+    """The sum over the experts of each token of weight * w2 @ (silu(gate) * up), over what
+    `moe_align` gives: hidden_states [T, D], w13 [E, 2 I, D] (gate first), w2 [E, D, I]; float16 or
+    bfloat16."""
+    return run(
+        "moe_fused_dense",
+        hidden_states,
+        w13,
+        w2,
+        topk_weights,
+        topk_ids,
+        sorted_token_ids,
+        expert_ids,
+        num_tokens_post_padded,
+    )
+
+
+@function
+def linear_mxfp4(
+    input: Tensor,
+    packed_weight: Tensor,
+    weight_scale: Tensor,
+    bias: Tensor | None = None,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """alpha * input [..., K] @ weight.T + bias with a weight [N, K] in MXFP4: packed [N, K / 2],
+    with scales [N, K / 32], both of bytes."""
+    return run(
+        "linear_mxfp4", input, packed_weight, weight_scale, bias, alpha=float(alpha), out=out
+    )
+
+
+@function
+def linear_w8a8i8(
+    input: Tensor,
+    weight_packed: Tensor,
+    weight_scale: Tensor,
+    bias: Tensor | None = None,
+    out: Any = None,
+) -> Tensor:
+    """input [..., K] @ weight.T + bias in integers: rows of the input are quantised to int8, each
+    by its largest element; weight_packed is int8 [N, K], weight_scale float32 [N]."""
+    name = "linear_w8a8i8"
+    need_tensor(name, "input", input)
+    expect(weight_packed.ndim == 2, name, "weight_packed.ndim", weight_packed.ndim, "2")
+    count, width = weight_packed.shape
+    expect(
+        input.ndim > 0 and input.shape[-1] == width,
+        name,
+        "input.shape",
+        tuple(input.shape),
+        f"[..., {width}]",
+    )
+    expect(
+        weight_scale.numel() == count,
+        name,
+        "weight_scale.shape",
+        tuple(weight_scale.shape),
+        f"[{count}]",
+    )
+    rows = input.numel() // max(width, 1)
+    folded = input.reshape(rows, width).contiguous()
+    packed, scales = _quantised(folded)
+    kind = input.dtype
+    if kind._code not in ("F16", "BF16"):  # what the operator's results are
+        exact = run(
+            "gemm", cast_to(packed, float32), cast_to(weight_packed, float32).transpose(0, 1)
+        )
+        exact = run("mul", exact, scales)
+        result = run("mul", exact, weight_scale.reshape(1, count))
+        if bias is not None:
+            result = run("add", result, cast_to(bias, float32))
+        result = cast_to(result, kind)
+    else:
+        room = _core.empty((rows, count), kind, input.device)
+        columns = weight_packed.contiguous().transpose(0, 1)
+        shift = None if bias is None else cast_to(bias, kind).contiguous()
+        scale = weight_scale.contiguous().view(count)
+        result = run("int8_gemm", packed, scales, columns, scale, shift, out=room)
+    result = result.view(*input.shape[:-1], count)
+    if out is None:
+        return result
+    made: Tensor = write(name, out, result)
+    return made
+
+
+def _quantised(rows: Tensor) -> tuple[Tensor, Tensor]:
+    made = emit("per_channel_quant_int8", rows)
+    return made[0], made[1]
+
+
+@function
+def random_sample(
+    logits: Tensor,
+    random_val: float,
+    topp: float,
+    topk: int,
+    temperature: float,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """The index of a token, drawn by the number random_val in [0, 1) from logits [V] with a
+    temperature, among the `topk` largest and those that make up the share `topp`. An int32 without
+    dimensions.
+
+    >>> F.random_sample(infinicore.tensor([0.0, 5.0, 1.0]), 0.5, 0.9, 1, 1.0)
+    tensor(1, dtype=infinicore.int32)
+    """
+    name = "random_sample"
+    expect(logits.ndim == 1, name, "logits.ndim", logits.ndim, "1")
+    target = _core.empty((), int32, logits.device) if out is None else out
+    return run(
+        name,
+        logits.contiguous(),
+        out=target,
+        random_val=float(random_val),
+        topp=float(topp),
+        topk=int(topk),
+        temperature=float(temperature),
+    )

@@ -1,0 +1,207 @@
+"""Normalisations of channels by their statistics. Half types are computed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infinicore import _core
+from infinicore._emit import cast_to, copy, emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import expect, need_tensor, run, wide
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
+
+
+def _per_channel(x: Tensor, rank: int) -> Tensor:
+    """[C] as [C, 1, ...], to stand along dimension 1."""
+    return wide(x).reshape(-1, *[1] * (rank - 2))
+
+
+def _check_channels(name: str, channels: int, **tensors: Tensor | None) -> None:
+    for argument, tensor in tensors.items():
+        if tensor is not None:
+            need_tensor(name, argument, tensor)
+            expect(
+                tuple(tensor.shape) == (channels,),
+                name,
+                f"{argument}.shape",
+                tuple(tensor.shape),
+                f"[{channels}]",
+            )
+
+
+def _standard(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
+    return run("mul", run("sub", x, mean), run("rsqrt", run("add", var, float(eps))))
+
+
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
+    if weight is not None:
+        x = run("mul", x, _per_channel(weight, rank))
+    return x if bias is None else run("add", x, _per_channel(bias, rank))
+
+
+def _moments(x: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Mean and (biased) variance along dimensions, which are kept."""
+    var, mean = emit("var_mean", x, dim=list(dims), unbiased=False, keepdim=True)
+    return mean, var
+
+
+def _follow(running: Tensor | None, now: Tensor, momentum: float, name: str) -> None:
+    """running <- (1 - momentum) * running + momentum * now."""
+    if running is not None:
+        kept = run("mul", wide(running), 1.0 - momentum)
+        value = run("add", kept, run("mul", now.reshape(*running.shape), float(momentum)))
+        copy(name, running, cast_to(value, running.dtype))
+
+
+@function
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(input - mean) / sqrt(variance + eps) * weight + bias for each channel of input [N, C, ...].
+    The statistics are the running ones; with `training`, those of the input, which the running ones
+    then follow.
+
+    >>> zero, one = infinicore.zeros(1), infinicore.ones(1)
+    >>> F.batch_norm(infinicore.tensor([[2.0]]), zero, one)
+    tensor([[2.0000]])
+    """
+    name = "batch_norm"
+    expect(input.ndim >= 2, name, "input.ndim", input.ndim, "2 or more")
+    channels = input.shape[1]
+    _check_channels(
+        name,
+        channels,
+        running_mean=running_mean,
+        running_var=running_var,
+        weight=weight,
+        bias=bias,
+    )
+    x, rank = wide(input), input.ndim
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError(
+                f"{name}: running_mean or running_var is None: expected tensors unless training"
+            )
+        mean, var = _per_channel(running_mean, rank), _per_channel(running_var, rank)
+    else:
+        count = input.numel() // max(channels, 1)
+        expect(
+            count > 1,
+            name,
+            "the number of values per channel",
+            count,
+            "2 or more while training",
+        )
+        mean, var = _moments(x, [0, *range(2, rank)])
+        _follow(running_mean, mean, momentum, name)
+        _follow(running_var, run("mul", var, count / (count - 1)), momentum, name)
+    return cast_to(_scaled(_standard(x, mean, var, eps), weight, bias, rank), input.dtype)
+
+
+@function
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """As `batch_norm`, with statistics of each channel of each element of input [N, C, ...].
+
+    >>> F.instance_norm(infinicore.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    name = "instance_norm"
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    expect(input.ndim >= 3, name, "input.ndim", input.ndim, "3 or more")
+    rows, channels = input.shape[:2]
+    _check_channels(
+        name,
+        channels,
+        running_mean=running_mean,
+        running_var=running_var,
+        weight=weight,
+        bias=bias,
+    )
+    x, rank = wide(input), input.ndim
+    count = input.numel() // max(rows * channels, 1)
+    expect(count > 1, name, "the number of values per channel", count, "2 or more")
+    mean, var = _moments(x, range(2, rank))
+    if running_mean is not None:
+        _follow(running_mean, run("mean", mean, dim=[0], keepdim=False), momentum, name)
+    if running_var is not None:
+        whole = run("mul", run("mean", var, dim=[0], keepdim=False), count / (count - 1))
+        _follow(running_var, whole, momentum, name)
+    return cast_to(_scaled(_standard(x, mean, var, eps), weight, bias, rank), input.dtype)
+
+
+@function
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """(input - mean) / sqrt(variance + eps) * weight + bias over groups of the channels of input
+    [N, C, ...]; weight and bias are [C].
+
+    >>> F.group_norm(infinicore.tensor([[1.0, 3.0]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
+    name = "group_norm"
+    expect(input.ndim >= 2, name, "input.ndim", input.ndim, "2 or more")
+    rows, channels = input.shape[:2]
+    expect(num_groups > 0, name, "num_groups", num_groups, "a positive number")
+    expect(channels % num_groups == 0, name, "num_groups", num_groups, f"a divisor of {channels}")
+    _check_channels(name, channels, weight=weight, bias=bias)
+    x = wide(input).reshape(rows, num_groups, channels // num_groups, *input.shape[2:])
+    mean, var = _moments(x, range(2, x.ndim))
+    rank = x.ndim
+    standard = _standard(x, mean, var, eps)
+    split = (num_groups, channels // num_groups, *[1] * (rank - 3))
+    if weight is not None:
+        standard = run("mul", standard, wide(weight).reshape(*split))
+    if bias is not None:
+        standard = run("add", standard, wide(bias).reshape(*split))
+    return cast_to(standard, input.dtype).view(*input.shape)
+
+
+@function
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta, for input
+    [N, C, ...].
+
+    >>> F.local_response_norm(infinicore.ones(1, 1, 1), 1, alpha=1.0, beta=1.0)
+    tensor([[[0.5000]]])
+    """
+    name = "local_response_norm"
+    expect(input.ndim >= 3, name, "input.ndim", input.ndim, "3 or more")
+    expect(size > 0, name, "size", size, "a positive number")
+    if input.numel() == 0:
+        return input.clone()
+    x = wide(input)
+    rows, channels = input.shape[:2]
+    squares = run("mul", x, x).reshape(rows, 1, channels, -1)
+    rest = squares.shape[3]
+    room = _core.empty((rows, 1, channels + size - 1, rest), x.dtype, x.device)
+    ends = [0, 0, size // 2, (size - 1) // 2]
+    padded = run("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
+    means = run("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
+    scale = run("add", run("mul", means.view(*input.shape), float(alpha)), float(k))
+    return cast_to(run("div", x, run("pow", scale, float(beta))), input.dtype)
