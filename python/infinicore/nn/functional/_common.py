@@ -122,6 +122,11 @@ def with_rows(tensor: Tensor) -> Tensor:
     return tensor.contiguous()
 
 
+def dense(tensor: Tensor) -> Tensor:
+    """The tensor itself if it has no gaps, else a copy."""
+    return tensor.contiguous()
+
+
 def run_into(name: str, out: Any, fits: bool, work: Callable[[Any], Tensor]) -> Tensor:
     """Results written into `out` where it fits the operator, else made and copied."""
     from infinicore._function import write

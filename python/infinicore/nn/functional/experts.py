@@ -9,7 +9,7 @@ from infinicore._dtype import float32, int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, need_tensor, run
+from infinicore.nn.functional._common import dense, expect, is_dense, need_tensor, run, run_into
 
 __all__ = [
     "ACT_SILU",
@@ -40,6 +40,10 @@ def _activation(name: str, activation: Any) -> str:
     return _ACTIVATIONS[activation]
 
 
+def _dense(*tensors: Tensor | None) -> list[Tensor | None]:
+    return [None if tensor is None else dense(tensor) for tensor in tensors]
+
+
 @function
 def fused_moe(
     input: Tensor,
@@ -62,8 +66,9 @@ def fused_moe(
     >>> F.fused_moe(x, expert, infinicore.ones(1, 1), w1, w2, activation=F.ACT_SILU)
     tensor([[0.7311]])
     """
-    return run(
-        "fused_moe",
+    name = "fused_moe"
+    act = _activation(name, activation)
+    given = _dense(
         input,
         cast_to(token_selected_experts, int32),
         cast_to(token_final_scales, float32),
@@ -71,9 +76,8 @@ def fused_moe(
         w2,
         b1,
         b2,
-        activation=_activation("fused_moe", activation),
-        out=out,
     )
+    return run_into(name, out, is_dense(out), lambda to: run(name, *given, activation=act, out=to))
 
 
 @function
@@ -90,18 +94,18 @@ def fused_moe_mxfp4(
 ) -> Tensor:
     """`fused_moe` with weights in MXFP4: w13_packed [E, 2 I, D / 2] and w13_scale [E, 2 I, D / 32],
     w2_packed [E, D, I / 2] and w2_scale [E, D, I / 32], all of bytes."""
-    return run(
-        "fused_moe_mxfp4",
-        input.contiguous(),
-        cast_to(selected_experts, int32).contiguous(),
-        cast_to(routing_weights, float32).contiguous(),
+    name = "fused_moe_mxfp4"
+    act = _activation(name, activation)
+    given = _dense(
+        input,
+        cast_to(selected_experts, int32),
+        cast_to(routing_weights, float32),
         w13_packed,
         w13_scale,
         w2_packed,
         w2_scale,
-        activation=_activation("fused_moe_mxfp4", activation),
-        out=out,
     )
+    return run_into(name, out, is_dense(out), lambda to: run(name, *given, activation=act, out=to))
 
 
 @function
@@ -118,17 +122,17 @@ def moe_fused_dense(
     """The sum over the experts of each token of weight * w2 @ (silu(gate) * up), over what
     `moe_align` gives: hidden_states [T, D], w13 [E, 2 I, D] (gate first), w2 [E, D, I]; float16 or
     bfloat16."""
-    return run(
-        "moe_fused_dense",
+    given = _dense(
         hidden_states,
         w13,
         w2,
-        topk_weights,
-        topk_ids,
-        sorted_token_ids,
-        expert_ids,
-        num_tokens_post_padded,
+        cast_to(topk_weights, float32),
+        cast_to(topk_ids, int32),
+        cast_to(sorted_token_ids, int32),
+        cast_to(expert_ids, int32),
+        cast_to(num_tokens_post_padded, int32),
     )
+    return run("moe_fused_dense", *given)
 
 
 @function
@@ -142,9 +146,15 @@ def linear_mxfp4(
 ) -> Tensor:
     """alpha * input [..., K] @ weight.T + bias with a weight [N, K] in MXFP4: packed [N, K / 2],
     with scales [N, K / 32], both of bytes."""
-    return run(
-        "linear_mxfp4", input, packed_weight, weight_scale, bias, alpha=float(alpha), out=out
-    )
+    name = "linear_mxfp4"
+    alone = input.ndim == 1
+    given = _dense(input.unsqueeze(0) if alone else input, packed_weight, weight_scale, bias)
+
+    def work(to: Any) -> Tensor:
+        made = run(name, *given, alpha=float(alpha), out=to)
+        return made.squeeze(0) if alone else made
+
+    return run_into(name, out, is_dense(out) and not alone, work)
 
 
 @function

@@ -88,7 +88,7 @@ def _standardised(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, ou
 @function
 def rms_norm(
     input: Tensor,
-    normalized_shape: int | Sequence[int],
+    normalized_shape: int | Sequence[int] | Tensor,
     weight: Tensor | None = None,
     eps: float | None = 1e-5,
     *,
@@ -102,6 +102,8 @@ def rms_norm(
     tensor([1.0000, 1.0000])
     """
     need_tensor("rms_norm", "input", input)
+    if weight is None and isinstance(normalized_shape, Tensor):  # rms_norm(input, weight)
+        normalized_shape, weight = tuple(normalized_shape.shape), normalized_shape
     shape = _last("rms_norm", input, normalized_shape)
     count = _product(shape)
     small = epsilon if epsilon is not None else eps
@@ -125,7 +127,7 @@ def _flat(name: str, weight: Tensor, shape: tuple[int, ...], argument: str = "we
 @function
 def layer_norm(
     input: Tensor,
-    normalized_shape: int | Sequence[int],
+    normalized_shape: int | Sequence[int] | Tensor,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
@@ -140,6 +142,9 @@ def layer_norm(
     tensor([-1.0000,  1.0000])
     """
     need_tensor("layer_norm", "input", input)
+    if isinstance(normalized_shape, Tensor):  # layer_norm(input, weight, bias)
+        weight, bias = normalized_shape, weight if bias is None else bias
+        normalized_shape = tuple(weight.shape)
     shape = _last("layer_norm", input, normalized_shape)
     count = _product(shape)
     small = eps if epsilon is None else epsilon

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import emit
+from infinicore._emit import cast_to, copy, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect
+from infinicore.nn.functional._common import FLOAT32, dense, expect, with_rows
 
 __all__ = [
     "causal_conv1d",
@@ -29,16 +30,24 @@ def _is_pool(name: str, first: Tensor | None, last: Tensor | None) -> bool:
     return first is not None
 
 
-def _first(result: Any) -> Tensor:
+def _run(
+    name: str,
+    state: Tensor,
+    pool: bool,
+    rows: Sequence[Tensor],
+    rest: Sequence[Tensor | None],
+    **values: Any,
+) -> Tensor:
+    """The operator, over a state that a pool has updated afterwards, and `rows`, whose last
+    dimension must have no gaps. A new state that nobody asked for is dropped."""
+    held = with_rows(state)
+    spare = None if pool else _core.empty(state.shape, state.dtype, state.device)
+    inputs = [*map(with_rows, rows), *(None if each is None else dense(each) for each in rest)]
+    result = emit(name, held, *inputs, out=[None, spare], **values)
+    if pool and held is not state:
+        copy(name, state, held)
     made: Tensor = result[0] if isinstance(result, tuple) else result
     return made
-
-
-def _discarded(state: Tensor, pool: bool) -> Any:
-    """Where the new state goes that nobody asked for: a pool takes it itself."""
-    if pool:
-        return None
-    return _core.empty(state.shape, state.dtype, state.device)
 
 
 @function
@@ -47,7 +56,6 @@ def causal_conv1d(
     conv_state: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    *,
     cu_seqlens: Tensor | None = None,
     initial_state_indices: Tensor | None = None,
     final_state_indices: Tensor | None = None,
@@ -63,19 +71,8 @@ def causal_conv1d(
     """
     name = "causal_conv1d"
     pool = _is_pool(name, initial_state_indices, final_state_indices)
-    return _first(
-        emit(
-            name,
-            conv_state,
-            qkv,
-            weight,
-            bias,
-            cu_seqlens,
-            initial_state_indices,
-            final_state_indices,
-            out=[None, _discarded(conv_state, pool)],
-        )
-    )
+    rest = (weight, bias, cu_seqlens, initial_state_indices, final_state_indices)
+    return _run(name, conv_state, pool, (qkv,), rest)
 
 
 @function
@@ -86,7 +83,6 @@ def recurrent_gated_delta_rule(
     g: Tensor,
     beta: Tensor,
     initial_state: Tensor,
-    *,
     initial_state_indices: Tensor | None = None,
     final_state_indices: Tensor | None = None,
     use_qk_l2norm: bool = False,
@@ -101,21 +97,9 @@ def recurrent_gated_delta_rule(
     """
     name = "recurrent_gated_delta_rule"
     pool = _is_pool(name, initial_state_indices, final_state_indices)
-    return _first(
-        emit(
-            name,
-            initial_state,
-            q,
-            k,
-            v,
-            g,
-            beta,
-            initial_state_indices,
-            final_state_indices,
-            use_qk_l2norm=use_qk_l2norm,
-            out=[None, _discarded(initial_state, pool)],
-        )
-    )
+    rest = (initial_state_indices, final_state_indices)
+    rows = (q, k, v, g, beta)
+    return _run(name, initial_state, pool, rows, rest, use_qk_l2norm=use_qk_l2norm)
 
 
 @function
@@ -126,7 +110,6 @@ def chunk_gated_delta_rule(
     g: Tensor,
     beta: Tensor,
     initial_state: Tensor,
-    *,
     cu_seqlens: Tensor | None = None,
     initial_state_indices: Tensor | None = None,
     final_state_indices: Tensor | None = None,
@@ -142,31 +125,15 @@ def chunk_gated_delta_rule(
     """
     name = "chunk_gated_delta_rule"
     expect(chunk_size > 0, name, "chunk_size", chunk_size, "a positive number")
-    states = initial_state.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
     pool = _is_pool(name, initial_state_indices, final_state_indices)
-    expect(
-        pool or initial_state.shape[0] == states,
+    return _run(
         name,
-        "states",
-        initial_state.shape[0],
-        f"{states}",
-    )
-    return _first(
-        emit(
-            name,
-            initial_state,
-            q,
-            k,
-            v,
-            g,
-            beta,
-            cu_seqlens,
-            initial_state_indices,
-            final_state_indices,
-            use_qk_l2norm=use_qk_l2norm,
-            chunk_size=chunk_size,
-            out=[None, _discarded(initial_state, pool)],
-        )
+        initial_state,
+        pool,
+        (q, k, v, g, beta),
+        (cu_seqlens, initial_state_indices, final_state_indices),
+        use_qk_l2norm=use_qk_l2norm,
+        chunk_size=chunk_size,
     )
 
 
@@ -180,7 +147,6 @@ def kimi_delta_attention(
     A_log: Tensor,
     dt_bias: Tensor,
     initial_state: Tensor,
-    *,
     cu_seqlens: Tensor | None = None,
     initial_state_indices: Tensor | None = None,
     final_state_indices: Tensor | None = None,
@@ -199,25 +165,21 @@ def kimi_delta_attention(
     """
     name = "kimi_delta_attention"
     pool = _is_pool(name, initial_state_indices, final_state_indices)
-    return _first(
-        emit(
-            name,
-            initial_state,
-            q,
-            k,
-            v,
-            g,
-            beta,
-            A_log,
-            dt_bias,
+    return _run(
+        name,
+        initial_state,
+        pool,
+        (q, k, v, g, beta),
+        (
+            cast_to(A_log, FLOAT32),
+            cast_to(dt_bias, FLOAT32),
             cu_seqlens,
             initial_state_indices,
             final_state_indices,
-            scale=float(scale),
-            lower_bound=float(lower_bound),
-            use_qk_l2norm=use_qk_l2norm,
-            out=[None, _discarded(initial_state, pool)],
-        )
+        ),
+        scale=float(scale),
+        lower_bound=float(lower_bound),
+        use_qk_l2norm=use_qk_l2norm,
     )
 
 
@@ -240,7 +202,13 @@ def mamba_selective_scan(
     >>> F.mamba_selective_scan(x, x, x, x, two, one, x, one, infinicore.zeros(1, 1, 1))
     tensor([[[0.]]])
     """
-    return _first(emit("mamba_selective_scan", x, dt, b, c, a_log, d, gate, dt_bias, state))
+    name = "mamba_selective_scan"
+    held = dense(state)
+    inputs = map(dense, (x, dt, b, c, a_log, d, gate, dt_bias))
+    made: Tensor = emit(name, *inputs, held)
+    if held is not state:
+        copy(name, state, held)
+    return made
 
 
 @function

@@ -6,9 +6,9 @@ import enum
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
+from infinicore.nn.functional._common import dense, has_rows, run, run_into, with_rows
 
 __all__ = ["RopeAlgo", "rope"]
 
@@ -54,6 +54,6 @@ def rope(
     >>> F.rope(x, infinicore.tensor([0]), one, zero)
     tensor([[[0., 1.]]])
     """
-    return emit(  # type: ignore[no-any-return]
-        "rope", x, pos_ids, sin_table, cos_table, algo=_algorithm(algo), out=out
-    )
+    name = _algorithm(algo)
+    given = (with_rows(x), dense(pos_ids), dense(sin_table), dense(cos_table))
+    return run_into("rope", out, has_rows(out), lambda to: run("rope", *given, algo=name, out=to))
