@@ -106,7 +106,7 @@ def _scatter(
 
 
 def _written(
-    name: str, input: Tensor, index: Tensor, src: Tensor, dim: int, out: Any, **values: Any
+    name: str, input: Tensor, index: Tensor, src: Tensor, place: int, out: Any, **values: Any
 ) -> Tensor:
     """Sources into places along a dimension; the index says how many are taken."""
     if not input.ndim:
@@ -122,10 +122,10 @@ def _written(
         src = src.expand(*index.shape)
     for d in range(index.ndim):
         size = index.shape[d]
-        if src.ndim != index.ndim or size > src.shape[d] or (d != dim and size > input.shape[d]):
+        if src.ndim != index.ndim or size > src.shape[d] or (d != place and size > input.shape[d]):
             raise RuntimeError(
                 f"{name}: index has shape {tuple(index.shape)}: expected none larger than src"
-                f" {tuple(src.shape)}, and than input {tuple(input.shape)} but for dimension {dim}"
+                f" {tuple(src.shape)}, and than input {tuple(input.shape)} but for dimension {place}"
             )
         src = src.narrow(d, 0, size)
     if not index.numel():
@@ -134,7 +134,7 @@ def _written(
     whole = emit("rearrange", input, out=out) if out is not input else input
     part = whole
     for d in range(index.ndim):
-        if d != dim and index.shape[d] != part.shape[d]:
+        if d != place and index.shape[d] != part.shape[d]:
             part = part.narrow(d, 0, index.shape[d])
     emit(name, part, index, src, out=part, **values)
     return whole  # type: ignore[no-any-return]
@@ -261,9 +261,12 @@ def _emit_index(
     at, index, flat, source = _sources(name, input, dim, index, source)
     if not index.shape[0]:
         return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
-    if flat.ndim == input.ndim:
-        return emit(name, flat, index, source, dim=at, out=out, **values)  # type: ignore[no-any-return]
-    made = emit(name, flat, index, source, dim=0, **values).view(())
+    flat, index, source = (each.contiguous() for each in (flat, index, source))
+    is_direct = out is not None and out.is_contiguous() and flat.ndim == input.ndim
+    made = emit(name, flat, index, source, dim=at, out=out if is_direct else None, **values)
+    if is_direct:
+        return out  # type: ignore[no-any-return]
+    made = made if flat.ndim == input.ndim else made.view(())
     return made if out is None else emit("rearrange", made, out=out)  # type: ignore[no-any-return]
 
 

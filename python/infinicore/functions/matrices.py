@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import category, float32, get_default_dtype
+from infinicore._dtype import category, float32, get_default_dtype, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -277,6 +277,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
     columns = x.shape[0] if N is None else N
     if columns < 0:
         raise RuntimeError(f"vander: N is {N}: expected 0 or more")
+    x = cast_to(x, int64) if category(x.dtype) < 2 else x
     made = _core.empty((x.shape[0], columns), x.dtype, x.device)
     last = tensor_for(1, x.dtype, x.device).expand(x.shape[0])
     for power in range(columns):

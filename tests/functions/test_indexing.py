@@ -1,0 +1,229 @@
+"""Elements chosen, written, sorted, counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.functions import B, I, Run, T, case, runs, to_torch
+
+ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
+SOME = "f32 f16 bf16 i64"
+NUMBERS = "f32 f16 bf16 f64 i32 i64 u8"
+
+
+def upstream_scatter(x: Any, index: Any, src: Any, dim: int, reduction: str = "none") -> Any:
+    if reduction == "none":
+        return torch.scatter(x, dim, index, src)
+    return torch.scatter(x, dim, index, src, reduce=reduction)
+
+
+CASES = [
+    case("gather", T(3, 4), 1, I(3, 2, below=4), kinds=ALL),
+    case(
+        "gather",
+        T(3, 4),
+        0,
+        I(2, 3, below=3, kind="i32"),
+        kinds="f32 i64",
+        reference=lambda x, d, i: torch.gather(x, d, i.long()),
+    ),
+    case(
+        "gather",
+        T(3, 4),
+        I(3, 2, below=4),
+        dim=1,
+        kinds="f32",
+        reference=lambda x, i, dim: torch.gather(x, dim, i),
+    ),
+    case("gather", T(), 0, I(below=1), kinds="f32"),
+    case("scatter", T(3, 4), 0, I(1, 4, below=3), T(1, 4), kinds=ALL),
+    case("scatter", T(3, 4), 0, I(1, 4, below=3), 2, kinds=SOME),
+    case(
+        "scatter",
+        T(3, 4),
+        0,
+        I(1, 4, below=3),
+        value=2,
+        kinds="f32",
+        reference=lambda x, d, i, value: torch.scatter(x, d, i, value),
+    ),
+    case("scatter", T(3, 4), I(1, 4, below=3), T(1, 4), 0, reference=upstream_scatter, kinds=SOME),
+    case(
+        "scatter",
+        T(3, 4),
+        I(1, 4, below=3),
+        T(1, 4),
+        dim=0,
+        reduction="add",
+        reference=upstream_scatter,
+        kinds="f32 i64",
+    ),
+    case("scatter_add", T(3, 4), 0, I(2, 3, below=3), T(2, 4), kinds=NUMBERS),
+    *(
+        case(
+            "scatter_reduce",
+            T(3, 4),
+            1,
+            I(3, 6, below=4),
+            T(3, 6),
+            reduce=how,
+            kinds="f32 f16 bf16 f64 i32",
+        )
+        for how in ("sum", "prod", "amax", "amin")
+    ),
+    case(
+        "scatter_reduce", T(3, 4), 1, I(3, 6, below=4), T(3, 6), reduce="mean", include_self=False
+    ),
+    case("index_select", T(3, 4), 1, I(5, below=4), kinds=ALL),
+    case("index_select", T(3, 4), dim=-1, index=I(2, below=3), kinds="f32"),
+    case("index_add", T(3, 4), 1, I(5, below=4), T(3, 5), kinds=NUMBERS, close=2),
+    case("index_add", T(3, 4), 0, I(2, below=3), T(2, 4), alpha=2, kinds="f32 f16 i32", close=2),
+    case("index_copy", T(3, 4), 0, I(3, below=3, distinct=True), T(3, 4), kinds=ALL),
+    *(
+        case("index_reduce", T(3, 4), 0, I(5, below=3), T(5, 4), reduce=how, kinds="f32 f64")
+        for how in ("prod", "amax", "amin", "mean")
+    ),
+    case("index_fill", T(3, 4), 1, I(2, below=4), 7, kinds=SOME, reference=torch.Tensor.index_fill),
+    case(
+        "index_put",
+        T(3, 4),
+        (I(2, below=3, distinct=True),),
+        T(4),
+        kinds=SOME,
+        skip="method out in_place graph",
+    ),
+    case(
+        "index_put",
+        T(3, 4),
+        (I(2, below=3, distinct=True), I(2, below=3, distinct=True)),
+        T(2),
+        kinds=SOME,
+        skip="out in_place",
+    ),
+    case("take", T(3, 4), I(2, 3, low=-12, below=12), kinds=ALL),
+    case("take", T(3, 4), I(below=12), kinds="f32"),
+    case("take_along_dim", T(3, 4), I(3, 1, below=4), dim=1, kinds=SOME),
+    case("take_along_dim", T(3, 1), I(1, 4, below=3), 0, kinds=SOME),
+    case("take_along_dim", T(3, 4), I(5, below=12), kinds=SOME, skip="layouts out in_place"),
+    case("masked_fill", T(3, 4), B(3, 4), 7, kinds=ALL),
+    case("masked_fill", T(3, 4), B(4), 7.5, kinds="f32 f16 bf16"),
+    case("masked_select", T(3, 4), B(3, 4), kinds=ALL, skip="graph"),
+    case("masked_select", T(3, 4), B(4), kinds="f32", skip="graph"),
+    case("masked_scatter", T(3, 4), B(3, 4), T(12), kinds=ALL, skip="out"),
+    case("nonzero", T(3, 4, low=0, high=2), kinds=ALL, skip="graph"),
+    case("nonzero", T(3, 4, low=0, high=2), as_tuple=True, kinds="f32", skip="graph out"),
+    case("argwhere", T(3, 4, low=0, high=2), kinds=ALL, skip="graph out"),
+    case("one_hot", I(3, 2, below=4), 5, kinds="f32", reference=torch.nn.functional.one_hot),
+    case(
+        "one_hot",
+        I(3, 2, below=4),
+        kinds="f32",
+        reference=torch.nn.functional.one_hot,
+        skip="graph out",
+    ),
+    case("sort", T(3, 5, distinct=True), kinds=NUMBERS),
+    case("sort", T(3, 5, distinct=True), 0, descending=True, kinds=NUMBERS),
+    case("sort", T(3, 5), stable=True, dim=-1, kinds=SOME),
+    case("argsort", T(3, 5, distinct=True), kinds=SOME, skip="out"),
+    case("argsort", T(3, 5), dim=0, descending=True, stable=True, kinds=SOME, skip="out"),
+    case("msort", T(5, 3), kinds=NUMBERS),
+    case("topk", T(3, 5, distinct=True), 2, exact_type=False, kinds=NUMBERS),
+    case(
+        "topk", T(5, 3, distinct=True), k=3, dim=0, largest=False, exact_type=False, kinds=NUMBERS
+    ),
+    case("kthvalue", T(3, 5, distinct=True), 2, kinds=NUMBERS),
+    case("kthvalue", T(3, 5, distinct=True), k=3, dim=0, keepdim=True, kinds=SOME),
+    case("bucketize", T(3, 4), T(1), kinds="f32 f64 i32"),
+    case("bucketize", T(3, 4), T(1), right=True, out_int32=True, kinds="f32"),
+    case("isin", T(3, 4), T(3), kinds="f32 f16 i32 i64", reference=torch.isin),
+    case("isin", T(3, 4, high=30), T(4, 9, high=30), invert=True, kinds="i32 i64 u8"),
+    case("isin", T(3, 4), T(0), kinds="f32 i32"),
+    case("bincount", I(9, below=5), kinds="f32", skip="graph out"),
+    case("bincount", I(9, below=5), minlength=8, kinds="f32", skip="graph out"),
+    case("bincount", I(9, below=5), T(9), kinds="f32 f64", skip="graph out"),
+    case("histc", T(20), bins=5, min=-2, max=2, kinds="f32 f64"),
+    case("histc", T(4, 5), bins=5, kinds="f32", skip="graph"),
+    case("histogram", T(20), bins=5, range=(-2.0, 2.0), kinds="f32 f64"),
+    case("histogram", T(4, 5), 5, kinds="f32", skip="graph"),
+    case("unique", T(3, 4), kinds="i32 i64 f32 f16", skip="graph out"),
+    case(
+        "unique",
+        T(20),
+        return_inverse=True,
+        return_counts=True,
+        kinds="i32 i64 f32",
+        skip="graph out",
+    ),
+    case(
+        "unique",
+        T(7, 2, low=0, high=2),
+        dim=0,
+        return_inverse=True,
+        return_counts=True,
+        kinds="i32",
+        skip="graph out",
+    ),
+    case("unique", T(2, 7, low=0, high=2), dim=1, kinds="i32", skip="graph out"),
+    case(
+        "unique_consecutive",
+        T(20, high=0),
+        return_inverse=True,
+        return_counts=True,
+        kinds="i32 f32",
+        skip="graph out",
+    ),
+    case("unique_consecutive", T(9, 2, low=0, high=2), dim=0, kinds="i32", skip="graph out"),
+]
+
+
+@pytest.mark.parametrize("run", runs(CASES), ids=str)
+def test_functions(run: Run) -> None:
+    run.check()
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searchsorted(right: bool) -> None:
+    rows = torch.sort(torch.randint(0, 9, (3, 6)), -1).values
+    values = torch.randint(0, 9, (3, 4))
+    made = infinicore.searchsorted(
+        infinicore.from_torch(rows), infinicore.from_torch(values), right=right
+    )
+    assert torch.equal(to_torch(made), torch.searchsorted(rows, values, right=right))
+    made = infinicore.searchsorted(
+        infinicore.from_torch(rows[0].clone()), infinicore.from_torch(values), right=right
+    )
+    assert torch.equal(to_torch(made), torch.searchsorted(rows[0].clone(), values, right=right))
+    assert infinicore.searchsorted(infinicore.tensor([1, 3, 5]), 4).item() == 2
+
+
+def test_refused_while_recording() -> None:
+    x = infinicore.ones(3)
+    for name in ("nonzero", "unique", "bincount"):
+        infinicore.start_graph_recording()
+        try:
+            with pytest.raises(RuntimeError, match=name):
+                getattr(infinicore, name)(x)
+        finally:
+            infinicore.stop_graph_recording()
+
+
+def test_bad_arguments() -> None:
+    x, i = infinicore.ones(2, 3), infinicore.tensor([[0, 1]])
+    with pytest.raises(IndexError, match="gather: dim is 2"):
+        infinicore.gather(x, 2, i)
+    with pytest.raises(TypeError, match="gather"):
+        infinicore.gather(x, 1, x)
+    with pytest.raises(TypeError, match="missing"):
+        infinicore.gather(x, 1)
+    with pytest.raises(RuntimeError, match="gather: index"):
+        infinicore.gather(x, 1, infinicore.tensor([0]))
+    with pytest.raises(RuntimeError, match="scatter_add"):
+        infinicore.scatter_add(x, 1, infinicore.zeros(3, 2, dtype=infinicore.int64), x)
+    with pytest.raises(RuntimeError, match="topk: k is 9"):
+        infinicore.topk(x, 9)
+    with pytest.raises(RuntimeError, match="kthvalue: k is 0"):
+        infinicore.kthvalue(x, 0)

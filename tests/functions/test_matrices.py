@@ -1,0 +1,258 @@
+"""Products, matrices, statistics, BLAS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.functions import I, Run, T, case, runs, to_torch
+
+FLOATS = "f32 f16 bf16 f64"
+ALL = "f32 f16 bf16 f64 i32 i64 u8"
+EXACT = "f32 f64"
+
+
+def square(n: int) -> Any:
+    return T(n, n)
+
+
+def well(x: torch.Tensor) -> torch.Tensor:
+    """A matrix that has an inverse."""
+    return x + 8 * torch.eye(x.shape[-1], dtype=x.dtype)
+
+
+def matmul_alpha(a: Any, b: Any, alpha: float) -> Any:
+    return alpha * (a @ b)
+
+
+CASES = [
+    case("matmul", T(3, 4), T(4, 5), kinds=ALL, close=4),
+    case("matmul", T(4), T(4), kinds=ALL, close=4),
+    case("matmul", T(3, 4), T(4), kinds=ALL, close=4),
+    case("matmul", T(4), T(4, 5), kinds=FLOATS, close=4),
+    case("matmul", T(2, 3, 4), T(4, 5), kinds=ALL, close=4),
+    case("matmul", T(2, 3, 4), T(2, 4, 5), kinds=ALL, close=4),
+    case("matmul", T(2, 1, 3, 4), T(3, 4, 5), kinds=ALL, close=4),
+    case("matmul", T(3, 4), T(2, 4, 5), kinds=FLOATS, close=4),
+    case("matmul", T(2, 3, 4), T(4), kinds=FLOATS, close=4),
+    case("matmul", T(4), T(2, 4, 5), kinds=FLOATS, close=4),
+    case("matmul", T(4, 4), T(4, 4), kinds=FLOATS, close=4),
+    case("matmul", T(0, 4), T(4, 5), kinds="f32"),
+    case("matmul", T(3, 0), T(0, 5), kinds="f32"),
+    case("matmul", T(3, 4), T(4, 5), alpha=0.5, reference=matmul_alpha, close=4),
+    case("mm", T(3, 4), T(4, 5), kinds=ALL, close=4),
+    case("bmm", T(2, 3, 4), T(2, 4, 5), kinds=ALL, close=4),
+    case("mv", T(3, 4), T(4), kinds=ALL, close=4),
+    case("dot", T(7), T(7), kinds=ALL, close=4),
+    case("vdot", T(7), T(7), kinds=FLOATS, close=4),
+    case("inner", T(7), T(7), kinds=FLOATS, close=4),
+    case("inner", T(2, 3, 4), T(5, 4), kinds=FLOATS, close=4),
+    case("inner", T(2, 3), T(), kinds="f32"),
+    case("outer", T(3), T(4), kinds=ALL),
+    case("addmm", T(3, 5), T(3, 4), T(4, 5), beta=0.5, alpha=2.0, close=6),
+    case("addmm", T(5), T(3, 4), T(4, 5), kinds="f32 f64 i32 i64", close=6),
+    case("addmm", T(5), T(3, 4), T(4, 5), beta=0, kinds="f32", close=6),
+    case("baddbmm", T(2, 3, 5), T(2, 3, 4), T(2, 4, 5), beta=0.5, alpha=2.0, close=6),
+    case("baddbmm", T(5), T(2, 3, 4), T(2, 4, 5), close=6),
+    case("addbmm", T(3, 5), T(2, 3, 4), T(2, 4, 5), beta=0.5, alpha=2.0, close=8),
+    case("addbmm", T(5), T(2, 3, 4), T(2, 4, 5), kinds="f32 f64", close=8),
+    case("addmv", T(3), T(3, 4), T(4), beta=0.5, alpha=2.0, close=6),
+    case("addr", T(3, 4), T(3), T(4), beta=0.5, alpha=2.0, close=2),
+    case("kron", T(2, 3), T(2, 2), kinds=ALL, skip="out"),
+    case("kron", T(3), T(2, 2), kinds="f32", skip="out layouts in_place"),
+    case("tensordot", T(2, 3, 4), T(3, 4, 5), dims=2, kinds=EXACT),
+    case("tensordot", T(2, 3, 4), T(4, 2), dims=([0, 2], [1, 0]), kinds=EXACT),
+    *(
+        case("einsum", equation, *tensors, kinds="f32 f64", close=4, skip="out method")
+        for equation, tensors in (
+            ("ij,jk->ik", (T(2, 3), T(3, 4))),
+            ("ij,jk", (T(2, 3), T(3, 4))),
+            ("bij,bjk->bik", (T(2, 3, 4), T(2, 4, 5))),
+            ("ii", (T(3, 3),)),
+            ("ii->i", (T(3, 3),)),
+            ("ij->ji", (T(2, 3),)),
+            ("ij->", (T(2, 3),)),
+            ("i,j->ij", (T(2), T(3))),
+            ("...ij,...jk->...ik", (T(2, 1, 3, 4), T(5, 4, 2))),
+            ("bhqd,bhkd->bhqk", (T(2, 2, 3, 4), T(2, 2, 5, 4))),
+            ("ij,jk,kl->il", (T(2, 3), T(3, 4), T(4, 2))),
+            ("i,i->", (T(4), T(4))),
+        )
+    ),
+    case("det", T(2, 3, 3), kinds=EXACT, close=8),
+    case("slogdet", T(2, 3, 3), kinds=EXACT, close=8, skip="out"),
+    case("logdet", T(2, 3, 3), kinds=EXACT, close=8),
+    case("matrix_exp", T(3, 3, low=-1, high=1), kinds=EXACT, close=8, skip="out"),
+    case("matrix_exp", T(3, 3, low=-1, high=1), kinds="f16 bf16", close=4, skip="out"),
+    *(case("matrix_power", T(3, 3), n, kinds=FLOATS, close=20) for n in (0, 1, 2, 5)),
+    case("trace", T(3, 4), kinds=ALL, skip="out"),
+    case("vander", T(4), kinds="f32 f64 i64", close=4, skip="out"),
+    case("vander", T(4), N=3, increasing=True, kinds="f32 i32", close=4, skip="out"),
+    case("cross", T(4, 3), T(4, 3), dim=1, kinds=ALL, close=2),
+    case("cross", T(3, 4), T(3, 4), kinds=FLOATS, close=2),
+    *(
+        case("cdist", T(3, 4), T(5, 4), p=p, kinds=EXACT, close=8, skip="out")
+        for p in (0.0, 1.0, 2.0, 3.0, float("inf"))
+    ),
+    case("cdist", T(2, 3, 4), T(5, 4), kinds=EXACT, close=8, skip="out"),
+    *(
+        case("pdist", T(4, 3), p=p, kinds=EXACT, close=8, skip="out layouts")
+        for p in (1.0, 2.0, 3.0)
+    ),
+    *(
+        case("dist", T(3, 4), T(4), p=p, kinds=FLOATS, close=4, skip="out")
+        for p in (0, 1, 2, 3, float("inf"))
+    ),
+    case("cov", T(3, 6), kinds=EXACT, close=4, skip="out"),
+    case("cov", T(6), kinds="f32", close=4, skip="out"),
+    case(
+        "cov",
+        T(3, 6),
+        correction=0,
+        fweights=I(6, low=1, below=4),
+        aweights=T(6, low=0.1),
+        kinds=EXACT,
+        close=4,
+        skip="out",
+    ),
+    case("cov", T(3, 6), aweights=T(6, low=0.1), kinds=EXACT, close=8, skip="out"),
+    case("corrcoef", T(3, 6), kinds=EXACT, close=4, skip="out layouts"),
+]
+
+
+@pytest.mark.parametrize("run", runs(CASES), ids=str)
+def test_functions(run: Run) -> None:
+    run.check()
+
+
+MATRICES = well(
+    torch.randn(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_factors(dtype: torch.dtype) -> None:
+    x = MATRICES.to(dtype)
+    a = infinicore.from_torch(x)
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    same = torch.testing.assert_close
+    same(to_torch(infinicore.inverse(a)), torch.inverse(x), **close)
+    b = torch.randn(2, 4, 3, dtype=dtype)
+    same(to_torch(infinicore.solve(a, infinicore.from_torch(b))), torch.linalg.solve(x, b), **close)
+    v = torch.randn(2, 4, dtype=dtype)
+    same(to_torch(infinicore.solve(a, infinicore.from_torch(v))), torch.linalg.solve(x, v), **close)
+    s = x @ x.mT
+    c = infinicore.from_torch(s)
+    same(to_torch(infinicore.cholesky(c)), torch.linalg.cholesky(s), **close)
+    values, vectors = infinicore.eigh(c)
+    same(to_torch(values), torch.linalg.eigvalsh(s), rtol=1e-3, atol=1e-3)
+    q = to_torch(vectors)
+    same(q @ torch.diag_embed(to_torch(values)) @ q.mT, s, rtol=1e-3, atol=1e-3)
+    same(to_torch(infinicore.matrix_power(a, -2)), torch.matrix_power(x, -2), **close)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 3), (3, 5), (4, 4)])
+@pytest.mark.parametrize("some", [True, False])
+def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
+    x = torch.randn(*shape, dtype=torch.float64)
+    a = infinicore.from_torch(x)
+    u, s, v = (to_torch(each) for each in infinicore.svd(a, some))
+    theirs = torch.svd(x, some)
+    assert (u.shape, s.shape, v.shape) == tuple(each.shape for each in theirs)
+    torch.testing.assert_close(s, theirs[1])
+    k = s.shape[-1]
+    torch.testing.assert_close(u[..., :k] @ torch.diag_embed(s) @ v[..., :k].mT, x)
+    torch.testing.assert_close(
+        u.mT @ u, torch.eye(u.shape[-1], dtype=u.dtype).expand(*u.shape[:-2], -1, -1)
+    )
+    q, r = (to_torch(each) for each in infinicore.qr(a, some))
+    torch.testing.assert_close(q @ r, x)
+    assert q.shape == torch.qr(x, some)[0].shape
+    torch.testing.assert_close(
+        q.mT @ q, torch.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], -1, -1)
+    )
+
+
+def test_bmm_strided() -> None:
+    a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    out = infinicore.zeros(3, 2, 5).permute(1, 0, 2)
+    made = infinicore.bmm_strided(infinicore.from_torch(a), infinicore.from_torch(b), out=out)
+    assert made is out
+    torch.testing.assert_close(to_torch(out), a @ b)
+
+
+def test_large_integers() -> None:
+    a = torch.randint(-(2**31), 2**31, (5, 7))
+    made = infinicore.matmul(infinicore.from_torch(a), infinicore.from_torch(a.T.contiguous()))
+    assert torch.equal(to_torch(made), a @ a.T)
+
+
+BLAS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
+
+
+@pytest.mark.parametrize("dtype", BLAS)
+def test_blas(dtype: torch.dtype) -> None:
+    x, y = (torch.linspace(-2, 3, 6).to(dtype), torch.linspace(1, -4, 6).to(dtype))
+
+    def fresh() -> tuple[Any, Any]:
+        return infinicore.from_torch(x.clone()), infinicore.from_torch(y.clone())
+
+    def same(made: Any, expected: torch.Tensor) -> None:
+        torch.testing.assert_close(
+            to_torch(made).reshape(expected.shape), expected, rtol=2e-2, atol=2e-2
+        )
+
+    a, b = fresh()
+    same(infinicore.asum(a), x.double().abs().sum().to(dtype))
+    same(infinicore.nrm2(a), x.double().norm().to(dtype))
+    same(infinicore.blas_dot(a, b), (x.double() @ y.double()).to(dtype))
+    assert infinicore.blas_amax(a).item() == int(x.abs().argmax()) + 1
+    assert infinicore.blas_amin(a).item() == int(x.abs().argmin()) + 1
+    alpha = infinicore.tensor([2.0]).to(a.dtype)
+    assert infinicore.axpy(alpha, a, b) is b
+    same(b, 2 * x + y)
+    a, b = fresh()
+    assert infinicore.scal(a, alpha) is a
+    same(a, 2 * x)
+    a, b = fresh()
+    infinicore.swap(a, b)
+    same(a, y)
+    same(b, x)
+    a, b = fresh()
+    assert infinicore.blas_copy(a, b) is b
+    same(b, x)
+    a, b = fresh()
+    infinicore.rot(a, b, 0.6, 0.8)
+    same(a, 0.6 * x + 0.8 * y)
+    same(b, 0.6 * y - 0.8 * x)
+    p, q, c, s = (infinicore.tensor([v]).to(a.dtype) for v in (3.0, 4.0, 0.0, 0.0))
+    assert infinicore.rotg(p, q, c, s)[2] is c
+    same(p, torch.tensor([5.0], dtype=dtype))
+    same(c, torch.tensor([0.6], dtype=dtype))
+    a, b = fresh()
+    param = infinicore.tensor([-2.0, 1.0, 2.0, 3.0, 4.0]).to(a.dtype)
+    infinicore.rotm(a, b, param)
+    same(a, x)
+    d1, d2, x1, y1 = (infinicore.tensor([v]).to(a.dtype) for v in (1.0, 1.0, 3.0, 4.0))
+    param = infinicore.zeros(5).to(a.dtype)
+    assert infinicore.rotmg(d1, d2, x1, y1, param)[3] is param
+    assert param.tolist()[0] in (-2.0, -1.0, 0.0, 1.0)
+
+
+def test_bad_arguments() -> None:
+    x = infinicore.ones(2, 3)
+    with pytest.raises(RuntimeError, match="matmul: shapes"):
+        infinicore.matmul(x, x)
+    with pytest.raises(RuntimeError, match="mm: input"):
+        infinicore.mm(infinicore.ones(3), x)
+    with pytest.raises(RuntimeError, match="batches"):
+        infinicore.matmul(infinicore.ones(2, 3, 4), infinicore.ones(5, 4, 3))
+    with pytest.raises(RuntimeError, match="square"):
+        infinicore.det(x)
+    with pytest.raises(RuntimeError, match="cross"):
+        infinicore.cross(infinicore.ones(2), infinicore.ones(2))
+    with pytest.raises(ValueError, match="out has shape"):
+        infinicore.matmul(x, x.T, out=infinicore.ones(3, 3))
