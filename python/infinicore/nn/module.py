@@ -249,7 +249,8 @@ class Module:
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by name. They share memory with the module."""
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+            given = [*args, *[destination, prefix, keep_vars][len(args) :]]
+            destination, prefix, keep_vars = given
         made = OrderedDict() if destination is None else destination
         for name, parameter in self._parameters.items():
             if parameter is not None:

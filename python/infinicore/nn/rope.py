@@ -70,6 +70,7 @@ class RoPE(Module):
             return turned[0], turned[1]
         from infinicore.functions.rotary import mrope
 
+        time, height, width = self.mrope_section
         made: tuple[Tensor, Tensor] = mrope(
             q,
             k,
@@ -78,7 +79,9 @@ class RoPE(Module):
             positions,
             self.head_dim,
             self.rotary_dim,
-            *self.mrope_section,
+            time,
+            height,
+            width,
             self.mrope_interleaved,
         )
         return made

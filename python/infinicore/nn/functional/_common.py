@@ -24,7 +24,7 @@ def dimension(name: str, dim: Any, rank: int) -> int:
     """A dimension that may count from the end, as an index."""
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise TypeError(f"{name}: dim is {dim!r}: expected an integer")
-    place = dim.__index__()
+    place = int(dim.__index__())
     wide = max(rank, 1)
     if not -wide <= place < wide:
         raise IndexError(f"{name}: dim is {place}: expected one of {rank} dimensions")

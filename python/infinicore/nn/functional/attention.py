@@ -9,8 +9,9 @@ from infinicore._dtype import bool_, int32
 from infinicore._emit import cast_to
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import FLOAT64, counting, expect, filled, run, wide
+from infinicore.nn.functional._common import counting, expect, filled, run, wide
 from infinicore.nn.functional.dropout import dropout
+from infinicore.nn.functional.products import matrix_product
 
 __all__ = ["flash_attention", "scaled_dot_product_attention"]
 
@@ -97,7 +98,7 @@ def scaled_dot_product_attention(
         return run("flash_attention", query, key, value, lengths, scale=factor, is_causal=is_causal)
     lead = _lead(name, query, key, value)
     q, k = (_folded(wide(x), lead) for x in (query, key))
-    scores = _batched_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
+    scores = matrix_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
     if is_causal:
         seen = run("less_equal", counting(keys, query), counting(length, query).unsqueeze(1))
         scores = run("where", seen, scores, -math.inf)
@@ -112,7 +113,7 @@ def scaled_dot_product_attention(
     if dropout_p:
         shares = dropout(shares, dropout_p)
     lead = list(shares.shape[:-2])
-    made = _batched_product(_folded(shares, lead), _folded(wide(value), lead), 1.0)
+    made = matrix_product(_folded(shares, lead), _folded(wide(value), lead))
     return cast_to(made.view(*lead, length, value.shape[-1]), query.dtype)
 
 
@@ -167,11 +168,3 @@ def _folded(x: Tensor, lead: list[int]) -> Tensor:
     for size in lead:
         count *= size
     return x.expand(*lead, *x.shape[-2:]).reshape(count, *x.shape[-2:])
-
-
-def _batched_product(a: Tensor, b: Tensor, alpha: float) -> Tensor:
-    """alpha * a [batch, M, K] @ b [batch, K, N]."""
-    if a.dtype is FLOAT64:
-        spread = run("mul", a.unsqueeze(3), b.unsqueeze(1))
-        return run("mul", run("sum", spread, dim=[2], keepdim=False), alpha)
-    return run("gemm", a, b, alpha=alpha)

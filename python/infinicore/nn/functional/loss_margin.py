@@ -275,12 +275,15 @@ def triplet_margin_with_distance_loss(
     >>> F.triplet_margin_with_distance_loss(a, a, a + 3, margin=5)
     tensor(0.7574)
     """
+    name = "triplet_margin_with_distance_loss"
     if distance_function is None:
-        return triplet_margin_loss(
-            anchor, positive, negative, margin, 2, 1e-6, swap, reduction, out=out
-        )
-    near = distance_function(anchor, positive)
-    far = distance_function(anchor, negative)
-    other = distance_function(positive, negative) if swap else None
-    result = _with_distances(near, far, other, margin, reduction)
-    return result if out is None else write("triplet_margin_with_distance_loss", out, result)  # type: ignore[no-any-return]
+        result = triplet_margin_loss(anchor, positive, negative, margin, 2, 1e-6, swap, reduction)
+    else:
+        near = distance_function(anchor, positive)
+        far = distance_function(anchor, negative)
+        other = distance_function(positive, negative) if swap else None
+        result = _with_distances(near, far, other, margin, reduction)
+    if out is None:
+        return result
+    made: Tensor = write(name, out, result)
+    return made

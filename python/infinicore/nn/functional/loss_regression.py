@@ -201,19 +201,20 @@ def gaussian_nll_loss(
     """
     name = "gaussian_nll_loss"
     expect(eps > 0, name, "eps", eps, "a positive number")
-    if var.ndim and tuple(var.shape) != tuple(input.shape):
-        if tuple(input.shape[:-1]) == tuple(var.shape):
-            var = var.unsqueeze(-1)
+    spread: Any = var  # numbers are tensors without dimensions here
+    if spread.ndim and tuple(spread.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(spread.shape):
+            spread = spread.unsqueeze(-1)
         else:
             expect(
-                tuple(var.shape) == (*input.shape[:-1], 1),
+                tuple(spread.shape) == (*input.shape[:-1], 1),
                 name,
                 "var.shape",
-                tuple(var.shape),
+                tuple(spread.shape),
                 f"that of input, {tuple(input.shape)}",
             )
     gap = _gap(name, input, target)
-    spread = run("maximum", wide(var), float(eps))
+    spread = run("maximum", wide(spread), float(eps))
     loss = run("add", run("log", spread), run("div", run("mul", gap, gap), spread))
     loss = run("mul", loss, 0.5)
     if full:

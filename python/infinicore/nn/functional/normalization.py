@@ -25,7 +25,7 @@ __all__ = ["layer_norm", "rms_norm"]
 _EPSILONS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
 
 
-def _last(name: str, input: Tensor, shape: int | Sequence[int]) -> tuple[int, ...]:
+def _last(name: str, input: Tensor, shape: Any) -> tuple[int, ...]:
     """The normalised shape, checked against the input's."""
     made = (shape,) if isinstance(shape, int) else tuple(shape)
     expect(len(made) > 0, name, "normalized_shape", made, "at least one size")
@@ -103,7 +103,8 @@ def rms_norm(
     """
     need_tensor("rms_norm", "input", input)
     if weight is None and isinstance(normalized_shape, Tensor):  # rms_norm(input, weight)
-        normalized_shape, weight = tuple(normalized_shape.shape), normalized_shape
+        weight = normalized_shape
+        normalized_shape = tuple(weight.shape)
     shape = _last("rms_norm", input, normalized_shape)
     count = _product(shape)
     small = epsilon if epsilon is not None else eps

@@ -14,11 +14,10 @@ __all__ = ["bilinear", "embedding", "linear"]
 
 
 def matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
-    """alpha * rows [M, K] @ columns [K, N]."""
-    if rows.dtype is FLOAT64:
-        product = emit("sum", emit("mul", rows.unsqueeze(2), columns.unsqueeze(0)), dim=[1])
-        return emit("mul", product, alpha, out=out)  # type: ignore[no-any-return]
-    return emit("gemm", rows, columns, alpha=alpha, out=out)  # type: ignore[no-any-return]
+    """alpha * rows [M, K] @ columns [K, N], or batches of both."""
+    if rows.dtype is FLOAT64 and alpha != 1:  # the operator's factor is a float32
+        return run("mul", run("gemm", rows, columns), float(alpha), out=out)
+    return run("gemm", rows, columns, alpha=float(alpha), out=out)
 
 
 @function
@@ -72,7 +71,7 @@ def linear(
     if flat is not None:
         return out  # type: ignore[no-any-return]
     result = result.view(*shape)
-    return result if out is None else write("linear", out, result)  # type: ignore[no-any-return]
+    return result if out is None else write("linear", out, result)
 
 
 def _count(shape: Any) -> int:

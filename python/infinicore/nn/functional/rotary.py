@@ -27,9 +27,8 @@ _NAMES = {RopeAlgo.GPT_J: "gpt_j", RopeAlgo.GPT_NEOX: "gpt_neox"}
 
 def _algorithm(algo: Any) -> str:
     if isinstance(algo, str):
-        algo = algo.lower()
-        if algo in _NAMES.values():
-            return algo
+        if algo.lower() in _NAMES.values():
+            return algo.lower()
     elif algo in (0, 1):
         return _NAMES[RopeAlgo(algo)]
     raise ValueError(f"rope: algo is {algo!r}: expected RopeAlgo.GPT_J or RopeAlgo.GPT_NEOX")
