@@ -88,7 +88,7 @@ SIZES: dict[str, dict[str, str]] = {
     },
     "block_diag": {"R": "sum(s[0] for s in shapes['x'])", "C": "sum(s[1] for s in shapes['x'])"},
     "conv": {
-        "Y": "tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, p, s, d in zip(X, K,"
+        "Y": "tuple(max((x + 2 * p - d * (k - 1) - 1) // s + 1, 0) for x, k, p, s, d in zip(X, K,"
         " pads or (0,) * len(X), strides or (1,) * len(X), dilations or (1,) * len(X)))"
     },
     "diff": {"Y": "X[:dim] + (max(X[dim] - n, 0),) + X[dim + 1:]"},
@@ -102,8 +102,8 @@ SIZES: dict[str, dict[str, str]] = {
     },
     "pad": {
         # The list begins with the last dimension, two numbers for each.
-        "Y": "tuple(x + sum((tuple(pad) + (0,) * (2 * len(X)))[2 * (len(X) - i) - 2:"
-        "2 * (len(X) - i)]) for i, x in enumerate(X))"
+        "Y": "tuple(max(x + sum((tuple(pad) + (0,) * (2 * len(X)))[2 * (len(X) - i) - 2:"
+        "2 * (len(X) - i)]), 0) for i, x in enumerate(X))"
     },
     "topk": {"V": "S[:dim] + (k,) + S[dim + 1:]"},
     "unfold": {

@@ -23,7 +23,7 @@ _DEFAULTS = {"groups": "1"}
     where=f"{_COUNTS}; M % groups == 0; C == G * groups",
     kernel=True,
     sizes={
-        "Y": f"tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, p, s, d in {_EACH}))",
+        "Y": f"tuple(max((x + 2 * p - d * (k - 1) - 1) // s + 1, 0) for x, k, p, s, d in {_EACH}))",
     },
     defaults=_DEFAULTS,
 )
@@ -60,7 +60,7 @@ def grouped_conv(
     where=f"{_COUNTS}; C % groups == 0; M == G * groups",
     kernel=True,
     sizes={
-        "Y": "tuple((x - 1) * s - 2 * p + d * (k - 1) + o + 1 for x, k, p, s, d, o in"
+        "Y": "tuple(max((x - 1) * s - 2 * p + d * (k - 1) + o + 1, 0) for x, k, p, s, d, o in"
         f" {_EACH}, output_pads or (0,) * len(X)))",
     },
     defaults=_DEFAULTS | {"output_pads": "0"},

@@ -26,10 +26,11 @@ _GAPS = "dilation or (1,) * len(I)"
 def _window_sizes(dilations: str = "(1,) * len(I)") -> dict[str, str]:
     """Sizes of results, as `window_count` has them."""
     room = "i + 2 * p - d * (k - 1) - 1"
+    last = f"min(-(-({room}) // s), (i + p - 1) // s) if ceil_mode else ({room}) // s"
+    last = last.replace("// s", "// max(s, 1)")  # 0 is refused by the library, which says why
     return {
-        "O": f"tuple((min(-(-({room}) // s), (i + p - 1) // s) if ceil_mode else ({room}) // s) + 1"
-        " for i, k, s, p, d in zip(I, kernel_size, stride or kernel_size,"
-        f" padding or (0,) * len(I), {dilations}))"
+        "O": f"tuple(max({last}, -1) + 1 for i, k, s, p, d in zip(I, kernel_size,"
+        f" stride or kernel_size, padding or (0,) * len(I), {dilations}))"
     }
 
 

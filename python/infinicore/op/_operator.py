@@ -152,6 +152,9 @@ class Function:
         for length, (sources, bytes_each) in self.derived.items():
             lists = [values[s] if s in values else self._given(views, s) for s in sources]
             counts = [len(each) for each in lists if each is not None]
+            if any(count != counts[0] for count in counts):
+                given = ", ".join(f"{s} {c}" for s, c in zip(sources, counts, strict=False))
+                raise ValueError(f"{self.name}: lists of one length are expected, not {given}")
             values[length] = (counts[0] if counts else self._images(views)) * bytes_each
         for name, tensor in self.counts.items():
             place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)

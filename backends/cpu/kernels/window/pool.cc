@@ -7,46 +7,6 @@ namespace {
 
 constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
 
-// Runs and parts of the last dimension's windows.
-struct Division {
-    std::vector<Run> runs;
-    std::vector<Part> parts;
-
-    Division() = default;
-    explicit Division(const Spans &spans) {
-        int64_t outputs = spans.outputs();
-        for (int64_t o = 0; o < outputs;) {
-            Run run{o, o + 1, spans.first[size_t(o)], 0, spans.count[size_t(o)]};
-            auto follows = [&](int64_t next) {
-                const int64_t by = spans.first[size_t(next)] - spans.first[size_t(next - 1)];
-                if (next == run.begin + 1) run.by = by;
-                return spans.count[size_t(next)] == run.count && by == run.by && by >= 0 &&
-                       next - run.begin < kSpan &&
-                       (next - run.begin) * by + (run.count - 1) * spans.step < kSpan;
-            };
-            while (run.end < outputs && follows(run.end)) ++run.end;
-            o = run.end;
-            add(run, spans.step);
-        }
-    }
-
-private:
-    void add(const Run &run, int64_t step) {
-        const int64_t reach = std::max<int64_t>(run.count - 1, 0) * step + (run.count > 0);
-        const int64_t low = run.first, high = low + (run.end - 1 - run.begin) * run.by + reach;
-        runs.push_back(run);
-        if (!parts.empty()) {
-            Part &part = parts.back();
-            const int64_t joined_low = std::min(part.low, low), joined = std::max(part.high, high);
-            if (joined - joined_low <= kSpan && run.end - runs[part.first_run].begin <= kSpan) {
-                part.last_run = runs.size(), part.low = joined_low, part.high = joined;
-                return;
-            }
-        }
-        parts.push_back({runs.size() - 1, runs.size(), low, high});
-    }
-};
-
 struct Pool {
     Image x, y;
     Image places;  // of the indices, if they are wanted
@@ -336,6 +296,11 @@ void slide(const Operation &operation, Pool &pool, int rank, bool mean) {
         int64_t last = room >= 0 ? room / stride : -1;
         if (ceil && room + stride - 1 >= 0 && size + pad > 0)
             last = std::min((room + stride - 1) / stride, (size + pad - 1) / stride);
+        if (last < 0)
+            throw Refusal{INFINI_STATUS_BAD_PARAM,
+                          std::string(operation.name()) + ": a window of " + std::to_string(reach) +
+                              " elements does not fit into " + std::to_string(size) +
+                              " with a padding of " + std::to_string(pad)};
         if (pool.y.size[d] != last + 1)
             refuse_size(operation, d - (kImageDims - rank), pool.y.size[d], last + 1);
         Spans &spans = pool.spans[d];
