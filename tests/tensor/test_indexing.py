@@ -42,7 +42,7 @@ def test_basic(data: st.DataObject) -> None:
 def test_advanced(data: st.DataObject) -> None:
     array = data.draw(layouts(least=1, dtypes=DTYPES))
     key = data.draw(advanced_keys(array.shape))
-    how = data.draw(st.integers(0, 1))
+    how = data.draw(st.integers(0, 2))
     try:
         expected = array[key]
     except IndexError:
@@ -76,7 +76,7 @@ def test_assignment(data: st.DataObject) -> None:
     for target in (tensor, strided.copy_(tensor)):
         expected = array.copy()
         expected[key] = value
-        target[as_key(key, data.draw(st.integers(0, 1)))] = (
+        target[as_key(key, data.draw(st.integers(0, 2)))] = (
             ic.tensor(value) if data.draw(st.booleans()) else value
         )
         np.testing.assert_array_equal(target.numpy(), expected)
