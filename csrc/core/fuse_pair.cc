@@ -19,12 +19,14 @@ bool takes_epilogue(const Step &step) {
 // Programs that are joined; kernels of their own kind are none of them.
 bool can_lead(const Step &step) {
     if (step.is_random) return false;
-    return step.program ? !(step.program->flags & INFINI_PROGRAM_BLAS) : takes_epilogue(step);
+    const InfiniProgram *program = program_of(step);
+    return program ? !(program->flags & INFINI_PROGRAM_BLAS) : takes_epilogue(step);
 }
 
 bool can_follow(const Step &step) {
-    return !step.is_random && step.program &&
-           !(step.program->flags & (INFINI_PROGRAM_BLAS | INFINI_PROGRAM_EPILOGUE));
+    const InfiniProgram *program = program_of(step);
+    return !step.is_random && program &&
+           !(program->flags & (INFINI_PROGRAM_BLAS | INFINI_PROGRAM_EPILOGUE));
 }
 
 bool same_place(const Place &a, const Place &b) {
@@ -48,7 +50,7 @@ bool survives(const Step &step, int tensor, Computing computing) {
         case DataType::U64:
             return computing == Computing::Uint;
         case DataType::BOOL:
-            return step.program && gives_truth(*step.program, tensor);
+            return is_plain_copy(step) || (step.program && gives_truth(*step.program, tensor));
         default:
             return false;
     }
@@ -76,16 +78,17 @@ std::vector<Use> uses_of(const Node &node) {
     std::vector<Use> uses;
     if (!node.step) return uses;
     const Step &step = *node.step;
-    const bool blas = step.program && step.program->flags & INFINI_PROGRAM_BLAS;
+    const InfiniProgram *program = program_of(step);
+    const bool blas = program && program->flags & INFINI_PROGRAM_BLAS;
     for (size_t i = 0; i < node.places.size(); ++i) {
         if (!node.places[i].memory) continue;
         const Step::Argument &argument = step.arguments[i];
         const bool known = argument.tensor >= 0 && !blas;
         const Layout *layout = known ? &step.tensors[size_t(argument.tensor)] : nullptr;
         // A kernel may read what it writes; of a program we know.
-        const bool reads = argument.read || argument.tensor < 0 ||
-                           (step.program ? reads_pointer(*step.program, int(i))
-                                         : argument.written && !takes_epilogue(step));
+        const bool reads =
+            argument.read || argument.tensor < 0 ||
+            (program ? reads_pointer(*program, int(i)) : argument.written && !takes_epilogue(step));
         uses.push_back({int(i), range_of(node.places[i], layout), reads,
                         argument.written || argument.tensor < 0});
     }
@@ -127,7 +130,8 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
             return {};
     }
     // What the second writes over something that the first reads: only element by element.
-    const bool by_element = a.program && b.program->phase_count == 1 && a.program->phase_count == 1;
+    const InfiniProgram *leading = program_of(a), *following = program_of(b);
+    const bool by_element = leading && leading->phase_count == 1 && following->phase_count == 1;
     for (const Use &written : second.uses) {
         if (!written.writes) continue;
         for (const Use &read : first.uses) {
@@ -150,7 +154,7 @@ namespace {
 // Gives the tensors between the two one shape: as one of the two sees it.
 bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_a, const Step &b,
            std::vector<Layout> &of_b, const std::vector<Between> &between, bool spread) {
-    const InfiniProgram &following = *b.program;
+    const InfiniProgram &following = *program_of(b);
     auto are_same = [&] {
         for (const Between &each : between)
             for (int input : each.inputs)
@@ -164,7 +168,7 @@ bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_
         const auto change = reindexing(its, mine);
         return change && reindex(of_b, b.present, *change) && are_same();
     }
-    if (a.program && !is_epilogue(a) && can_reindex(leading) &&
+    if (program_of(a) && !is_epilogue(a) && can_reindex(leading) &&
         space_of(leading, of_a, 0) == mine.shape) {
         const auto change = reindexing(mine, its);
         return change && reindex(of_a, a.present, *change) && are_same();
@@ -177,18 +181,22 @@ bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_
 std::optional<Node> join(const Party &first, const Party &second,
                          const std::vector<Between> &between) {
     const Step &a = *first.node.step, &b = *second.node.step;
-    const bool kernel = !a.program || is_epilogue(a);
-    const InfiniProgram &leading = a.program ? *a.program : *infiniKernelResult();
-    const InfiniProgram &following = *b.program;
+    const bool kernel = !program_of(a) || is_epilogue(a);
+    const InfiniProgram &leading = program_of(a) ? *program_of(a) : *infiniKernelResult();
+    const InfiniProgram &following = *program_of(b);
+    // Copies have kernels of their own, which are better where there is nothing but copies; rows want
+    // what they fold side by side.
+    if (is_plain_copy(a) && (is_plain_copy(b) || !is_map(following))) return std::nullopt;
     const Computing computing = computing_of(a);
-    if (computing == Computing::Unknown || computing != computing_of(b)) return std::nullopt;
+    if (computing == Computing::Unknown) return std::nullopt;
+    if (computing != computing_of(b) && !is_plain_copy(b)) return std::nullopt;
     if (kernel && (!is_map(following) || computing != Computing::Float)) return std::nullopt;
     // A number for all elements may be broadcast: that costs nothing.
     bool spread = is_uniform(leading);
     std::vector<InfiniLink> links;
     std::vector<int> inputs;
     for (const Between &each : between) {
-        if (!survives(a, each.output, computing)) return std::nullopt;
+        if (!is_plain_copy(b) && !survives(a, each.output, computing)) return std::nullopt;
         spread = spread && !each.keep;
         links.push_back({each.output, each.inputs.data(), int(each.inputs.size()), each.keep});
         inputs.insert(inputs.end(), each.inputs.begin(), each.inputs.end());

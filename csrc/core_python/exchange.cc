@@ -234,11 +234,8 @@ nb::object from_object(nb::handle source, const std::string &function) {
 nb::object from_address(uintptr_t address, nb::handle size, nb::handle stride, nb::handle dtype,
                         nb::handle device, nb::object owner) {
     Shape shape = shape_from(size, "from_blob");
-    Strides strides;
-    if (stride.is_none())
-        strides = infinicore::contiguous_strides(shape);
-    else
-        for (nb::handle each : stride) strides.push_back(nb::cast<infinicore::Stride>(each));
+    Strides strides = stride.is_none() ? infinicore::contiguous_strides(shape)
+                                       : strides_from(stride, "from_blob");
     return wrap(over(reinterpret_cast<void *>(address), std::move(shape), std::move(strides),
                      dtype_from(dtype), device_from(device), std::move(owner)));
 }
@@ -246,8 +243,8 @@ nb::object from_address(uintptr_t address, nb::handle size, nb::handle stride, n
 }  // namespace
 
 void bind_exchange(nb::module_ &m) {
-    m.def("from_dlpack", from_dlpack, "source"_a);
-    m.def("from_object", from_object, "source"_a, "function"_a);
+    m.def("from_dlpack", from_dlpack, "source"_a.none());
+    m.def("from_object", from_object, "source"_a.none(), "function"_a);
     m.def("from_address", from_address, "address"_a, "size"_a, "stride"_a.none(), "dtype"_a,
           "device"_a, "owner"_a.none());
 }

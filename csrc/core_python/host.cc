@@ -190,10 +190,8 @@ nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handl
     Shape shape = shape_from(size, "empty");
     if (stride.is_none())
         return wrap(Tensor::empty(shape, dtype_from(dtype), device_from(device), pin_memory));
-    Strides strides;
-    for (nb::handle each : stride) strides.push_back(nb::cast<infinicore::Stride>(each));
-    return wrap(
-        Tensor::strided_empty(shape, strides, dtype_from(dtype), device_from(device), pin_memory));
+    return wrap(Tensor::strided_empty(shape, strides_from(stride, "strided_empty"),
+                                      dtype_from(dtype), device_from(device), pin_memory));
 }
 
 void copy_from(const Tensor &self, const Tensor &source) {
@@ -286,7 +284,7 @@ nb::list nonzero(const Tensor &tensor) {
 }  // namespace
 
 void bind_host(nb::module_ &m) {
-    m.def("from_host", from_host, "source"_a, "device"_a, "function"_a);
+    m.def("from_host", from_host, "source"_a.none(), "device"_a, "function"_a);
     m.def("from_bytes", from_bytes, "source"_a, "size"_a, "dtype"_a, "device"_a);
     m.def("from_numbers", from_numbers, "numbers"_a, "size"_a, "dtype"_a, "device"_a);
     m.def("to_bytes", to_bytes, "tensor"_a);

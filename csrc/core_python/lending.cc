@@ -130,10 +130,10 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
     Tensor lent = tensor;
     bool copied = false;
     if (!dl_device.is_none()) {
-        const int type = nb::cast<int>(nb::object(dl_device[0]));
-        const int index = nb::cast<int>(nb::object(dl_device[1]));
+        const int type = int(integer_from(nb::object(dl_device[0]), "__dlpack__"));
+        const int index = int(integer_from(nb::object(dl_device[1]), "__dlpack__"));
         if (type == dlpack::kCpu && device.type != dlpack::kCpu) {
-            if (!copy.is_none() && !nb::cast<bool>(copy)) {
+            if (copy.is(Py_False)) {
                 PyErr_SetString(PyExc_BufferError,
                                 "__dlpack__: a tensor of a device can't be lent to the host "
                                 "without a copy");
@@ -149,14 +149,16 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
             throw nb::python_error();
         }
     }
-    if (!copied && !copy.is_none() && nb::cast<bool>(copy)) {
+    if (!copied && copy.is(Py_True)) {
         lent = Tensor::empty(tensor->shape(), tensor->dtype(), tensor->device());
         lent->copy_from(tensor);
         copied = true;
     }
     // -1: the borrower does not want an order. Else what is queued is done before it looks: a stream
     // of the borrower's is none of ours, so it can't be made to wait.
-    const bool unordered = nb::isinstance<nb::int_>(stream) && nb::cast<long long>(stream) == -1;
+    const bool unordered =
+        nb::isinstance<nb::int_>(stream) && PyLong_AsLongLong(stream.ptr()) == -1;
+    PyErr_Clear();  // handles of streams may be greater numbers
     if (!unordered) wait_for(lent);
     const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
     if (!versioned) return capsule_of(lend<dlpack::Managed>(lent), "dltensor");

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Tensors, functions and graphs. See infinicore.";
     bind_tensor(m);
     bind_views(m);
+    bind_indexing(m);
     bind_exchange(m);
     bind_lending(m);
     bind_host(m);

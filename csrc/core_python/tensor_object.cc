@@ -113,22 +113,26 @@ Device device_from(nb::handle object) {
     return device;
 }
 
+long long integer_from(nb::handle object, const char *function) {
+    nb::object number = nb::borrow(object);
+    if (!PyLong_Check(object.ptr())) {
+        number = nb::steal(PyNumber_Index(object.ptr()));
+        if (!number.is_valid()) {
+            PyErr_Clear();
+            PyErr_Format(PyExc_TypeError, "%s: expected an integer, got %R", function,
+                         object.ptr());
+            throw nb::python_error();
+        }
+    }
+    const long long value = PyLong_AsLongLong(number.ptr());
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    return value;
+}
+
 namespace {
 
 size_t size_from(PyObject *size, const char *function) {
-    long long value;
-    if (PyLong_Check(size)) {
-        value = PyLong_AsLongLong(size);
-    } else {
-        nb::object number = nb::steal(PyNumber_Index(size));
-        if (!number.is_valid()) {
-            PyErr_Clear();
-            PyErr_Format(PyExc_TypeError, "%s: a size is %R: expected an integer", function, size);
-            throw nb::python_error();
-        }
-        value = PyLong_AsLongLong(number.ptr());
-    }
-    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    const long long value = integer_from(size, function);
     if (value < 0) {
         PyErr_Format(PyExc_ValueError, "%s: a size is %lld: expected 0 or more", function, value);
         throw nb::python_error();
@@ -137,6 +141,12 @@ size_t size_from(PyObject *size, const char *function) {
 }
 
 }  // namespace
+
+Strides strides_from(nb::handle strides, const char *function) {
+    Strides made;
+    for (nb::handle each : strides) made.push_back(integer_from(each, function));
+    return made;
+}
 
 Shape shape_from(nb::handle sizes, const char *function) {
     Shape shape;

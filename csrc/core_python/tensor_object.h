@@ -30,7 +30,10 @@ PyObject *device_object(const Device &device);  // borrowed
 DataType dtype_from(nb::handle object);         // a dtype, or its number
 Device device_from(nb::handle object);          // a device, or (type, index)
 
+// `function` stands in the messages about what is no number.
+long long integer_from(nb::handle object, const char *function);
 Shape shape_from(nb::handle sizes, const char *function);
+Strides strides_from(nb::handle strides, const char *function);
 nb::tuple tuple_of(const Shape &sizes);
 
 // A dimension counted from the front; `object` names it in messages.
@@ -38,6 +41,7 @@ size_t dimension(long long dim, size_t ndim, const char *function);
 
 void bind_tensor(nb::module_ &m);
 void bind_views(nb::module_ &m);
+void bind_indexing(nb::module_ &m);
 PyType_Slot *tensor_slots();  // the buffer protocol
 bool is_dtype(nb::handle object);
 void bind_exchange(nb::module_ &m);

@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 from typing import Any
 
-from infinicore import _dtype, functions
+from infinicore import _core, _dtype, functions
 from infinicore._tensor import Tensor
 
 # Modules of the package whose public names (`__all__`) are names of the package.
@@ -135,8 +135,23 @@ def _add_methods(names: dict[str, Any]) -> None:
         if name in everything:
             setattr(Tensor, slot, _in_place(everything[name]))
             setattr(Tensor, f"{name}_", _in_place(everything[name]))
+    for name, value in names.items():
+        in_place = f"{name}_"
+        if getattr(Tensor, name, None) is value and isinstance(value, _core.Function):
+            if not hasattr(Tensor, in_place) and in_place not in names:
+                setattr(Tensor, in_place, _replacing(value))
     # Equality is elementwise, so tensors are told apart by identity where they are keys.
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def _replacing(function: Any) -> Any:
+    """In place by way of a new tensor, since not every operator may write where it reads."""
+
+    def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        return self.copy_(function(self, *args, **keywords))
+
+    method.__doc__ = function.__doc__
+    return method
 
 
 def _in_place(function: Any) -> Any:

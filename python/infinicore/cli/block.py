@@ -39,9 +39,8 @@ class Layer(nn.Module):
         q = self.rope(self.q(h).view(1, self.heads, self.size), position)
         k = self.rope(self.k(h).view(1, self.groups, self.size), position)
         v = self.v(h).view(1, self.groups, self.size)
-        place = position.view(1, 1, 1, 1).expand(1, self.groups, 1, self.size)
-        self.k_cache.scatter_(2, place, k.view(1, self.groups, 1, self.size))
-        self.v_cache.scatter_(2, place, v.view(1, self.groups, 1, self.size))
+        new = (1, self.groups, 1, self.size)
+        infinicore.kv_caching(self.k_cache, self.v_cache, k.view(new), v.view(new), position)
         lengths = (position + 1).to(infinicore.int32)
         seen = F.flash_attention(
             q.view(1, self.heads, 1, self.size), self.k_cache, self.v_cache, lengths

@@ -1,0 +1,27 @@
+// Making views, and saying what is wrong with one that was asked for.
+#pragma once
+
+#include "pooled.h"
+#include "tensor_object.h"
+
+namespace infini::python {
+
+using infinicore::Stride;
+
+// The caller has made sure that the layout stays inside the memory.
+inline nb::object view(const Tensor &tensor, Shape shape, Strides strides,
+                       std::ptrdiff_t elements = 0) {
+    const auto bytes = elements * std::ptrdiff_t(tensor->element_size());
+    return wrap(Tensor(infinicore::detail::make_pooled<TensorImpl>(
+        std::move(shape), std::move(strides), tensor->dtype(),
+        infinicore::TensorData{size_t(std::ptrdiff_t(tensor->offset()) + bytes),
+                               tensor->memory()})));
+}
+
+template <class... Values>
+[[noreturn]] void raise(PyObject *type, const char *format, Values... values) {
+    PyErr_Format(type, format, values...);
+    throw nb::python_error();
+}
+
+}  // namespace infini::python

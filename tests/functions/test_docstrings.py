@@ -1,0 +1,38 @@
+"""Every public function says what it does, and its examples are true."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+
+import infinicore
+import pytest
+from infinicore import _namespace, nn
+from infinicore.nn import functional
+
+
+def public():
+    found = {}
+    for module in _namespace.modules():
+        found |= {f"infinicore.{name}": getattr(module, name) for name in module.__all__}
+    found |= {f"nn.functional.{name}": getattr(functional, name) for name in functional.__all__}
+    found |= {f"nn.{name}": getattr(nn, name) for name in nn.__all__ if name != "functional"}
+    return {name: value for name, value in sorted(found.items()) if callable(value)}
+
+
+PUBLIC = public()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_it_has_a_docstring(name):
+    assert (inspect.getdoc(PUBLIC[name]) or "").strip(), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", [n for n, v in PUBLIC.items() if ">>>" in (v.__doc__ or "")])
+def test_its_example_is_true(name):
+    names = {"infinicore": infinicore, "nn": nn, "F": functional}
+    parsed = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__, names, name, None, 0)
+    said: list[str] = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    doctest.DocTestRunner(optionflags=flags).run(parsed, out=said.append)
+    assert not said, "".join(said)
