@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
+from pathlib import Path
 
 from .. import Api, First
 from ..operators import OPERATORS
@@ -36,19 +38,18 @@ def files(api: Api, first: First) -> dict[str, str]:
     return made
 
 
-# Not operators: infini/op_ext.h, and what csrc/base/described.h lends to libinfinicore.
-BEYOND = (
-    "infiniopGetPlanCacheCounts",
-    "infiniDropFused",
-    "infiniFuse",
-    "infiniFusedProgram",
-    "infiniKernelResult",
-    "infiniLookBehind",
-)
+# Headers whose functions are no operators: public ones, and what is lent to libinfinicore.
+BEYOND = ("include/infini/op_ext.h", "csrc/base/described.h")
+
+
+def _beyond() -> list[str]:
+    root = Path(__file__).resolve().parents[2]
+    text = "".join((root / name).read_text(encoding="utf-8") for name in BEYOND)
+    return re.findall(r"^INFINI_EXPORT [^;]*?(infini\w+)\(", text, re.M)
 
 
 def exported() -> list[str]:
-    names = [*CORE, *BEYOND]
+    names = [*CORE, *_beyond()]
     for operator in OPERATORS:
         names += [name for name, _ in signatures(operator)]
     return sorted(names)
