@@ -88,8 +88,8 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
 def load_safetensors(
     module: Module, path: Any, strict: bool = True, rename: Mapping[str, str] | None = None
 ) -> IncompatibleKeys:
-    """Load a module's weights from a file, or from several (a list, or a folder with *.safetensors).
-    `rename` maps beginnings of names in the file to those of the module."""
+    """Load a module's weights from a file, or from several (a list, or a folder with
+    *.safetensors). `rename` maps beginnings of names in the file to those of the module."""
     state: dict[str, Tensor] = {}
     for file in _files(path):
         state.update(read_safetensors(file))

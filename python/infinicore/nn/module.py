@@ -282,17 +282,18 @@ class Module:
                 f"load_state_dict: {type(self).__name__}: missing keys: {missing or 'none'};"
                 f" unexpected keys: {unexpected or 'none'}"
             )
-        wrong = []
+        wrong, pairs = [], []
         for name, target in own.items():
             if name not in state_dict or name.endswith(_EXTRA):
                 continue
             source = _tensor(state_dict[name], name)
+            pairs.append((target, source))
             if source.shape != target.shape:
                 wrong.append(f"{name}: {tuple(source.shape)} for {tuple(target.shape)}")
-            else:
-                target.copy_(source)
         if wrong:
             raise RuntimeError(f"load_state_dict: shapes differ: {'; '.join(wrong)}")
+        for target, source in pairs:  # after all checks: a module is never half loaded
+            target.copy_(source)
         for where, module in self.named_modules():
             key = f"{where}.{_EXTRA}" if where else _EXTRA
             if module._has_extra() and key in state_dict:
@@ -321,8 +322,8 @@ class Module:
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Move parameters and buffers: to a device, a floating-point type (integers keep theirs), or
-        both, as `Tensor.to` takes them."""
+        """Move parameters and buffers: to a device, a floating-point type (integers keep theirs),
+        or both, as `Tensor.to` takes them."""
         from infinicore._dtype import dtype
 
         kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, dtype)]
@@ -335,13 +336,20 @@ class Module:
             made = tensor.to(*others, **named) if others or named else tensor
             return made.to(kinds[0]) if kinds and tensor.dtype.is_floating_point else made
 
+        # What several modules share stays shared. The old ones are kept until the end, so that no
+        # new one gets the identity of one before.
+        made: dict[int, tuple[Tensor, Tensor]] = {}
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    module._parameters[name] = Parameter(moved(parameter.data))
+                    if id(parameter) not in made:
+                        made[id(parameter)] = (parameter, Parameter(moved(parameter.data)))
+                    module._parameters[name] = made[id(parameter)][1]  # type: ignore[assignment]
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = moved(buffer)
+                    if id(buffer) not in made:
+                        made[id(buffer)] = (buffer, moved(buffer))
+                    module._buffers[name] = made[id(buffer)][1]
         return self
 
     def half(self: Self) -> Self:

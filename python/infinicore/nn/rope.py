@@ -11,12 +11,12 @@ from infinicore.nn.module import Module
 
 
 class RoPE(Module):
-    """Rotates pairs of a head's elements by angles that grow with the position: pair i of a vector at
-    position p by p * rope_theta ** (-2 i / rotary_dim).
+    """Rotates pairs of a head's elements by angles that grow with the position: pair i of a vector
+    at position p by p * rope_theta ** (-2 i / rotary_dim).
 
     `forward(states, position_ids)` rotates states [..., tokens, heads, head_dim] in place, or into
-    `out`. `forward(q, k, positions)` returns both; with `mrope_section` the positions are [3, tokens]
-    (time, height, width), each for its section of the pairs.
+    `out`. `forward(q, k, positions)` returns both; with `mrope_section` the positions are
+    [3, tokens] (time, height, width), each for its section of the pairs.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ def tables(
     positions: int, theta: float, rotary_dim: int, device: Any, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Sines and cosines [positions, rotary_dim / 2], computed in float64."""
-    from infinicore._ranges import arange
     from infinicore._dtype import float64, get_default_dtype
+    from infinicore._ranges import arange
 
     half = rotary_dim // 2
     exponents = arange(half, dtype=float64, device=device) * (-2.0 / rotary_dim)

@@ -93,7 +93,14 @@ def fused_moe_mxfp4(
     out: Any = None,
 ) -> Tensor:
     """`fused_moe` with weights in MXFP4: w13_packed [E, 2 I, D / 2] and w13_scale [E, 2 I, D / 32],
-    w2_packed [E, D, I / 2] and w2_scale [E, D, I / 32], all of bytes."""
+    w2_packed [E, D, I / 2] and w2_scale [E, D, I / 32], all of bytes.
+
+    >>> x, expert = infinicore.ones(1, 32), infinicore.zeros(1, 1, dtype=infinicore.int32)
+    >>> w13 = [infinicore.zeros(1, 64, n, dtype=infinicore.uint8) for n in (16, 1)]
+    >>> w2 = [infinicore.zeros(1, 32, n, dtype=infinicore.uint8) for n in (16, 1)]
+    >>> F.fused_moe_mxfp4(x, expert, infinicore.ones(1, 1), *w13, *w2).sum()
+    tensor(0.)
+    """
     name = "fused_moe_mxfp4"
     act = _activation(name, activation)
     given = _dense(
@@ -121,7 +128,15 @@ def moe_fused_dense(
 ) -> Tensor:
     """The sum over the experts of each token of weight * w2 @ (silu(gate) * up), over what
     `moe_align` gives: hidden_states [T, D], w13 [E, 2 I, D] (gate first), w2 [E, D, I]; float16 or
-    bfloat16."""
+    bfloat16.
+
+    >>> ones = lambda *sizes: infinicore.ones(*sizes, dtype=infinicore.float16)
+    >>> ints = lambda *values: infinicore.tensor(values, dtype=infinicore.int32)
+    >>> share, expert = infinicore.ones(1, 1), ints(0).view(1, 1)
+    >>> w13, w2 = ones(1, 2, 1), ones(1, 1, 1)
+    >>> F.moe_fused_dense(ones(1, 1), w13, w2, share, expert, ints(0), ints(0), ints(1))
+    tensor([[0.7310]], dtype=infinicore.float16)
+    """
     given = _dense(
         hidden_states,
         w13,
@@ -145,7 +160,13 @@ def linear_mxfp4(
     out: Any = None,
 ) -> Tensor:
     """alpha * input [..., K] @ weight.T + bias with a weight [N, K] in MXFP4: packed [N, K / 2],
-    with scales [N, K / 32], both of bytes."""
+    with scales [N, K / 32], both of bytes.
+
+    >>> packed = infinicore.full((1, 16), 0x22, dtype=infinicore.uint8)  # ones
+    >>> scale = infinicore.full((1, 1), 127, dtype=infinicore.uint8)  # 2 ** 0
+    >>> F.linear_mxfp4(infinicore.ones(1, 32), packed, scale)
+    tensor([[32.]])
+    """
     name = "linear_mxfp4"
     alone = input.ndim == 1
     given = _dense(input.unsqueeze(0) if alone else input, packed_weight, weight_scale, bias)
@@ -166,7 +187,12 @@ def linear_w8a8i8(
     out: Any = None,
 ) -> Tensor:
     """input [..., K] @ weight.T + bias in integers: rows of the input are quantised to int8, each
-    by its largest element; weight_packed is int8 [N, K], weight_scale float32 [N]."""
+    by its largest element; weight_packed is int8 [N, K], weight_scale float32 [N].
+
+    >>> weight = infinicore.ones(1, 2, dtype=infinicore.int8)
+    >>> F.linear_w8a8i8(infinicore.ones(1, 2), weight, infinicore.ones(1))
+    tensor([[2.]])
+    """
     name = "linear_w8a8i8"
     need_tensor(name, "input", input)
     expect(weight_packed.ndim == 2, name, "weight_packed.ndim", weight_packed.ndim, "2")

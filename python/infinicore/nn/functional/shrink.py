@@ -102,44 +102,76 @@ def rrelu(
 
 
 def relu_(input: Tensor) -> Tensor:
-    """`relu` in place."""
+    """`relu` in place.
+
+    >>> F.relu_(infinicore.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
     return activation.relu(input, True)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu` in place."""
+    """`elu` in place.
+
+    >>> F.elu_(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     return activation.elu(input, alpha, True)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu` in place."""
+    """`celu` in place.
+
+    >>> F.celu_(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
     return activation.celu(input, alpha, True)
 
 
 def selu_(input: Tensor) -> Tensor:
-    """`selu` in place."""
+    """`selu` in place.
+
+    >>> F.selu_(infinicore.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.0507])
+    """
     return activation.selu(input, True)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`leaky_relu` in place."""
+    """`leaky_relu` in place.
+
+    >>> F.leaky_relu_(infinicore.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
     return activation.leaky_relu(input, negative_slope, True)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh` in place."""
+    """`hardtanh` in place.
+
+    >>> F.hardtanh_(infinicore.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
     return activation.hardtanh(input, min_val, max_val, True)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold` in place."""
+    """`threshold` in place.
+
+    >>> F.threshold_(infinicore.tensor([1.0, 3.0]), 2, 0)
+    tensor([0., 3.])
+    """
     return _threshold(input, threshold, value, True)
 
 
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> Tensor:
-    """`rrelu` in place."""
+    """`rrelu` in place.
+
+    >>> F.rrelu_(infinicore.tensor([-4.0, 2.0]), 0.25, 0.75)
+    tensor([-2.,  2.])
+    """
     return rrelu(input, lower, upper, training, True)
 
 

@@ -1,0 +1,1 @@
+"""Modules, their state, and files of weights."""
