@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from infinicore import _core
 from infinicore import _dtype as types
 from infinicore._creation import kind_of, place
-from infinicore._data import flat, kind_of_numbers
+from infinicore._data import as_tensor, flat, kind_of_numbers
 from infinicore._dtype import dtype as dtype_class
 from infinicore._tensor import Tensor, attach
 
@@ -26,8 +26,11 @@ __all__ = [
 # ---- From others ---------------------------------------------------------------------------------
 
 
-def from_numpy(np_array: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A copy of a NumPy array, which may be of ml_dtypes' bfloat16 too. `as_tensor` shares memory.
+def from_numpy(
+    np_array: Any, *, dtype: Any = None, device: Any = None, copy: bool = True
+) -> Tensor:
+    """A copy of a NumPy array, which may be of ml_dtypes' bfloat16 too. Without `copy` the memory
+    is shared where it can be.
 
     >>> infinicore.from_numpy(numpy.array([1.0, 2.0]))
     tensor([1., 2.], dtype=infinicore.float64)
@@ -41,6 +44,8 @@ def from_numpy(np_array: Any, *, dtype: Any = None, device: Any = None) -> Tenso
         )
     if not np_array.dtype.isnative:
         np_array = np_array.astype(np_array.dtype.newbyteorder("="))
+    if not copy:
+        return as_tensor(np_array, dtype, device)
     made = _core.from_host(np_array, place(device), "from_numpy")
     return made if dtype is None else made.to(kind_of("from_numpy", dtype))
 

@@ -20,6 +20,8 @@ _PARTS = (
     "_indexing",
     "_printing",
     "_random",
+    "_distributions",
+    "_complex",
     "_event",
     "_graph",
     "context",

@@ -91,15 +91,15 @@ class _Methods(_Base):
 
     def view_as(self, other: Tensor) -> Tensor:
         """A view in the shape of another tensor."""
-        return self.view(*other.shape)
+        return self.view(*_shape_of("view_as", other))
 
     def reshape_as(self, other: Tensor) -> Tensor:
         """As `reshape`, to the shape of another tensor."""
-        return self.reshape(*other.shape)
+        return self.reshape(*_shape_of("reshape_as", other))
 
     def expand_as(self, other: Tensor) -> Tensor:
         """A view that repeats elements, in the shape of another tensor."""
-        return self.expand(*other.shape)
+        return self.expand(*_shape_of("expand_as", other))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Neighbouring dimensions as one.
@@ -118,11 +118,9 @@ class _Methods(_Base):
             raise RuntimeError("flatten: start_dim comes behind end_dim")
         if first == last:
             return self
-        return self.reshape(
-            *self.shape[:first],
-            -1 if self.numel() else _product(self.shape[first : last + 1]),
-            *self.shape[last + 1 :],
-        )
+        sizes = self.shape
+        joined = Size(sizes[first : last + 1]).numel()
+        return self.reshape(*sizes[:first], joined, *sizes[last + 1 :])
 
     def contiguous(self) -> Tensor:
         """The tensor itself if it has no gaps, else a copy without gaps."""
@@ -359,8 +357,10 @@ class _Methods(_Base):
 _BOOL, _INT, _FLOAT = bool, int, float
 
 
-def _product(sizes: Any) -> int:
-    return Size(sizes).numel()
+def _shape_of(function: str, other: Any) -> Size:
+    if not isinstance(other, Tensor):
+        raise TypeError(f"{function}: other is {type(other).__name__}: expected a tensor")
+    return other.shape
 
 
 def _place(where: Any, like: Tensor) -> device:

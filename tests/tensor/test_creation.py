@@ -216,3 +216,37 @@ def test_default_device() -> None:
     ic.set_default_device(None)
     with ic.context.device("cpu") as chosen:
         assert ic.ones(2).device == chosen
+
+
+def test_distributions() -> None:
+    ic.manual_seed(1)
+    assert abs(ic.bernoulli(ic.full((20000,), 0.3)).numpy().mean() - 0.3) < 0.02
+    assert ic.empty(50, dtype=ic.int64).bernoulli_(1.0).tolist() == [1] * 50
+    assert abs(ic.empty(20000).exponential_(2.0).numpy().mean() - 0.5) < 0.02
+    weights = ic.tensor([[1.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
+    drawn = ic.multinomial(weights, 4000, replacement=True).numpy()
+    assert drawn.shape == (2, 4000) and set(drawn[1]) == {1} and set(drawn[0]) == {0, 2}
+    assert abs((drawn[0] == 2).mean() - 0.75) < 0.04
+    first = [ic.multinomial(weights[0], 2).tolist() for _ in range(400)]
+    assert all(sorted(each) == [0, 2] for each in first)
+    assert abs(sum(each[0] == 2 for each in first) / 400 - 0.75) < 0.1
+    assert ic.normal(5.0, 0.0, (3,)).tolist() == [5] * 3
+    moved = ic.normal(ic.full((9000,), 2.0), ic.full((1,), 0.1)).numpy()
+    assert abs(moved.mean() - 2) < 0.02 and abs(moved.std() - 0.1) < 0.02
+    for bad in (lambda: ic.multinomial(weights, 4), lambda: ic.empty(2).bernoulli_(2)):
+        with pytest.raises(ValueError, match="expected"):
+            bad()
+
+
+def test_complex_parts() -> None:
+    x = ic.tensor([[1 + 2j, 3 - 4j]])
+    assert x.real.tolist() == [[1, 3]] and x.imag.tolist() == [[2, -4]]
+    x.imag.fill_(7)
+    assert x.tolist() == [[1 + 7j, 3 + 7j]]
+    assert ic.view_as_real(x.T).tolist() == [[[1, 7]], [[3, 7]]]
+    assert ic.view_as_complex(ic.view_as_real(x)).tolist() == x.tolist()
+    assert ic.complex(ic.ones(2), ic.tensor(3.0)).tolist() == [1 + 3j] * 2
+    assert ic.real(ic.ones(2)).tolist() == [1, 1]
+    for bad in (lambda: ic.imag(ic.ones(2)), lambda: ic.view_as_complex(ic.ones(3))):
+        with pytest.raises(RuntimeError, match="expected"):
+            bad()

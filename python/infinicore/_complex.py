@@ -1,0 +1,106 @@
+"""Complex tensors as views of their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _core
+from infinicore._creation import into
+from infinicore._dtype import ALL
+from infinicore._elements import _PARTS, copy, imag_view, real_view
+from infinicore._tensor import Tensor, attach
+
+__all__ = ["complex", "imag", "real", "view_as_complex", "view_as_real"]
+
+_WHOLES = {part._code: ALL[code] for code, part in _PARTS.items()}
+
+
+def real(input: Tensor) -> Tensor:
+    """The real parts, as a view; of real numbers the tensor itself.
+
+    >>> infinicore.real(infinicore.tensor([1 + 2j]))
+    tensor([1.])
+    """
+    return real_view(input) if input.dtype.is_complex else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, as a view.
+
+    >>> infinicore.imag(infinicore.tensor([1 + 2j]))
+    tensor([2.])
+    """
+    if not input.dtype.is_complex:
+        raise RuntimeError(f"imag: input is of type {input.dtype!r}: expected complex numbers")
+    return imag_view(input)
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs of real ones in a last dimension of size 2, as a view.
+
+    >>> infinicore.view_as_real(infinicore.tensor([1 + 2j]))
+    tensor([[1., 2.]])
+    """
+    if not input.dtype.is_complex:
+        raise RuntimeError(
+            f"view_as_real: input is of type {input.dtype!r}: expected complex numbers"
+        )
+    steps = [*(2 * step for step in input.stride()), 1]
+    return _core.view_as(input, (*input.shape, 2), steps, 0, _PARTS[input.dtype._code])
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs of real numbers in a last dimension of size 2 as complex numbers, as a view.
+
+    >>> infinicore.view_as_complex(infinicore.tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
+    whole = _WHOLES.get(input.dtype._code)
+    if whole is None or not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("view_as_complex: expected floats with a last dimension of size 2")
+    steps = input.stride()
+    if steps[-1] != 1 or any(step % 2 for step in steps[:-1]):
+        raise RuntimeError("view_as_complex: expected the pairs side by side: use contiguous()")
+    return _core.view_as(input, input.shape[:-1], [step // 2 for step in steps[:-1]], 0, whole)
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """Complex numbers of real and imaginary parts.
+
+    >>> infinicore.complex(infinicore.tensor([1.0]), infinicore.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    whole = _WHOLES.get(real.dtype._code)
+    if whole is None or imag.dtype is not real.dtype:
+        raise RuntimeError("complex: expected real and imag as floats of one type")
+    from infinicore.op._shapes import broadcast
+
+    shape = broadcast([tuple(real.shape), tuple(imag.shape)])
+    result = _core.empty(shape, whole, real.device)
+    copy(real_view(result), real)
+    copy(imag_view(result), imag)
+    return into("complex", out, result)
+
+
+# The properties hide these names inside the class.
+_real, _imag = real, imag
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    @property
+    def real(self) -> Tensor:
+        """The real parts, as a view."""
+        return _real(self)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, as a view."""
+        return _imag(self)
+
+
+attach(_Methods)

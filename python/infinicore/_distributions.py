@@ -1,0 +1,149 @@
+"""Random tensors whose distribution is given by numbers or by tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _core
+from infinicore import _dtype as types
+from infinicore._creation import into, kind_of, place
+from infinicore._emit import emit, tensor_for
+from infinicore._function import function
+from infinicore._random import randn
+from infinicore._tensor import Tensor, attach
+
+__all__ = ["bernoulli", "multinomial", "normal"]
+
+
+@function
+def _bernoulli(input: Tensor) -> Tensor:
+    """The same type as the probabilities."""
+    drawn = _core.empty(input.shape, types.float32, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
+    return (drawn < input).to(input.dtype)
+
+
+@function
+def _exponential(input: Tensor, rate: float) -> Tensor:
+    """-log(1 - u) / rate; u is below 1."""
+    drawn = _core.empty(input.shape, types.float64, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
+    waited = emit("neg", emit("log1p", emit("neg", drawn)))
+    return (waited / rate).to(input.dtype)
+
+
+@function
+def _scaled(input: Tensor, mean: Any, std: Any) -> Tensor:
+    result = input if std is None else input * std
+    return result if mean is None else result + mean
+
+
+@function
+def _places(input: Tensor, count: int) -> Tensor:
+    """Indices of the largest keys log(u) / p: as if they were drawn one after the other."""
+    drawn = _core.empty(input.shape, types.float64, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
+    weights = input.to(types.float64)
+    waited = emit("log1p", emit("neg", drawn)) / weights  # negative: the smaller, the later
+    none = tensor_for(float("-inf"), types.float64, input.device)
+    zero = tensor_for(0.0, types.float64, input.device)
+    keys = emit("where", emit("less_equal", weights, zero), none, waited)
+    _, order = emit("sort", keys, dim=-1, descending=True, stable=True)
+    return order.narrow(-1, 0, count).contiguous()  # type: ignore[no-any-return]
+
+
+@function
+def _drawn(input: Tensor, count: int) -> Tensor:
+    """Indices by the running sums of the weights, each number for itself."""
+    sums = input.to(types.float64).cumsum(-1)
+    drawn = _core.empty((*input.shape[:-1], count), types.float64, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
+    wanted = drawn * sums.narrow(-1, input.shape[-1] - 1, 1)
+    return emit("searchsorted", sums.contiguous(), wanted, right=True)  # type: ignore[no-any-return]
+
+
+def bernoulli(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 with the probability that stands in each element, else 0.
+
+    >>> infinicore.bernoulli(infinicore.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    if not isinstance(input, Tensor) or not input.dtype.is_floating_point:
+        raise TypeError("bernoulli: expected a tensor of floats, which are probabilities")
+    return into("bernoulli", out, _bernoulli(input))
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, out: Any = None
+) -> Tensor:
+    """Indices that are drawn with the weights in the last dimension, with or without putting them
+    back: int64 of shape [num_samples], or [rows, num_samples].
+
+    >>> infinicore.multinomial(infinicore.tensor([0.0, 1.0]), 1)
+    tensor([1])
+    """
+    if not isinstance(input, Tensor) or not input.dtype.is_floating_point:
+        raise TypeError("multinomial: expected a tensor of floats, which are weights")
+    if input.ndim not in (1, 2):
+        raise ValueError(f"multinomial: the tensor has {input.ndim} dimensions: expected 1 or 2")
+    most = input.shape[-1]
+    if num_samples < 1 or (num_samples > most and not replacement):
+        raise ValueError(
+            f"multinomial: num_samples is {num_samples}: expected 1 to {most} without replacement"
+        )
+    found = _drawn(input, num_samples) if replacement else _places(input, num_samples)
+    return into("multinomial", out, found)
+
+
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Random numbers of normal distributions. Mean and standard deviation are numbers, for a tensor
+    of a size, or tensors, for one of their shape.
+
+    >>> infinicore.normal(0.0, 1.0, (2, 3)).shape
+    infinicore.Size([2, 3])
+    """
+    tensors = [each for each in (mean, std) if isinstance(each, Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError("normal: size is missing: expected it, or a tensor as mean or std")
+        made = _core.empty(size, kind_of("normal", dtype), place(device))
+        return into("normal", out, made.normal_(mean, std))
+    from infinicore.op._shapes import broadcast
+
+    shape = broadcast([tuple(each.shape) for each in tensors])
+    made = randn(tuple(shape), dtype=tensors[0].dtype, device=tensors[0].device)
+    return into("normal", out, _scaled(made, mean, std))
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    def bernoulli_(self, p: Any = 0.5) -> Tensor:
+        """Fill with 1, with a probability, and 0 else."""
+        if isinstance(p, Tensor):
+            return self.copy_(_bernoulli(p.expand(*self.shape)))
+        if not 0 <= p <= 1:
+            raise ValueError(f"bernoulli_: p is {p}: expected 0 to 1")
+        chances = _core.empty(self.shape, types.float32, self.device).fill_(p)
+        return self.copy_(_bernoulli(chances))
+
+    def exponential_(self, lambd: float = 1.0) -> Tensor:
+        """Fill with random numbers of an exponential distribution."""
+        if lambd <= 0:
+            raise ValueError(f"exponential_: lambd is {lambd}: expected more than 0")
+        return self.copy_(_exponential(self, float(lambd)))
+
+
+attach(_Methods)
