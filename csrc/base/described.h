@@ -49,6 +49,9 @@ INFINI_EXPORT void infiniDropFused(InfiniFused *fused);
  * kernel, it makes the kernel's epilogue (see InfiniOperation). */
 INFINI_EXPORT const InfiniProgram *infiniKernelResult(void);
 
+/* The program that copies tensor 1 to tensor 0. */
+INFINI_EXPORT const InfiniProgram *infiniCopy(void);
+
 #ifdef __cplusplus
 }
 #endif

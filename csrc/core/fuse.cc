@@ -34,7 +34,7 @@ private:
     void join_all() {
         for (size_t i = 0; i < nodes_.size(); ++i) {
             size_t at = i;
-            while (alive_[at] && nodes_[at].step && nodes_[at].step->program) {
+            while (alive_[at] && nodes_[at].step && program_of(*nodes_[at].step)) {
                 const auto joined = join_with_a_maker(at);
                 if (!joined) break;
                 at = *joined;
@@ -83,7 +83,7 @@ private:
         for (Between &each : between) keeps |= each.keep = is_kept(i, j, each);
         // Behind a norm or a product, with a tensor that is written all the same, a map saves little;
         // it may have a better place in front of what reads it.
-        const InfiniProgram *leading = nodes_[i].step->program;
+        const InfiniProgram *leading = program_of(*nodes_[i].step);
         if (reluctant_ && keeps && (!leading || !is_map(*leading) || is_epilogue(*nodes_[i].step)))
             return std::nullopt;
         auto made = join(party(i), party(j), between);

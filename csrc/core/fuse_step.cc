@@ -1,167 +1,9 @@
 #include "fuse_step.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 
 namespace infinicore::detail {
-
-// ---- Looking at programs ------------------------------------------------------------------------
-
-Computing computing_of(const std::vector<Layout> &tensors, const std::vector<uint8_t> &present,
-                       uint32_t flags) {
-    bool floats = false, wide = false, unsigned_ = false;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-        if (!present[i]) continue;
-        switch (tensors[i].dtype) {
-            case DataType::F64:
-                wide = true;
-                break;
-            case DataType::F8:
-            case DataType::F16:
-            case DataType::BF16:
-            case DataType::F32:
-                floats = true;
-                break;
-            case DataType::U64:
-                unsigned_ = true;
-                break;
-            case DataType::BYTE:
-            case DataType::C16:
-            case DataType::C32:
-            case DataType::C64:
-            case DataType::C128:
-                return Computing::Unknown;
-            default:
-                break;
-        }
-    }
-    if (wide || (floats && flags & INFINI_PROGRAM_WIDE)) return Computing::Double;
-    if (floats) return Computing::Float;
-    return unsigned_ ? Computing::Uint : Computing::Int;
-}
-
-bool is_map(const InfiniProgram &program) {
-    return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
-}
-
-bool is_copy(const InfiniStage &stage) {
-    return stage.input_count == 1 && stage.output_count == 1 && !stage.folds &&
-           std::strstr(stage.source, "{\n        y[0] = x[0];") != nullptr;
-}
-
-namespace {
-
-// Calls f with each operand that a stage reads, then with each that it writes.
-template <class Read, class Write>
-void visit(const InfiniStage &stage, Read &&read, Write &&write) {
-    for (int i = 0; i < stage.input_count; ++i) read(stage.inputs[i]);
-    for (int i = 0; i < stage.output_count; ++i)
-        if (stage.outputs[i] >= 0) write(stage.outputs[i]);
-}
-
-bool is_tensor(const InfiniOperand &operand, int tensor) {
-    return operand.kind == INFINI_OPERAND_TENSOR && operand.index == tensor;
-}
-
-}  // namespace
-
-bool gives_truth(const InfiniProgram &program, int tensor) {
-    bool found = false;
-    for (int s = 0; s < program.stage_count; ++s) {
-        const InfiniStage &stage = program.stages[s];
-        for (int i = 0; i < stage.output_count; ++i) {
-            if (stage.outputs[i] < 0 || !is_tensor(program.operands[stage.outputs[i]], tensor))
-                continue;
-            // "y[0] = t3;", and before that "const V t3 = number<V>(m2);".
-            const std::string begin = "y[" + std::to_string(i) + "] = t";
-            const char *result = std::strstr(stage.source, begin.c_str());
-            if (!result) return false;
-            result += begin.size() - 1;
-            const std::string made =
-                "const V " + std::string(result, std::strcspn(result, ";")) + " = number<V>(";
-            if (!std::strstr(stage.source, made.c_str())) return false;
-            found = true;
-        }
-    }
-    return found;
-}
-
-bool is_uniform(const InfiniProgram &program) {
-    if (!is_map(program) || program.stage_count != 1) return false;
-    const InfiniStage &stage = program.stages[0];
-    for (int i = 0; i < stage.input_count; ++i) {
-        const int kind = program.operands[stage.inputs[i]].kind;
-        if (kind != INFINI_OPERAND_ATTRIBUTE && kind != INFINI_OPERAND_SCALAR) return false;
-    }
-    return true;
-}
-
-bool can_reindex(const InfiniProgram &program) {
-    if (!is_map(program)) return false;
-    for (int n = 0; n < program.operand_count; ++n) {
-        const InfiniOperand &operand = program.operands[n];
-        if (operand.kind == INFINI_OPERAND_POSITION || operand.view != INFINI_VIEW_PLAIN)
-            return false;
-    }
-    return true;
-}
-
-int reading_phase(const InfiniProgram &program, const std::vector<int> &tensors) {
-    int phase = -1;
-    for (int s = program.stage_count - 1; s >= 0; --s)
-        visit(
-            program.stages[s],
-            [&](int n) {
-                for (int tensor : tensors)
-                    if (is_tensor(program.operands[n], tensor)) phase = program.stages[s].phase;
-            },
-            [](int) {});
-    return phase;
-}
-
-bool reads_pointer(const InfiniProgram &program, int pointer) {
-    bool found = false;
-    for (int s = 0; s < program.stage_count; ++s)
-        visit(
-            program.stages[s],
-            [&](int n) {
-                const InfiniOperand &operand = program.operands[n];
-                found |= operand.kind == INFINI_OPERAND_TENSOR && operand.pointer == pointer;
-            },
-            [](int) {});
-    return found;
-}
-
-Sizes space_of(const InfiniProgram &program, const std::vector<Layout> &tensors, int phase) {
-    std::vector<Sizes> shapes;
-    auto add = [&](int n) {
-        const InfiniOperand &operand = program.operands[n];
-        if (operand.kind != INFINI_OPERAND_TENSOR) return;
-        Sizes shape = tensors[size_t(operand.index)].shape;
-        switch (operand.view) {
-            case INFINI_VIEW_EXPAND:
-                shape.insert(shape.end() + operand.axis + 1, 1);
-                break;
-            case INFINI_VIEW_FIRST:
-            case INFINI_VIEW_SECOND:
-                shape.back() /= 2;
-                break;
-            case INFINI_VIEW_ITEM:
-                shape.back() = 1;
-                break;
-            default:
-                break;
-        }
-        shapes.push_back(std::move(shape));
-    };
-    for (int s = 0; s < program.stage_count; ++s)
-        if (program.stages[s].phase == phase && program.stages[s].kind == INFINI_STAGE_ELEMENTS)
-            visit(program.stages[s], add, add);
-    return broadcast_of(shapes);
-}
-
-// ---- Making steps -------------------------------------------------------------------------------
 
 namespace {
 
@@ -185,6 +27,7 @@ public:
         instead_.resize(size_t(source_.operand_count));
         for (size_t n = 0; n < instead_.size(); ++n) instead_[n] = int(n);
         find_written();
+        find_forwarded();
     }
 
     std::optional<Node> make() {
@@ -249,7 +92,48 @@ private:
         });
     }
 
+    // Copies of a temporary that nobody else reads: whoever makes it writes to the tensor at once. That
+    // is earlier, so the tensor must not be one that is read as well.
+    void find_forwarded() {
+        std::vector<int> readers(instead_.size(), 0);
+        for (int s = 0; s < source_.stage_count; ++s)
+            visit(source_.stages[s], [&](int n) { ++readers[size_t(n)]; }, [](int) {});
+        forwarded_.assign(instead_.size(), -1);
+        for (int s = 0; s < source_.stage_count; ++s) {
+            const InfiniStage &stage = source_.stages[s];
+            if (!is_copy(stage) || stage.kind != INFINI_STAGE_ELEMENTS) continue;
+            const int from = stage.inputs[0], to = stage.outputs[0];
+            const InfiniOperand &operand = source_.operands[to];
+            if (operand.kind != INFINI_OPERAND_TENSOR || is_product(operand) ||
+                source_.operands[from].kind != INFINI_OPERAND_ELEMENT || readers[size_t(from)] != 1)
+                continue;
+            if (!is_read(range(operand)) && !is_made_by_a_copy(from)) forwarded_[size_t(from)] = to;
+        }
+    }
+
+    bool is_read(const Range &range) const {
+        bool found = false;
+        for (int s = 0; s < source_.stage_count; ++s)
+            visit(
+                source_.stages[s],
+                [&](int n) {
+                    const InfiniOperand &operand = source_.operands[n];
+                    if (operand.kind != INFINI_OPERAND_TENSOR || is_product(operand)) return;
+                    found |=
+                        range.overlaps(this->range(operand)) || range.may_be(this->range(operand));
+                },
+                [](int) {});
+        return found;
+    }
+
+    bool is_made_by_a_copy(int n) const {
+        for (int s = 0; s < source_.stage_count; ++s)
+            if (source_.stages[s].outputs[0] == n && is_copy(source_.stages[s])) return true;
+        return false;
+    }
+
     void add_stage(const InfiniStage &stage) {
+        if (is_copy(stage) && forwarded_[size_t(stage.inputs[0])] >= 0) return;
         if (is_copy(stage) && stage.kind == INFINI_STAGE_ELEMENTS &&
             source_.operands[stage.outputs[0]].kind == INFINI_OPERAND_ELEMENT) {
             const int from = instead_[size_t(stage.inputs[0])];
@@ -266,7 +150,11 @@ private:
             return made_->numbers.emplace_back(std::move(result)).data();
         };
         copy.inputs = renumber(stage.inputs, stage.input_count, false);
-        copy.outputs = renumber(stage.outputs, stage.output_count, true);
+        std::vector<int16_t> outputs(stage.outputs, stage.outputs + stage.output_count);
+        for (int16_t &output : outputs)
+            if (output >= 0 && forwarded_[size_t(output)] >= 0)
+                output = int16_t(forwarded_[size_t(output)]);
+        copy.outputs = renumber(outputs.data(), stage.output_count, true);
         if (stage.folded) copy.folded = renumber(stage.folded, stage.output_count, true);
         if (stage.folds)
             copy.folds =
@@ -363,8 +251,8 @@ private:
     const InfiniProgram &source_;
     std::shared_ptr<OwnProgram> made_;
     std::vector<Range> written_;
-    std::vector<int> number_,
-        instead_;  // by operand: its new number, and what is read in its place
+    // By operand: its new number, what is read in its place, and what is written in its place.
+    std::vector<int> number_, instead_, forwarded_;
     std::vector<int> attribute_numbers_, scalar_numbers_;
     std::vector<char> only_read_;  // by new operand
 

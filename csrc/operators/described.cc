@@ -40,4 +40,6 @@ void infiniDropFused(InfiniFused *fused) { delete fused; }
 
 const InfiniProgram *infiniKernelResult(void) { return &infini::op::kernel_result(); }
 
+const InfiniProgram *infiniCopy(void) { return &infini::op::copy_program(); }
+
 }  // extern "C"

@@ -290,18 +290,38 @@ std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgr
     return Fuser(first, second, join).fuse();
 }
 
+namespace {
+
+// From one of the tensors to tensor 0.
+struct Copy {
+    Copy(int16_t from, uint32_t flags)
+        : operands{{INFINI_OPERAND_TENSOR, from, from, 0, 0, 0, 0},
+                   {INFINI_OPERAND_TENSOR, 0, 0, 0, 0, 0, 0}} {
+        stage.kind = INFINI_STAGE_ELEMENTS;
+        stage.input_count = stage.output_count = 1;
+        stage.inputs = &numbers[0];
+        stage.outputs = &numbers[1];
+        stage.functor = kCopyFunctor;
+        stage.source = kCopySource;
+        program = {sizeof program, "copy", operands, &phase, &stage, 2, 1, 1, flags};
+    }
+    const InfiniOperand operands[2];
+    const InfiniPhase phase = {INFINI_AXIS_NONE, 0};
+    const int16_t numbers[2] = {0, 1};
+    InfiniStage stage{};
+    InfiniProgram program;
+};
+
+}  // namespace
+
 const InfiniProgram &kernel_result() {
-    static const InfiniOperand operands[] = {{INFINI_OPERAND_TENSOR, 0, 0, 0, 0, 0, 0},
-                                             {INFINI_OPERAND_TENSOR, 0, 0, 0, 0, 0, 0}};
-    static const InfiniPhase phase = {INFINI_AXIS_NONE, 0};
-    static const int16_t numbers[] = {0, 1};
-    static const InfiniStage stage = {
-        INFINI_STAGE_ELEMENTS, 0,          1, 1, numbers, numbers + 1, nullptr, nullptr,
-        kCopyFunctor,          kCopySource};
-    static const InfiniProgram program = {
-        sizeof(InfiniProgram),  "kernel", operands, &phase, &stage, 2, 1, 1,
-        INFINI_PROGRAM_EPILOGUE};
-    return program;
+    static const Copy copy(0, INFINI_PROGRAM_EPILOGUE);
+    return copy.program;
+}
+
+const InfiniProgram &copy_program() {
+    static const Copy copy(1, 0);
+    return copy.program;
 }
 
 }  // namespace infini::op

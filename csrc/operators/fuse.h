@@ -53,7 +53,8 @@ struct Join {
 std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
                                    const Join &join);
 
-// A copy of tensor 0 to itself: see infiniKernelResult.
+// Copies of tensor 0 to itself (see infiniKernelResult), and of tensor 1 to tensor 0.
 const InfiniProgram &kernel_result();
+const InfiniProgram &copy_program();
 
 }  // namespace infini::op

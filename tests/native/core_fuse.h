@@ -232,3 +232,15 @@ private:
     std::vector<std::shared_ptr<ic::Memory>> memories_;
     std::vector<std::shared_ptr<size_t>> dims_;
 };
+
+using Names = std::vector<std::string>;
+
+// The nodes that are left.
+inline void expect(const Names &found, const Names &expected) {
+    if (found == expected) return;
+    for (const std::string &name : found) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, " found, expected");
+    for (const std::string &name : expected) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, "\n");
+    std::exit(1);
+}

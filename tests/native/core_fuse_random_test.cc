@@ -33,7 +33,7 @@ void random_records() {
         const int steps = 3 + r.draw(10);
         size_t count = 0;
         for (int s = 0; s < steps; ++s, ++count) {
-            switch (r.draw(12)) {
+            switch (r.draw(13)) {
                 case 0:
                     pool.push_back(r.softmax(late(), r.draw(3)));
                     break;
@@ -84,7 +84,12 @@ void random_records() {
                     count += 2;
                     break;
                 }
-                case 8:
+                case 8: {
+                    Tensor x = r.result(shape);
+                    r.record("rearrange", {x, late()});
+                    pool.push_back(x);
+                    break;
+                }
                 case 9:
                     pool.push_back(r.map(unary[r.draw(6)], {late()}));
                     break;
