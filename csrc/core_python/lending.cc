@@ -160,7 +160,8 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
         nb::isinstance<nb::int_>(stream) && PyLong_AsLongLong(stream.ptr()) == -1;
     PyErr_Clear();  // handles of streams may be greater numbers
     if (!unordered) wait_for(lent);
-    const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
+    const bool versioned =
+        !max_version.is_none() && integer_from(nb::object(max_version[0]), "__dlpack__") >= 1;
     if (!versioned) return capsule_of(lend<dlpack::Managed>(lent), "dltensor");
     auto *managed = lend<dlpack::ManagedVersioned>(lent);
     if (copied) managed->flags |= dlpack::kCopied;
