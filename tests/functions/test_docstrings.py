@@ -30,7 +30,10 @@ def test_it_has_a_docstring(name):
 
 @pytest.mark.parametrize("name", [n for n, v in PUBLIC.items() if ">>>" in (v.__doc__ or "")])
 def test_its_example_is_true(name):
-    names = {"infinicore": infinicore, "nn": nn, "F": functional}
+    names = {"infinicore": infinicore, "nn": nn, "F": functional, "x": infinicore.ones(2, 3)}
+    for library in ("numpy", "torch"):
+        if library in PUBLIC[name].__doc__:
+            names[library] = pytest.importorskip(library)
     parsed = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__, names, name, None, 0)
     said: list[str] = []
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -76,3 +76,49 @@ class DecodeBlock:
             self.result = self.layer(self.x, self.position)
         self.graph = made.graph
         return self.graph.run
+
+    def torch(self) -> Callable[[], Any] | None:
+        """The same layer in torch; None where torch is not installed."""
+        try:
+            import torch
+        except ImportError:
+            return None
+        functional = torch.nn.functional
+        layer, heads, groups, size = (
+            self.layer,
+            self.layer.heads,
+            self.layer.groups,
+            self.layer.size,
+        )
+        w = {name: torch.from_dlpack(p.data) for name, p in layer.named_parameters()}
+        sin, cos = (torch.from_dlpack(t) for t in (layer.rope.sin_table, layer.rope.cos_table))
+        keys, values = (torch.from_dlpack(t.clone()) for t in (layer.k_cache, layer.v_cache))
+        x, at = torch.from_dlpack(self.x), int(self.position.item())
+        position = torch.tensor([at])
+
+        def turned(states: Any) -> Any:
+            a, b = states.chunk(2, -1)
+            c, s = cos[position].unsqueeze(1), sin[position].unsqueeze(1)
+            return torch.cat((a * c - b * s, b * c + a * s), -1)
+
+        def run() -> Any:
+            with torch.inference_mode():
+                h = functional.rms_norm(x, (self.hidden,), w["norm1.weight"], 1e-6)
+                q = turned(functional.linear(h, w["q.weight"]).view(1, heads, size))
+                k = turned(functional.linear(h, w["k.weight"]).view(1, groups, size))
+                v = functional.linear(h, w["v.weight"]).view(1, groups, size)
+                keys[0, :, position] = k.transpose(0, 1)
+                values[0, :, position] = v.transpose(0, 1)
+                seen = functional.scaled_dot_product_attention(
+                    q.view(1, heads, 1, size),
+                    keys[:, :, : at + 1],
+                    values[:, :, : at + 1],
+                    enable_gqa=heads != groups,
+                )
+                y = x + functional.linear(seen.view(1, heads * size), w["o.weight"])
+                h = functional.rms_norm(y, (self.hidden,), w["norm2.weight"], 1e-6)
+                gate = functional.silu(functional.linear(h, w["gate.weight"]))
+                up = functional.linear(h, w["up.weight"])
+                return y + functional.linear(gate * up, w["down.weight"])
+
+        return run
