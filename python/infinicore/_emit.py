@@ -41,9 +41,9 @@ def result_type(*operands: Any) -> dtype:
         known = best[rank]
         best[rank] = kind if known is None else promote_types(known, kind)
     made: dtype | None = None
-    for kind in best:
-        if kind is not None and (made is None or category(kind) > category(made)):
-            made = kind
+    for chosen in best:
+        if chosen is not None and (made is None or category(chosen) > category(made)):
+            made = chosen
     if made is None:
         raise TypeError("result_type: expected at least one tensor or number")
     return made
@@ -67,7 +67,7 @@ def _ranked(operand: Any) -> tuple[int, dtype]:
 
 
 @functools.lru_cache(1024)
-def _constant(value: Any, kind: type, code: dtype, where: device) -> Tensor:
+def _constant(value: Any, text: str, code: dtype, where: device) -> Tensor:
     return _core.constant(value, code, where)
 
 
@@ -81,7 +81,8 @@ def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
         return cast_to(operand, kind)
     if kind.is_floating_point:
         operand = float(operand)
-    return _constant(operand, type(operand), kind, where)
+    # The text tells apart what is equal: 1 and True, 0.0 and -0.0.
+    return _constant(operand, repr(operand), kind, where)
 
 
 def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
