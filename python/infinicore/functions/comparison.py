@@ -222,7 +222,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     tensor([1., 0.])
     """
     if input is None and other is None:
-        from infinicore.functions.searching import nonzero
+        from infinicore.functions.counting import nonzero
 
         return nonzero(condition, as_tuple=True)
     if input is None or other is None:

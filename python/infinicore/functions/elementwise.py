@@ -98,7 +98,9 @@ asinh = _unary("asinh", "The number with this hyperbolic sine.")
 atan = _unary("atan", "The angle between -pi/2 and pi/2 with this tangent.")
 atanh = _unary("atanh", "The number with this hyperbolic tangent.")
 ceil = _unary(
-    "ceil", "Rounded up to an integer.", "ceil(infinicore.tensor([1.2, -1.2])) -> tensor([ 2., -1.])"
+    "ceil",
+    "Rounded up to an integer.",
+    "ceil(infinicore.tensor([1.2, -1.2])) -> tensor([ 2., -1.])",
 )
 cos = _unary(
     "cos", "The cosine of an angle in radians.", "cos(infinicore.zeros(1)) -> tensor([1.])"
@@ -109,9 +111,7 @@ erf = _unary("erf", "The error function.", "erf(infinicore.zeros(1)) -> tensor([
 erfc = _unary("erfc", "1 - erf(input), exact where that is small.")
 erfinv = _unary("erfinv", "The number with this value of the error function.")
 exp = _unary("exp", "e to the power of the input.", "exp(infinicore.zeros(1)) -> tensor([1.])")
-exp2 = _unary(
-    "exp2", "2 to the power of the input.", "exp2(infinicore.zeros(1)) -> tensor([1.])"
-)
+exp2 = _unary("exp2", "2 to the power of the input.", "exp2(infinicore.zeros(1)) -> tensor([1.])")
 expm1 = _unary("expm1", "exp(input) - 1, exact near 0.")
 floor = _unary(
     "floor",

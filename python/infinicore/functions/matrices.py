@@ -11,7 +11,8 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
-from infinicore.functions.joining import cat, tril, zeros_in
+from infinicore.functions.diagonals import tril
+from infinicore.functions.joining import cat, zeros_in
 from infinicore.functions.products import product
 from infinicore.functions.shapes import diagonal
 

@@ -7,18 +7,13 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import category, float64, int64
-from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of
 from infinicore.op._shapes import broadcast
 
 __all__ = [
-    "addbmm",
-    "addmm",
-    "addmv",
-    "addr",
-    "baddbmm",
     "bmm",
     "bmm_strided",
     "chain_matmul",
@@ -66,7 +61,7 @@ def product(
     if category(kind) < 2:
         made = _integers(rows, columns, batch, kind, alpha)
         made = made.view(*shape) if shape else made.view(())
-        return _given(made, out)
+        return placed(made, out)
     target = out
     if out is not None and (
         out.dtype is not kind or _core.may_overlap(out, a) or _core.may_overlap(out, b)
@@ -78,10 +73,10 @@ def product(
     made = _floats(rows, columns, batch, alpha, target)
     if made is target:
         return out  # type: ignore[no-any-return]
-    return _given(made.view(*shape) if shape else made.view(()), out)
+    return placed(made.view(*shape) if shape else made.view(()), out)
 
 
-def _given(made: Tensor, out: Any) -> Tensor:
+def placed(made: Tensor, out: Any) -> Tensor:
     if out is None:
         return made
     return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)  # type: ignore[no-any-return]
@@ -135,7 +130,7 @@ def rmatmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return product(other, input, 1.0, out)
 
 
-def _ranked(name: str, **tensors: Any) -> None:
+def check_ranks(name: str, **tensors: Any) -> None:
     for argument, (tensor, rank) in tensors.items():
         if not isinstance(tensor, Tensor) or tensor.ndim != rank:
             got = (
@@ -151,7 +146,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.mm(infinicore.ones(1, 2), infinicore.ones(2, 1))
     tensor([[2.]])
     """
-    _ranked("mm", input=(input, 2), mat2=(mat2, 2))
+    check_ranks("mm", input=(input, 2), mat2=(mat2, 2))
     return product(input, mat2, 1.0, out, "mm")
 
 
@@ -162,7 +157,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.bmm(infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1)).shape
     infinicore.Size([2, 1, 1])
     """
-    _ranked("bmm", input=(input, 3), mat2=(mat2, 3))
+    check_ranks("bmm", input=(input, 3), mat2=(mat2, 3))
     if input.shape[0] != mat2.shape[0]:
         raise RuntimeError(
             f"bmm: batches of {input.shape[0]} and {mat2.shape[0]}: expected equal ones"
@@ -173,7 +168,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 @function
 def bmm_strided(input: Tensor, mat2: Tensor, *, out: Any) -> Tensor:
     """Products of a batch of matrices, written into `out`, which may have any strides."""
-    _ranked("bmm_strided", input=(input, 3), mat2=(mat2, 3))
+    check_ranks("bmm_strided", input=(input, 3), mat2=(mat2, 3))
     if not isinstance(out, Tensor):
         raise TypeError(f"bmm_strided: out is {type(out).__name__}: expected a tensor")
     return product(input, mat2, 1.0, out, "bmm_strided")
@@ -186,19 +181,19 @@ def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.mv(infinicore.ones(2, 3), infinicore.ones(3))
     tensor([3., 3.])
     """
-    _ranked("mv", input=(input, 2), vec=(vec, 1))
+    check_ranks("mv", input=(input, 2), vec=(vec, 1))
     return product(input, vec, 1.0, out, "mv")
 
 
 def _dot(name: str, a: Tensor, b: Tensor, out: Any) -> Tensor:
-    _ranked(name, input=(a, 1), other=(b, 1))
+    check_ranks(name, input=(a, 1), other=(b, 1))
     if a.shape != b.shape:
         raise RuntimeError(f"{name}: {a.shape[0]} and {b.shape[0]} elements: expected as many")
     kind = result_type(a, b)
     if category(kind) < 2:
-        return _given(cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
+        return placed(cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
     made = _core.empty((), kind, a.device) if out is None else out
-    return emit("dot", a, b, out=made) if made.dtype is kind else _given(emit("dot", a, b), out)  # type: ignore[no-any-return]
+    return emit("dot", a, b, out=made) if made.dtype is kind else placed(emit("dot", a, b), out)  # type: ignore[no-any-return]
 
 
 @function
@@ -225,7 +220,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     infinicore.Size([2, 4])
     """
     if not input.ndim or not other.ndim:
-        return _given(emit("mul", input, other), out)
+        return placed(emit("mul", input, other), out)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner: last sizes are {input.shape[-1]} and {other.shape[-1]}: expected equal ones"
@@ -235,7 +230,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     columns = other.reshape(math.prod(other.shape[:-1]), size)
     made = product(rows, columns.transpose(0, 1), 1.0, None, "inner")
     shape = (*input.shape[:-1], *other.shape[:-1])
-    return _given(made.view(*shape) if shape else made.view(()), out)
+    return placed(made.view(*shape) if shape else made.view(()), out)
 
 
 @function
@@ -246,129 +241,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
-    _ranked("outer", input=(input, 1), vec2=(vec2, 1))
+    check_ranks("outer", input=(input, 1), vec2=(vec2, 1))
     return emit("mul", input.unsqueeze(1), vec2, out=out)
-
-
-def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
-    """made + beta * input. The input is not looked at when beta is 0."""
-    try:
-        input = input.expand(*made.shape)
-    except RuntimeError:
-        raise RuntimeError(
-            f"{name}: input has shape {tuple(input.shape)}: expected one that broadcasts to"
-            f" {tuple(made.shape)}"
-        ) from None
-    if beta == 0:
-        return _given(cast_to(made, result_type(input, made)), out)
-    if beta != 1:
-        input = emit("mul", input, tensor_for(beta, input.dtype, input.device))
-    return emit("add", input, made, out=out)  # type: ignore[no-any-return]
-
-
-@function
-def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: float = 1.0,
-    alpha: float = 1.0,
-    out: Any = None,
-) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2; the input broadcasts.
-
-    >>> infinicore.addmm(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2, 1))
-    tensor([[3.]])
-    """
-    _ranked("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
-    return _added("addmm", input, product(mat1, mat2, alpha, None, "addmm"), beta, out)
-
-
-@function
-def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: float = 1.0,
-    alpha: float = 1.0,
-    out: Any = None,
-) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2, matrix by matrix; the input broadcasts.
-
-    >>> infinicore.baddbmm(infinicore.ones(1), infinicore.ones(1, 1, 2), infinicore.ones(1, 2, 1))
-    tensor([[[3.]]])
-    """
-    _ranked("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
-    return _added("baddbmm", input, product(batch1, batch2, alpha, None, "baddbmm"), beta, out)
-
-
-@function
-def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: float = 1.0,
-    alpha: float = 1.0,
-    out: Any = None,
-) -> Tensor:
-    """beta * input + alpha * the sum of the products of a batch; the input broadcasts.
-
-    >>> infinicore.addbmm(infinicore.zeros(1), infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1))
-    tensor([[6.]])
-    """
-    _ranked("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
-    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-        raise RuntimeError(
-            f"addbmm: shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} don't fit"
-        )
-    shape = (batch1.shape[1], batch2.shape[2])
-    if category(result_type(input, batch1, batch2)) < 2:
-        sums = emit("sum", product(batch1, batch2), dim=[0])
-        return _added("addbmm", input, emit("mul", cast_to(sums, batch1.dtype), alpha), beta, out)
-    return emit("addbmm", input.expand(*shape), batch1, batch2, alpha=alpha, beta=beta, out=out)
-
-
-@function
-def addmv(
-    input: Tensor,
-    mat: Tensor,
-    vec: Tensor,
-    *,
-    beta: float = 1.0,
-    alpha: float = 1.0,
-    out: Any = None,
-) -> Tensor:
-    """beta * input + alpha * mat @ vec; the input broadcasts.
-
-    >>> infinicore.addmv(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2))
-    tensor([3.])
-    """
-    _ranked("addmv", mat=(mat, 2), vec=(vec, 1))
-    return _added("addmv", input, product(mat, vec, alpha, None, "addmv"), beta, out)
-
-
-@function
-def addr(
-    input: Tensor,
-    vec1: Tensor,
-    vec2: Tensor,
-    beta: float = 1.0,
-    alpha: float = 1.0,
-    out: Any = None,
-) -> Tensor:
-    """beta * input + alpha * all products of two vectors' elements; the input broadcasts.
-
-    >>> infinicore.addr(infinicore.zeros(1), infinicore.ones(2), infinicore.ones(2)).shape
-    infinicore.Size([2, 2])
-    """
-    _ranked("addr", vec1=(vec1, 1), vec2=(vec2, 1))
-    made = emit("mul", vec1.unsqueeze(1), vec2)
-    if alpha != 1:
-        made = emit("mul", made, tensor_for(alpha, made.dtype, made.device))
-    return _added("addr", input, made, beta, out)
 
 
 @function

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from infinicore._dtype import bool_, category, dtype, get_default_dtype, int64, uint8
+from infinicore._dtype import bool_, category, dtype, int64, uint8
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -24,19 +23,13 @@ __all__ = [
     "argmax",
     "argmin",
     "count_nonzero",
-    "logsumexp",
     "max",
     "mean",
     "min",
     "nanmean",
     "nansum",
-    "norm",
     "prod",
-    "std",
-    "std_mean",
     "sum",
-    "var",
-    "var_mean",
 ]
 
 
@@ -56,7 +49,7 @@ def folded(
     return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)  # type: ignore[no-any-return]
 
 
-def _into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
+def into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
     """The result in this type, or in that of `out`."""
     if out is None:
         return cast_to(made, kind)
@@ -93,7 +86,7 @@ def _narrowed(
     made = folded(name, name, input, dim, keepdim, out if kind is None else None)
     if kind is None:
         return made
-    return _into(name, made, kind, out)
+    return into(name, made, kind, out)
 
 
 @function
@@ -181,7 +174,7 @@ def nanmean(
         "nanmean", "sum", emit("where", missing, tensor_for(0, x.dtype, x.device), x), dim, keepdim
     )
     count = folded("nanmean", "sum", cast_to(emit("logical_not", missing), x.dtype), dim, keepdim)
-    return _into("nanmean", emit("div", total, count), kind, out)
+    return into("nanmean", emit("div", total, count), kind, out)
 
 
 @function
@@ -290,7 +283,7 @@ def _truth(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Tenso
     if input.dtype is uint8 and out is None:
         return cast_to(folded(name, name, input, dim, keepdim), uint8)
     if isinstance(out, Tensor) and out.dtype is not bool_:
-        return _into(name, folded(name, name, input, dim, keepdim), out.dtype, out)
+        return into(name, folded(name, name, input, dim, keepdim), out.dtype, out)
     return folded(name, name, input, dim, keepdim, out)
 
 
@@ -322,192 +315,3 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     tensor(2)
     """
     return folded("count_nonzero", "sum", cast_to(emit("not_equal", input, 0), int64), dim, False)
-
-
-# ---- Spread -------------------------------------------------------------------------------------
-
-
-def _spread(
-    name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any
-) -> tuple[Tensor, Tensor]:
-    """Variance and mean, of halves in float32."""
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if category(input.dtype) < 2:
-        raise RuntimeError(f"{name}: the type is {input.dtype!r}: expected floats")
-    taken = (1 if unbiased else 0) if correction is None else correction
-    dims = dims_of(name, input, dim)
-    count = math.prod(input.shape[d] for d in dims)
-    x = wide(input)
-    given = dims if input.ndim else None
-    is_plain = taken in (0, 1)
-    variance, mean = emit(
-        "var_mean", x, dim=given, unbiased=is_plain and bool(taken), keepdim=keepdim
-    )
-    if not is_plain:
-        left = count - taken if count > taken else 0
-        variance = emit("mul", variance, count / left if left else math.inf)
-    return variance, mean
-
-
-@function
-def var(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    out: Any = None,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """The variance over dimensions; `correction` (1, or 0 if not `unbiased`) is taken from the
-    number of elements that the sum of squares is divided by.
-
-    >>> infinicore.var(infinicore.tensor([1., 2., 3.]))
-    tensor(1.)
-    """
-    variance, _ = _spread("var", input, dim, unbiased, keepdim, correction)
-    return _into("var", variance, input.dtype, out)
-
-
-@function
-def std(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    out: Any = None,
-    *,
-    correction: float | None = None,
-) -> Tensor:
-    """The standard deviation over dimensions, as `var` says.
-
-    >>> infinicore.std(infinicore.tensor([1., 2., 3.]))
-    tensor(1.)
-    """
-    variance, _ = _spread("std", input, dim, unbiased, keepdim, correction)
-    return _into("std", emit("sqrt", variance), input.dtype, out)
-
-
-@function
-def var_mean(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """Variance and mean over dimensions.
-
-    >>> infinicore.var_mean(infinicore.tensor([1., 2., 3.]))[1]
-    tensor(2.)
-    """
-    variance, mean = _spread("var_mean", input, dim, unbiased, keepdim, correction)
-    return cast_to(variance, input.dtype), cast_to(mean, input.dtype)
-
-
-@function
-def std_mean(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> Any:
-    """Standard deviation and mean over dimensions.
-
-    >>> infinicore.std_mean(infinicore.tensor([1., 2., 3.]))[0]
-    tensor(1.)
-    """
-    variance, mean = _spread("std_mean", input, dim, unbiased, keepdim, correction)
-    return cast_to(emit("sqrt", variance), input.dtype), cast_to(mean, input.dtype)
-
-
-# ---- Norms --------------------------------------------------------------------------------------
-
-
-@function
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """log(sum(exp(input))) over dimensions, without overflow.
-
-    >>> infinicore.logsumexp(infinicore.zeros(2, 1), 1)
-    tensor([0., 0.])
-    """
-    kind = input.dtype if category(input.dtype) > 1 else get_default_dtype()
-    x = wide(cast_to(input, kind))
-    dims = dims_of("logsumexp", x, dim)
-    if math.prod(x.shape[d] for d in dims) == 0:
-        return _into(
-            "logsumexp",
-            emit("log", folded("logsumexp", "sum", x, dims or None, keepdim)),
-            kind,
-            out,
-        )
-    high = folded("logsumexp", "amax", x, dims, True)
-    # Nothing is taken away where the largest is infinite: inf - inf would be NaN.
-    high = emit("where", emit("isinf", high), tensor_for(0, x.dtype, x.device), high)
-    total = folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
-    made = emit("add", emit("log", total), high)
-    if not keepdim:
-        kept = [size for d, size in enumerate(made.shape) if d not in dims]
-        made = made.view(*kept) if kept else made.view(())
-    return _into("logsumexp", made, kind, out)
-
-
-def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
-    """(sum of |x| ** p) ** (1 / p); p = inf, -inf and 0 as limits."""
-    size = emit("abs", x)
-    if p == math.inf:
-        return folded("norm", "amax", size, dim, keepdim)
-    if p == -math.inf:
-        return folded("norm", "amin", size, dim, keepdim)
-    if p == 0:
-        return folded("norm", "sum", cast_to(emit("not_equal", x, 0), x.dtype), dim, keepdim)
-    if p == 1:
-        return folded("norm", "sum", size, dim, keepdim)
-    if p == 2:
-        return emit("sqrt", folded("norm", "sum", emit("mul", x, x), dim, keepdim))  # type: ignore[no-any-return]
-    total = folded("norm", "sum", emit("pow", size, float(p)), dim, keepdim)
-    return emit("pow", total, 1 / p)  # type: ignore[no-any-return]
-
-
-@function
-def norm(
-    input: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    out: Any = None,
-    dtype: dtype | None = None,
-) -> Tensor:
-    """The norm of vectors, over dimensions: (sum of |x| ** p) ** (1 / p). "fro" is 2; "nuc" is the
-    sum of the singular values of matrices.
-
-    >>> infinicore.norm(infinicore.tensor([3., 4.]))
-    tensor(5.)
-    """
-    kind = dtype or input.dtype
-    if category(kind) < 2:
-        raise RuntimeError(f"norm: the type is {kind!r}: expected floats, or a float dtype=")
-    x = wide(cast_to(input, kind))
-    if p == "nuc":
-        pair = dims_of("norm", x, dim)
-        if len(pair) != 2:
-            raise RuntimeError(
-                f"norm: 'nuc' is of matrices: expected 2 dimensions, got {len(pair)}"
-            )
-        rest = [d for d in range(x.ndim) if d not in pair]
-        singular = emit("svd", x.permute(*rest, *pair))[1]
-        made = folded("norm", "sum", singular, -1, False)
-        if keepdim:
-            for d in sorted(pair):
-                made = made.unsqueeze(d)
-    elif p is None or p == "fro":
-        made = vector_norm(x, 2, dim, keepdim)
-    elif isinstance(p, str):
-        raise ValueError(f"norm: p is {p!r}: expected a number, 'fro' or 'nuc'")
-    else:
-        made = vector_norm(x, p, dim, keepdim)
-    return _into("norm", made, kind, out)

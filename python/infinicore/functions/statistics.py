@@ -13,9 +13,9 @@ from infinicore.functions._dims import dim_of, wide
 from infinicore.functions._results import Ordered
 from infinicore.functions.joining import stack
 from infinicore.functions.products import product
-from infinicore.functions.reductions import vector_norm
 from infinicore.functions.searching import sorted_along
 from infinicore.functions.shapes import diagonal
+from infinicore.functions.spread import vector_norm
 
 __all__ = [
     "cdist",
