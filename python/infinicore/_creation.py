@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
@@ -11,7 +11,7 @@ from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._dtype import get_default_dtype
 from infinicore._elements import copy, fill
-from infinicore._tensor import Tensor
+from infinicore._tensor import Tensor, attach
 
 __all__ = [
     "clone",
@@ -282,3 +282,39 @@ def clone(input: Tensor) -> Tensor:
     tensor([1., 1.])
     """
     return input.clone()
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    """New tensors, by default of this type and on this device."""
+
+    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """A tensor whose elements are not set."""
+        return _core.empty(shape_of("new_empty", size), *like_of("new_empty", self, dtype, device))
+
+    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """A tensor of zeros."""
+        return _core.zeros(shape_of("new_zeros", size), *like_of("new_zeros", self, dtype, device))
+
+    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """A tensor of ones."""
+        return _core.ones(shape_of("new_ones", size), *like_of("new_ones", self, dtype, device))
+
+    def new_full(self, size: Any, fill_value: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """A tensor with one value everywhere."""
+        return fill(self.new_empty(size, dtype=dtype, device=device), fill_value)
+
+    def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+        """A tensor of numbers, lists or an array."""
+        from infinicore._data import tensor
+
+        kind, where = like_of("new_tensor", self, dtype, device)
+        return tensor(data, dtype=kind, device=where)
+
+
+attach(_Methods)

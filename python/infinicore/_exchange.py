@@ -83,7 +83,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def from_blob(data_ptr: int, size: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Memory at an address as a tensor without gaps. The memory has to outlive it.
 
-    >>> infinicore.from_blob(x.data_ptr(), (2, 3), dtype=infinicore.float32)
+    >>> x = infinicore.ones(4)
+    >>> infinicore.from_blob(x.data_ptr(), (2, 2), dtype=infinicore.float32)
+    tensor([[1., 1.],
+            [1., 1.]])
     """
     return _core.from_address(
         _address("from_blob", data_ptr),
@@ -100,7 +103,10 @@ def strided_from_blob(
 ) -> Tensor:
     """Memory at an address as a tensor with these strides, counted in elements.
 
-    >>> infinicore.strided_from_blob(x.data_ptr(), (4, 3), (0, 1), dtype=infinicore.float32)
+    >>> x = infinicore.arange(2)
+    >>> infinicore.strided_from_blob(x.data_ptr(), (2, 2), (0, 1), dtype=infinicore.int64)
+    tensor([[0, 1],
+            [0, 1]])
     """
     kind = kind_of("strided_from_blob", dtype)
     if len(size) != len(strides):

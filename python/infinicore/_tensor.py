@@ -32,10 +32,6 @@ Tensor = _core.Tensor
 __all__ = ["Tensor"]
 
 
-def _sizes(sizes: tuple[Any, ...]) -> Any:
-    return sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
-
-
 if TYPE_CHECKING:
     _Base = Tensor
 else:
@@ -128,14 +124,17 @@ class _Methods(_Base):
 
     @property
     def is_cpu(self) -> bool:
+        """Whether it lies in memory of the host."""
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
+        """Whether it lies on a device that is used like CUDA's."""
         return self.device.type == "cuda"
 
     @property
     def _underlying(self) -> Tensor:
+        """The tensor itself: there is no other object behind it."""
         return self
 
     # -- Types and devices --
@@ -181,49 +180,16 @@ class _Methods(_Base):
         """As the type of another tensor."""
         return self.to(other.dtype)
 
-    def float(self) -> Tensor:
-        return self.to(float32)
-
-    def double(self) -> Tensor:
-        return self.to(float64)
-
-    def half(self) -> Tensor:
-        return self.to(float16)
-
-    def bfloat16(self) -> Tensor:
-        return self.to(bfloat16)
-
-    def int(self) -> Tensor:
-        return self.to(int32)
-
-    def long(self) -> Tensor:
-        return self.to(int64)
-
-    def short(self) -> Tensor:
-        return self.to(int16)
-
-    def char(self) -> Tensor:
-        return self.to(int8)
-
-    def byte(self) -> Tensor:
-        return self.to(uint8)
-
-    def bool(self) -> Tensor:
-        return self.to(bool_)
-
-    def cfloat(self) -> Tensor:
-        return self.to(complex64)
-
-    def cdouble(self) -> Tensor:
-        return self.to(complex128)
-
     def is_floating_point(self) -> Any:
+        """Whether the elements are floats."""
         return self.dtype.is_floating_point
 
     def is_complex(self) -> Any:
+        """Whether the elements are complex numbers."""
         return self.dtype.is_complex
 
     def is_signed(self) -> Any:
+        """Whether the elements can be negative."""
         return self.dtype.is_signed
 
     # -- Values --
@@ -271,27 +237,6 @@ class _Methods(_Base):
         if self.is_pinned():
             return self
         return copy(_core.empty(self.shape, self.dtype, device("cpu"), None, True), self)
-
-    # -- New tensors of this type and device --
-
-    def new_empty(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
-        return _core.empty(_sizes(size), dtype or self.dtype, _place(device, self))
-
-    def new_zeros(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
-        return _core.zeros(_sizes(size), dtype or self.dtype, _place(device, self))
-
-    def new_ones(self, *size: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
-        return _core.ones(_sizes(size), dtype or self.dtype, _place(device, self))
-
-    def new_full(
-        self, size: Any, fill_value: Any, dtype: dtype | None = None, device: Any = None
-    ) -> Tensor:
-        return fill(self.new_empty(size, dtype=dtype, device=device), fill_value)
-
-    def new_tensor(self, data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
-        from infinicore._data import tensor
-
-        return tensor(data, dtype=dtype or self.dtype, device=_place(device, self))
 
     # -- The language --
 
@@ -353,18 +298,36 @@ class _Methods(_Base):
         return rebuild, (data, tuple(self.shape), self.dtype, str(self.device))
 
 
-# The methods above hide these names inside the class.
-_BOOL, _INT, _FLOAT = bool, int, float
+_BOOL, _INT, _FLOAT = bool, int, float  # Tensor has methods of these names
+
+_CONVERSIONS = {
+    "float": float32,
+    "double": float64,
+    "half": float16,
+    "bfloat16": bfloat16,
+    "int": int32,
+    "long": int64,
+    "short": int16,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
+
+
+def _conversion(kind: dtype) -> Any:
+    def convert(self: Tensor) -> Tensor:
+        return self.to(kind)
+
+    convert.__doc__ = f"As {kind!r}; the tensor itself if it is that already."
+    return convert
 
 
 def _shape_of(function: str, other: Any) -> Size:
     if not isinstance(other, Tensor):
         raise TypeError(f"{function}: other is {type(other).__name__}: expected a tensor")
     return other.shape
-
-
-def _place(where: Any, like: Tensor) -> device:
-    return like.device if where is None else device(where)
 
 
 def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any, Any]:
@@ -400,3 +363,14 @@ def attach(methods: type) -> None:
 
 
 attach(_Methods)
+for _name, _kind in _CONVERSIONS.items():
+    setattr(Tensor, _name, _conversion(_kind))
+Tensor.__doc__ = """Numbers of one type in any number of dimensions, on a device.
+
+It is a layout over a piece of memory, which views of it share. `infinicore.tensor`, `empty`,
+`zeros` and others make tensors. Functions whose first parameter is a tensor are methods too.
+
+>>> infinicore.tensor([[1.0, 2.0], [3.0, 4.0]]).T
+tensor([[1., 3.],
+        [2., 4.]])
+"""

@@ -189,7 +189,10 @@ def is_graph_recording() -> bool:
 def start_graph_recording(device: Any = None) -> None:
     """From here on this thread's operations are recorded; a device is made the thread's first.
 
+    >>> x = infinicore.ones(2)
     >>> infinicore.start_graph_recording()
+    >>> y = x + 1
+    >>> graph = infinicore.stop_graph_recording()
     """
     if device is not None:
         set_device(device)
@@ -199,6 +202,7 @@ def start_graph_recording(device: Any = None) -> None:
 def stop_graph_recording() -> Any:
     """The graph of what was recorded.
 
+    >>> infinicore.start_graph_recording()
     >>> graph = infinicore.stop_graph_recording()
     """
     from infinicore import _graph  # type: ignore[attr-defined,unused-ignore]
