@@ -24,7 +24,7 @@ __all__ = ["attention", "kv_caching", "mha", "mha_varlen"]
 
 @function
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, pos: int, *, out: Any = None
+    q: Tensor, k: Tensor, v: Tensor, k_cache: Tensor, v_cache: Tensor, pos: int
 ) -> Tensor:
     """Stores keys and values [Hkv, S, D] into rows pos .. pos + S - 1 of the caches [Hkv, rows, D],
     then attends from queries [Hq, S, D] to all rows up to their own, with scale 1 / sqrt(D). The
@@ -40,8 +40,8 @@ def attention(
     expect(pos >= 0, name, "pos", pos, "0 or more")
     rows = min(k_cache.shape[1], v_cache.shape[1])
     expect(pos + q.shape[1] <= rows, name, "pos", pos, f"room for {q.shape[1]} of {rows} rows")
-    made = emit("attention", inner(q), inner(k), inner(v), k_cache, v_cache, pos=pos)
-    return made[0] if isinstance(made, tuple) else made
+    made: Tensor = emit("attention", inner(q), inner(k), inner(v), k_cache, v_cache, pos=pos)
+    return made
 
 
 @function
@@ -95,9 +95,9 @@ def mha(
     scale: float = 1.0,
     is_causal: bool = False,
 ) -> Tensor:
-    """Attention of q [B, Lq, Hq, D] to k [B, Lk, Hkv, D] and v [B, Lk, Hkv, E]; Hkv divides Hq. With
-    `is_causal` the last query sees all keys, each one before it one key less. `alibi_slopes` [Hq]
-    subtract slope * distance from the scores. The result is [B, Lq, Hq, E].
+    """Attention of q [B, Lq, Hq, D] to k [B, Lk, Hkv, D] and v [B, Lk, Hkv, E]; Hkv divides Hq.
+    With `is_causal` the last query sees all keys, each one before it one key less. `alibi_slopes`
+    [Hq] subtract slope * distance from the scores. The result is [B, Lq, Hq, E].
 
     >>> q = k = v = infinicore.ones(1, 1, 1, 2)
     >>> infinicore.mha(q, k, v)
@@ -196,7 +196,7 @@ def mha_varlen(
         from infinicore.functions.paged import packed_queries
 
         lengths = None if cum_seqlens_k is None else cum_seqlens_k
-        made: Tensor = packed_queries(
+        made: Tensor = packed_queries(  # type: ignore[call-arg]
             q, k, v, cum_seqlens_q, lengths, block_table, alibi_slopes, scale, out=out
         )
         return made
@@ -205,7 +205,7 @@ def mha_varlen(
     _check_heads(name, q.shape[1], k.shape[1])
     cum_seqlens_k = _bounds(name, "cum_seqlens_k", cum_seqlens_k, k)
     longest = k.shape[0] if not max_seqlen_k else min(k.shape[0], int(max_seqlen_k))
-    packed: Tensor = _mha_packed(
+    packed: Tensor = _mha_packed(  # type: ignore[call-arg]
         q, k, v, cum_seqlens_q, cum_seqlens_k, longest, alibi_slopes, scale, out=out
     )
     return packed
@@ -216,5 +216,7 @@ def _bounds(name: str, argument: str, given: Tensor | None, tokens: Tensor) -> T
     if given is None:
         return counting(2, tokens, tokens.shape[0], kind=int32)
     made = integers(name, argument, given, int32)
-    expect(made.ndim == 1 and made.shape[0] > 0, name, f"{argument}.shape", tuple(made.shape), "(*)")
+    expect(
+        made.ndim == 1 and made.shape[0] > 0, name, f"{argument}.shape", tuple(made.shape), "(*)"
+    )
     return made

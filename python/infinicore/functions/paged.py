@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from infinicore._dtype import float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
@@ -59,12 +57,13 @@ def paged_attention(
     alibi_slopes: Tensor | None = None,
     scale: float = 1.0,
 ) -> Tensor:
-    """Attention of one query for each sequence, q [S, Hq, D], to the first cache_lens[s] keys of its
-    pages: caches [pages, Hkv, block_size, D], block_tables [S, blocks]. The lengths count the new
-    token. The result is [S, Hq, size of a value].
+    """Attention of one query for each sequence, q [S, Hq, D], to the first cache_lens[s] keys of
+    its pages: caches [pages, Hkv, block_size, D], block_tables [S, blocks]. The lengths count the
+    new token. The result is [S, Hq, size of a value].
 
     >>> cache, q = infinicore.ones(1, 1, 4, 2), infinicore.ones(1, 1, 2)
-    >>> infinicore.paged_attention(q, cache, cache, infinicore.tensor([[0]]), infinicore.tensor([3]))
+    >>> table, length = infinicore.tensor([[0]]), infinicore.tensor([3])
+    >>> infinicore.paged_attention(q, cache, cache, table, length)
     tensor([[[1., 1.]]])
     """
     name = "paged_attention"
@@ -166,9 +165,7 @@ def packed_queries(
     # Some callers give lengths in place of their sums.
     lengths = bounds if bounds.shape[0] == block_table.shape[0] else bounds[1:] - bounds[:-1]
     keys, values = k.permute(0, 2, 1, 3), v.permute(0, 2, 1, 3)
-    return _prefill(
-        name, q, keys, values, block_table, lengths, bounds_q, alibi_slopes, scale
-    )
+    return _prefill(name, q, keys, values, block_table, lengths, bounds_q, alibi_slopes, scale)
 
 
 @function
@@ -198,9 +195,7 @@ def mha_kvcache(
     rows = q.reshape(batch * count, heads, depth)
     bounds = counting(batch + 1, q, count, kind=int32)
     keys, values = k_cache.permute(0, 2, 1, 3), v_cache.permute(0, 2, 1, 3)
-    made = _prefill(
-        name, rows, keys, values, block_table, seqlens_k, bounds, alibi_slopes, scale
-    )
+    made = _prefill(name, rows, keys, values, block_table, seqlens_k, bounds, alibi_slopes, scale)
     return made.view(batch, count, heads, v_cache.shape[3])
 
 
@@ -219,8 +214,8 @@ def paged_caching(
     Returns the caches.
 
     >>> cache = infinicore.zeros(1, 1, 2, 1)
-    >>> row = infinicore.ones(1, 1, 1)
-    >>> infinicore.paged_caching(cache, cache.clone(), row, row, infinicore.tensor([1]))[0].flatten()
+    >>> row, slot = infinicore.ones(1, 1, 1), infinicore.tensor([1])
+    >>> infinicore.paged_caching(cache, cache.clone(), row, row, slot)[0].flatten()
     tensor([0., 1.])
     """
     name = "paged_caching"

@@ -147,8 +147,8 @@ def fused_rotary_embedding_(
     is_neox: bool = True,
 ) -> None:
     """Rotates query and key [tokens, heads * head_size] (or [tokens, heads, head_size]) in place. A
-    row of `cos_sin_cache` [positions, R] has the cosines of R / 2 pairs, then their sines; the first
-    R elements of a head are rotated, pairs (i, i + R / 2) if `is_neox`, else (2i, 2i + 1).
+    row of `cos_sin_cache` [positions, R] has the cosines of R / 2 pairs, then their sines; the
+    first R elements of a head are rotated, pairs (i, i + R / 2) if `is_neox`, else (2i, 2i + 1).
 
     >>> x = infinicore.ones(1, 2)
     >>> angles = infinicore.tensor([[0.0, 1.0]])

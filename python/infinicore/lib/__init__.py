@@ -1,0 +1,7 @@
+"""Names under which older programs reach the package's functions: `infinicore.lib._infinicore`."""
+
+from __future__ import annotations
+
+from infinicore.lib import _infinicore
+
+__all__ = ["_infinicore"]
