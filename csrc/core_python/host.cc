@@ -257,6 +257,17 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     throw nb::python_error();
 }
 
+// The usual index, looked at in one call: I64 for the first dimension. None: it is another key; else
+// whether some are negative.
+nb::object check_rows(const Tensor &tensor, nb::handle key) {
+    if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
+    const Tensor &index = tensor_of(key.ptr());
+    if (index->dtype() != DataType::I64 || tensor->ndim() == 0 ||
+        index->device() != tensor->device())
+        return nb::none();
+    return nb::bool_(check_indices(index, (long long)(tensor->shape()[0]), 0));
+}
+
 // The coordinates of the elements that are not 0: one I64 tensor for each dimension.
 nb::list nonzero(const Tensor &tensor) {
     Tensor host = on_host(tensor, "nonzero");
@@ -311,6 +322,7 @@ void bind_host(nb::module_ &m) {
     m.def("wait_for", wait_for, "tensor"_a);
     m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });
     m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);
+    m.def("check_rows", check_rows, "tensor"_a, "key"_a);
     m.def("nonzero", nonzero, "tensor"_a);
     m.def(
         "to_device",
