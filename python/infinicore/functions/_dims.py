@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore._device import Size
-from infinicore._dtype import ALL, dtype, float32
+from infinicore._dtype import ALL, category, float32, get_default_dtype
 from infinicore._emit import cast_to
 from infinicore._tensor import Tensor
 
@@ -50,8 +50,9 @@ def wide(tensor: Tensor) -> Tensor:
     return cast_to(tensor, float32) if tensor.dtype in HALVES else tensor
 
 
-def like(tensor: Tensor, kind: dtype) -> Tensor:
-    return cast_to(tensor, kind)
+def floats(tensor: Tensor) -> Tensor:
+    """Integers as the default type of floats."""
+    return tensor if category(tensor.dtype) > 1 else cast_to(tensor, get_default_dtype())
 
 
 def needs_tensor(function: str, value: Any, name: str = "input") -> Tensor:

@@ -107,4 +107,4 @@ def evaluate(equation: str, operands: Any) -> Tensor:
         tensor, term = _pair(tensor, term, other, letters, set(result) | later)
     tensor, term = _summed(tensor, term, set(result))
     made = tensor.permute(*(term.index(c) for c in result)) if result else tensor
-    return emit("rearrange", made)  # type: ignore[no-any-return]
+    return emit("rearrange", made)

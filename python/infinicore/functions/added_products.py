@@ -32,7 +32,7 @@ def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Ten
         return placed(cast_to(made, result_type(input, made)), out)
     if beta != 1:
         input = emit("mul", input, tensor_for(beta, input.dtype, input.device))
-    return emit("add", input, made, out=out)  # type: ignore[no-any-return]
+    return emit("add", input, made, out=out)
 
 
 @function

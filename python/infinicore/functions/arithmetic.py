@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from infinicore import _core
-from infinicore._dtype import bool_, category, float64, int64
-from infinicore._emit import _step, cast_to, emit, operator_named, result_type, tensor_for
+from infinicore._dtype import bool_, category, float64
+from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._make import binary
-from infinicore.op._shapes import broadcast
 
 __all__ = [
     "add",
-    "addcdiv",
-    "addcmul",
     "atan2",
     "copysign",
     "div",
@@ -29,10 +23,6 @@ __all__ = [
     "gcd",
     "hypot",
     "lcm",
-    "ldexp",
-    "lerp",
-    "logaddexp",
-    "logaddexp2",
     "maximum",
     "minimum",
     "mul",
@@ -45,7 +35,6 @@ __all__ = [
     "sub",
     "subtract",
     "true_divide",
-    "xlogy",
 ]
 
 
@@ -137,12 +126,14 @@ def rdiv(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     return emit("div", other, input, out=out)
 
 
-floor_divide = binary(
-    __name__,
-    "floor_divide",
-    "The quotient rounded down, broadcast; integers stay integers.",
-    "floor_divide(infinicore.tensor([7, -7]), 2) -> tensor([ 3, -4])",
-)
+@function
+def floor_divide(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The quotient rounded down, broadcast; integers stay integers.
+
+    >>> infinicore.floor_divide(infinicore.tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """
+    return emit("floor_divide", input, other, out=out)
 
 
 @function
@@ -151,12 +142,14 @@ def rfloor_divide(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     return emit("floor_divide", other, input, out=out)
 
 
-remainder = binary(
-    __name__,
-    "remainder",
-    "What is left of a division rounded down: it has the sign of the divisor.",
-    "remainder(infinicore.tensor([7, -7]), 4) -> tensor([3, 1])",
-)
+@function
+def remainder(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """What is left of a division rounded down: it has the sign of the divisor.
+
+    >>> infinicore.remainder(infinicore.tensor([7, -7]), 4)
+    tensor([3, 1])
+    """
+    return emit("remainder", input, other, out=out)
 
 
 @function
@@ -165,12 +158,14 @@ def rremainder(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     return emit("remainder", other, input, out=out)
 
 
-fmod = binary(
-    __name__,
-    "fmod",
-    "What is left of a division rounded to zero: it has the sign of the dividend.",
-    "fmod(infinicore.tensor([7, -7]), 4) -> tensor([ 3, -3])",
-)
+@function
+def fmod(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """What is left of a division rounded to zero: it has the sign of the dividend.
+
+    >>> infinicore.fmod(infinicore.tensor([7, -7]), 4)
+    tensor([ 3, -3])
+    """
+    return emit("fmod", input, other, out=out)
 
 
 @function
@@ -218,129 +213,104 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return emit("pow", cast_to(input, float64), cast_to(exponent, float64), out=out)
 
 
-maximum = binary(
-    __name__,
-    "maximum",
-    "The larger of two elements, broadcast; NaN if one of them is.",
-    "maximum(infinicore.tensor([1, 4]), 2) -> tensor([2, 4])",
-)
-minimum = binary(
-    __name__,
-    "minimum",
-    "The smaller of two elements, broadcast; NaN if one of them is.",
-    "minimum(infinicore.tensor([1, 4]), 2) -> tensor([1, 2])",
-)
-fmax = binary(__name__, "fmax", "The larger of two elements, broadcast; a NaN gives way.")
-fmin = binary(__name__, "fmin", "The smaller of two elements, broadcast; a NaN gives way.")
-hypot = binary(
-    __name__,
-    "hypot",
-    "The root of the sum of two squares, broadcast.",
-    "hypot(infinicore.tensor([3.]), 4) -> tensor([5.])",
-)
-atan2 = binary(__name__, "atan2", "The angle of the point (other, input), in radians.")
-copysign = binary(__name__, "copysign", "The size of the first with the sign of the second.")
-nextafter = binary(__name__, "nextafter", "The next float from the first towards the second.")
-gcd = binary(
-    __name__,
-    "gcd",
-    "The greatest common divisor of integers, broadcast.",
-    "gcd(infinicore.tensor([12, 7]), 8) -> tensor([4, 1])",
-)
-lcm = binary(__name__, "lcm", "The least common multiple of integers, broadcast.")
-logaddexp = binary(__name__, "logaddexp", "log(exp(input) + exp(other)), without overflow.")
-logaddexp2 = binary(__name__, "logaddexp2", "log2(2 ** input + 2 ** other), without overflow.")
+@function
+def maximum(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The larger of two elements, broadcast; NaN if one of them is.
+
+    >>> infinicore.maximum(infinicore.tensor([1, 4]), 2)
+    tensor([2, 4])
+    """
+    return emit("maximum", input, other, out=out)
 
 
 @function
-def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input * 2 ** other, broadcast.
+def minimum(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The smaller of two elements, broadcast; NaN if one of them is.
 
-    >>> infinicore.ldexp(infinicore.tensor([1.]), 3)
-    tensor([8.])
+    >>> infinicore.minimum(infinicore.tensor([1, 4]), 2)
+    tensor([1, 2])
     """
-    # A power of two that fits no float is still right times a small number.
-    kind = result_type(input, other)
-    if category(kind) < 2:
-        kind = result_type(input, 0.5)
-    input = tensor_for(input, kind, input.device)
-    if category(other.dtype) < 2:
-        other = tensor_for(other, int64, other.device)
-    else:
-        other = tensor_for(other, kind, other.device)
-    return emit("ldexp", input, other, out=out)
-
-
-def settled(number: Tensor) -> Tensor:
-    """A number as a tensor of its type: alone it would be taken for one of the default type."""
-    if number._role != "number":
-        return number
-    made = _core.empty(number.shape, number.dtype, number.device)
-    _step(operator_named("cast"), [made, number], {})
-    return made
+    return emit("minimum", input, other, out=out)
 
 
 @function
-def xlogy(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input * log(other), and 0 where the input is 0 (NaN where the other is NaN).
+def fmax(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The larger of two elements, broadcast; a NaN gives way.
 
-    >>> infinicore.xlogy(infinicore.tensor([0., 1.]), 1)
-    tensor([0., 0.])
+    >>> infinicore.fmax(infinicore.tensor([1., float("nan")]), infinicore.tensor([2., 3.]))
+    tensor([2., 3.])
     """
-    kind = result_type(input, other)
-    if category(kind) < 2:
-        kind = result_type(input, other, 0.5)
-    x, y = (tensor_for(each, kind, each.device) for each in (input, other))
-    product = emit("mul", x, emit("log", settled(y)))
-    quiet = emit("logical_and", emit("equal", x, 0), emit("equal", y, y))
-    return emit("where", quiet, tensor_for(0, kind, x.device), product, out=out)
+    return emit("fmax", input, other, out=out)
 
 
 @function
-def lerp(start: Tensor, end: Tensor, weight: Operand, *, out: Any = None) -> Tensor:
-    """start + weight * (end - start), broadcast; exact at both ends.
+def fmin(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The smaller of two elements, broadcast; a NaN gives way.
 
-    >>> infinicore.lerp(infinicore.zeros(2), infinicore.ones(2), 0.25)
-    tensor([0.2500, 0.2500])
+    >>> infinicore.fmin(infinicore.tensor([1., float("nan")]), infinicore.tensor([2., 3.]))
+    tensor([1., 3.])
     """
-    shape = broadcast([tuple(each.shape) for each in (start, end, weight)])
-    start, end = start.expand(*shape), end.expand(*shape)
-    weight = tensor_for(weight, start.dtype, start.device).expand(*shape)
-    return emit("lerp", start, end, weight, out=out)
-
-
-Tensor.lerp = lerp
+    return emit("fmin", input, other, out=out)
 
 
 @function
-def addcmul(
-    input: Tensor, tensor1: Operand, tensor2: Operand, value: float = 1.0, *, out: Any = None
-) -> Tensor:
-    """input + value * tensor1 * tensor2, broadcast.
+def hypot(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The root of the sum of two squares, broadcast.
 
-    >>> infinicore.addcmul(infinicore.ones(2), infinicore.ones(2), infinicore.ones(2), 0.5)
-    tensor([1.5000, 1.5000])
+    >>> infinicore.hypot(infinicore.tensor([3.]), 4)
+    tensor([5.])
     """
-    product = emit("mul", tensor1, tensor2)
-    if value != 1:
-        product = emit("mul", product, tensor_for(value, product.dtype, input.device))
-    return emit("add", input, product, out=out)
+    return emit("hypot", input, other, out=out)
 
 
 @function
-def addcdiv(
-    input: Tensor, tensor1: Operand, tensor2: Operand, value: float = 1.0, *, out: Any = None
-) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast.
+def atan2(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The angle of the point (other, input), in radians.
 
-    >>> infinicore.addcdiv(infinicore.ones(2), infinicore.ones(2), infinicore.full((2,), 4.0))
-    tensor([1.2500, 1.2500])
+    >>> infinicore.atan2(infinicore.tensor([1., -2.]), infinicore.tensor([-1., 3.]))
+    tensor([ 2.3562, -0.5880])
     """
-    if category(result_type(tensor1, tensor2)) < 2:
-        raise RuntimeError("addcdiv: integers are not divided here: convert them to floats")
-    if value != 1 and not math.isnan(value):
-        tensor1 = emit("mul", tensor1, tensor_for(value, tensor1.dtype, input.device))
-    return emit("add", input, emit("div", tensor1, tensor2), out=out)
+    return emit("atan2", input, other, out=out)
+
+
+@function
+def copysign(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The size of the first with the sign of the second.
+
+    >>> infinicore.copysign(infinicore.tensor([1., -2.]), infinicore.tensor([-1., 3.]))
+    tensor([-1.,  2.])
+    """
+    return emit("copysign", input, other, out=out)
+
+
+@function
+def nextafter(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The next float from the first towards the second.
+
+    >>> infinicore.nextafter(infinicore.tensor([1., -2.]), infinicore.tensor([-1., 3.]))
+    tensor([ 1.0000, -2.0000])
+    """
+    return emit("nextafter", input, other, out=out)
+
+
+@function
+def gcd(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The greatest common divisor of integers, broadcast.
+
+    >>> infinicore.gcd(infinicore.tensor([12, 7]), 8)
+    tensor([4, 1])
+    """
+    return emit("gcd", input, other, out=out)
+
+
+@function
+def lcm(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The least common multiple of integers, broadcast.
+
+    >>> infinicore.lcm(infinicore.tensor([4, 6]), 6)
+    tensor([12,  6])
+    """
+    return emit("lcm", input, other, out=out)
 
 
 divide = true_divide = div

@@ -10,7 +10,6 @@ from infinicore._dtype import bool_, category
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._make import binary, unary
 
 __all__ = [
     "allclose",
@@ -48,47 +47,133 @@ __all__ = [
 ]
 
 
-def _binary(name: str, text: str, example: str = "", operator: str = "") -> Any:
-    return binary(__name__, name, text, example, operator)
+@function
+def equal(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Where two tensors, or a tensor and a number, have the same elements; broadcast.
+
+    >>> infinicore.equal(infinicore.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """
+    return emit("equal", input, other, out=out)
 
 
-equal = _binary(
-    "equal",
-    "Where two tensors, or a tensor and a number, have the same elements; broadcast.",
-    "equal(infinicore.tensor([1, 2]), 2) -> tensor([False,  True])",
-)
-eq = _binary("eq", "input == other, element by element.", operator="equal")
-ne = _binary("ne", "input != other, element by element.", operator="not_equal")
-lt = _binary(
-    "lt",
-    "input < other, element by element.",
-    "lt(infinicore.tensor([1, 2]), 2) -> tensor([ True, False])",
-    "less",
-)
-le = _binary("le", "input <= other, element by element.", operator="less_equal")
-gt = _binary("gt", "input > other, element by element.", operator="greater")
-ge = _binary("ge", "input >= other, element by element.", operator="greater_equal")
+@function
+def eq(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input == other, element by element."""
+    return emit("equal", input, other, out=out)
+
+
+@function
+def ne(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input != other, element by element."""
+    return emit("not_equal", input, other, out=out)
+
+
+@function
+def lt(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input < other, element by element.
+
+    >>> infinicore.lt(infinicore.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """
+    return emit("less", input, other, out=out)
+
+
+@function
+def le(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input <= other, element by element."""
+    return emit("less_equal", input, other, out=out)
+
+
+@function
+def gt(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input > other, element by element."""
+    return emit("greater", input, other, out=out)
+
+
+@function
+def ge(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input >= other, element by element."""
+    return emit("greater_equal", input, other, out=out)
+
+
 not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
-logical_and = _binary("logical_and", "Where both are not 0, broadcast.")
-logical_or = _binary("logical_or", "Where one or both are not 0, broadcast.")
-logical_xor = _binary("logical_xor", "Where just one of the two is not 0, broadcast.")
-logical_not = unary(__name__, "logical_not", "Where the input is 0.")
-isnan = unary(__name__, "isnan", "Where the input is NaN.")
-isinf = unary(__name__, "isinf", "Where the input is infinite, of either sign.")
-signbit = unary(__name__, "signbit", "Where the sign is set: below 0, and for -0.")
 
-bitwise_and = _binary("bitwise_and", "Bits that both have; for truth values: and.")
-bitwise_or = _binary("bitwise_or", "Bits that one or both have; for truth values: or.")
-bitwise_xor = _binary("bitwise_xor", "Bits that just one has; for truth values: not equal.")
-bitwise_left_shift = _binary(
-    "bitwise_left_shift",
-    "input * 2 ** other, of integers.",
-    "bitwise_left_shift(infinicore.tensor([1, 3]), 2) -> tensor([ 4, 12])",
-)
-bitwise_right_shift = _binary(
-    "bitwise_right_shift", "input / 2 ** other rounded down, of integers."
-)
+@function
+def logical_and(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Where both are not 0, broadcast."""
+    return emit("logical_and", input, other, out=out)
+
+
+@function
+def logical_or(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Where one or both are not 0, broadcast."""
+    return emit("logical_or", input, other, out=out)
+
+
+@function
+def logical_xor(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Where just one of the two is not 0, broadcast."""
+    return emit("logical_xor", input, other, out=out)
+
+
+@function
+def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is 0."""
+    return emit("logical_not", input, out=out)
+
+
+@function
+def isnan(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is NaN."""
+    return emit("isnan", input, out=out)
+
+
+@function
+def isinf(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the input is infinite, of either sign."""
+    return emit("isinf", input, out=out)
+
+
+@function
+def signbit(input: Tensor, *, out: Any = None) -> Tensor:
+    """Where the sign is set: below 0, and for -0."""
+    return emit("signbit", input, out=out)
+
+
+@function
+def bitwise_and(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Bits that both have; for truth values: and."""
+    return emit("bitwise_and", input, other, out=out)
+
+
+@function
+def bitwise_or(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Bits that one or both have; for truth values: or."""
+    return emit("bitwise_or", input, other, out=out)
+
+
+@function
+def bitwise_xor(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """Bits that just one has; for truth values: not equal."""
+    return emit("bitwise_xor", input, other, out=out)
+
+
+@function
+def bitwise_left_shift(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input * 2 ** other, of integers.
+
+    >>> infinicore.bitwise_left_shift(infinicore.tensor([1, 3]), 2)
+    tensor([ 4, 12])
+    """
+    return emit("bitwise_left_shift", input, other, out=out)
+
+
+@function
+def bitwise_right_shift(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """input / 2 ** other rounded down, of integers."""
+    return emit("bitwise_right_shift", input, other, out=out)
 
 
 @function
@@ -232,4 +317,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     return _where(condition, input, other, out=out)
 
 
-Tensor.where = lambda self, condition, other: where(condition, self, other)
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """Elements of this tensor where a condition holds, of the other elsewhere; broadcast."""
+    return _where(condition, self, other)
+
+
+setattr(Tensor, "where", _where_method)  # noqa: B010

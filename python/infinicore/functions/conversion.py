@@ -14,7 +14,7 @@ __all__ = ["cast", "rearrange"]
 
 @function
 def _cast(input: Tensor, *, out: Any) -> Tensor:
-    return emit("cast", input, out=out)  # type: ignore[no-any-return]
+    return emit("cast", input, out=out)
 
 
 def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
@@ -35,7 +35,7 @@ def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
 
 @function
 def _rearrange(input: Tensor, *, out: Any = None) -> Tensor:
-    return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
+    return emit("rearrange", input, out=out)
 
 
 def rearrange(input: Tensor, other: Any = None, *, out: Any = None) -> Tensor:

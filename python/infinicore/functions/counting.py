@@ -54,7 +54,7 @@ def argwhere(x: Tensor) -> Tensor:
     >>> infinicore.argwhere(infinicore.tensor([0., 2.]))
     tensor([[1]])
     """
-    return nonzero(x)  # type: ignore[no-any-return]
+    return nonzero(x)
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any = None) -> Tensor:
@@ -89,7 +89,7 @@ def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
         weights = cast_to(weights, kind)
     input = cast_to(input, int64) if input.dtype is bool_ else input
     target = _core.empty((length,), kind, input.device)
-    return emit("bincount", input, weights, out=target, length=length)  # type: ignore[no-any-return]
+    return emit("bincount", input, weights, out=target, length=length)
 
 
 def _edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
@@ -174,8 +174,8 @@ def _histogram(input: Tensor, edges: Tensor, weight: Any, density: bool) -> Tens
     made = emit("scatter_add", empty, at, amount, dim=0).narrow(0, 0, count)
     if density:
         width = emit("sub", edges.narrow(0, 1, count), edges.narrow(0, 0, count))
-        return emit("div", emit("div", made, emit("sum", made, dim=[0])), width)  # type: ignore[no-any-return]
-    return emit("rearrange", made)  # type: ignore[no-any-return]
+        return emit("div", emit("div", made, emit("sum", made, dim=[0])), width)
+    return emit("rearrange", made)
 
 
 def _runs(flags: Tensor) -> tuple[list[int], int]:

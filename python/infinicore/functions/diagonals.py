@@ -56,10 +56,10 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     tensor([1, 4])
     """
     if input.ndim == 1:
-        return diag_embed(input, diagonal)  # type: ignore[no-any-return]
+        return diag_embed(input, diagonal)
     if input.ndim != 2:
         raise RuntimeError(f"diag: input has {input.ndim} dimensions: expected 1 or 2")
-    return emit("rearrange", _diagonal(input, diagonal))  # type: ignore[no-any-return]
+    return emit("rearrange", _diagonal(input, diagonal))
 
 
 _diagonal = diagonal
@@ -73,7 +73,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     tensor([[1, 0],
             [0, 2]])
     """
-    return diag_embed(input.reshape(input.numel()), offset)  # type: ignore[no-any-return]
+    return diag_embed(input.reshape(input.numel()), offset)
 
 
 def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
@@ -84,7 +84,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
             f"{name}: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"
         )
     put(view, src)
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 @function
@@ -142,7 +142,7 @@ def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
     distance = emit("sub", columns, rows.unsqueeze(1))
     kept = emit("less_equal" if keeps == "tril" else "greater_equal", distance, diagonal)
     zero = tensor_for(0, input.dtype, input.device)
-    return emit("where", kept, input, zero, out=out)  # type: ignore[no-any-return]
+    return emit("where", kept, input, zero, out=out)
 
 
 @function

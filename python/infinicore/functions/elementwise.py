@@ -5,78 +5,36 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infinicore._dtype import bool_, category, get_default_dtype, int64
+from infinicore._dtype import bool_, category, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._make import unary
 from infinicore.functions._results import Parts
 
 __all__ = [
     "abs",
     "absolute",
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
     "ceil",
     "clamp",
     "clamp_max",
     "clamp_min",
     "clip",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "digamma",
-    "erf",
-    "erfc",
-    "erfinv",
-    "exp",
-    "exp2",
-    "expm1",
     "fix",
     "floor",
     "frac",
     "frexp",
-    "lgamma",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logit",
     "nan_to_num",
     "neg",
     "negative",
     "positive",
-    "rad2deg",
     "reciprocal",
     "relu",
     "round",
-    "rsqrt",
     "sgn",
-    "sigmoid",
     "sign",
-    "sin",
-    "sinc",
-    "sinh",
-    "sqrt",
     "square",
-    "tan",
-    "tanh",
     "trunc",
 ]
-
-
-def _unary(name: str, text: str, example: str = "", operator: str = "") -> Any:
-    return unary(__name__, name, text, example, operator)
 
 
 @function
@@ -91,69 +49,80 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     return emit("abs", input, out=out)
 
 
-acos = _unary("acos", "The angle between 0 and pi with this cosine.")
-acosh = _unary("acosh", "The number of 0 or more with this hyperbolic cosine.")
-asin = _unary("asin", "The angle between -pi/2 and pi/2 with this sine.")
-asinh = _unary("asinh", "The number with this hyperbolic sine.")
-atan = _unary("atan", "The angle between -pi/2 and pi/2 with this tangent.")
-atanh = _unary("atanh", "The number with this hyperbolic tangent.")
-ceil = _unary(
-    "ceil",
-    "Rounded up to an integer.",
-    "ceil(infinicore.tensor([1.2, -1.2])) -> tensor([ 2., -1.])",
-)
-cos = _unary(
-    "cos", "The cosine of an angle in radians.", "cos(infinicore.zeros(1)) -> tensor([1.])"
-)
-cosh = _unary("cosh", "The hyperbolic cosine.")
-digamma = _unary("digamma", "The derivative of the logarithm of the gamma function.")
-erf = _unary("erf", "The error function.", "erf(infinicore.zeros(1)) -> tensor([0.])")
-erfc = _unary("erfc", "1 - erf(input), exact where that is small.")
-erfinv = _unary("erfinv", "The number with this value of the error function.")
-exp = _unary("exp", "e to the power of the input.", "exp(infinicore.zeros(1)) -> tensor([1.])")
-exp2 = _unary("exp2", "2 to the power of the input.", "exp2(infinicore.zeros(1)) -> tensor([1.])")
-expm1 = _unary("expm1", "exp(input) - 1, exact near 0.")
-floor = _unary(
-    "floor",
-    "Rounded down to an integer.",
-    "floor(infinicore.tensor([1.2, -1.2])) -> tensor([ 1., -2.])",
-)
-lgamma = _unary("lgamma", "The logarithm of the size of the gamma function.")
-log = _unary("log", "The natural logarithm.", "log(infinicore.ones(1)) -> tensor([0.])")
-log10 = _unary(
-    "log10", "The logarithm to base 10.", "log10(infinicore.tensor([100.])) -> tensor([2.])"
-)
-log1p = _unary("log1p", "log(1 + input), exact near 0.")
-log2 = _unary("log2", "The logarithm to base 2.", "log2(infinicore.tensor([8.])) -> tensor([3.])")
-neg = _unary("neg", "-input.", "neg(infinicore.tensor([1, -2])) -> tensor([-1,  2])")
-reciprocal = _unary(
-    "reciprocal",
-    "1 / input.",
-    "reciprocal(infinicore.tensor([2., 4.])) -> tensor([0.5000, 0.2500])",
-)
-relu = _unary(
-    "relu",
-    "0 instead of what is negative.",
-    "relu(infinicore.tensor([-1., 2.])) -> tensor([0., 2.])",
-)
-rsqrt = _unary("rsqrt", "1 / sqrt(input).", "rsqrt(infinicore.tensor([4.])) -> tensor([0.5000])")
-sigmoid = _unary(
-    "sigmoid", "1 / (1 + exp(-input)).", "sigmoid(infinicore.zeros(1)) -> tensor([0.5000])"
-)
-sign = _unary(
-    "sign", "-1, 0 or 1.", "sign(infinicore.tensor([-3., 0., 2.])) -> tensor([-1.,  0.,  1.])"
-)
-sgn = _unary("sgn", "-1, 0 or 1.", operator="sign")
-sin = _unary("sin", "The sine of an angle in radians.", "sin(infinicore.zeros(1)) -> tensor([0.])")
-sinh = _unary("sinh", "The hyperbolic sine.")
-sqrt = _unary("sqrt", "The square root.", "sqrt(infinicore.tensor([4., 9.])) -> tensor([2., 3.])")
-tan = _unary("tan", "The tangent of an angle in radians.")
-tanh = _unary("tanh", "The hyperbolic tangent.", "tanh(infinicore.zeros(1)) -> tensor([0.])")
-trunc = _unary(
-    "trunc",
-    "Rounded towards 0 to an integer.",
-    "trunc(infinicore.tensor([1.2, -1.2])) -> tensor([ 1., -1.])",
-)
+@function
+def ceil(input: Tensor, *, out: Any = None) -> Tensor:
+    """Rounded up to an integer.
+
+    >>> infinicore.ceil(infinicore.tensor([1.2, -1.2]))
+    tensor([ 2., -1.])
+    """
+    return emit("ceil", input, out=out)
+
+
+@function
+def floor(input: Tensor, *, out: Any = None) -> Tensor:
+    """Rounded down to an integer.
+
+    >>> infinicore.floor(infinicore.tensor([1.2, -1.2]))
+    tensor([ 1., -2.])
+    """
+    return emit("floor", input, out=out)
+
+
+@function
+def neg(input: Tensor, *, out: Any = None) -> Tensor:
+    """-input.
+
+    >>> infinicore.neg(infinicore.tensor([1, -2]))
+    tensor([-1,  2])
+    """
+    return emit("neg", input, out=out)
+
+
+@function
+def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 / input.
+
+    >>> infinicore.reciprocal(infinicore.tensor([2., 4.]))
+    tensor([0.5000, 0.2500])
+    """
+    return emit("reciprocal", input, out=out)
+
+
+@function
+def relu(input: Tensor, *, out: Any = None) -> Tensor:
+    """0 instead of what is negative.
+
+    >>> infinicore.relu(infinicore.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return emit("relu", input, out=out)
+
+
+@function
+def sign(input: Tensor, *, out: Any = None) -> Tensor:
+    """-1, 0 or 1.
+
+    >>> infinicore.sign(infinicore.tensor([-3., 0., 2.]))
+    tensor([-1.,  0.,  1.])
+    """
+    return emit("sign", input, out=out)
+
+
+@function
+def sgn(input: Tensor, *, out: Any = None) -> Tensor:
+    """-1, 0 or 1."""
+    return emit("sign", input, out=out)
+
+
+@function
+def trunc(input: Tensor, *, out: Any = None) -> Tensor:
+    """Rounded towards 0 to an integer.
+
+    >>> infinicore.trunc(infinicore.tensor([1.2, -1.2]))
+    tensor([ 1., -1.])
+    """
+    return emit("trunc", input, out=out)
 
 
 @function
@@ -215,59 +184,9 @@ def builtin_abs(number: int) -> int:
 
 
 @function
-def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
-    """Angles in degrees as radians.
-
-    >>> infinicore.deg2rad(infinicore.tensor([180.]))
-    tensor([3.1416])
-    """
-    return emit("mul", _floats(input), math.pi / 180, out=out)
-
-
-@function
-def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Angles in radians as degrees.
-
-    >>> infinicore.rad2deg(infinicore.tensor([0.]))
-    tensor([0.])
-    """
-    return emit("mul", _floats(input), 180 / math.pi, out=out)
-
-
-def _floats(input: Tensor) -> Tensor:
-    return input if category(input.dtype) > 1 else cast_to(input, get_default_dtype())
-
-
-@function
-def sinc(input: Tensor, *, out: Any = None) -> Tensor:
-    """sin(pi * input) / (pi * input), and 1 at 0.
-
-    >>> infinicore.sinc(infinicore.zeros(1))
-    tensor([1.])
-    """
-    input = _floats(input)
-    angle = emit("mul", input, math.pi)
-    one = tensor_for(1, input.dtype, input.device)
-    return emit(
-        "where", emit("equal", input, 0), one, emit("div", emit("sin", angle), angle), out=out
-    )
-
-
-@function
-def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
-    """log(input / (1 - input)); with `eps` the input is kept between eps and 1 - eps.
-
-    >>> infinicore.logit(infinicore.tensor([0.5]))
-    tensor([0.])
-    """
-    input = _floats(input)
-    if eps is not None:
-        input = emit("minimum", emit("maximum", input, eps), 1 - eps)
-    return emit("log", emit("div", input, emit("sub", 1.0, input)), out=out)
-
-
-@function
-def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out: Any = None) -> Tensor:
+def clamp(
+    input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Any = None
+) -> Tensor:
     """Elements kept between two bounds, of which one may be missing: numbers or tensors.
 
     >>> infinicore.clamp(infinicore.tensor([-2., 0.5, 7.]), 0, 1)
@@ -337,11 +256,9 @@ def nan_to_num(
         for preset, given in ((top, posinf), (-top, neginf))
     )
     made = emit("where", emit("isnan", input), tensor_for(nan, kind, input.device), input)
-    infinite = tensor_for(math.inf, kind, input.device)
-    made = emit("where", emit("equal", input, infinite), high, made)
-    return emit("where", emit("equal", input, emit("neg", infinite)), low, made, out=out)
+    above, below = (tensor_for(each, kind, input.device) for each in (math.inf, -math.inf))
+    made = emit("where", emit("equal", input, above), high, made)
+    return emit("where", emit("equal", input, below), low, made, out=out)
 
 
 absolute, negative, fix = abs, neg, trunc
-arccos, arccosh, arcsin, arcsinh = acos, acosh, asin, asinh
-arctan, arctanh = atan, atanh

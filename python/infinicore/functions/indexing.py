@@ -30,7 +30,7 @@ __all__ = [
 def _index(name: str, index: Any, argument: str = "index") -> Tensor:
     needs_tensor(name, index, argument)
     if index.dtype in (int64, int32):
-        return index  # type: ignore[no-any-return]
+        return index
     if index.dtype.is_floating_point or index.dtype is bool_:
         raise TypeError(f"{name}: {argument} has type {index.dtype!r}: expected integers")
     return cast_to(index, int64)
@@ -108,7 +108,7 @@ def _written(
         index = index.reshape(index.numel())
         source = src.expand(*index.shape) if src.ndim == 0 else src
         made = emit(name, input.view(1), index, source, **values).view(())
-        return made if out is None else emit("rearrange", made, out=out)  # type: ignore[no-any-return]
+        return made if out is None else emit("rearrange", made, out=out)
     if index.ndim != input.ndim:
         raise RuntimeError(
             f"{name}: index has {index.ndim} dimensions: expected {input.ndim}, as input"
@@ -124,7 +124,7 @@ def _written(
             )
         src = src.narrow(d, 0, size)
     if not index.numel():
-        return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
+        return emit("rearrange", input, out=out)
     # Below the places that no index reaches, input and output are the same.
     whole = emit("rearrange", input, out=out) if out is not input else input
     part = whole
@@ -132,7 +132,7 @@ def _written(
         if d != place and index.shape[d] != part.shape[d]:
             part = part.narrow(d, 0, index.shape[d])
     emit(name, part, index, src, out=part, **values)
-    return whole  # type: ignore[no-any-return]
+    return whole
 
 
 _REDUCTIONS = {"none": 0, "add": 1, "multiply": 2, None: 0}
@@ -256,14 +256,14 @@ def _emit_index(
 ) -> Tensor:
     at, index, flat, source = _sources(name, input, dim, index, source)
     if not index.shape[0]:
-        return emit("rearrange", input, out=out)  # type: ignore[no-any-return]
+        return emit("rearrange", input, out=out)
     flat, index, source = (each.contiguous() for each in (flat, index, source))
     is_direct = out is not None and out.is_contiguous() and flat.ndim == input.ndim
     made = emit(name, flat, index, source, dim=at, out=out if is_direct else None, **values)
     if is_direct:
-        return out  # type: ignore[no-any-return]
+        return out
     made = made if flat.ndim == input.ndim else made.view(())
-    return made if out is None else emit("rearrange", made, out=out)  # type: ignore[no-any-return]
+    return made if out is None else emit("rearrange", made, out=out)
 
 
 @function
@@ -341,7 +341,7 @@ def index_put(
     target = input.clone() if out is None else out
     if out is not None and out is not input:
         out.copy_(input)
-    return target.index_put_(indices, values, accumulate)  # type: ignore[no-any-return]
+    return target.index_put_(indices, values, accumulate)
 
 
 @function

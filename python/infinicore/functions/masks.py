@@ -53,7 +53,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     places = _core.nonzero(mask if shape else mask.view(1))
     values = input.expand(*shape) if shape else input.view(1)
     made = values[tuple(places)]
-    return made if out is None else out.copy_(made)  # type: ignore[no-any-return]
+    return made if out is None else out.copy_(made)
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
@@ -75,13 +75,13 @@ def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     for size in shape:
         count *= size
     if not source.numel() or not count:
-        return emit("rearrange", input.expand(*shape) if shape else input)  # type: ignore[no-any-return]
+        return emit("rearrange", input.expand(*shape) if shape else input)
     line = emit("cumsum", cast_to(mask.reshape(count), int64), dim=0)
     last = tensor_for(source.numel() - 1, int64, source.device)
     line = emit("minimum", emit("maximum", emit("sub", line, 1), 0), last)
     taken = emit("gather", source.reshape(source.numel()), line, dim=0)
     taken = taken.view(*shape) if shape else taken.view(())
-    return emit("where", mask, tensor_for(taken, input.dtype, input.device), input)  # type: ignore[no-any-return]
+    return emit("where", mask, tensor_for(taken, input.dtype, input.device), input)
 
 
 @function

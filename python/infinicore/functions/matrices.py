@@ -151,7 +151,7 @@ def _complement(u: Tensor) -> Tensor:
     m, n = u.shape[-2:]
     # What u does not reach has the eigenvalue 0, and those come first.
     shadow = product(u, u.transpose(-1, -2))
-    return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)  # type: ignore[no-any-return]
+    return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)
 
 
 @function
@@ -261,7 +261,7 @@ def trace(input: Tensor) -> Tensor:
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: input has {input.ndim} dimensions: expected 2")
-    return emit("sum", diagonal(input), dim=[0])  # type: ignore[no-any-return]
+    return emit("sum", diagonal(input), dim=[0])
 
 
 @function
@@ -291,4 +291,4 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
         made
         if out is None
         else emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
-    )  # type: ignore[no-any-return]
+    )

@@ -72,14 +72,14 @@ def product(
         target = target if a.ndim > 1 else target.unsqueeze(-2)
     made = _floats(rows, columns, batch, alpha, target)
     if made is target:
-        return out  # type: ignore[no-any-return]
+        return out
     return placed(made.view(*shape) if shape else made.view(()), out)
 
 
 def placed(made: Tensor, out: Any) -> Tensor:
     if out is None:
         return made
-    return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)  # type: ignore[no-any-return]
+    return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
 
 
 def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
@@ -93,13 +93,13 @@ def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: 
             b2 = b.view(k, n) if b.ndim > 2 else b
             into = None if target is None else _core.try_view(target, flat.shape[0], n)
             made = emit("gemm", flat, b2, alpha=alpha, out=into)
-            return target if into is not None else made  # type: ignore[no-any-return]
+            return target if into is not None else made
     a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
     count = math.prod(batch)
     flat_a, flat_b = a.reshape(count, m, k), b.reshape(count, k, n)
     into = None if target is None else _core.try_view(target, count, m, n)
     made = emit("gemm", flat_a, flat_b, alpha=alpha, out=into)
-    return target if into is not None else made  # type: ignore[no-any-return]
+    return target if into is not None else made
 
 
 def _integers(a: Tensor, b: Tensor, batch: tuple[int, ...], kind: Any, alpha: float) -> Tensor:
@@ -110,7 +110,7 @@ def _integers(a: Tensor, b: Tensor, batch: tuple[int, ...], kind: Any, alpha: fl
         return cast_to(cast_to(wide, int64), kind)
     spread = emit("mul", a.unsqueeze(-1), b.unsqueeze(-3))
     made = cast_to(emit("sum", spread, dim=[spread.ndim - 2]), kind)
-    return made if alpha == 1 else emit("mul", made, int(alpha))  # type: ignore[no-any-return]
+    return made if alpha == 1 else emit("mul", made, int(alpha))
 
 
 @function
@@ -193,7 +193,7 @@ def _dot(name: str, a: Tensor, b: Tensor, out: Any) -> Tensor:
     if category(kind) < 2:
         return placed(cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
     made = _core.empty((), kind, a.device) if out is None else out
-    return emit("dot", a, b, out=made) if made.dtype is kind else placed(emit("dot", a, b), out)  # type: ignore[no-any-return]
+    return emit("dot", a, b, out=made) if made.dtype is kind else placed(emit("dot", a, b), out)
 
 
 @function
@@ -258,10 +258,10 @@ def kron(a: Tensor, b: Tensor) -> Tensor:
     left = a.reshape(*(each for size in one for each in (size, 1)))
     right = b.reshape(*(each for size in two for each in (1, size)))
     made = emit("mul", left, right) if rank else emit("mul", a, b)
-    return made.view(*(x * y for x, y in zip(one, two, strict=True))) if rank else made  # type: ignore[no-any-return]
+    return made.view(*(x * y for x, y in zip(one, two, strict=True))) if rank else made
 
 
-Tensor.kron = kron
+setattr(Tensor, "kron", kron)  # noqa: B010
 
 
 @function

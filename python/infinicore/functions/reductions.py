@@ -46,7 +46,7 @@ def folded(
     dims = dims_of(function, input, dim)
     if not input.ndim:
         dims = None  # type: ignore[assignment]
-    return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)  # type: ignore[no-any-return]
+    return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)
 
 
 def into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:

@@ -17,9 +17,9 @@ __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
 def _running(name: str, input: Tensor, dim: int, kind: dtype | None, out: Any) -> Tensor:
     at = dim_of(name, input, dim)
     if kind is None:
-        return emit(name, input, dim=at, out=out)  # type: ignore[no-any-return]
+        return emit(name, input, dim=at, out=out)
     made = cast_to(emit(name, cast_to(input, kind), dim=at), kind)
-    return made if out is None else emit("cast", made, out=out)  # type: ignore[no-any-return]
+    return made if out is None else emit("cast", made, out=out)
 
 
 @function
@@ -109,7 +109,7 @@ def diff(
                 parts[i] = part.expand(*sizes)
         input = cat(parts, at)
     if n == 0:
-        return emit("rearrange", input)  # type: ignore[no-any-return]
+        return emit("rearrange", input)
     for _ in range(min(n, input.shape[at])):
         count = input.shape[at] - 1
         later, earlier = input.narrow(at, 1, count), input.narrow(at, 0, count)

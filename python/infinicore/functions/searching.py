@@ -65,7 +65,7 @@ def argsort(
     >>> infinicore.argsort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return sorted_along(input, dim_of("argsort", input, dim), descending, stable)[1]  # type: ignore[no-any-return]
+    return sorted_along(input, dim_of("argsort", input, dim), descending, stable)[1]
 
 
 @function
@@ -75,7 +75,7 @@ def msort(input: Tensor) -> Tensor:
     >>> infinicore.msort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 3])
     """
-    return sorted_along(input, 0)[0]  # type: ignore[no-any-return]
+    return sorted_along(input, 0)[0]
 
 
 @function
@@ -216,7 +216,7 @@ def _isin(elements: Operand, test_elements: Operand, invert: bool) -> Tensor:
         at = emit("minimum", at, count - 1)
         held = emit("equal", emit("gather", order, at, dim=0), flat)
         held = held.view(*elements.shape) if elements.ndim else held.view(())
-    return emit("logical_not", held) if invert else held  # type: ignore[no-any-return]
+    return emit("logical_not", held) if invert else held
 
 
 def isin(

@@ -186,7 +186,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     >>> infinicore.narrow_copy(infinicore.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
-    return emit("rearrange", input.narrow(dim, start, length))  # type: ignore[no-any-return]
+    return emit("rearrange", input.narrow(dim, start, length))
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -209,7 +209,7 @@ def expand(input: Tensor, *size: Any) -> Tensor:
 
 @function
 def _broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
-    return emit("rearrange", input.expand(*size), out=out)  # type: ignore[no-any-return]
+    return emit("rearrange", input.expand(*size), out=out)
 
 
 def broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:

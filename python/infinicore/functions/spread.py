@@ -163,9 +163,9 @@ def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
     if p == 1:
         return folded("norm", "sum", size, dim, keepdim)
     if p == 2:
-        return emit("sqrt", folded("norm", "sum", emit("mul", x, x), dim, keepdim))  # type: ignore[no-any-return]
+        return emit("sqrt", folded("norm", "sum", emit("mul", x, x), dim, keepdim))
     total = folded("norm", "sum", emit("pow", size, float(p)), dim, keepdim)
-    return emit("pow", total, 1 / p)  # type: ignore[no-any-return]
+    return emit("pow", total, 1 / p)
 
 
 @function

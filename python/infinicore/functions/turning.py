@@ -37,7 +37,7 @@ def _tile(input: Tensor, dims: Any) -> Tensor:
     spread = [each for size in sizes for each in (1, size)]
     view = input.reshape(*spread).expand(*pairs) if rank else input
     made = emit("rearrange", view)
-    return made.view(*(a * b for a, b in zip(times, sizes, strict=True))) if rank else made  # type: ignore[no-any-return]
+    return made.view(*(a * b for a, b in zip(times, sizes, strict=True))) if rank else made
 
 
 def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
@@ -68,7 +68,7 @@ def _repeat_each(input: Tensor, repeats: int, dim: int) -> Tensor:
     spread = [*sizes[: dim + 1], repeats, *sizes[dim + 1 :]]
     made = emit("rearrange", input.unsqueeze(dim + 1).expand(*spread))
     sizes[dim] *= repeats
-    return made.view(*sizes)  # type: ignore[no-any-return]
+    return made.view(*sizes)
 
 
 def repeat_interleave(
@@ -142,8 +142,8 @@ def _flip(input: Tensor, dims: Any) -> Tensor:
     if len(set(at)) != len(at):
         raise RuntimeError(f"flip: dims is {tuple(dims)}: a dimension appears twice")
     if not at or not input.ndim:
-        return emit("rearrange", input)  # type: ignore[no-any-return]
-    return emit("flip", input, dim=at)  # type: ignore[no-any-return]
+        return emit("rearrange", input)
+    return emit("flip", input, dim=at)
 
 
 def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
@@ -177,11 +177,11 @@ def _rot90(input: Tensor, k: int, dims: Any) -> Tensor:
         raise RuntimeError(f"rot90: dims is {tuple(dims)}: expected two dimensions")
     turns = k % 4
     if turns == 2:
-        return emit("flip", input, dim=[one, two])  # type: ignore[no-any-return]
+        return emit("flip", input, dim=[one, two])
     if turns:
         flipped = emit("flip", input, dim=[two if turns == 1 else one])
-        return emit("rearrange", flipped.transpose(one, two))  # type: ignore[no-any-return]
-    return emit("rearrange", input)  # type: ignore[no-any-return]
+        return emit("rearrange", flipped.transpose(one, two))
+    return emit("rearrange", input)
 
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any = None) -> Tensor:
@@ -209,13 +209,13 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(steps) != 1:
             raise RuntimeError("roll: several shifts: expected as many dims")
         flat = emit("roll", input.reshape(max(input.numel(), 0)), shifts=steps, dim=[0])
-        return flat.view(*input.shape) if input.ndim else flat.view(())  # type: ignore[no-any-return]
+        return flat.view(*input.shape) if input.ndim else flat.view(())
     given = list(dims) if isinstance(dims, (tuple, list)) else [dims]
     if len(given) != len(steps):
         raise RuntimeError(f"roll: {len(steps)} shifts for {len(given)} dims")
     at = [dim_of("roll", input, each, "dims") for each in given]
     if len(set(at)) == len(at):
-        return emit("roll", input, shifts=steps, dim=at)  # type: ignore[no-any-return]
+        return emit("roll", input, shifts=steps, dim=at)
     for step, d in zip(steps, at, strict=True):
         input = emit("roll", input, shifts=[step], dim=[d])
     return input
