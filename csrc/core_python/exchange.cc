@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <optional>
+
 #include "../python/dlpack.h"
 #include "dtypes.h"
 #include "view.h"
@@ -72,20 +74,20 @@ Device device_from_dlpack(const dlpack::Device &device, const char *function) {
     if (device.type == dlpack::kCpu || device.type == kCudaHost || device.type == kRocmHost)
         return Device::cpu();
     auto left = size_t(device.index);
-    auto among = [&](std::initializer_list<Type> types) -> const Type * {
-        for (const Type &type : types) {
+    auto among = [&](std::initializer_list<Type> types) -> std::optional<Type> {
+        for (Type type : types) {
             const size_t count = infinicore::context::getDeviceCount(type);
-            if (left < count) return &type;
+            if (left < count) return type;
             left -= count;
         }
-        return nullptr;
+        return std::nullopt;
     };
     if (device.type == kCuda)
-        if (const Type *found = among(
+        if (auto found = among(
                 {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY, Type::ALI}))
             return {*found, left};
     if (device.type == kRocm)
-        if (const Type *found = among({Type::HYGON})) return {*found, left};
+        if (auto found = among({Type::HYGON})) return {*found, left};
     // Devices that DLPack has no number for: the thread's own kind.
     const Device here = infinicore::context::getDevice();
     if (device.type == dlpack::kExtension && here.getType() != Type::CPU)

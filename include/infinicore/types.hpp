@@ -36,7 +36,7 @@ public:
         COUNT = INFINI_DEVICE_TYPE_COUNT
     };
 
-    Device(const Type &type = Type::CPU, const Index &index = 0) : type_(type), index_(index) {}
+    Device(Type type = Type::CPU, Index index = 0) : type_(type), index_(index) {}
     static Device cpu() { return {}; }
 
     const Type &getType() const { return type_; }

@@ -12,22 +12,34 @@ from . import text
 
 PART = "python"
 
+MODULES = ("context", "nn", "op", "rt", "utils")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "core_python" / "_core.pyi"
 MARK = "    # Functions that are methods: added by the build.\n"
 
-# Methods are called int, float and bool too, and would hide the types in what follows them.
-BUILTIN = """
-_bool: TypeAlias = bool
-_float: TypeAlias = float
-_int: TypeAlias = int
-"""
-
 SELF = ("input", "self", "x")  # as infinicore._namespace has it
-# Names that annotations may use in the stub; anything else is Any there.
-KNOWN = {"Any", "Tensor", "Operand", "Sequence", "int", "float", "bool", "str", "None", "tuple"}
-KNOWN |= {"list", "dtype", "device", "Size", "object", "Iterator"}
+# Some methods and element types are called like these types, and would hide them: they go by
+# another name in the stubs.
+RENAMED = {name: f"_{name}" for name in ("int", "float", "bool", "Operand")}
+RENAMED |= {"dtype": "_DType", "dtype_class": "_DType"}
+RENAMED |= {"device": "_Device", "device_class": "_Device"}
+TYPES = """\
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from infinicore._device import device as _Device
+from infinicore._dtype import dtype as _DType
+"""
+MEANING = {
+    "_int": "builtins.int",
+    "_float": "builtins.float",
+    "_bool": "builtins.bool",
+    "_Operand": "Tensor | builtins.float | builtins.bool",  # a float may be an int
+}
+PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
+PLAIN |= {"Iterator", "Callable"}
 
 
 @dataclass
@@ -35,6 +47,7 @@ class Found:
     module: str
     name: str
     node: ast.FunctionDef | None
+    homes: dict[str, str]  # where the names that its module uses are defined
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -44,36 +57,54 @@ def files(api: Api, first: First) -> dict[str, str]:
     return {
         "python/infinicore/__init__.pyi": _package(found),
         "python/infinicore/_core.pyi": _core(found),
+        "python/infinicore/nn/functional/__init__.pyi": _functional(),
     }
 
 
 def exports() -> list[Found]:
     """The public names of the package with their definitions, in the order of collection."""
-    parts = _parts()
     folders = (PACKAGE / "functions", PACKAGE / "nn" / "functional")
-    inner = [path for folder in folders for path in sorted(folder.glob("*.py"))]
-    paths = [path for path in inner if path.stem[0] != "_"]
-    paths += [PACKAGE / f"{name}.py" for name in parts]
-    found: list[Found] = []
+    return _exports([*_modules(folders[0]), *_modules(folders[1]), *_parts()])
+
+
+def _modules(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.py")) if path.stem[0] != "_"]
+
+
+def _exports(paths: list[Path]) -> list[Found]:
+    found: dict[str, Found] = {}
     for path in paths:
-        if not path.exists():
-            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         inside = path.relative_to(PACKAGE).with_suffix("").parts
         module = ".".join(("infinicore", *inside))
-        known = {each.name for each in found}
-        found += [
-            Found(module, name, functions.get(name)) for name in _public(tree) if name not in known
-        ]
-    return found
+        homes = _homes(tree, module)
+        for name in _public(tree):
+            found.setdefault(name, Found(module, name, functions.get(name), homes))
+    return list(found.values())
 
 
-def _parts() -> list[str]:
+def _homes(tree: ast.Module, module: str) -> dict[str, str]:
+    """Of each name that a module has, the module that defines it."""
+    homes = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            homes |= {each.asname or each.name: node.module for each in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            homes[node.name] = module
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            homes[node.targets[0].id] = module
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            homes[node.target.id] = module
+    return homes
+
+
+def _parts() -> list[Path]:
     tree = ast.parse((PACKAGE / "_namespace.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_PARTS":
-            return list(ast.literal_eval(node.value))
+            return [PACKAGE / f"{name}.py" for name in ast.literal_eval(node.value)]
     raise ValueError("_namespace.py has no _PARTS")
 
 
@@ -81,10 +112,16 @@ def _public(tree: ast.Module) -> list[str]:
     names: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
-            names = list(ast.literal_eval(node.value))
+            names = _listed(node.value)
         elif isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") == "__all__":
-            names += ast.literal_eval(node.value)
+            names += _listed(node.value)
     return names
+
+
+def _listed(node: ast.expr) -> list[str]:
+    """The names that stand in a list; lists of other modules (`*others`) are theirs to export."""
+    items = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return [str(item.value) for item in items if isinstance(item, ast.Constant)]
 
 
 # ---- The package --------------------------------------------------------------------------------
@@ -114,20 +151,65 @@ def _package(found: list[Found]) -> str:
         "from infinicore._function import Operand as Operand",
         "from infinicore._function import function as function",
     ]
-    lines += [f"from {each.module} import {each.name} as {each.name}" for each in found]
-    modules = "\n".join(
-        f"from infinicore import {name} as {name}" for name in ("context", "nn", "op", "rt", "utils")
-    )
-    aliases = _aliases(types)
-    body = "\n".join(dict.fromkeys(lines))
+    lines += [f"from infinicore import {name} as {name}" for name in MODULES]
+    body = "\n".join(lines)
     return f'''\
 """All names of the package. {text.NOTE}"""
 
-{modules}
+{TYPES}\
+{_imports(found)}
 {body}
 
-{aliases}
+{_meanings(set())}
+{_aliases(types)}
+{_definitions(found)}
+use_ntops: _bool
 __version__: str'''
+
+
+def _functional() -> str:
+    inner = _exports(_modules(PACKAGE / "nn" / "functional"))
+    return f'''\
+"""Functions of neural networks. {text.NOTE}"""
+
+{TYPES}\
+from infinicore._core import Tensor
+from infinicore._device import Size
+{_imports(inner)}
+{_meanings(set())}
+{_definitions(inner)}'''
+
+
+def _meanings(known: set[str]) -> str:
+    rows = [(name, meaning) for name, meaning in MEANING.items() if name not in known]
+    return "".join(f"{name}: TypeAlias = {meaning}\n" for name, meaning in rows)
+
+
+def _imports(found: list[Found]) -> str:
+    """What the annotations of functions need besides the types that stubs know."""
+    needed = {}
+    for each in found:
+        if each.node is not None:
+            needed |= {name: each.homes[name] for name in _foreign(each.node, each.homes)}
+    return "".join(
+        f"from {module} import {name} as _{name}\n" for name, module in sorted(needed.items())
+    )
+
+
+def _definitions(found: list[Found]) -> str:
+    lines = []
+    for each in found:
+        if each.node is None:
+            lines.append(f"from {each.module} import {each.name} as {each.name}")
+        else:
+            decorators = {ast.unparse(each) for each in each.node.decorator_list}
+            if decorators - {
+                "function"
+            }:  # a context manager, say: its type is what the decorator makes
+                lines.append(f"from {each.module} import {each.name} as {each.name}")
+            else:
+                lines.append(_signature(each.node, each.homes, method=False))
+    return "\n".join(lines)
 
 
 def _aliases(types: ast.Module) -> str:
@@ -144,17 +226,22 @@ def _aliases(types: ast.Module) -> str:
 
 
 def _core(found: list[Found]) -> str:
-    stub = CORE.read_text(encoding="utf-8") + BUILTIN
-    own = set()
+    stub = CORE.read_text(encoding="utf-8")
+    own: set[str] = set()
+    known: set[str] = set()
     for node in ast.parse(stub).body:
         if isinstance(node, ast.ClassDef) and node.name == "Tensor":
             own = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            known.add(node.target.id)
     methods = [
-        _method(each.node)
+        each
         for each in found
         if each.node is not None and each.name not in own and _first(each.node) in SELF
     ]
-    return stub.replace(MARK, "".join(dict.fromkeys(methods)))
+    lines = [f"    {_signature(each.node, each.homes, True)}\n" for each in methods if each.node]
+    extra = _imports(methods) + _meanings(known)
+    return stub.replace(MARK, "".join(dict.fromkeys(lines))) + f"\n{TYPES}" + extra
 
 
 def _first(node: ast.FunctionDef) -> str:
@@ -162,39 +249,68 @@ def _first(node: ast.FunctionDef) -> str:
     return names[0].arg if names else ""
 
 
-def _method(node: ast.FunctionDef) -> str:
+# ---- Functions ----------------------------------------------------------------------------------
+
+
+def _signature(node: ast.FunctionDef, homes: dict[str, str], method: bool) -> str:
     arguments = node.args
-    words = ["self"]
     plain = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
-    for argument, default in list(zip(plain, defaults, strict=True))[1:]:
-        words.append(_word(argument, default is not None))
+    presets = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
+    pairs = list(zip(plain, presets, strict=True))
+    words = ["self"] if method else []
+    words += [_word(each, preset, homes) for each, preset in pairs[1 if method else 0 :]]
+    has_out = any(each.arg == "out" for each in arguments.kwonlyargs + plain)
+    traced = any(getattr(each, "id", "") == "function" for each in node.decorator_list)
     if arguments.vararg:
-        words.append("*" + _word(arguments.vararg, False))
-    has_out = any(argument.arg == "out" for argument in arguments.kwonlyargs + plain)
-    traced = any(getattr(d, "id", "") == "function" for d in node.decorator_list)
-    if (arguments.kwonlyargs or (traced and not has_out)) and not arguments.vararg:
+        words.append("*" + _word(arguments.vararg, None, homes))
+    elif arguments.kwonlyargs or (traced and not has_out):
         words.append("*")
-    for argument, preset in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        words.append(_word(argument, preset is not None))
+    for each, preset in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        words.append(_word(each, preset, homes))
     if traced and not has_out:
-        words.append("out: Any = ...")
-    returns = _annotation(node.returns)
-    return f"    def {node.name}({', '.join(words)}) -> {returns}: ...\n"
+        words.append("out: Any = None")
+    if arguments.kwarg:
+        words.append("**" + _word(arguments.kwarg, None, homes))
+    returns = _annotation(node.returns, homes)
+    return f"def {node.name}({', '.join(words)}) -> {returns}: ..."
 
 
-def _word(argument: ast.arg, has_default: bool) -> str:
-    return f"{argument.arg}: {_annotation(argument.annotation)}" + (" = ..." if has_default else "")
+def _word(argument: ast.arg, preset: ast.expr | None, homes: dict[str, str]) -> str:
+    word = f"{argument.arg}: {_annotation(argument.annotation, homes)}"
+    if preset is None:
+        return word
+    simple = isinstance(preset, (ast.Constant, ast.UnaryOp))
+    return f"{word} = {ast.unparse(preset) if simple else '...'}"
 
 
-def _annotation(node: ast.expr | None) -> str:
-    if node is None:
+def _names(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _foreign(node: ast.FunctionDef, homes: dict[str, str]) -> set[str]:
+    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    written = [each.annotation for each in arguments] + [node.returns]
+    names = {name for each in written if each is not None for name in _names(each)}
+    return {name for name in names if name in homes and name not in {*PLAIN, *RENAMED}}
+
+
+def _annotation(node: ast.expr | None, homes: dict[str, str]) -> str:
+    if node is None or any(isinstance(each, ast.Attribute) for each in ast.walk(node)):
         return "Any"
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = ast.parse(node.value, mode="eval").body
+    if not _names(node) <= {*PLAIN, *RENAMED, *homes}:
         return "Any"
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and each.id in ("int", "float", "bool"):
-            each.id = f"_{each.id}"
-    attributes = any(isinstance(each, ast.Attribute) for each in ast.walk(node))
-    return ast.unparse(node) if names <= KNOWN and not attributes else "Any"
+    return ast.unparse(_Renaming(homes).visit(ast.parse(ast.unparse(node), mode="eval")))
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, homes: dict[str, str]) -> None:
+        self.homes = homes
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if node.id in RENAMED:
+            return ast.Name(RENAMED[node.id])
+        if node.id in self.homes and node.id not in PLAIN:
+            return ast.Name(f"_{node.id}")
+        return node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from infinicore._tensor import Tensor
 from infinicore.nn.parameter import Parameter
@@ -37,6 +37,34 @@ class Handle:
         self.remove()
 
 
+class _Registry(OrderedDict[str, Any]):
+    """Parameters, buffers or modules by name. They are attributes of the module, too, where Python
+    finds them at once."""
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        super().__init__()
+        self._attributes = attributes
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._attributes[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self._attributes.pop(name, None)
+
+    def pop(self, name: str, *preset: Any) -> Any:  # type: ignore[override]
+        if name not in self and preset:
+            return preset[0]
+        value = self[name]
+        del self[name]
+        return value
+
+    def clear(self) -> None:
+        for name in list(self):
+            del self[name]
+
+
 class Module:
     """A part of a model. Parameters, buffers and modules are registered by being assigned:
 
@@ -54,8 +82,10 @@ class Module:
     _modules: dict[str, Module | None]
 
     def __init__(self) -> None:
-        for name in ("_parameters", "_buffers", "_modules", "_hooks", "_pre_hooks"):
-            object.__setattr__(self, name, OrderedDict())
+        for name in ("_parameters", "_buffers", "_modules"):
+            object.__setattr__(self, name, _Registry(self.__dict__))
+        for name in ("_hooks", "_pre_hooks"):
+            object.__setattr__(self, name, {})
         object.__setattr__(self, "_fleeting", set())
         object.__setattr__(self, "training", False)
 
@@ -63,7 +93,10 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *input: Any, **kwargs: Any) -> Any:
-        hooks, pre_hooks = self.__dict__["_hooks"], self.__dict__["_pre_hooks"]
+        attributes = self.__dict__
+        hooks, pre_hooks = attributes["_hooks"], attributes["_pre_hooks"]
+        if not hooks and not pre_hooks:
+            return self.forward(*input, **kwargs)
         for hook in list(pre_hooks.values()):
             changed = hook(self, input)
             if changed is not None:
@@ -117,12 +150,9 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    def __getattr__(self, name: str) -> Any:
-        for kind in ("_parameters", "_buffers", "_modules"):
-            known = self.__dict__.get(kind)
-            if known is not None and name in known:
-                return known[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __delattr__(self, name: str) -> None:
         if not self._forget(name):
@@ -130,11 +160,11 @@ class Module:
 
     def _forget(self, name: str) -> bool:
         found = False
-        for known in (self._parameters, self._buffers, self._modules, self.__dict__):
+        for known in (self._parameters, self._buffers, self._modules):
             if name in known:
                 del known[name]
                 found = True
-        return found
+        return self.__dict__.pop(name, self) is not self or found
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
