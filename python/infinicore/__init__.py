@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
+
 _MODULES = ("context", "functions", "lib", "nn", "op", "rt", "utils")
 
 

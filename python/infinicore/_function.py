@@ -22,7 +22,8 @@ from infinicore._dtype import BY_NUMBER, dtype
 if TYPE_CHECKING:
     from infinicore._tensor import Tensor
 
-    Operand: TypeAlias = Tensor | float | int | bool
+    # What the body sees. Callers may give numbers: the package's stub says so.
+    Operand: TypeAlias = Tensor
 else:
     Operand = Any
 
@@ -30,14 +31,14 @@ _core._set_types(BY_NUMBER, Size, _at)
 _core.add_identity_type(dtype)
 _core.add_identity_type(device)
 
-Body = TypeVar("Body", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 _MISSING = object()
 
 FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
 
 
-def function(body: Body) -> Body:
+def function(body: Callable[..., Result]) -> Callable[..., Result]:
     """A function of the package, with `out=` if the body has not got it."""
     signature = inspect.signature(body)
     parameters = list(signature.parameters.values())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import Api, First
 from . import text
-from .package_stubs import PACKAGE, _parts, _public
+from .package_stubs import PACKAGE, parts, public
 
 PART = "docs"
 
@@ -17,7 +17,7 @@ def files(api: Api, first: First) -> dict[str, str]:
     rows = []
     for path in _sources():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = _public(tree)
+        names = public(tree)
         if not names:
             continue
         inside = path.relative_to(PACKAGE).with_suffix("").parts
@@ -41,21 +41,20 @@ def files(api: Api, first: First) -> dict[str, str]:
 def _sources() -> list[Path]:
     found = sorted((PACKAGE / "functions").glob("*.py"))
     found += sorted((PACKAGE / "nn" / "functional").glob("*.py"))
-    found += [PACKAGE / f"{name}.py" for name in _parts()]
+    found += parts()
     found += sorted((PACKAGE / "nn").glob("*.py"))
     return [p for p in found if p.exists() and (p.parent == PACKAGE or p.stem[0] != "_")]
 
 
-def _page(title: str, prefix: str, listed: list[tuple[str, ast.AST]]) -> str:
-    parts = [f"# {title}\n\n{text.NOTE}\n"]
+def _page(title: str, prefix: str, listed: list[tuple[str, ast.FunctionDef | ast.ClassDef]]) -> str:
+    sections = [f"# {title}\n\n{text.NOTE}\n"]
     for name, node in listed:
-        assert isinstance(node, (ast.FunctionDef, ast.ClassDef))
         head = f"{prefix}{name}"
         if isinstance(node, ast.FunctionDef):
             head += f"({ast.unparse(node.args)})"
         doc = ast.get_docstring(node) or ""
         prose, _, example = doc.partition(">>>")
-        parts.append(f"## {name}\n\n```python\n{head}\n```\n\n{prose.strip()}\n")
+        sections.append(f"## {name}\n\n```python\n{head}\n```\n\n{prose.strip()}\n")
         if example:
-            parts.append(f"```python\n>>>{example.rstrip()}\n```\n")
-    return "\n".join(parts)
+            sections.append(f"```python\n>>>{example.rstrip()}\n```\n")
+    return "\n".join(sections)

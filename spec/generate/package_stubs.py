@@ -16,7 +16,7 @@ MODULES = ("context", "nn", "op", "rt", "utils")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "core_python" / "_core.pyi"
-MARK = "    # Functions that are methods: added by the build.\n"
+MARK = "    def __getattr__(self, name: str) -> Any: ...\n"  # where functions become methods
 
 SELF = ("input", "self", "x")  # as infinicore._namespace has it
 # Some methods and element types are called like these types, and would hide them: they go by
@@ -64,7 +64,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 def exports() -> list[Found]:
     """The public names of the package with their definitions, in the order of collection."""
     folders = (PACKAGE / "functions", PACKAGE / "nn" / "functional")
-    return _exports([*_modules(folders[0]), *_modules(folders[1]), *_parts()])
+    return _exports([*_modules(folders[0]), *_modules(folders[1]), *parts()])
 
 
 def _modules(folder: Path) -> list[Path]:
@@ -76,17 +76,21 @@ def _exports(paths: list[Path]) -> list[Found]:
     for path in paths:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for node in tree.body:  # another name for a function: absolute = abs
+            match node:
+                case ast.Assign([ast.Name(other)], ast.Name(name)) if name in functions:
+                    functions[other] = functions[name]
         inside = path.relative_to(PACKAGE).with_suffix("").parts
         module = ".".join(("infinicore", *inside))
         homes = _homes(tree, module)
-        for name in _public(tree):
+        for name in public(tree):
             found.setdefault(name, Found(module, name, functions.get(name), homes))
     return list(found.values())
 
 
 def _homes(tree: ast.Module, module: str) -> dict[str, str]:
     """Of each name that a module has, the module that defines it."""
-    homes = {}
+    homes: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             homes |= {each.asname or each.name: node.module for each in node.names}
@@ -100,7 +104,7 @@ def _homes(tree: ast.Module, module: str) -> dict[str, str]:
     return homes
 
 
-def _parts() -> list[Path]:
+def parts() -> list[Path]:
     tree = ast.parse((PACKAGE / "_namespace.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_PARTS":
@@ -108,7 +112,7 @@ def _parts() -> list[Path]:
     raise ValueError("_namespace.py has no _PARTS")
 
 
-def _public(tree: ast.Module) -> list[str]:
+def public(tree: ast.Module) -> list[str]:
     names: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
@@ -187,7 +191,7 @@ def _meanings(known: set[str]) -> str:
 
 def _imports(found: list[Found]) -> str:
     """What the annotations of functions need besides the types that stubs know."""
-    needed = {}
+    needed: dict[str, str] = {}
     for each in found:
         if each.node is not None:
             needed |= {name: each.homes[name] for name in _foreign(each.node, each.homes)}
@@ -199,16 +203,12 @@ def _imports(found: list[Found]) -> str:
 def _definitions(found: list[Found]) -> str:
     lines = []
     for each in found:
-        if each.node is None:
+        # Of a context manager, say, the decorator makes the type; of other values the value does.
+        decorators = [ast.unparse(one) for one in each.node.decorator_list] if each.node else []
+        if each.node is None or decorators not in ([], ["function"]):
             lines.append(f"from {each.module} import {each.name} as {each.name}")
         else:
-            decorators = {ast.unparse(each) for each in each.node.decorator_list}
-            if decorators - {
-                "function"
-            }:  # a context manager, say: its type is what the decorator makes
-                lines.append(f"from {each.module} import {each.name} as {each.name}")
-            else:
-                lines.append(_signature(each.node, each.homes, method=False))
+            lines.append(_signature(each, each.name))
     return "\n".join(lines)
 
 
@@ -239,9 +239,16 @@ def _core(found: list[Found]) -> str:
         for each in found
         if each.node is not None and each.name not in own and _first(each.node) in SELF
     ]
-    lines = [f"    {_signature(each.node, each.homes, True)}\n" for each in methods if each.node]
-    extra = _imports(methods) + _meanings(known)
-    return stub.replace(MARK, "".join(dict.fromkeys(lines))) + f"\n{TYPES}" + extra
+    if MARK not in stub:
+        raise ValueError(f"{CORE.name} has no line {MARK.strip()!r}")
+    own |= {each.name for each in methods}
+    lines = []
+    for each in methods:
+        lines.append(_signature(each, each.name, method=True))
+        if _traced(each) and f"{each.name}_" not in own:
+            lines.append(_signature(each, f"{each.name}_", method=True))
+    body = "".join(f"    {line}\n" for line in dict.fromkeys(lines))
+    return f"{stub.replace(MARK, body)}\n{TYPES}{_imports(methods)}{_meanings(known)}"
 
 
 def _first(node: ast.FunctionDef) -> str:
@@ -252,27 +259,31 @@ def _first(node: ast.FunctionDef) -> str:
 # ---- Functions ----------------------------------------------------------------------------------
 
 
-def _signature(node: ast.FunctionDef, homes: dict[str, str], method: bool) -> str:
-    arguments = node.args
+def _signature(each: Found, name: str, *, method: bool = False) -> str:
+    assert each.node is not None
+    arguments, homes = each.node.args, each.homes
     plain = [*arguments.posonlyargs, *arguments.args]
     presets = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = list(zip(plain, presets, strict=True))
     words = ["self"] if method else []
-    words += [_word(each, preset, homes) for each, preset in pairs[1 if method else 0 :]]
-    has_out = any(each.arg == "out" for each in arguments.kwonlyargs + plain)
-    traced = any(getattr(each, "id", "") == "function" for each in node.decorator_list)
+    words += [_word(one, preset, homes) for one, preset in pairs[1 if method else 0 :]]
+    adds_out = _traced(each) and all(one.arg != "out" for one in arguments.kwonlyargs + plain)
     if arguments.vararg:
         words.append("*" + _word(arguments.vararg, None, homes))
-    elif arguments.kwonlyargs or (traced and not has_out):
+    elif arguments.kwonlyargs or adds_out:
         words.append("*")
-    for each, preset in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        words.append(_word(each, preset, homes))
-    if traced and not has_out:
+    for one, preset in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        words.append(_word(one, preset, homes))
+    if adds_out:
         words.append("out: Any = None")
     if arguments.kwarg:
         words.append("**" + _word(arguments.kwarg, None, homes))
-    returns = _annotation(node.returns, homes)
-    return f"def {node.name}({', '.join(words)}) -> {returns}: ..."
+    return f"def {name}({', '.join(words)}) -> {_annotation(each.node.returns, homes)}: ..."
+
+
+def _traced(each: Found) -> bool:
+    decorators = each.node.decorator_list if each.node else []
+    return any(getattr(one, "id", "") == "function" for one in decorators)
 
 
 def _word(argument: ast.arg, preset: ast.expr | None, homes: dict[str, str]) -> str:
