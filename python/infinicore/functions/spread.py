@@ -7,7 +7,7 @@ from typing import Any
 
 from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
-from infinicore._function import function
+from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dims_of, wide
 from infinicore.functions.reductions import folded, into
@@ -90,6 +90,7 @@ def var_mean(
     dim: Any = None,
     unbiased: bool = True,
     keepdim: bool = False,
+    out: Any = None,
     *,
     correction: float | None = None,
 ) -> Any:
@@ -99,7 +100,8 @@ def var_mean(
     tensor(2.)
     """
     variance, mean = _spread("var_mean", input, dim, unbiased, keepdim, correction)
-    return cast_to(variance, input.dtype), cast_to(mean, input.dtype)
+    result = cast_to(variance, input.dtype), cast_to(mean, input.dtype)
+    return result if out is None else write("var_mean", out, result)
 
 
 @function
@@ -108,6 +110,7 @@ def std_mean(
     dim: Any = None,
     unbiased: bool = True,
     keepdim: bool = False,
+    out: Any = None,
     *,
     correction: float | None = None,
 ) -> Any:
@@ -117,7 +120,8 @@ def std_mean(
     tensor(1.)
     """
     variance, mean = _spread("std_mean", input, dim, unbiased, keepdim, correction)
-    return cast_to(emit("sqrt", variance), input.dtype), cast_to(mean, input.dtype)
+    result = cast_to(emit("sqrt", variance), input.dtype), cast_to(mean, input.dtype)
+    return result if out is None else write("std_mean", out, result)
 
 
 # ---- Norms --------------------------------------------------------------------------------------

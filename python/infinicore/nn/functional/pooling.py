@@ -280,7 +280,23 @@ def _adaptive_text(what: str, kind: str, rank: int) -> str:
 
 adaptive_avg_pool1d = _adaptive_avg_pool(1, 1)
 adaptive_avg_pool2d = _adaptive_avg_pool(2, (1, 1))
-adaptive_avg_pool3d = _adaptive_avg_pool(3, (1, 1, 1))
+_adaptive_avg_pool3d = _adaptive_avg_pool(3, (1, 1, 1))
+
+
+def adaptive_avg_pool3d(
+    x: Tensor | None = None,
+    output_size: Any = (1, 1, 1),
+    *,
+    input: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    # Called x here and input in torch: it goes by both names.
+    result: Tensor = _adaptive_avg_pool3d(input if x is None else x, output_size, out=out)
+    return result
+
+
+adaptive_avg_pool3d.__doc__ = _adaptive_avg_pool3d.__doc__
+
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (
     _adaptive_max_pool(rank) for rank in (1, 2, 3)
 )
