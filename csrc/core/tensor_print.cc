@@ -136,10 +136,10 @@ struct Layouter {
 
     std::string block(size_t dim, size_t indent) {
         if (dim + 1 == shape.size()) return row(indent);
-        std::string text = "[", gap = "," + std::string(shape.size() - dim - 1, '\n') +
-                                      std::string(indent + 1, ' ');
+        std::string text = "[", gap = ",";
+        gap.append(shape.size() - dim - 1, '\n').append(indent + 1, ' ');
         for (size_t i = 0; i < shape[dim]; ++i) {
-            if (shortened[dim] && i == edge()) text += (i ? gap : "") + "...";
+            if (shortened[dim] && i == edge()) text.append(i ? gap : "").append("...");
             if (i || (shortened[dim] && edge() == 0)) text += gap;
             text += block(dim + 1, indent + 1);
         }
