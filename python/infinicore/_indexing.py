@@ -341,6 +341,11 @@ def set_item(tensor: Tensor, key: Any, value: Any) -> None:
     put(_take_apart(tensor, key), value)
 
 
+def _differ(sizes: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a tensor of these sizes can't be seen with others."""
+    return any(a not in (1, b) for a, b in zip(sizes[::-1], to[::-1], strict=False))
+
+
 def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
     """One value for all places, whichever they are: this can be recorded too. False: there are
     several values, or the mask does not fit."""
@@ -349,7 +354,8 @@ def _put_masked(tensor: Tensor, mask: Tensor, value: Any) -> bool:
     if tuple(mask.shape) != tuple(tensor.shape[: mask.ndim]):
         return False
     if isinstance(value, Tensor):
-        if value.ndim > tensor.ndim - mask.ndim:
+        sizes, rest = tuple(value.shape), tuple(tensor.shape[mask.ndim :])
+        if len(sizes) > len(rest) or _differ(sizes, rest):
             return False
         value = value.to(tensor.device)
         if _core.may_overlap(tensor, value):

@@ -167,6 +167,8 @@ def test_errors() -> None:
         tensor[1.5]
     with pytest.raises(ValueError, match="can't be put"):
         tensor[[0, 1]] = ic.ones(2, 2)
+    with pytest.raises(ValueError, match="can't be put"):
+        tensor[ic.tensor([True, False])] = ic.ones(2)
     with pytest.raises(ValueError, match="copy_"):
         tensor[0] = ic.ones(2)
 
