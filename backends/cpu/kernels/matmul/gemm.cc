@@ -1,7 +1,6 @@
 // The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what may
 // follow it, element by element.
-#include "../kernel.h"
-#include "../program/following.h"
+#include "../following.h"
 #include "operands.h"
 
 namespace infini::cpu {
@@ -37,12 +36,11 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
 
 // With a program behind it.
 std::unique_ptr<Plan> plan_followed(const Operation &operation) {
-    using program::Following;
     Matmul product = product_of(operation);
     // Few columns are better computed as rows, which a run of the program would not be.
     if (product.c.dtype == INFINI_DTYPE_F64 || (product.n <= kFewRows && product.m > product.n))
         return nullptr;
-    std::shared_ptr<const Following> following = Following::make(operation);
+    std::shared_ptr<const Following> following = plan_following(operation);
     if (!following) return nullptr;
     // A batch that is only more rows.
     if (product.b.batch_stride == 0 && product.a.batch_stride == product.m * product.a.row_stride)
@@ -52,19 +50,27 @@ std::unique_ptr<Plan> plan_followed(const Operation &operation) {
     planned.epilogue = &some;
     return make_plan(
         [product, following](const Arguments &arguments) {
-            const Following::Run run(*following, arguments);
-            Epilogue epilogue;
-            epilogue.store = [](const void *context, const float *values, int64_t member,
-                                int64_t row, int64_t column, int64_t n) {
-                const auto &run = *static_cast<const Following::Run *>(context);
-                run.following(run, values, member, row, column, n);
-            };
-            epilogue.context = &run;
-            Matmul p = product;
-            place(p, arguments);
-            p.beta = 0;
-            p.epilogue = &epilogue;
-            matmul(p, arguments.workspace());
+            struct Context {
+                Matmul product;
+                char *workspace;
+            } context{product, arguments.workspace()};
+            place(context.product, arguments);
+            context.product.beta = 0;
+            following->launch(
+                arguments,
+                [](const void *context, const Following::Launch &launch) {
+                    auto [product, workspace] = *static_cast<const Context *>(context);
+                    Epilogue epilogue;
+                    epilogue.store = [](const void *launch, const float *values, int64_t member,
+                                        int64_t row, int64_t column, int64_t n) {
+                        const auto &compute = *static_cast<const Following::Launch *>(launch);
+                        compute(values, member, row, column, n);
+                    };
+                    epilogue.context = &launch;
+                    product.epilogue = &epilogue;
+                    matmul(product, workspace);
+                },
+                &context);
         },
         matmul_workspace(planned));
 }

@@ -1,13 +1,50 @@
-#include "program/following.h"
+#include "following.h"
+
+#include "program/runner.h"
 
 namespace infini::cpu::program {
+namespace {
 
-std::unique_ptr<Following> Following::make(const Operation &operation) {
+class ProgramFollowing final : public Following {
+public:
+    static std::unique_ptr<Plan> make(const Operation &operation);
+    void launch(const Arguments &arguments, void (*body)(const void *context, const Launch &launch),
+                const void *context) const override;
+
+private:
+    struct Run final : Launch {
+        Run(const ProgramFollowing &following, const Arguments &arguments);
+        void operator()(const float *values, int64_t member, int64_t row, int64_t column,
+                        int64_t n) const override {
+            following.compute(*this, values, member, row, column, n);
+        }
+        const ProgramFollowing &following;
+        SharedValues shared;
+        char *bases[kMostOperands];
+    };
+    void compute(const Run &run, const float *values, int64_t member, int64_t row, int64_t column,
+                 int64_t n) const;
+
+    enum class Access : uint8_t { kUnused, kResult, kDirect, kSplat, kBuffer };
+    struct Operand {
+        Access access = Access::kUnused;
+        bool reads = false, writes = false;
+        int buffer = -1;
+        int64_t strides[3] = {0, 0, 0};
+    };
+
+    Layout layout_;
+    std::vector<Operand> operands_;  // by slot
+    int64_t rows_ = 1;               // of a member
+    int buffers_ = 0;
+};
+
+std::unique_ptr<Plan> ProgramFollowing::make(const Operation &operation) {
     const InfiniProgram &program = *operation.program();
     const Tensor result = operation.tensor(0);
     if (program.phase_count != 1 || program.phases[0].kind != INFINI_AXIS_NONE) return nullptr;
     if (value_type(operation, program) != kFloat) return nullptr;
-    auto made = std::make_unique<Following>();
+    auto made = std::make_unique<ProgramFollowing>();
     made->layout_ = lay_out(operation, program, 0, kFloat, {});
     const Layout &layout = made->layout_;
     if (layout.ndim != result.ndim) return nullptr;
@@ -55,7 +92,7 @@ std::unique_ptr<Following> Following::make(const Operation &operation) {
     return made;
 }
 
-Following::Run::Run(const Following &following, const Arguments &arguments)
+ProgramFollowing::Run::Run(const ProgramFollowing &following, const Arguments &arguments)
     : following(following), shared(following.layout_, arguments) {
     for (size_t n = 0; n < following.operands_.size(); ++n) {
         const Operand &operand = following.operands_[n];
@@ -66,8 +103,8 @@ Following::Run::Run(const Following &following, const Arguments &arguments)
     }
 }
 
-void Following::operator()(const Run &run, const float *values, int64_t member, int64_t row,
-                           int64_t column, int64_t n) const {
+void ProgramFollowing::compute(const Run &run, const float *values, int64_t member, int64_t row,
+                               int64_t column, int64_t n) const {
     alignas(64) float buffers[kMostInputs][kMost];
     alignas(64) float splats[kMostOperands][kSplatBytes / sizeof(float)];
     const void *in[kMostOperands];
@@ -126,4 +163,13 @@ void Following::operator()(const Run &run, const float *values, int64_t member, 
                     operands_[k].strides[2]);
 }
 
+void ProgramFollowing::launch(const Arguments &arguments,
+                              void (*body)(const void *context, const Launch &launch),
+                              const void *context) const {
+    body(context, Run(*this, arguments));
+}
+
+INFINI_KERNEL("following", ProgramFollowing::make);
+
+}  // namespace
 }  // namespace infini::cpu::program

@@ -1,0 +1,44 @@
+// What follows a kernel, element by element: evaluated for runs of its result while they are at hand.
+//
+// An interface, because instruction sets that only have matrix products have no programs: they use
+// those of the best set that has.
+#pragma once
+
+#include "kernel.h"
+
+namespace infini::cpu {
+
+class Following : public Plan {
+public:
+    static constexpr int64_t kMost = 128;  // elements of a run
+
+    // What all threads of a launch share.
+    class Launch {
+    public:
+        // `n` values of the result, from [member, row, column] on: rows of all members may be
+        // counted through. Computes and writes what the program does.
+        virtual void operator()(const float *values, int64_t member, int64_t row, int64_t column,
+                                int64_t n) const = 0;
+
+    protected:
+        ~Launch() = default;
+    };
+
+    // Calls `body` with a launch.
+    virtual void launch(const Arguments &arguments,
+                        void (*body)(const void *context, const Launch &launch),
+                        const void *context) const = 0;
+    void run(const Arguments &) const override {}
+};
+
+Planner find_planner(const char *operation);  // of the best instruction set that has one
+
+// Of an operation whose program is an epilogue; its tensor 0, of two or three dimensions, is the
+// kernel's result. Null: the map is not of its shape, or not of floats.
+inline std::shared_ptr<const Following> plan_following(const Operation &operation) {
+    const Planner planner = find_planner("following");
+    std::unique_ptr<Plan> plan = planner ? planner(operation) : nullptr;
+    return std::shared_ptr<const Following>(static_cast<const Following *>(plan.release()));
+}
+
+}  // namespace infini::cpu
