@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import dtype, float32, int32, int64
+from infinicore._dtype import dtype, float32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._tensor import Tensor
 
@@ -73,23 +73,27 @@ def store(target: Tensor, value: Tensor) -> None:
         target.copy_(cast_to(value, target.dtype))
 
 
-def rows_of(name: str, argument: str, cache: Tensor, dims: int = 2) -> Tensor:
-    """A cache [blocks, block_size, ...] with its first dimensions as one, without a copy."""
+def rows_of(name: str, argument: str, cache: Tensor) -> Tensor:
+    """A cache [blocks, block_size, ...] with its first two dimensions as one, without a copy."""
     try:
-        return cache.view(-1, *cache.shape[dims:])
+        return cache.view(-1, *cache.shape[2:])
     except RuntimeError:
         raise ValueError(
             f"{name}: {argument} has strides {cache.stride()}: expected blocks side by side"
         ) from None
 
 
-def store_rows(rows: Tensor, slots: Tensor, values: Tensor) -> None:
-    """rows[slots[i]] = values[i]; slots that there are not are skipped, negative ones too."""
+def store_rows(name: str, cache: Tensor, slots: Tensor, values: Tensor) -> None:
+    """Row slots[t] of a cache [blocks, block_size, D] becomes values[t]; slots that there are not,
+    negative ones among them, are skipped."""
+    values = cast_to(values, cache.dtype)
+    if cache.dtype._code in ("F16", "BF16", "F32") and inner(cache) is cache:
+        pages, rows = cache.unsqueeze(1), inner(values).unsqueeze(1)
+        emit("paged_caching", pages, pages[..., :0], rows, rows[..., :0], slots)
+        return
+    rows = rows_of(name, "the cache", cache)
     beyond = filled(rows.shape[0], (), int64, rows)
     slots = emit("where", emit("less", slots, 0), beyond, slots)
-    emit("index_copy", rows, slots, cast_to(values, rows.dtype), dim=0, out=rows)
-
-
-def bounded(tensor: Tensor) -> Tensor:
-    """Table entries or lengths as int32, which all paged operators take."""
-    return tensor if tensor.dtype in (int32, int64) else cast_to(tensor, int64)
+    whole = rows.contiguous()
+    made = emit("index_copy", whole, slots, values.contiguous(), dim=0, out=whole)
+    store(rows, made)

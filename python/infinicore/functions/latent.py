@@ -14,7 +14,6 @@ from infinicore.functions._checks import (
     integers,
     need_shape,
     need_tensor,
-    rows_of,
     store,
     store_rows,
     wide,
@@ -28,6 +27,13 @@ __all__ = [
 ]
 
 _E4M3 = ALL["F8"]
+
+
+def joined(first: Tensor, second: Tensor) -> Tensor:
+    """Two tensors side by side in the last dimension."""
+    from infinicore.functions.joining import cat
+
+    return cat([first, second], -1)
 
 
 def _flat(name: str, argument: str, x: Any, tokens: int) -> Tensor:
@@ -80,12 +86,7 @@ def concat_and_cache_mla(
         latent, rotary = wide(latent) / factor, wide(rotary) / factor
     else:
         expect(False, name, "kv_cache_dtype", repr(kv_cache_dtype), "'auto' or 'fp8'")
-    entries = rows_of(name, "kv_cache", kv_cache)
-    for columns, part in (
-        (entries[:, : latent.shape[1]], latent),
-        (entries[:, -rotary.shape[1] :], rotary),
-    ):
-        store_rows(columns, slots, part)
+    store_rows(name, kv_cache, slots, joined(latent, rotary))
     return kv_cache
 
 
@@ -109,13 +110,9 @@ def _cache_int8(
     for argument, value in (("kv_c_int8", kv_c), ("k_pe_int8", k_pe), ("kv_cache", kv_cache)):
         if value.dtype is not int8:
             raise TypeError(f"{name}: {argument} has type {value.dtype!r}: expected int8")
-    entries = rows_of(name, "kv_cache", kv_cache)
-    scales = rows_of(name, "kv_cache_scale", kv_cache_scale)
-    store_rows(entries[:, : latent.shape[1]], slots, latent)
-    store_rows(entries[:, latent.shape[1] :], slots, rotary)
-    for column, given in enumerate((kv_scale, pe_scale)):
-        part = given.reshape(-1)[:tokens].unsqueeze(1)
-        store_rows(scales[:, column : column + 1], slots, part)
+    store_rows(name, kv_cache, slots, joined(latent, rotary))
+    scales = [given.reshape(-1)[:tokens].unsqueeze(1) for given in (kv_scale, pe_scale)]
+    store_rows(name, kv_cache_scale, slots, joined(*scales))
     return kv_cache
 
 
@@ -152,12 +149,10 @@ def concat_mla_q(ql_nope: Tensor, q_pe: Tensor) -> Tensor:
     >>> infinicore.concat_mla_q(infinicore.ones(1, 1, 2), infinicore.zeros(1, 1, 1))
     tensor([[[1., 1., 0.]]])
     """
-    from infinicore.functions.joining import cat
-
     name = "concat_mla_q"
     need_tensor(name, "ql_nope", ql_nope)
     need_shape(name, "q_pe", q_pe, *ql_nope.shape[:-1], None)
-    return cat([ql_nope, q_pe], -1)
+    return joined(ql_nope, q_pe)
 
 
 @function

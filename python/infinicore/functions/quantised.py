@@ -26,7 +26,7 @@ __all__ = [
 def quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Rows [M, K] as int8 with `count` scales each: max |x| / 127 of each part of a row."""
     rows = wide(x).reshape(x.shape[0] * count, x.shape[1] // count)
-    codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32))[:2]
+    codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32).contiguous())[:2]
     return codes.view(*x.shape), scales.view(x.shape[0], count)
 
 

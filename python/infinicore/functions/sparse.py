@@ -52,10 +52,10 @@ def store_keys(name: str, k: Tensor, kv_cache: Tensor, slots: Tensor) -> None:
             f"{name}: kv_cache has type {kv_cache.dtype!r}: a cache of bytes takes its keys and"
             " their scales from lib._infinicore.fused_fp8_indexer_; here they stay as they are"
         )
-    rows = rows_of(name, "kv_cache", kv_cache)
-    rows = rows.reshape(rows.shape[0], -1) if rows.ndim > 2 else rows
-    need_shape(name, "k", k.reshape(slots.shape[0], -1), slots.shape[0], rows.shape[1])
-    store_rows(rows, slots, k.reshape(slots.shape[0], -1))
+    cache = kv_cache if kv_cache.ndim == 3 else kv_cache.view(*kv_cache.shape[:2], -1)
+    rows = k.reshape(slots.shape[0], -1)
+    need_shape(name, "k", rows, slots.shape[0], cache.shape[2])
+    store_rows(name, cache, slots, rows)
 
 
 def indexer_k_cache_(k: Tensor, kv_cache: Tensor, slot_mapping: Tensor) -> None:

@@ -1,0 +1,390 @@
+"""Attention to dense, packed and paged keys, caches, norms and rotations, against definitions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.models import attend, check, integers, normal, order
+
+FLOATS = ["f32", "f16", "bf16"]
+HEADS, KEY_HEADS, SIZE = 4, 2, 16
+PAGES, ROWS = 7, 4  # of a cache
+
+
+def causal(queries: int, keys: int) -> torch.Tensor:
+    """Distances of keys from the last key that each query sees."""
+    return torch.arange(keys) - (torch.arange(queries)[:, None] + keys - queries)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("alibi", [False, True])
+@pytest.mark.parametrize("value_size", [SIZE, 8])
+def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "q": normal(seed, dtype, 2, 5, HEADS, SIZE),
+            "k": normal(seed + 1, dtype, 2, 7, KEY_HEADS, SIZE),
+            "v": normal(seed + 2, dtype, 2, 7, KEY_HEADS, value_size),
+            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+        }
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        distance = causal(5, 7)
+        visible = distance <= 0 if is_causal else None
+        bias = None if not alibi else -t["slopes"].view(-1, 1, 1) * distance.abs()
+        q, k, v = (x.transpose(1, 2) for x in (t["q"], t["k"], t["v"]))
+        rows = [attend(q[b], k[b], v[b], 0.3, visible, bias) for b in range(2)]
+        return torch.stack(rows).transpose(1, 2)
+
+    check(
+        make,
+        lambda t: infinicore.mha(t["q"], t["k"], t["v"], t["slopes"], 0.3, is_causal),
+        reference,
+        kind,
+    )
+
+
+def packed(
+    t: dict[str, Any], keys: list[torch.Tensor], values: list[torch.Tensor], scale: float
+) -> torch.Tensor:
+    """Causal attention of the rows of q in their bounds to keys [T, Hkv, D] of each sequence."""
+    bounds, parts = t["bounds_q"].tolist(), []
+    for s, (k, v) in enumerate(zip(keys, values, strict=True)):
+        q = t["q"][bounds[s] : bounds[s + 1]].transpose(0, 1)
+        distance = causal(q.shape[1], k.shape[0])
+        bias = None if t.get("slopes") is None else t["slopes"].view(-1, 1, 1) * distance
+        made = attend(q, k.transpose(0, 1), v.transpose(0, 1), scale, distance <= 0, bias)
+        parts.append(made.transpose(0, 1))
+    return torch.cat(parts)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("alibi", [False, True])
+@pytest.mark.parametrize("integer", [torch.int32, torch.int64])
+def test_mha_varlen_packed(kind: str, alibi: bool, integer: torch.dtype) -> None:
+    bounds_q, bounds_k = [0, 2, 3, 8], [0, 4, 5, 12]
+
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "q": normal(seed, dtype, 8, HEADS, SIZE),
+            "k": normal(seed + 1, dtype, 12, KEY_HEADS, SIZE),
+            "v": normal(seed + 2, dtype, 12, KEY_HEADS, 8),
+            "bounds_q": torch.tensor(bounds_q, dtype=integer),
+            "bounds_k": torch.tensor(bounds_k, dtype=integer),
+            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+        }
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        parts = [slice(a, b) for a, b in pairwise(bounds_k)]
+        return packed(t, [t["k"][p] for p in parts], [t["v"][p] for p in parts], 0.25)
+
+    def call(t: dict[str, Any]) -> Any:
+        return infinicore.mha_varlen(
+            t["q"],
+            t["k"],
+            t["v"],
+            t["bounds_q"],
+            t["bounds_k"],
+            None,
+            max_seqlen_q=5,
+            max_seqlen_k=7,
+            alibi_slopes=t["slopes"],
+            scale=0.25,
+        )
+
+    check(make, call, reference, kind)
+
+
+def cached(seed: int, dtype: torch.dtype, flash: bool, value_size: int = SIZE) -> dict[str, Any]:
+    """Caches of pages, [.., heads, rows, ..] or with `flash` [.., rows, heads, ..], and tables."""
+    shape = (PAGES, ROWS, KEY_HEADS) if flash else (PAGES, KEY_HEADS, ROWS)
+    return {
+        "k": normal(seed + 1, dtype, *shape, SIZE),
+        "v": normal(seed + 2, dtype, *shape, value_size),
+        "tables": order(seed, PAGES)[:6].view(3, 2),
+        "lengths": torch.tensor([3, 8, 5]),
+    }
+
+
+def rows_of(t: dict[str, Any], name: str, flash: bool) -> list[torch.Tensor]:
+    """The keys [T, heads, D] of each sequence."""
+    cache = t[name] if flash else t[name].transpose(1, 2)
+    lengths = t["lengths"].tolist()
+    return [cache[table].flatten(0, 1)[:n] for table, n in zip(t["tables"], lengths, strict=True)]
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("alibi", [False, True])
+@pytest.mark.parametrize("value_size", [SIZE, 8])
+def test_paged_attention(kind: str, alibi: bool, value_size: int) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return cached(seed, dtype, False, value_size) | {
+            "q": normal(seed, dtype, 3, HEADS, SIZE),
+            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+        }
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        t["bounds_q"] = torch.arange(4)
+        return packed(t, rows_of(t, "k", False), rows_of(t, "v", False), 0.25)
+
+    def call(t: dict[str, Any]) -> Any:
+        return infinicore.paged_attention(
+            t["q"], t["k"], t["v"], t["tables"], t["lengths"], t["slopes"], 0.25
+        )
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("varlen", [False, True])
+def test_paged_attention_of_new_tokens(kind: str, varlen: bool) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        made = cached(seed, dtype, varlen) | {
+            "q": normal(seed, dtype, 8, HEADS, SIZE),
+            "bounds_q": torch.tensor([0, 2, 7, 8], dtype=torch.int32),
+        }
+        return made | {"bounds_k": torch.tensor([0, 3, 11, 16], dtype=torch.int32)}
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        return packed(t, rows_of(t, "k", varlen), rows_of(t, "v", varlen), 0.25)
+
+    def call(t: dict[str, Any]) -> Any:
+        if varlen:
+            return infinicore.mha_varlen(
+                t["q"],
+                t["k"],
+                t["v"],
+                t["bounds_q"],
+                t["bounds_k"],
+                t["tables"],
+                max_seqlen_q=5,
+                max_seqlen_k=8,
+                scale=0.25,
+            )
+        return infinicore.paged_attention_prefill(
+            t["q"], t["k"], t["v"], t["tables"], t["lengths"], t["bounds_q"], scale=0.25
+        )
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_mha_kvcache(kind: str, count: int) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return cached(seed, dtype, True) | {"q": normal(seed, dtype, 3, count, HEADS, SIZE)}
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        t["bounds_q"] = torch.arange(4) * count
+        shape = t["q"].shape
+        t["q"] = t["q"].flatten(0, 1)
+        return packed(t, rows_of(t, "k", True), rows_of(t, "v", True), 0.25).view(shape)
+
+    def call(t: dict[str, Any]) -> Any:
+        lengths = t["lengths"].to(infinicore.int32)
+        tables = t["tables"].to(infinicore.int32)
+        return infinicore.mha_kvcache(t["q"], t["k"], t["v"], lengths, tables, scale=0.25)
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("flash", [False, True])
+def test_paged_caching(kind: str, flash: bool) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        made = cached(seed, dtype, flash)
+        slots = order(seed, PAGES * ROWS)[:5]
+        slots[2] = -1
+        return {
+            "k_cache": made["k"],
+            "v_cache": made["v"],
+            "k": normal(seed + 5, dtype, 5, KEY_HEADS, SIZE),
+            "v": normal(seed + 6, dtype, 5, KEY_HEADS, SIZE),
+            "slots": slots,
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        for name in ("k", "v"):
+            cache = t[f"{name}_cache"]
+            for token, slot in enumerate(t["slots"].tolist()):
+                page, row = divmod(slot, ROWS)
+                if slot >= 0:
+                    (cache if flash else cache.transpose(1, 2))[page, row] = t[name][token]
+        return t["k_cache"], t["v_cache"]
+
+    check(
+        make,
+        lambda t: infinicore.paged_caching(*t.values(), permute_dim_1_2=flash),
+        reference,
+        kind,
+    )
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_kv_caching(kind: str) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "k_cache": normal(seed, dtype, 2, 3, 6, 4),
+            "v_cache": normal(seed + 1, dtype, 2, 3, 6, 4),
+            "k": normal(seed + 2, dtype, 2, 3, 2, 4),
+            "v": normal(seed + 3, dtype, 2, 3, 2, 4),
+            "past": integers(seed, 0, 5, 2),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        for name in ("k", "v"):
+            for b, past in enumerate(t["past"].tolist()):
+                t[f"{name}_cache"][b, :, past : past + 2] = t[name][b]
+        return t["k_cache"], t["v_cache"]
+
+    check(make, lambda t: infinicore.kv_caching(*t.values()), reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("pos", [0, 3])
+def test_attention_with_caches(kind: str, pos: int) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "q": normal(seed, dtype, HEADS, 2, SIZE),
+            "k": normal(seed + 1, dtype, KEY_HEADS, 2, SIZE),
+            "v": normal(seed + 2, dtype, KEY_HEADS, 2, SIZE),
+            "k_cache": normal(seed + 3, dtype, KEY_HEADS, 8, SIZE),
+            "v_cache": normal(seed + 4, dtype, KEY_HEADS, 8, SIZE),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        t["k_cache"][:, pos : pos + 2], t["v_cache"][:, pos : pos + 2] = t["k"], t["v"]
+        k, v = (t[name][:, : pos + 2] for name in ("k_cache", "v_cache"))
+        made = attend(t["q"], k, v, SIZE**-0.5, causal(2, pos + 2) <= 0)
+        return made.transpose(0, 1), t["k_cache"], t["v_cache"]
+
+    def call(t: dict[str, Any]) -> Any:
+        return infinicore.attention(*t.values(), pos), t["k_cache"], t["v_cache"]
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("shape", [(3, 8), (2, 3, 8), (8,)])
+@pytest.mark.parametrize("form", ["new", "out", "in place"])
+def test_add_rms_norm(kind: str, shape: tuple[int, ...], form: str) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "a": normal(seed, dtype, *shape),
+            "b": normal(seed + 1, dtype, *shape),
+            "weight": normal(seed + 2, dtype, 8),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        total = t["a"] + t["b"]
+        spread = torch.rsqrt((total * total).mean(-1, keepdim=True) + 1e-5)
+        return total * spread * t["weight"], total
+
+    def call(t: dict[str, Any]) -> Any:
+        if form == "in place":
+            infinicore.add_rms_norm_inplace(t["a"], t["b"], t["weight"])
+            return t["a"], t["b"]
+        if form == "new":
+            return infinicore.add_rms_norm(t["a"], t["b"], t["weight"], epsilon=1e-5)
+        out, residual = infinicore.empty_like(t["a"]), infinicore.empty_like(t["a"])
+        infinicore.add_rms_norm(t["a"], t["b"], t["weight"], out=out, residual=residual)
+        return out, residual
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("axes", [1, 3])
+def test_mrope(kind: str, interleaved: bool, axes: int) -> None:
+    head, rotary, sections = 16, 12, (2, 2, 2)
+
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        angles = torch.arange(9)[:, None] * torch.linspace(0.1, 0.9, 6)
+        return {
+            "q": normal(seed, dtype, 5, 3 * head),
+            "k": normal(seed + 1, dtype, 5, head),
+            "cos": angles.cos().to(dtype),
+            "sin": angles.sin().to(dtype),
+            "positions": integers(seed, 0, 9, 5) if axes == 1 else integers(seed, 0, 9, 3, 5),
+        }
+
+    def axis(pair: int) -> int:
+        if not interleaved:
+            return 0 if pair < 2 else 1 if pair < 4 else 2
+        if pair % 3 == 1 and pair < 3 * sections[1]:
+            return 1
+        return 2 if pair % 3 == 2 and pair < 3 * sections[2] else 0
+
+    def reference(t: dict[str, Any]) -> Any:
+        places = t["positions"].expand(3, 5)
+        results = []
+        for x in (t["q"], t["k"]):
+            heads = x.view(5, -1, head).clone()
+            for i in range(rotary // 2):
+                at = places[axis(i)]
+                c, s = t["cos"][at, i][:, None], t["sin"][at, i][:, None]
+                a, b = heads[..., i].clone(), heads[..., i + rotary // 2].clone()
+                heads[..., i], heads[..., i + rotary // 2] = a * c - b * s, a * s + b * c
+            results.append(heads.view(x.shape))
+        return results
+
+    check(
+        make,
+        lambda t: infinicore.mrope(*t.values(), head, rotary, *sections, interleaved),
+        reference,
+        kind,
+    )
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("is_neox", [True, False])
+@pytest.mark.parametrize("rotary", [16, 8])
+def test_fused_rotary_embedding(kind: str, is_neox: bool, rotary: int) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        angles = torch.arange(9)[:, None] * torch.linspace(0.1, 0.9, rotary // 2)
+        return {
+            "q": normal(seed, dtype, 5, 3 * 16),
+            "k": normal(seed + 1, dtype, 5, 1, 16),
+            "positions": integers(seed, 0, 9, 5),
+            "table": torch.cat([angles.cos(), angles.sin()], 1).to(dtype),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        half = rotary // 2
+        rows = t["table"][t["positions"]][:, None]
+        c, s = rows[..., :half], rows[..., half:]
+        results = []
+        for x in (t["q"], t["k"]):
+            heads = x.view(5, -1, 16).clone()
+            first = slice(0, half) if is_neox else slice(0, rotary, 2)
+            second = slice(half, rotary) if is_neox else slice(1, rotary, 2)
+            a, b = heads[..., first].clone(), heads[..., second].clone()
+            heads[..., first], heads[..., second] = a * c - b * s, a * s + b * c
+            results.append(heads.view(x.shape))
+        return results
+
+    def call(t: dict[str, Any]) -> Any:
+        infinicore.fused_rotary_embedding_(t["q"], t["k"], t["positions"], 16, t["table"], is_neox)
+        return t["q"], t["k"]
+
+    check(make, call, reference, kind)
+
+
+def test_bad_calls_say_what_was_expected() -> None:
+    q, cache = infinicore.ones(2, 3, 8), infinicore.ones(2, 2, 4, 8)
+    table, lengths = infinicore.zeros(2, 1, dtype=infinicore.int32), infinicore.tensor([1, 1])
+    with pytest.raises(ValueError, match="paged_attention: the number of query heads is 3"):
+        infinicore.paged_attention(q, cache, cache, table, lengths)
+    with pytest.raises(TypeError, match="paged_attention: block_tables has type"):
+        infinicore.paged_attention(q[:, :2], cache, cache, table.to(infinicore.float32), lengths)
+    with pytest.raises(ValueError, match=r"add_rms_norm: weight\.shape"):
+        infinicore.add_rms_norm(q, q, infinicore.ones(3))
+    with pytest.raises(ValueError, match="attention: pos is 9"):
+        infinicore.attention(q, q, q, infinicore.ones(2, 4, 8), infinicore.ones(2, 4, 8), 9)

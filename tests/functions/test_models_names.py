@@ -1,0 +1,208 @@
+"""Functions under other names: those of torch tensors, of `nn.functional`, of the older module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from infinicore.lib import _infinicore
+from kit.functions import to_torch
+from kit.models import attend, check, integers, normal, order
+
+FLOATS = ["f32", "f16", "bf16"]
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("integer", [torch.int32, torch.int64])
+def test_vocab_parallel_embedding(kind: str, integer: torch.dtype) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "ids": integers(seed, 0, 20, 3, 5).to(integer),
+            "weight": normal(seed, dtype, 8, 6),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        inside = (t["ids"] >= 4) & (t["ids"] < 11)
+        rows = t["weight"][(t["ids"] - 4).clamp(0, 7).long()]
+        return rows * inside[..., None]
+
+    def call(t: dict[str, Any]) -> Any:
+        out = infinicore.zeros(3, 5, 6, dtype=t["weight"].dtype)
+        made = infinicore.vocab_parallel_embedding(t["ids"], t["weight"], 4, 11, out=out)
+        assert made is out
+        return out
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("ignored", [None, 2])
+def test_cross_entropy(kind: str, reduction: str, ignored: int | None) -> None:
+    def reference(t: dict[str, Any]) -> Any:
+        left_out = -100 if ignored is None else ignored
+        return torch.nn.functional.cross_entropy(
+            t["x"], t["target"], ignore_index=left_out, reduction=reduction
+        )
+
+    check(
+        lambda seed, dtype: {"x": normal(seed, dtype, 6, 5), "target": integers(seed, 0, 5, 6)},
+        lambda t: infinicore.cross_entropy(
+            t["x"], t["target"], ignore_index=ignored, reduction=reduction
+        ),
+        reference,
+        kind,
+        close=3,
+    )
+
+
+def test_cross_entropy_of_rows_in_more_dimensions() -> None:
+    x, target = torch.randn(2, 3, 5), torch.randint(0, 5, (2, 3))
+    expected = torch.nn.functional.cross_entropy(x.transpose(1, 2), target, reduction="none")
+    made = infinicore.cross_entropy(infinicore.from_torch(x), infinicore.from_torch(target))
+    torch.testing.assert_close(to_torch(made), expected)
+
+
+@pytest.mark.parametrize("name", ["bilinear", "binary_cross_entropy_with_logits", "conv2d"])
+def test_names_of_functional(name: str) -> None:
+    functional = infinicore.nn.functional
+    if not hasattr(functional, name):
+        pytest.skip(f"nn.functional has no {name}")
+    assert getattr(infinicore, name) is getattr(functional, name)
+
+
+@pytest.mark.parametrize("vendor", ["ascend", "moore_mate"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows_first", [True, False])
+def test_attention_on_torch_tensors(vendor: str, dtype: torch.dtype, rows_first: bool) -> None:
+    cache = [normal(seed, dtype, 4, 8, 2, 16) for seed in (1, 2)]
+    tables, lengths = order(0, 4).view(2, 2), torch.tensor([5, 16])
+    given = cache if rows_first else [c.transpose(1, 2).contiguous() for c in cache]
+    wide = [c.double()[tables].flatten(1, 2) for c in cache]
+
+    def expected(q: torch.Tensor, s: int) -> torch.Tensor:
+        k, v = (w[s, : lengths[s]].transpose(0, 1) for w in wide)
+        count = q.shape[0]
+        seen = torch.arange(int(lengths[s])) <= torch.arange(count)[:, None] + lengths[s] - count
+        return attend(q.double().transpose(0, 1), k, v, 0.25, seen).transpose(0, 1)
+
+    limit = 3e-5 if dtype == torch.float32 else 2.5e-2
+    q = normal(3, dtype, 2, 4, 16)
+    decode = getattr(infinicore, f"{vendor}_flash_attn_decode")
+    made = decode(q, *given, tables, lengths, 0.25, 8, 16)
+    assert isinstance(made, torch.Tensor) and made.dtype == dtype
+    right = torch.cat([expected(q[s : s + 1], s) for s in range(2)])
+    torch.testing.assert_close(made.double(), right, rtol=limit, atol=limit)
+
+    q = normal(4, dtype, 5, 4, 16)
+    prefill = getattr(infinicore, f"{vendor}_flash_attn_prefill")
+    bounds, keys = torch.tensor([0, 2, 5]), torch.tensor([0, 5, 21])
+    made = prefill(q, *given, bounds, keys, tables, 0.25, 3, 16, 8)
+    right = torch.cat([expected(q[:2], 0), expected(q[2:], 1)])
+    torch.testing.assert_close(made.double(), right, rtol=limit, atol=limit)
+    with pytest.raises(NotImplementedError, match="causal is False"):
+        prefill(q, *given, bounds, keys, tables, 0.25, 3, 16, 8, causal=False)
+
+
+# ---- The older module ---------------------------------------------------------------------------
+
+
+def test_every_operator_has_both_forms() -> None:
+    for name in infinicore.op.operators():
+        assert callable(getattr(_infinicore, name)), name
+        assert callable(getattr(_infinicore, f"{name}_")), name
+
+
+def test_forms_make_and_write() -> None:
+    a, b = infinicore.tensor([1.0, 2.0]), infinicore.tensor([3.0, 4.0])
+    assert _infinicore.add(a, b).tolist() == [4.0, 6.0]
+    out = infinicore.zeros(2)
+    assert _infinicore.mul_(out, a, b) is None
+    assert out.tolist() == [3.0, 8.0]
+    assert _infinicore.sum(a, 0, False).tolist() == 3.0
+    values, indices = _infinicore.topk(b, 1, 0)
+    assert (values.tolist(), indices.tolist()) == ([4.0], [1])
+    assert _infinicore.argwhere(infinicore.tensor([0.0, 2.0])).tolist() == [[1]]
+    assert _infinicore.DataType.F32 is infinicore.float32
+    assert _infinicore.Tensor is infinicore.Tensor
+    assert _infinicore.Device("cpu") == infinicore.device("cpu")
+
+
+def test_forms_say_what_was_expected() -> None:
+    x = infinicore.ones(2)
+    with pytest.raises(TypeError, match="k is missing: expected topk"):
+        _infinicore.topk(x)
+    with pytest.raises(TypeError, match="no argument 'colour'"):
+        _infinicore.add(x, x, colour=1)
+    with pytest.raises(TypeError, match="too many arguments"):
+        _infinicore.add(x, x, x)
+    with pytest.raises(TypeError, match="to write to"):
+        _infinicore.add_()
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = _infinicore.nonsense
+
+
+def test_functions_with_an_order_of_their_own() -> None:
+    x = infinicore.tensor([[0.0, 3.0, 1.0]])
+    values = infinicore.zeros(1, 2)
+    indices = infinicore.zeros(1, 2, dtype=infinicore.int32)
+    _infinicore.topksoftmax(values, indices, x, 2, True)
+    assert indices.tolist() == [[1, 2]]
+    assert abs(values.sum().item() - 1) < 1e-6
+    _infinicore.moe_topk_softmax_(values, indices, x)
+    expected = torch.tensor([[0.0, 3.0, 1.0]]).softmax(-1)[:, [1, 2]]
+    torch.testing.assert_close(to_torch(values), expected)
+    hidden = infinicore.arange(6, dtype=infinicore.float32).view(1, 3, 2)
+    out = infinicore.zeros(1, 2, 2)
+    offsets = infinicore.tensor([0, 1, 3], dtype=infinicore.int32)
+    _infinicore.select_last_token_hidden_(out, hidden, offsets)
+    assert out.tolist() == [[[0.0, 1.0], [4.0, 5.0]]]
+
+
+def test_rwkv5() -> None:
+    shape = (1, 3, 4)  # two heads of two
+    r, k, v = (normal(seed, torch.float32, *shape) for seed in range(3))
+    decay, first = (normal(seed, torch.float32, 2, 2) for seed in (3, 4))
+    state = normal(5, torch.float32, 1, 2, 2, 2)
+    ours = [infinicore.from_torch(t.clone()) for t in (r, k, v, decay, first, state)]
+    made = to_torch(_infinicore.rwkv5_wkv(*ours))
+    for t in range(3):
+        for h in range(2):
+            part = slice(2 * h, 2 * h + 2)
+            kv = k[0, t, part, None] * v[0, t, None, part]
+            right = (r[0, t, part, None] * (first[h, :, None] * kv + state[0, h])).sum(0)
+            torch.testing.assert_close(made[0, t, part], right)
+            state[0, h] = kv + torch.exp(-torch.exp(decay[h]))[:, None] * state[0, h]
+    torch.testing.assert_close(to_torch(ours[5]), state)
+
+
+def test_latent_caches_of_bytes() -> None:
+    pages = 2
+    kv, rope = normal(0, torch.bfloat16, 2, 512), normal(1, torch.bfloat16, 2, 64)
+    weight = torch.ones(512)
+    cache = infinicore.zeros(pages, 4, 656, dtype=infinicore.uint8)
+    plain = infinicore.zeros(pages, 4, 576, dtype=infinicore.bfloat16)
+    slots = infinicore.tensor([5, 2])
+    given = [infinicore.from_torch(t) for t in (kv, weight, rope)]
+    _infinicore.fp8_mla_rmsnorm_dual_cache_(cache, plain, *given, slots, 1e-6)
+    alone = infinicore.zeros_like(cache)
+    _infinicore.fp8_mla_rmsnorm_cache_(alone, *given, slots, 1e-6)
+    assert torch.equal(to_torch(cache), to_torch(alone))
+    wide = kv.double()
+    normed = wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6)
+    stored = to_torch(plain)
+    torch.testing.assert_close(stored[1, 1, :512].double(), normed[0], rtol=0.08, atol=0.02)
+    assert torch.equal(stored[0, 2, 512:], rope[1])
+
+    query = normal(2, torch.bfloat16, 1, 2, 576)
+    chosen = torch.tensor([[[5, 2]]], dtype=torch.int32)
+    ours = [infinicore.from_torch(t) for t in (query, chosen, torch.tensor([2]).int())]
+    rows = stored.view(-1, 576)[[5, 2]].double()[None]
+    right = attend(query[0].double()[:, None], rows, rows[..., :512], 0.04)[:, 0]
+    for sparse in (_infinicore.fp8_sparse_mla_, infinicore.sparse_flash_mla_):
+        out = infinicore.zeros(1, 2, 512, dtype=infinicore.bfloat16)
+        sparse(out, ours[0], cache.view(-1, 1, 656), ours[1], ours[2], 0.04)
+        torch.testing.assert_close(to_torch(out)[0].double(), right, rtol=0.03, atol=0.03)
