@@ -21,18 +21,18 @@ CASES = [
     case("greater", T(3, 4), T(4, kind="f32"), kinds="i32 f16"),
     case("less_equal", T(3, 4), T(4, kind="f32"), kinds="i32 f16"),
     *(
-        case(f"logical_{name}", T(3, 4, low=0, high=2), T(4, low=0, high=2), kinds=ALL)
-        for name in ["and", "or", "xor"]
+        case(name, T(3, 4, low=0, high=2), T(4, low=0, high=2), kinds=ALL)
+        for name in ["logical_and", "logical_or", "logical_xor"]
     ),
     case("logical_not", T(3, 4, low=0, high=2), kinds=ALL),
     *(
         case(
-            f"bitwise_{name}",
+            name,
             T(3, 4, low=0, high=100),
             T(4, low=0, high=100),
             kinds=INTEGERS + " bool",
         )
-        for name in ["and", "or", "xor"]
+        for name in ["bitwise_and", "bitwise_or", "bitwise_xor"]
     ),
     case("bitwise_not", T(3, 4), kinds=INTEGERS + " bool"),
     case("bitwise_left_shift", T(3, 4), T(4, low=0, high=4), kinds=INTEGERS),

@@ -8,7 +8,10 @@ import torch
 import infinicore
 from kit.functions import Run, T, case, runs, to_torch
 
-WIDE = "abs ceil cos cosh erf erfc exp exp2 expm1 floor neg relu round sigmoid sign sgn sin sinh tan tanh trunc frac square deg2rad rad2deg asinh atan sinc positive"
+WIDE = (
+    "abs ceil cos cosh erf erfc exp exp2 expm1 floor neg relu round sigmoid sign sgn sin sinh tan"
+    " tanh trunc frac square deg2rad rad2deg asinh atan sinc positive"
+)
 ABOVE = "log log2 log10 log1p sqrt rsqrt reciprocal lgamma digamma"
 INSIDE = "acos asin atanh erfinv logit"
 OTHER = "absolute negative fix arcsin arctan"

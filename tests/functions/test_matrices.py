@@ -151,6 +151,7 @@ def test_factors(dtype: torch.dtype) -> None:
     same(to_torch(values), torch.linalg.eigvalsh(s), rtol=1e-3, atol=1e-3)
     q = to_torch(vectors)
     same(q @ torch.diag_embed(to_torch(values)) @ q.mT, s, rtol=1e-3, atol=1e-3)
+    same(to_torch(infinicore.pinverse(a)), torch.pinverse(x), **close)
     same(to_torch(infinicore.matrix_power(a, -2)), torch.matrix_power(x, -2), **close)
 
 
@@ -182,6 +183,12 @@ def test_bmm_strided() -> None:
     made = infinicore.bmm_strided(infinicore.from_torch(a), infinicore.from_torch(b), out=out)
     assert made is out
     torch.testing.assert_close(to_torch(out), a @ b)
+
+
+def test_chain() -> None:
+    x = [torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 2)]
+    made = infinicore.chain_matmul(*(infinicore.from_torch(each) for each in x))
+    torch.testing.assert_close(to_torch(made), x[0] @ x[1] @ x[2])
 
 
 def test_large_integers() -> None:

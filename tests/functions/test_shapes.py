@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import infinicore
-from kit.functions import I, Run, T, case, runs
+from kit.functions import I, Run, T, case, runs, to_torch
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
 SOME = "f32 f16 bf16 i64"
-VIEW = "out in_place"
 
 
 def view(name: str, *args: Any, **keywords: Any) -> Any:
@@ -40,6 +40,7 @@ CASES = [
     view("broadcast_tensors", T(2, 1), T(3)),
     view("meshgrid", T(2), T(3), indexing="ij"),
     view("meshgrid", T(2), T(3), indexing="xy"),
+    view("atleast_1d", T()),
     view("atleast_2d", T(3)),
     view("atleast_3d", T(3, 2)),
     view("diagonal", T(3, 4)),
@@ -54,6 +55,12 @@ CASES = [
     view("hsplit", T(6), [2, 3]),
     view("vsplit", T(4, 6), 2),
     view("unbind", T(3, 2), 1),
+    view("dsplit", T(2, 3, 4), 2),
+    view("adjoint", T(2, 3, 4)),
+    view("swapdims", T(2, 3, 4), 0, 2),
+    view("cartesian_prod", T(2), T(3)),
+    case("row_stack", [T(3), T(3)], kinds="f32"),
+    view("unravel_index", I(3, below=12), (3, 4)),
     case("cat", [T(2, 3), T(1, 3)], kinds=ALL),
     case("cat", [T(2, 3), T(2, 1), T(2, 2)], dim=1, kinds=SOME),
     case("cat", [T(2, 3), T(2, 3, kind="f32")], kinds="f16 i32"),
@@ -140,6 +147,14 @@ def test_copies_share_nothing() -> None:
     ):
         copy.fill_(1.0)
         assert infinicore.sum(x).item() == 0
+
+
+def test_strides_and_shapes() -> None:
+    x = torch.arange(6.0)
+    made = infinicore.as_strided(infinicore.from_torch(x), (2, 3), (1, 2), 0)
+    assert torch.equal(to_torch(made), torch.as_strided(x, (2, 3), (1, 2), 0))
+    assert infinicore.view_as(made[0], infinicore.ones(3, 1)).shape == (3, 1)
+    assert tuple(infinicore.broadcast_shapes((2, 1), (3,), 1)) == (2, 3)
 
 
 def test_cast() -> None:

@@ -11,6 +11,7 @@ from infinicore._tensor import Tensor
 
 __all__ = [
     "add",
+    "arctan2",
     "atan2",
     "copysign",
     "div",
@@ -189,7 +190,9 @@ def _power(input: Any, exponent: Any, out: Any) -> Tensor:
             if exponent == 3:
                 return emit("mul", emit("mul", input, input), input, out=out)
     if result_type(input, exponent) is bool_:
-        return emit("logical_or", input, emit("logical_not", exponent), out=out)
+        where = input.device if isinstance(input, Tensor) else exponent.device
+        base, power = (tensor_for(each, bool_, where) for each in (input, exponent))
+        return emit("logical_or", base, emit("logical_not", power), out=out)
     return emit("pow", input, exponent, out=out)
 
 
@@ -314,5 +317,6 @@ def lcm(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
 
 
 divide = true_divide = div
+arctan2 = atan2
 multiply = mul
 subtract = sub

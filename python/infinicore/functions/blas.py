@@ -162,7 +162,12 @@ def _rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> Any:
 
 def rotg(x: Tensor, y: Tensor, c: Tensor, s: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The rotation that turns the point (x, y) onto the axis: c and s become its cosine and sine, x
-    the length, y what both can be found from again. All four are returned."""
+    the length, y what both can be found from again. All four are returned.
+
+    >>> x, y, c, s = (infinicore.tensor([each]) for each in (3.0, 4.0, 0.0, 0.0))
+    >>> infinicore.rotg(x, y, c, s)[0]
+    tensor([5.])
+    """
     _rotg(x, y, c, s)
     return x, y, c, s
 
@@ -174,7 +179,12 @@ def _rotm(x: Tensor, y: Tensor, param: Tensor) -> Any:
 
 def rotm(x: Tensor, y: Tensor, param: Tensor) -> tuple[Tensor, Tensor]:
     """A modified rotation of x and y, as `rotmg` describes it in its five parameters; both are
-    returned."""
+    returned.
+
+    >>> param = infinicore.tensor([-1.0, 1.0, 2.0, 3.0, 4.0])
+    >>> infinicore.rotm(infinicore.ones(1), infinicore.zeros(1), param)[1]
+    tensor([2.])
+    """
     _rotm(x, y, param)
     return x, y
 
@@ -188,6 +198,11 @@ def rotmg(
     d1: Tensor, d2: Tensor, x1: Tensor, y1: Tensor, param: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The modified rotation that makes the second of two scaled coordinates 0: all but y1 are
-    changed, and d1, d2, x1 and param are returned."""
+    changed, and d1, d2, x1 and param are returned.
+
+    >>> d1, d2, x1, y1 = (infinicore.tensor([each]) for each in (1.0, 1.0, 1.0, 0.0))
+    >>> infinicore.rotmg(d1, d2, x1, y1, infinicore.zeros(5))[3]
+    tensor([-2.,  0.,  0.,  0.,  0.])
+    """
     _rotmg(d1, d2, x1, y1, param)
     return d1, d2, x1, param

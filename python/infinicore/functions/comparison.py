@@ -59,13 +59,21 @@ def equal(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
 
 @function
 def eq(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input == other, element by element."""
+    """input == other, element by element.
+
+    >>> infinicore.eq(infinicore.tensor([1, 2, 3]), 2)
+    tensor([False,  True, False])
+    """
     return emit("equal", input, other, out=out)
 
 
 @function
 def ne(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input != other, element by element."""
+    """input != other, element by element.
+
+    >>> infinicore.ne(infinicore.tensor([1, 2, 3]), 2)
+    tensor([ True, False,  True])
+    """
     return emit("not_equal", input, other, out=out)
 
 
@@ -81,19 +89,31 @@ def lt(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
 
 @function
 def le(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input <= other, element by element."""
+    """input <= other, element by element.
+
+    >>> infinicore.le(infinicore.tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """
     return emit("less_equal", input, other, out=out)
 
 
 @function
 def gt(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input > other, element by element."""
+    """input > other, element by element.
+
+    >>> infinicore.gt(infinicore.tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """
     return emit("greater", input, other, out=out)
 
 
 @function
 def ge(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input >= other, element by element."""
+    """input >= other, element by element.
+
+    >>> infinicore.ge(infinicore.tensor([1, 2, 3]), 2)
+    tensor([False,  True,  True])
+    """
     return emit("greater_equal", input, other, out=out)
 
 
@@ -102,61 +122,101 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 @function
 def logical_and(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Where both are not 0, broadcast."""
+    """Where both are not 0, broadcast.
+
+    >>> infinicore.logical_and(infinicore.tensor([0, 1, 2]), infinicore.tensor([0, 0, 1]))
+    tensor([False, False,  True])
+    """
     return emit("logical_and", input, other, out=out)
 
 
 @function
 def logical_or(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Where one or both are not 0, broadcast."""
+    """Where one or both are not 0, broadcast.
+
+    >>> infinicore.logical_or(infinicore.tensor([0, 1, 2]), infinicore.tensor([0, 0, 1]))
+    tensor([False,  True,  True])
+    """
     return emit("logical_or", input, other, out=out)
 
 
 @function
 def logical_xor(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Where just one of the two is not 0, broadcast."""
+    """Where just one of the two is not 0, broadcast.
+
+    >>> infinicore.logical_xor(infinicore.tensor([0, 1, 2]), infinicore.tensor([0, 0, 1]))
+    tensor([False,  True, False])
+    """
     return emit("logical_xor", input, other, out=out)
 
 
 @function
 def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the input is 0."""
+    """Where the input is 0.
+
+    >>> infinicore.logical_not(infinicore.tensor([0, 5]))
+    tensor([ True, False])
+    """
     return emit("logical_not", input, out=out)
 
 
 @function
 def isnan(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the input is NaN."""
+    """Where the input is NaN.
+
+    >>> infinicore.isnan(infinicore.tensor([1., float("-inf"), float("nan")]))
+    tensor([False, False,  True])
+    """
     return emit("isnan", input, out=out)
 
 
 @function
 def isinf(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the input is infinite, of either sign."""
+    """Where the input is infinite, of either sign.
+
+    >>> infinicore.isinf(infinicore.tensor([1., float("-inf"), float("nan")]))
+    tensor([False,  True, False])
+    """
     return emit("isinf", input, out=out)
 
 
 @function
 def signbit(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the sign is set: below 0, and for -0."""
+    """Where the sign is set: below 0, and for -0.
+
+    >>> infinicore.signbit(infinicore.tensor([1., -2.]))
+    tensor([False,  True])
+    """
     return emit("signbit", input, out=out)
 
 
 @function
 def bitwise_and(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Bits that both have; for truth values: and."""
+    """Bits that both have; for truth values: and.
+
+    >>> infinicore.bitwise_and(infinicore.tensor([12, 10]), 6)
+    tensor([4, 2])
+    """
     return emit("bitwise_and", input, other, out=out)
 
 
 @function
 def bitwise_or(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Bits that one or both have; for truth values: or."""
+    """Bits that one or both have; for truth values: or.
+
+    >>> infinicore.bitwise_or(infinicore.tensor([12, 10]), 6)
+    tensor([14, 14])
+    """
     return emit("bitwise_or", input, other, out=out)
 
 
 @function
 def bitwise_xor(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """Bits that just one has; for truth values: not equal."""
+    """Bits that just one has; for truth values: not equal.
+
+    >>> infinicore.bitwise_xor(infinicore.tensor([12, 10]), 6)
+    tensor([10, 12])
+    """
     return emit("bitwise_xor", input, other, out=out)
 
 
@@ -172,7 +232,11 @@ def bitwise_left_shift(input: Operand, other: Operand, *, out: Any = None) -> Te
 
 @function
 def bitwise_right_shift(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """input / 2 ** other rounded down, of integers."""
+    """input / 2 ** other rounded down, of integers.
+
+    >>> infinicore.bitwise_right_shift(infinicore.tensor([12, -5]), 1)
+    tensor([ 6, -3])
+    """
     return emit("bitwise_right_shift", input, other, out=out)
 
 
@@ -206,13 +270,21 @@ def _infinite(input: Tensor, value: float, out: Any) -> Tensor:
 
 @function
 def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the input is infinite and above 0."""
+    """Where the input is infinite and above 0.
+
+    >>> infinicore.isposinf(infinicore.tensor([1., float("-inf"), float("nan")]))
+    tensor([False, False, False])
+    """
     return _infinite(input, math.inf, out)
 
 
 @function
 def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
-    """Where the input is infinite and below 0."""
+    """Where the input is infinite and below 0.
+
+    >>> infinicore.isneginf(infinicore.tensor([1., float("-inf"), float("nan")]))
+    tensor([False,  True, False])
+    """
     return _infinite(input, -math.inf, out)
 
 

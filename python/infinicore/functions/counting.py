@@ -22,6 +22,7 @@ __all__ = [
     "nonzero",
     "unique",
     "unique_consecutive",
+    "unravel_index",
 ]
 
 
@@ -55,6 +56,21 @@ def argwhere(x: Tensor) -> Tensor:
     tensor([[1]])
     """
     return nonzero(x)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """Places in a tensor of some shape for the numbers of elements in order: a tensor for each
+    dimension.
+
+    >>> infinicore.unravel_index(infinicore.tensor([4]), (2, 3))[0]
+    tensor([1])
+    """
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    made: list[Tensor] = []
+    for size in reversed(sizes):
+        made.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(made))
 
 
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any = None) -> Tensor:

@@ -111,7 +111,11 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1."""
+    """-1, 0 or 1.
+
+    >>> infinicore.sgn(infinicore.tensor([3., -2.]))
+    tensor([ 1., -1.])
+    """
     return emit("sign", input, out=out)
 
 
@@ -127,7 +131,11 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def positive(input: Tensor, *, out: Any = None) -> Tensor:
-    """The input."""
+    """The input.
+
+    >>> infinicore.positive(infinicore.tensor([1., -2.]))
+    tensor([ 1., -2.])
+    """
     if input.dtype is bool_:
         raise RuntimeError("positive: truth values have no sign")
     return emit("rearrange", input, out=out)

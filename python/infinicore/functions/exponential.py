@@ -31,7 +31,11 @@ __all__ = [
 
 @function
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The derivative of the logarithm of the gamma function."""
+    """The derivative of the logarithm of the gamma function.
+
+    >>> infinicore.digamma(infinicore.tensor([1., 2.]))
+    tensor([-0.5772,  0.4228])
+    """
     return emit("digamma", input, out=out)
 
 
@@ -47,13 +51,21 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def erfc(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 - erf(input), exact where that is small."""
+    """1 - erf(input), exact where that is small.
+
+    >>> infinicore.erfc(infinicore.tensor([0., 0.5]))
+    tensor([1.0000, 0.4795])
+    """
     return emit("erfc", input, out=out)
 
 
 @function
 def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
-    """The number with this value of the error function."""
+    """The number with this value of the error function.
+
+    >>> infinicore.erfinv(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.4769])
+    """
     return emit("erfinv", input, out=out)
 
 
@@ -79,13 +91,21 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input) - 1, exact near 0."""
+    """exp(input) - 1, exact near 0.
+
+    >>> infinicore.expm1(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.6487])
+    """
     return emit("expm1", input, out=out)
 
 
 @function
 def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of the size of the gamma function."""
+    """The logarithm of the size of the gamma function.
+
+    >>> infinicore.lgamma(infinicore.tensor([1., 4.]))
+    tensor([0.0000, 1.7918])
+    """
     return emit("lgamma", input, out=out)
 
 
@@ -111,7 +131,11 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def log1p(input: Tensor, *, out: Any = None) -> Tensor:
-    """log(1 + input), exact near 0."""
+    """log(1 + input), exact near 0.
+
+    >>> infinicore.log1p(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.4055])
+    """
     return emit("log1p", input, out=out)
 
 

@@ -167,6 +167,14 @@ def scatter(
     return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
 
 
+def _scatter_in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+    """Elements of `src` written along a dimension, at the places that the index names."""
+    return scatter(self, *args, out=self, **keywords)
+
+
+setattr(Tensor, "scatter_", _scatter_in_place)  # noqa: B010
+
+
 @function
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
     """A copy with elements of `src` added along a dimension, at the places that the index names.

@@ -10,16 +10,18 @@ from infinicore._emit import emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of, needs_tensor
-from infinicore.functions.shapes import atleast_1d, atleast_2d, atleast_3d
+from infinicore.functions.shapes import atleast_1d, atleast_2d, atleast_3d, meshgrid
 
 __all__ = [
     "block_diag",
+    "cartesian_prod",
     "cat",
     "column_stack",
     "concat",
     "concatenate",
     "dstack",
     "hstack",
+    "row_stack",
     "stack",
     "vstack",
 ]
@@ -120,13 +122,42 @@ def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     return _cat([atleast_2d(each) for each in _checked("vstack", tensors)], 0, out=out)
 
 
+row_stack = vstack
+
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All ways to take one element of each vector, as rows.
+
+    >>> infinicore.cartesian_prod(infinicore.tensor([1, 2]), infinicore.tensor([3]))
+    tensor([[1, 3],
+            [2, 3]])
+    """
+    given = _checked("cartesian_prod", tensors)
+    for i, each in enumerate(given):
+        if each.ndim != 1:
+            raise RuntimeError(f"cartesian_prod: tensor {i} has {each.ndim} dimensions: expected 1")
+    if len(given) == 1:
+        return given[0]
+    grid = meshgrid(*given)
+    return stack([each.reshape(each.numel()) for each in grid], 1)
+
+
 def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors along the third dimension."""
+    """Tensors along the third dimension.
+
+    >>> infinicore.dstack([infinicore.ones(2), infinicore.zeros(2)]).shape
+    infinicore.Size([1, 2, 2])
+    """
     return _cat([atleast_3d(each) for each in _checked("dstack", tensors)], 2, out=out)
 
 
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """Tensors side by side; vectors are columns."""
+    """Tensors side by side; vectors are columns.
+
+    >>> infinicore.column_stack([infinicore.ones(2), infinicore.zeros(2)])
+    tensor([[1., 0.],
+            [1., 0.]])
+    """
     given = _checked("column_stack", tensors)
     return _cat([e.reshape(e.numel(), 1) if e.ndim < 2 else e for e in given], 1, out=out)
 

@@ -11,6 +11,7 @@ from infinicore.functions._dims import dim_of, needs_tensor
 
 __all__ = [
     "chunk",
+    "dsplit",
     "hsplit",
     "split",
     "tensor_split",
@@ -107,6 +108,17 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     if input.ndim < 2:
         raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
     return _cut("vsplit", input, indices_or_sections, 0)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts one behind the other: of the third dimension of three or more.
+
+    >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
+    infinicore.Size([1, 1, 2])
+    """
+    if input.ndim < 3:
+        raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
+    return _cut("dsplit", input, indices_or_sections, 2)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

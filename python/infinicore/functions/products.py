@@ -167,7 +167,12 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def bmm_strided(input: Tensor, mat2: Tensor, *, out: Any) -> Tensor:
-    """Products of a batch of matrices, written into `out`, which may have any strides."""
+    """Products of a batch of matrices, written into `out`, which may have any strides.
+
+    >>> a, b, out = infinicore.ones(1, 1, 2), infinicore.ones(1, 2, 1), infinicore.empty(1, 1, 1)
+    >>> infinicore.bmm_strided(a, b, out=out)
+    tensor([[[2.]]])
+    """
     check_ranks("bmm_strided", input=(input, 3), mat2=(mat2, 3))
     if not isinstance(out, Tensor):
         raise TypeError(f"bmm_strided: out is {type(out).__name__}: expected a tensor")
@@ -208,7 +213,11 @@ def dot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements.
+
+    >>> infinicore.vdot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
+    tensor(11.)
+    """
     return _dot("vdot", input, other, out)
 
 
@@ -304,7 +313,11 @@ def tensordot(input: Tensor, other: Tensor, dims: Any = 2, *, out: Any = None) -
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices."""
+    """The product of several matrices.
+
+    >>> infinicore.chain_matmul(infinicore.ones(1, 2), infinicore.ones(2, 3), infinicore.ones(3, 1))
+    tensor([[6.]])
+    """
     made = matrices[0]
     for each in matrices[1:]:
         made = mm(made, each)

@@ -11,7 +11,17 @@ from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of
 from infinicore.functions._results import Ordered
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp"]
+__all__ = [
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_trapezoid",
+    "diff",
+    "logcumsumexp",
+    "trapezoid",
+    "trapz",
+]
 
 
 def _running(name: str, input: Tensor, dim: int, kind: dtype | None, out: Any) -> Tensor:
@@ -115,3 +125,43 @@ def diff(
         later, earlier = input.narrow(at, 1, count), input.narrow(at, 0, count)
         input = emit("not_equal" if input.dtype is bool_ else "sub", later, earlier)
     return input
+
+
+def _strips(name: str, y: Tensor, x: Any, dx: float, dim: int) -> Tensor:
+    """Areas below the lines from each element to the next."""
+    at = dim_of(name, y, dim)
+    count = y.shape[at] - 1
+    if count < 0:
+        raise RuntimeError(f"{name}: the dimension is empty: expected one element or more")
+    heights = emit("add", y.narrow(at, 1, count), y.narrow(at, 0, count))
+    if x is None:
+        return emit("mul", heights, dx / 2)
+    if x.ndim == 1 and y.ndim > 1:
+        x = x.view(*(x.shape[0] if d == at else 1 for d in range(y.ndim)))
+    widths = emit("sub", x.narrow(at, 1, count), x.narrow(at, 0, count))
+    return emit("div", emit("mul", heights, widths), 2.0)
+
+
+@function
+def trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The area below the lines through points, along a dimension, at distances of dx or at the
+    places x.
+
+    >>> infinicore.trapezoid(infinicore.tensor([1., 3., 5.]))
+    tensor(6.)
+    """
+    return emit("sum", _strips("trapezoid", y, x, dx, dim), dim=[dim_of("trapezoid", y, dim)])
+
+
+trapz = trapezoid
+
+
+@function
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """Running areas below the lines through points, as `trapezoid`.
+
+    >>> infinicore.cumulative_trapezoid(infinicore.tensor([1., 3., 5.]))
+    tensor([2., 6.])
+    """
+    strips = _strips("cumulative_trapezoid", y, x, dx, dim)
+    return emit("cumsum", strips, dim=dim_of("cumulative_trapezoid", y, dim))

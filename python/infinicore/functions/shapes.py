@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import Size
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -14,9 +15,12 @@ from infinicore.functions._dims import dim_of, needs_tensor, size_of
 from infinicore.op._shapes import broadcast
 
 __all__ = [
+    "adjoint",
+    "as_strided",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "broadcast_shapes",
     "broadcast_tensors",
     "broadcast_to",
     "contiguous",
@@ -34,6 +38,7 @@ __all__ = [
     "select",
     "squeeze",
     "swapaxes",
+    "swapdims",
     "t",
     "transpose",
     "unflatten",
@@ -53,7 +58,11 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """A view in the shape of another tensor."""
+    """A view in the shape of another tensor.
+
+    >>> infinicore.view_as(infinicore.ones(6), infinicore.zeros(2, 3)).shape
+    infinicore.Size([2, 3])
+    """
     return input.view(*other.shape)
 
 
@@ -102,7 +111,26 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return needs_tensor("transpose", input).transpose(dim0, dim1)
 
 
-swapaxes = transpose
+swapaxes = swapdims = transpose
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """Rows as columns: the last two dimensions exchanged.
+
+    >>> infinicore.adjoint(infinicore.ones(2, 3)).shape
+    infinicore.Size([3, 2])
+    """
+    return needs_tensor("adjoint", input).transpose(-2, -1)
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+    """A view with these sizes and strides, counted in elements.
+
+    >>> infinicore.as_strided(infinicore.arange(4), (2, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2]])
+    """
+    return needs_tensor("as_strided", input).as_strided(size, stride, storage_offset)
 
 
 def t(input: Tensor) -> Tensor:
@@ -222,6 +250,16 @@ def broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
     return _broadcast_to(input, size_of("broadcast_to", tuple(size)), out=out)
 
 
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that several shapes broadcast to.
+
+    >>> infinicore.broadcast_shapes((2, 1), (3,))
+    infinicore.Size([2, 3])
+    """
+    given = [(each,) if isinstance(each, int) else tuple(each) for each in shapes]
+    return Size(broadcast(given) if given else ())
+
+
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Views of all tensors in the shape that they broadcast to.
 
@@ -264,7 +302,11 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if it has no gaps, else a copy without gaps."""
+    """The tensor itself if it has no gaps, else a copy without gaps.
+
+    >>> infinicore.contiguous(infinicore.ones(2, 3).T).stride()
+    (2, 1)
+    """
     return needs_tensor("contiguous", input).contiguous()
 
 
@@ -282,17 +324,29 @@ def _at_least(rank: int, tensors: tuple[Any, ...]) -> Any:
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with one dimension or more."""
+    """Tensors with one dimension or more.
+
+    >>> infinicore.atleast_1d(infinicore.ones(())).shape
+    infinicore.Size([1])
+    """
     return _at_least(1, tensors)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with two dimensions or more: a vector becomes a row."""
+    """Tensors with two dimensions or more: a vector becomes a row.
+
+    >>> infinicore.atleast_2d(infinicore.ones(())).shape
+    infinicore.Size([1, 1])
+    """
     return _at_least(2, tensors)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with three dimensions or more."""
+    """Tensors with three dimensions or more.
+
+    >>> infinicore.atleast_3d(infinicore.ones(())).shape
+    infinicore.Size([1, 1, 1])
+    """
     return _at_least(3, tensors)
 
 

@@ -37,37 +37,61 @@ __all__ = [
 
 @function
 def acos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle between 0 and pi with this cosine."""
+    """The angle between 0 and pi with this cosine.
+
+    >>> infinicore.acos(infinicore.tensor([0., 0.5]))
+    tensor([1.5708, 1.0472])
+    """
     return emit("acos", input, out=out)
 
 
 @function
 def acosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The number of 0 or more with this hyperbolic cosine."""
+    """The number of 0 or more with this hyperbolic cosine.
+
+    >>> infinicore.acosh(infinicore.tensor([1., 2.]))
+    tensor([0.0000, 1.3170])
+    """
     return emit("acosh", input, out=out)
 
 
 @function
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle between -pi/2 and pi/2 with this sine."""
+    """The angle between -pi/2 and pi/2 with this sine.
+
+    >>> infinicore.asin(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.5236])
+    """
     return emit("asin", input, out=out)
 
 
 @function
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The number with this hyperbolic sine."""
+    """The number with this hyperbolic sine.
+
+    >>> infinicore.asinh(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.4812])
+    """
     return emit("asinh", input, out=out)
 
 
 @function
 def atan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle between -pi/2 and pi/2 with this tangent."""
+    """The angle between -pi/2 and pi/2 with this tangent.
+
+    >>> infinicore.atan(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.4636])
+    """
     return emit("atan", input, out=out)
 
 
 @function
 def atanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The number with this hyperbolic tangent."""
+    """The number with this hyperbolic tangent.
+
+    >>> infinicore.atanh(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.5493])
+    """
     return emit("atanh", input, out=out)
 
 
@@ -83,7 +107,11 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def cosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    >>> infinicore.cosh(infinicore.tensor([0., 0.5]))
+    tensor([1.0000, 1.1276])
+    """
     return emit("cosh", input, out=out)
 
 
@@ -99,13 +127,21 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    >>> infinicore.sinh(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.5211])
+    """
     return emit("sinh", input, out=out)
 
 
 @function
 def tan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The tangent of an angle in radians."""
+    """The tangent of an angle in radians.
+
+    >>> infinicore.tan(infinicore.tensor([0., 0.5]))
+    tensor([0.0000, 0.5463])
+    """
     return emit("tan", input, out=out)
 
 

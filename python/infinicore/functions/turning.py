@@ -157,14 +157,24 @@ def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
 
 
 def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
-    """Left and right exchanged: the second dimension reversed."""
+    """Left and right exchanged: the second dimension reversed.
+
+    >>> infinicore.fliplr(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input.ndim < 2:
         raise RuntimeError(f"fliplr: input has {input.ndim} dimensions: expected 2 or more")
     return _flip(input, (1,), out=out)
 
 
 def flipud(input: Tensor, *, out: Any = None) -> Tensor:
-    """Up and down exchanged: the first dimension reversed."""
+    """Up and down exchanged: the first dimension reversed.
+
+    >>> infinicore.flipud(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
     if input.ndim < 1:
         raise RuntimeError("flipud: input has no dimensions: expected one or more")
     return _flip(input, (0,), out=out)

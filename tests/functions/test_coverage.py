@@ -1,0 +1,33 @@
+"""Every function of the package is tried by some test of this folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+from infinicore import functions
+
+WORDS = set()
+for path in Path(__file__).parent.glob("test_*.py"):
+    WORDS |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+
+MODULES = [
+    importlib.import_module(f"infinicore.functions.{info.name}")
+    for info in pkgutil.iter_modules(functions.__path__)
+    if not info.name.startswith("_")
+]
+# Other names of functions that are tried.
+ALIASES = {
+    id(getattr(module, name)) for module in MODULES for name in module.__all__ if name in WORDS
+}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_all_are_tried(module: object) -> None:
+    names = module.__all__  # type: ignore[attr-defined]
+    missing = [n for n in names if n not in WORDS and id(getattr(module, n)) not in ALIASES]
+    assert not missing

@@ -1,0 +1,107 @@
+"""Types of results, where tensors of different types and numbers meet: as in torch."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.functions import KINDS, to_torch
+
+NAMES = ["add", "mul", "div", "eq", "lt", "maximum", "pow", "floor_divide", "atan2", "logical_and"]
+VALUES = {name: torch.ones(2, 3).to(kind) for name, kind in KINDS.items()}
+NUMBERS: list[Any] = [True, 2, 2.5]
+
+
+def both(name: str, one: Any, other: Any) -> tuple[Any, Any]:
+    """What torch and infinicore say, or the errors they give."""
+    ours = [infinicore.from_torch(e) if isinstance(e, torch.Tensor) else e for e in (one, other)]
+    try:
+        expected: Any = getattr(torch, name)(one, other)
+    except (RuntimeError, TypeError) as error:
+        return error, None
+    return expected, getattr(infinicore, name)(*ours)
+
+
+def same(name: str, one: Any, other: Any) -> None:
+    expected, made = both(name, one, other)
+    if isinstance(expected, Exception):  # A case that torch refuses says nothing here.
+        return
+    assert to_torch(made).dtype == expected.dtype, (name, one, other)
+    torch.testing.assert_close(to_torch(made), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tensors(name: str) -> None:
+    for one, other in itertools.product(VALUES.values(), VALUES.values()):
+        same(name, one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tensors_of_no_dimensions(name: str) -> None:
+    for one, other in itertools.product(VALUES.values(), VALUES.values()):
+        same(name, one, other[0, 0].clone())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers(name: str) -> None:
+    for one, other in itertools.product(VALUES.values(), NUMBERS):
+        same(name, one, other)
+
+
+def test_where_and_cat() -> None:
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    held = infinicore.from_torch(mask)
+    for one, other in itertools.product(VALUES.values(), VALUES.values()):
+        a, b = infinicore.from_torch(one), infinicore.from_torch(other)
+        for made, expected in (
+            (infinicore.where(held, a, b), torch.where(mask, one, other)),
+            (infinicore.cat([a, b]), torch.cat([one, other])),
+            (infinicore.stack([a, b]), torch.stack([one, other]))
+            if one.dtype == other.dtype
+            else (infinicore.cat([b, a]), torch.cat([other, one])),
+        ):
+            assert to_torch(made).dtype == expected.dtype
+            torch.testing.assert_close(to_torch(made), expected)
+
+
+def test_numbers_change() -> None:
+    """A number is no part of what is kept of a call: another one gives another result."""
+    x = infinicore.zeros(3)
+    for number in (1, 2, 3.5, True):
+        assert (x + number).tolist() == [number] * 3
+        assert infinicore.clamp(x, min=number).tolist() == [number] * 3
+        assert infinicore.where(x == 0, number, x).tolist() == [number] * 3
+
+
+def test_limits() -> None:
+    for name in ("float32", "float16", "bfloat16", "float64"):
+        ours, theirs = (
+            infinicore.finfo(getattr(infinicore, name)),
+            torch.finfo(getattr(torch, name)),
+        )
+        for field in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+            assert getattr(ours, field) == pytest.approx(getattr(theirs, field)), (name, field)
+    for name in ("int8", "uint8", "int16", "int32", "int64"):
+        whole, other = (
+            infinicore.iinfo(getattr(infinicore, name)),
+            torch.iinfo(getattr(torch, name)),
+        )
+        assert (whole.bits, whole.min, whole.max) == (other.bits, other.min, other.max)
+    with pytest.raises(TypeError, match="finfo"):
+        infinicore.finfo(infinicore.int32)
+    with pytest.raises(TypeError, match="iinfo"):
+        infinicore.iinfo(infinicore.float32)
+
+
+def test_questions() -> None:
+    x = infinicore.ones(2, 3)
+    assert infinicore.is_tensor(x) and not infinicore.is_tensor(3)
+    assert infinicore.is_floating_point(x) and not infinicore.is_complex(x)
+    assert infinicore.numel(x) == 6
+    assert infinicore.is_nonzero(infinicore.tensor([2])) is True
+    assert infinicore.can_cast(infinicore.int32, infinicore.float16) is True
+    assert infinicore.can_cast(infinicore.float16, infinicore.int32) is False
