@@ -78,10 +78,9 @@ def _places(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
 
 
 def _take_apart(tensor: Tensor, key: Any) -> _Parts:
-    if type(key) is Tensor and key.dtype is int64 and tensor.ndim and not _core.is_recording():
-        # The usual case, in short.
-        wraps = _core.check_indices(key, tensor.shape[0], 0)
-        return _Parts(tensor, (0,), (key,), 0, wraps)
+    rows_wrap = _core.check_rows(tensor, key)
+    if rows_wrap is not None:
+        return _Parts(tensor, (0,), (key,), 0, rows_wrap)
     items = [_as_index(item, tensor) for item in (key if isinstance(key, tuple) else (key,))]
     used = sum(
         (item.ndim if item.dtype is bool_ else 1)
@@ -204,6 +203,9 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
 
 def get(tensor: Tensor, key: Any) -> Tensor:
     """What a key that is more than a view stands for. The extension module calls it."""
+    wraps = _core.check_rows(tensor, key)
+    if wraps is not None:
+        return _select(tensor, (key,), (0,), 0, wraps)
     parts = _take_apart(tensor, key)
     return _select(parts.view, parts.indices, parts.dims, parts.place, parts.wraps)
 
