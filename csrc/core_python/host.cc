@@ -76,6 +76,7 @@ nb::object list_at(const TensorImpl &tensor, size_t dim, const std::byte *from) 
     const auto count = Py_ssize_t(tensor.shape()[dim]);
     const auto step = tensor.strides()[dim] * std::ptrdiff_t(tensor.element_size());
     nb::object made = nb::steal(PyList_New(count));
+    if (!made.is_valid()) throw nb::python_error();
     for (Py_ssize_t i = 0; i < count; ++i)
         PyList_SetItem(made.ptr(), i, list_at(tensor, dim + 1, from + i * step).release().ptr());
     return made;
@@ -199,6 +200,17 @@ void copy_from(const Tensor &self, const Tensor &source) {
     self->copy_from(source);
 }
 
+// False: they differ in shape, type or device, so that more has to be done.
+bool copy_alike(const Tensor &self, nb::handle source) {
+    if (!is_tensor(source.ptr())) return false;
+    const Tensor &from = tensor_of(source.ptr());
+    if (from->dtype() != self->dtype() || from->shape() != self->shape() ||
+        from->device() != self->device())
+        return false;
+    copy_from(self, from);
+    return true;
+}
+
 // Whether an element of one may be one of the other. Without places only the memories tell.
 bool may_overlap(const Tensor &a, const Tensor &b) {
     if (a->memory() == b->memory()) return true;
@@ -318,6 +330,7 @@ void bind_host(nb::module_ &m) {
     m.def("constant", constant, "number"_a, "dtype"_a, "device"_a);
     m.def("refuse_while_recording", refuse_while_recording, "function"_a);
     m.def("copy_from", copy_from, "tensor"_a, "source"_a);
+    m.def("copy_alike", copy_alike, "tensor"_a, "source"_a.none());
     m.def("may_overlap", may_overlap, "a"_a, "b"_a);
     m.def("wait_for", wait_for, "tensor"_a);
     m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });

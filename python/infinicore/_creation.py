@@ -126,8 +126,8 @@ def empty(
         return out  # type: ignore[no-any-return]
     # Without calls where it can be: this is called all the time.
     shape = sizes if len(sizes) > 1 and size is None else shape_of("empty", sizes, size)
-    kind = dtype if type(dtype) is dtype_class else kind_of("empty", dtype)
-    where = device if type(device) is device_class else place(device)
+    kind = types._default if dtype is None else kind_of("empty", dtype)
+    where = (_state.where or _CPU) if device is None else place(device)
     return _core.empty(shape, kind, where, None, pin_memory)
 
 
