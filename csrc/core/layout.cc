@@ -35,6 +35,9 @@ Extent extent_of(const char *function, const Shape &shape, const Strides &stride
     if (shape.size() != strides.size())
         fail(function, "strides has " + std::to_string(strides.size()) + " numbers: expected " +
                            std::to_string(shape.size()) + ", as in shape " + join(shape));
+    if (shape.size() > kMostDimensions)
+        fail(function, "shape has " + std::to_string(shape.size()) +
+                           " dimensions: expected at most " + std::to_string(kMostDimensions));
     auto bytes = std::ptrdiff_t(dsize(dtype));
     if (bytes == 0) fail(function, "dtype is " + toString(dtype) + ": expected a data type");
     for (Size size : shape)

@@ -7,6 +7,9 @@
 
 namespace infinicore::detail {
 
+// Descriptors of operators have no more, nor have other libraries' arrays.
+constexpr size_t kMostDimensions = 64;
+
 // Bytes that a layout touches, counted from its first element. Nothing: both are zero.
 struct Extent {
     std::ptrdiff_t low = 0;   // of the lowest byte: 0 or less

@@ -45,14 +45,18 @@ void wait_without_lock(DeviceRuntime &runtime) {
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
             nb::object owner) {
     Memory::Deleter let_go;
-    if (owner.is_valid() && !owner.is_none())
-        let_go = [object = owner.release().ptr(), runtime = &runtime_of(device)](std::byte *) {
+    const bool is_owned = owner.is_valid() && !owner.is_none();
+    if (is_owned)
+        let_go = [object = owner.ptr(), runtime = &runtime_of(device)](std::byte *) {
             if (!Py_IsInitialized()) return;
             nb::gil_scoped_acquire held;
             wait_without_lock(*runtime);
             Py_DECREF(object);
         };
-    return over(data, std::move(shape), std::move(strides), dtype, device, std::move(let_go));
+    Tensor made =
+        over(data, std::move(shape), std::move(strides), dtype, device, std::move(let_go));
+    if (is_owned) owner.release();  // the memory has it now
+    return made;
 }
 
 void wait_for(const Tensor &tensor) { wait_without_lock(runtime_of(tensor->device())); }

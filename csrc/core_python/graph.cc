@@ -52,8 +52,10 @@ nb::list describe_nodes(const std::vector<core::Node> &nodes) {
 // A tensor over the memory that a node of the graph uses.
 nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorded) {
     const auto &nodes = recorded ? graph.state().recorded : graph.state().nodes;
-    const core::Node &one = nodes.at(node);
-    const core::Place &at = one.places.at(place);
+    if (node >= nodes.size() || place >= nodes[node].places.size())
+        throw nb::index_error("tensor_at: the graph has no such node or argument");
+    const core::Node &one = nodes[node];
+    const core::Place &at = one.places[place];
     const int index = one.step->arguments.at(place).tensor;
     if (!at.memory || index < 0) return nb::none();
     const core::Layout &layout = one.step->tensors[size_t(index)];
@@ -69,7 +71,12 @@ void bind_graph(nb::module_ &m) {
     nb::class_<Graph>(m, "Graph")
         .def("run", &Graph::run, nb::call_guard<nb::gil_scoped_release>())
         .def(
-            "run_node", [](const Graph &graph, size_t index) { graph.state().run_node(index); },
+            "run_node",
+            [](const Graph &graph, size_t index) {
+                if (index >= graph.state().nodes.size())
+                    throw nb::index_error("run_node: the graph has no such node");
+                graph.state().run_node(index);
+            },
             nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("nodes", [](const Graph &g) { return describe_nodes(g.state().nodes); })
         .def_prop_ro("recorded", [](const Graph &g) { return describe_nodes(g.state().recorded); })

@@ -103,6 +103,9 @@ nb::object basic_index(const Tensor &tensor, nb::handle key) {
 }
 
 nb::object get_item(nb::handle self, nb::handle key) {
+    if (!is_tensor(self.ptr()))
+        raise(PyExc_TypeError, "__getitem__: expected a tensor, got %S",
+              reinterpret_cast<PyObject *>(Py_TYPE(self.ptr())));
     Indexing indexing(tensor_of(self.ptr()));
     if (indexing.apply(key.ptr())) return indexing.result();
     static const nb::handle advanced =

@@ -280,6 +280,7 @@ const char *format_of(DataType dtype) {
 }
 
 void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
+    if (!is_tensor(self)) throw nb::buffer_error("the tensor was not initialised");
     const Tensor &tensor = tensor_of(self);
     refuse_while_recording("memoryview");
     if (tensor->device().getType() != Device::Type::CPU)
@@ -297,6 +298,11 @@ void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
                    (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS ||
                    (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS))
         throw nb::buffer_error("the tensor has gaps: use contiguous() first");
+    // Of several dimensions without gaps, the last is the fastest.
+    size_t wide = 0;
+    for (size_t size : tensor->shape()) wide += size > 1;
+    if (wide > 1 && (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS)
+        throw nb::buffer_error("the first dimension is not the fastest, as Fortran has it");
     wait_for(tensor);
     const size_t rank = tensor->ndim(), bytes = tensor->element_size();
     auto *numbers = new std::vector<Py_ssize_t>(2 * rank + 1);

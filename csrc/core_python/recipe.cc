@@ -48,7 +48,11 @@ Source Recipe::source_of(const Place &place, const std::vector<Tensor> &metas) {
 bool Recipe::add_result(nb::handle object, const std::vector<Tensor> &metas) {
     Result result;
     if (!is_tensor(object.ptr())) {
-        // A plain value follows from the layouts, as the steps do.
+        // A plain value follows from the layouts, as the steps do. Others may hold tensors.
+        PyObject *value = object.ptr();
+        if (value != Py_None && !PyLong_Check(value) && !PyFloat_Check(value) &&
+            !PyUnicode_Check(value) && !is_dtype(object))
+            return false;
         result.value = nb::borrow(object);
         results_.push_back(std::move(result));
         return true;
@@ -72,6 +76,8 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
     std::vector<nb::object> leaves;
     if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result)) {
         container_ = nb::borrow(nb::handle((PyObject *)Py_TYPE(result.ptr())));
+        const bool is_exact = PyTuple_CheckExact(result.ptr()) || PyList_CheckExact(result.ptr());
+        if (!is_exact && !nb::hasattr(container_, "_make")) return false;  // made somehow else
         for (nb::handle each : result) leaves.push_back(nb::borrow(each));
     } else {
         container_ = nb::none();

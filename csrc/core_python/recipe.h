@@ -29,6 +29,7 @@ struct Source {
 struct CallArguments {
     Small<PyObject *, 8> tensors;
     Small<PyObject *, 4> numbers;
+    std::vector<nb::object> held;  // what lists hold of them
 };
 
 // What was made for a call.

@@ -2,6 +2,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstring>
+
 #include "step.h"
 #include "tensor_object.h"
 #include "values.h"
@@ -28,7 +30,12 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     if (run < 0 || run >= row.run_count) throw nb::index_error("no such run function");
     const core::RunRow &running = row.runs[run];
     std::vector<std::vector<const TensorImpl *>> given;
+    if (tensors.size() != std::strlen(row.tensors))
+        throw nb::value_error("step: expected one entry for each of the operator's tensors");
     for (nb::handle each : tensors) {
+        const bool is_array = row.tensors[given.size()] == 'a';
+        if (!each.is_none() && is_array != nb::isinstance<nb::list>(each))
+            throw nb::type_error("step: expected a list for an array of tensors, and only there");
         std::vector<const TensorImpl *> &group = given.emplace_back();
         if (each.is_none())
             group.push_back(nullptr);

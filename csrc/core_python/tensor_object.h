@@ -17,8 +17,10 @@ using infinicore::TensorImpl;
 
 extern PyTypeObject *tensor_type;  // set when the module is loaded
 
+// Of a subclass whose __init__ did not call ours there is an object, but no tensor.
 inline bool is_tensor(PyObject *object) {
-    return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
+    return (Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type)) &&
+           nb::inst_ready(object);
 }
 inline const Tensor &tensor_of(PyObject *object) { return *nb::inst_ptr<Tensor>(object); }
 

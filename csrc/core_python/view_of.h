@@ -1,6 +1,7 @@
 // Making views, and saying what is wrong with one that was asked for.
 #pragma once
 
+#include "layout.h"
 #include "pooled.h"
 #include "tensor_object.h"
 
@@ -8,20 +9,24 @@ namespace infini::python {
 
 using infinicore::Stride;
 
+template <class... Values>
+[[noreturn]] void raise(PyObject *type, const char *format, Values... values) {
+    PyErr_Format(type, format, values...);
+    throw nb::python_error();
+}
+
 // The caller has made sure that the layout stays inside the memory.
 inline nb::object view(const Tensor &tensor, Shape shape, Strides strides,
                        std::ptrdiff_t elements = 0) {
+    using infinicore::detail::kMostDimensions;
+    if (shape.size() > kMostDimensions) [[unlikely]]
+        raise(PyExc_ValueError, "a view has %zu dimensions: expected %zu at most", shape.size(),
+              kMostDimensions);
     const auto bytes = elements * std::ptrdiff_t(tensor->element_size());
     return wrap(Tensor(infinicore::detail::make_pooled<TensorImpl>(
         std::move(shape), std::move(strides), tensor->dtype(),
         infinicore::TensorData{size_t(std::ptrdiff_t(tensor->offset()) + bytes),
                                tensor->memory()})));
-}
-
-template <class... Values>
-[[noreturn]] void raise(PyObject *type, const char *format, Values... values) {
-    PyErr_Format(type, format, values...);
-    throw nb::python_error();
 }
 
 }  // namespace infini::python

@@ -232,6 +232,8 @@ nb::object expand(const Tensor &tensor, const nb::args &args) {
                   i, shape[i], old);
         if (!is_new && shape[i] == old) strides[i] = tensor->strides()[i - front];
     }
+    // What no memory could hold can't be counted either.
+    infinicore::detail::extent_of("expand", shape, strides, tensor->dtype());
     return view(tensor, std::move(shape), std::move(strides));
 }
 
@@ -241,7 +243,7 @@ nb::object narrow(const Tensor &tensor, long long dim, long long start, long lon
     if (start < -size || start > size)
         raise(PyExc_IndexError, "narrow: start is %lld: expected %lld to %lld", start, -size, size);
     if (start < 0) start += size;
-    if (length < 0 || start + length > size)
+    if (length < 0 || length > size - start)
         raise(PyExc_RuntimeError, "narrow: length is %lld: expected 0 to %lld", length,
               size - start);
     Shape shape = tensor->shape();
@@ -254,9 +256,13 @@ nb::object as_strided(const Tensor &tensor, nb::handle size, nb::handle stride,
     Shape shape = shape_from(size, "as_strided");
     Strides strides = strides_from(stride, "as_strided");
     std::ptrdiff_t offset = 0;
-    if (storage_offset)
-        offset = *storage_offset * std::ptrdiff_t(tensor->element_size()) -
-                 std::ptrdiff_t(tensor->offset());
+    const auto bytes = std::ptrdiff_t(tensor->element_size());
+    if (storage_offset &&
+        (__builtin_mul_overflow(*storage_offset, bytes, &offset) ||
+         __builtin_sub_overflow(offset, std::ptrdiff_t(tensor->offset()), &offset)))
+        raise(PyExc_ValueError,
+              "as_strided: storage_offset is %lld: expected one inside the memory",
+              *storage_offset);
     return wrap(tensor->view_as(std::move(shape), std::move(strides), tensor->dtype(), offset));
 }
 
