@@ -101,6 +101,9 @@ def set_default_dtype(value: dtype) -> None:
     if not isinstance(value, dtype) or not value.is_floating_point:
         raise TypeError(f"set_default_dtype: expected a floating-point type, got {value!r}")
     _default = value
+    from infinicore import _core
+
+    _core.forget_all_recipes()  # what was traced has the former one in it
 
 
 def get_default_dtype() -> dtype:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from infinicore import _core
 from infinicore._device import device as Device  # noqa: N812
+from infinicore._dtype import get_default_dtype
 from infinicore._tensor import Tensor
 
 __all__ = ["Graph", "graph", "record"]
@@ -242,7 +243,11 @@ class RecordedFunction:
         given = self._signature.bind(*args, **keywords)
         given.apply_defaults()
         arguments = dict(given.arguments)
-        key = tuple(_key(n, v, n in self._bound) for n, v in arguments.items())
+        key = (
+            get_default_dtype(),
+            _core.get_device(),
+            *(_key(n, v, n in self._bound) for n, v in arguments.items()),
+        )
         replay = self._replays.get(key)
         if replay is None:
             replay = self._replays[key] = _Replay(self, given)
@@ -322,7 +327,7 @@ def _key(name: str, value: Any, is_bound: bool) -> Any:
             return (value._memory, value._offset, value.shape, value.stride(), value.dtype)
         return (value.shape, value.dtype, value.device)
     if isinstance(value, (tuple, list)):
-        return tuple(_key(name, each, is_bound) for each in value)
+        return (type(value), *(_key(name, each, is_bound) for each in value))
     if isinstance(value, dict):
         return tuple((k, _key(name, each, is_bound)) for k, each in value.items())
     try:
@@ -332,7 +337,8 @@ def _key(name: str, value: Any, is_bound: bool) -> Any:
             f"graph: argument {name!r} is {type(value).__name__}: expected tensors, or values that"
             " can be told apart (hashed)"
         ) from None
-    return value
+    # 1, 1.0 and True are equal, 0.0 and -0.0 too: their types and texts are not.
+    return type(value), repr(value) if isinstance(value, float) else value
 
 
 def _map(value: Any, change: Callable[[Tensor], Any]) -> Any:
