@@ -10,10 +10,11 @@ signature, and the body sees a tensor of no dimensions in its place.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from infinicore import _core
 from infinicore._device import Size, _at, device
@@ -25,15 +26,18 @@ if TYPE_CHECKING:
     # What the body sees. Callers may give numbers: the package's stub says so.
     Operand: TypeAlias = Tensor
 else:
-    Operand = Any
+    Operand = Annotated[Any, "Operand"]  # known again by this word
 
 _core._set_types(BY_NUMBER, Size, _at)
 _core.add_identity_type(dtype)
 _core.add_identity_type(device)
+# By name, as Python's functions.
+copyreg.pickle(_core.Function, lambda made: str(made.__qualname__))  # type: ignore[attr-defined]
 
 Result = TypeVar("Result")
 
 _MISSING = object()
+_PLAIN = (TypeError, ValueError, IndexError, RuntimeError)
 
 FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
 
@@ -55,12 +59,70 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
         preset = _MISSING if parameter.default is parameter.empty else parameter.default
         is_operand = "Operand" in str(parameter.annotation)
         rows.append((parameter.name, preset, is_operand, parameter.kind == parameter.KEYWORD_ONLY))
-    made: Any = _core.make_function(body.__name__, inner, rows, _MISSING)
+    inner = _with_checks(body.__name__.lstrip("_"), parameters, inner)
+
+    @functools.wraps(inner)
+    def outer(*args: Any, **keywords: Any) -> Any:
+        # Arrays and numbers of NumPy end up here, because they say nothing about their values.
+        if any(map(_is_foreign, args)) or any(map(_is_foreign, keywords.values())):
+            own = {name: _own(value) for name, value in keywords.items()}
+            return made(*map(_own, args), **own)
+        return inner(*args, **keywords)
+
+    made: Any = _core.make_function(body.__name__, outer, rows, _MISSING)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(body, name))
     made.__signature__ = signature.replace(parameters=parameters)
     FUNCTIONS[body.__name__] = made
     return made  # type: ignore[no-any-return]
+
+
+def _is_foreign(value: Any) -> bool:
+    return not isinstance(value, _core.Tensor) and hasattr(value, "__array_interface__")
+
+
+def _own(value: Any) -> Any:
+    if not _is_foreign(value):
+        return value
+    from infinicore._data import as_tensor
+
+    return value.item() if value.ndim == 0 else as_tensor(value)
+
+
+def _with_checks(
+    name: str, parameters: list[inspect.Parameter], body: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The body, which is given tensors where it says so. It runs once for a signature, so that this
+    costs nothing later."""
+    wanted: list[tuple[int, str, tuple[type, ...], bool, str]] = []
+    for place, parameter in enumerate(parameters):
+        kind = str(parameter.annotation)
+        optional = parameter.default is None or "None" in kind
+        if parameter.name == "out":
+            types: tuple[type, ...] = (_core.Tensor, tuple, list)
+            wanted.append((place, "out", types, True, "a tensor"))
+        elif kind in ("Tensor", "Tensor | None"):
+            wanted.append((place, parameter.name, (_core.Tensor,), optional, "a tensor"))
+        elif "Operand" in kind:
+            types = (_core.Tensor, int, float)
+            wanted.append((place, parameter.name, types, optional, "a tensor or a number"))
+
+    @functools.wraps(body)
+    def inner(*args: Any, **keywords: Any) -> Any:
+        for place, argument, types, optional, text in wanted:
+            value = args[place] if place < len(args) else keywords.get(argument, _MISSING)
+            if value is _MISSING or isinstance(value, types) or (value is None and optional):
+                continue
+            raise TypeError(f"{name}: {argument} is {type(value).__name__}: expected {text}")
+        try:
+            return body(*args, **keywords)
+        except _PLAIN as error:
+            # What went wrong further inside says which function was asked for.
+            if type(error) not in _PLAIN or name in str(error):
+                raise
+            raise type(error)(f"{name}: {error}") from error
+
+    return inner
 
 
 def _with_out(body: Callable[..., Any]) -> Callable[..., Any]:
