@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "meeting.h"
 #include "signature.h"
 
 using namespace nanobind::literals;
@@ -16,7 +17,6 @@ using namespace nanobind::literals;
 namespace infini::python {
 namespace {
 
-using infinicore::detail::OpenMemory;
 using infinicore::detail::thread_state;
 
 constexpr size_t kMostRecipes = 4096;
@@ -41,11 +41,22 @@ struct Function {
     std::string *name;
     std::vector<Parameter> *parameters;
     size_t positional;
+    size_t out;  // the parameter of this name; behind all of them if there is none
     Recipes *recipes;
     size_t traces;
+    unsigned epoch;
 };
 
+// What every recipe depends on, such as the usual type of floats, has changed so many times.
+unsigned epoch = 0;
+
 constexpr size_t kMostParameters = 32;
+
+// What goes with a recipe may call Python, and that this function: the table is empty by then.
+void forget_recipes(Function &self) {
+    Recipes gone;
+    gone.swap(*self.recipes);
+}
 
 // Puts the arguments into the order of the parameters; false with an exception set.
 bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *keywords,
@@ -167,7 +178,7 @@ private:
 };
 
 nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
-                 const CallArguments &arguments) {
+                 const CallArguments &arguments, const Meeting &meeting) {
     const std::vector<Parameter> &parameters = *self.parameters;
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
@@ -186,13 +197,14 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
         nb::object result;
         {
             TraceScope scope(recorder);
+            MeetingScope meets(meeting);
             result = call_body(self, values.data());
         }
         complete = recipe->make(recorder, stand.metas, result);
     }
     if (!complete) return call_body(self, bound);
     for (PyObject *object : signature.objects) recipe->keeps.push_back(nb::borrow(object));
-    if (self.recipes->size() >= kMostRecipes) self.recipes->clear();
+    if (self.recipes->size() >= kMostRecipes) forget_recipes(self);
     self.recipes->insert_or_assign(std::string(signature.bytes()), recipe);
     return recipe->run(arguments);
 }
@@ -207,15 +219,29 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
     // Calls nest only through bodies, which have arguments of their own.
     CallArguments arguments;
     const std::vector<Parameter> &parameters = *self.parameters;
-    for (size_t i = 0; i < parameters.size(); ++i)
+    size_t before_out = 0, behind_out = 0;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        if (i == self.out) before_out = arguments.tensors.size();
         if (!signature.add(bound[i], parameters[i].is_operand, arguments))
             return call_body(self, bound);
+        if (i == self.out) behind_out = arguments.tensors.size();
+    }
+    Meeting meeting;
+    if (behind_out != before_out) {
+        meeting.find(arguments, before_out, behind_out);
+        if (!meeting.codes().empty())
+            signature.mark(meeting.codes().data(), meeting.codes().size());
+    }
+    if (self.epoch != epoch) [[unlikely]] {
+        forget_recipes(self);
+        self.epoch = epoch;
+    }
     auto found = self.recipes->find(signature.bytes());
     if (found != self.recipes->end()) [[likely]] {
         std::shared_ptr<const Recipe> recipe = found->second;
         return recipe->run(arguments);
     }
-    return trace(self, bound, signature, arguments);
+    return trace(self, bound, signature, arguments, meeting);
 }
 
 PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
@@ -306,6 +332,7 @@ nb::object make_function(const std::string &name, nb::handle body, nb::list para
     made->name = new std::string(name);
     made->parameters = new std::vector<Parameter>;
     made->recipes = new Recipes;
+    made->epoch = epoch;
     made->body = nb::borrow(body).release().ptr();
     made->positional = 0;
     for (nb::handle each : parameters) {
@@ -317,6 +344,10 @@ nb::object make_function(const std::string &name, nb::handle body, nb::list para
                                      nb::cast<bool>(nb::object(each[2])), keyword_only});
         made->positional += !keyword_only;
     }
+    made->out = 0;
+    while (made->out < made->parameters->size() &&
+           PyUnicode_CompareWithASCIIString((*made->parameters)[made->out].name, "out") != 0)
+        ++made->out;
     return nb::steal(reinterpret_cast<PyObject *>(made));
 }
 
@@ -342,10 +373,12 @@ void bind_functions(nb::module_ &m) {
     m.attr("Function") = nb::borrow(function_type);
     m.def("make_function", make_function, "name"_a, "body"_a, "parameters"_a, "missing"_a);
     m.def("number_as", number_as, "number"_a, "dtype"_a);
+    m.def("out_meets", out_meets, "out"_a, "other"_a);
     m.def("add_identity_type", [](nb::handle type) { Signature::add_identity_type(type.ptr()); });
     m.def("recipe_count", [](nb::handle f) { return function_of(f).recipes->size(); });
     m.def("trace_count", [](nb::handle f) { return function_of(f).traces; });
-    m.def("forget_recipes", [](nb::handle f) { function_of(f).recipes->clear(); });
+    m.def("forget_recipes", [](nb::handle f) { forget_recipes(function_of(f)); });
+    m.def("forget_all_recipes", [] { ++epoch; });
     m.def("is_tracing", [] {
         const Recorder *recorder = thread_state().recorder;
         return recorder && recorder->traced;

@@ -15,7 +15,7 @@ namespace infini::python {
 class Signature {
 public:
     // False: the arguments hold something that says nothing about its value.
-    bool add(PyObject *value, bool is_operand, CallArguments &arguments) {
+    bool add(PyObject *value, bool is_operand, CallArguments &arguments, int depth = 0) {
         if (is_tensor(value)) {
             const TensorImpl &tensor = *tensor_of(value);
             const Device device = tensor.device();
@@ -56,21 +56,27 @@ public:
         if (PyUnicode_Check(value)) {
             Py_ssize_t length = 0;
             const char *text = PyUnicode_AsUTF8AndSize(value, &length);
-            if (!text) return false;
+            if (!text) {
+                PyErr_Clear();  // half of a pair of characters
+                return false;
+            }
             put_tag('s');
             put(&length, sizeof length);
             put(text, size_t(length));
             return true;
         }
         if (PyTuple_Check(value) || PyList_Check(value)) {
+            if (depth == kMostDepth) return false;  // a list may hold itself
             const bool is_tuple = PyTuple_Check(value);
             const Py_ssize_t count = is_tuple ? PyTuple_Size(value) : PyList_Size(value);
             put_tag(is_tuple ? '(' : '[');
             put(&count, sizeof count);
-            for (Py_ssize_t i = 0; i < count; ++i)
-                if (!add(is_tuple ? PyTuple_GetItem(value, i) : PyList_GetItem(value, i), false,
-                         arguments))
-                    return false;
+            for (Py_ssize_t i = 0; i < count; ++i) {
+                PyObject *item = is_tuple ? PyTuple_GetItem(value, i) : PyList_GetItem(value, i);
+                // Another thread may change the list while the work is done.
+                if (!is_tuple) arguments.held.push_back(nb::borrow(item));
+                if (!add(item, false, arguments, depth + 1)) return false;
+            }
             return true;
         }
         if (is_identity(value)) {
@@ -81,6 +87,11 @@ public:
         }
         return false;
     }
+    // What else the recipe depends on.
+    void mark(const void *bytes, size_t count) {
+        put_tag('M');
+        put(bytes, count);
+    }
     std::string_view bytes() const { return {data_, size_}; }
     static void add_identity_type(PyObject *type) {
         identity_types().insert(reinterpret_cast<PyTypeObject *>(nb::borrow(type).release().ptr()));
@@ -89,6 +100,8 @@ public:
     std::vector<PyObject *> objects;
 
 private:
+    static constexpr int kMostDepth = 16;
+
     static std::unordered_set<PyTypeObject *> &identity_types() {
         static auto *types = new std::unordered_set<PyTypeObject *>;
         return *types;

@@ -102,6 +102,52 @@ def device_of(operands: Sequence[Any]) -> device:
     return _core.get_device()
 
 
+# ---- Results over operands ----------------------------------------------------------------------
+
+# Operators that may write over the operand that they begin with, besides maps.
+_IN_PLACE = {
+    "add_rms_norm",
+    "causal_softmax",
+    "index_add",
+    "index_copy",
+    "index_reduce",
+    "layer_norm",
+    "log_softmax",
+    "lp_norm",
+    "rms_norm",
+    "rope",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "softmax",
+}
+_SAME, _PART = 1, 2
+
+
+def _meets(out: Tensor, operand: Tensor) -> int:
+    """How the memory of `out`, an argument of the traced call, meets that of another one."""
+    code = _core.out_meets(out, operand)
+    if code == _SAME and (
+        out.shape != operand.shape
+        or out.stride() != operand.stride()
+        or out._offset != operand._offset
+    ):
+        return _PART
+    return code
+
+
+def _is_covered(this: Function, out: Tensor, given: Sequence[Any]) -> bool:
+    """Whether writing to `out` would change what the operator has yet to read."""
+    for i, operand in enumerate(given):
+        for each in operand if isinstance(operand, list) else (operand,):
+            code = _meets(out, each) if isinstance(each, Tensor) else 0
+            if code == _PART:
+                return True
+            if code == _SAME and not (this.is_map or (this.name in _IN_PLACE and i == 0)):
+                return True
+    return False
+
+
 # ---- One operator -------------------------------------------------------------------------------
 
 
@@ -204,7 +250,7 @@ def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]
         raise TypeError(f"{this.name}: out is {type(out).__name__}: expected a tensor")
     elif tuple(out.shape) != shape:
         raise ValueError(f"{this.name}: out has shape {tuple(out.shape)}: expected {shape}")
-    elif out.dtype is not kind:
+    elif out.dtype is not kind or _is_covered(this, out, given):
         target = _core.empty(shape, kind, out.device)
     tensors: list[Any] = [None] * len(this.tensors)
     tensors[place] = target
@@ -238,7 +284,13 @@ def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]
         tensors[place] = value
         if value is not None:
             views[place] = [_view(each) for each in value] if array else _view(value)
-    wanted = _outputs(this, out)
+    asked = _outputs(this, out)
+    wanted = [
+        _core.empty(each.shape, each.dtype, each.device)
+        if each is not None and _is_covered(this, each, given)
+        else each
+        for each in asked
+    ]
     for (_, place, _), each in zip(this.outputs, wanted, strict=True):
         if each is not None:
             tensors[place], views[place] = each, _view(each)
@@ -254,11 +306,17 @@ def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]
         tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
     for place, view in enumerate(views):  # what infer has broadcast
         tensor = tensors[place]
-        if isinstance(view, _op.View) and isinstance(tensor, Tensor):
-            if tuple(view.shape) != tuple(tensor.shape):
-                tensors[place] = tensor.expand(*view.shape)
+        is_tensor = isinstance(view, _op.View) and isinstance(tensor, Tensor)
+        if is_tensor and tuple(view.shape) != tuple(tensor.shape):
+            tensors[place] = tensor.expand(*view.shape)
     _step(this, tensors, values)
-    results = [tensors[place] for _, place, _ in this.outputs]
+    for each, made in zip(asked, wanted, strict=True):
+        if each is not made:
+            copy(this.name, each, made)
+    results = [
+        tensors[place] if each is None else each
+        for (_, place, _), each in zip(this.outputs, asked, strict=True)
+    ]
     if not results:
         results = [
             value
@@ -314,5 +372,9 @@ def copy(name: str, target: Tensor, source: Tensor) -> None:
                 f"{name}: a tensor of shape {tuple(target.shape)} can't take one of shape"
                 f" {tuple(source.shape)}"
             ) from None
-    operator = "cast" if target.dtype is not source.dtype else "rearrange"
-    _step(operator_named(operator), [target, source], {})
+    operator = operator_named("cast" if target.dtype is not source.dtype else "rearrange")
+    if _meets(target, source) == _PART:
+        apart = _core.empty(source.shape, source.dtype, source.device)
+        _step(operator_named("rearrange"), [apart, source], {})
+        source = apart
+    _step(operator, [target, source], {})

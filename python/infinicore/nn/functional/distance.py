@@ -15,6 +15,11 @@ __all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
 
 def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
     """The p-norm along dimensions."""
+    if p == 2:
+        return run("sqrt", run("sum", run("mul", x, x), dim=list(dims), keepdim=keepdim))
+    if p == 0:
+        ones = cast_to(run("not_equal", x, 0.0), x.dtype)
+        return run("sum", ones, dim=list(dims), keepdim=keepdim)
     size = run("abs", x)
     if p == math.inf:
         return run("amax", size, dim=list(dims), keepdim=keepdim)
@@ -22,11 +27,6 @@ def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
         return run("amin", size, dim=list(dims), keepdim=keepdim)
     if p == 1:
         return run("sum", size, dim=list(dims), keepdim=keepdim)
-    if p == 2:
-        return run("sqrt", run("sum", run("mul", x, x), dim=list(dims), keepdim=keepdim))
-    if p == 0:
-        ones = cast_to(run("not_equal", x, 0.0), x.dtype)
-        return run("sum", ones, dim=list(dims), keepdim=keepdim)
     powers = run("sum", run("pow", size, float(p)), dim=list(dims), keepdim=keepdim)
     return run("pow", powers, 1.0 / float(p))
 

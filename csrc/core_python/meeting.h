@@ -1,0 +1,98 @@
+// How the tensors given for results meet the other arguments of a call.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "recipe.h"
+
+namespace infini::python {
+
+using infinicore::detail::OpenMemory;
+
+// Bodies must know it, since an operator that writes what it has yet to read needs a place of its own.
+class Meeting {
+public:
+    enum : uint8_t { kApart, kSame, kPart };  // apart, element on element, in any other way
+
+    // Results are the arguments from `first` to `last`.
+    void find(const CallArguments &arguments, size_t first, size_t last) {
+        first_ = first, last_ = last, count_ = arguments.tensors.size();
+        if (last - first == count_) return;
+        for (size_t out = first; out < last; ++out)
+            for (size_t i = 0; i < count_; ++i) {
+                if (i >= first && i < last) continue;
+                const uint8_t code =
+                    compared(*tensor_of(arguments.tensors[out]), *tensor_of(arguments.tensors[i]));
+                if (code == kApart) continue;
+                if (codes_.empty()) codes_.resize((last - first) * count_);
+                codes_[(out - first) * count_ + i] = code;
+            }
+    }
+    const std::vector<uint8_t> &codes() const { return codes_; }
+
+    // Of two arguments of the traced call.
+    uint8_t of(size_t out, size_t other) const {
+        if (codes_.empty() || out < first_ || out >= last_ || other >= count_) return kApart;
+        return codes_[(out - first_) * count_ + other];
+    }
+
+private:
+    // First and last byte, from the memory's beginning.
+    static std::pair<std::ptrdiff_t, std::ptrdiff_t> extent(const TensorImpl &tensor) {
+        const auto size = std::ptrdiff_t(tensor.element_size());
+        std::ptrdiff_t low = std::ptrdiff_t(tensor.offset()), high = low + size;
+        for (size_t d = 0; d < tensor.ndim(); ++d) {
+            const std::ptrdiff_t reach =
+                (std::ptrdiff_t(tensor.shape()[d]) - 1) * tensor.strides()[d] * size;
+            (reach < 0 ? low : high) += reach;
+        }
+        return {low, high};
+    }
+    static uint8_t compared(const TensorImpl &a, const TensorImpl &b) {
+        if (a.numel() == 0 || b.numel() == 0) return kApart;
+        auto [low, high] = extent(a);
+        auto [begin, end] = extent(b);
+        if (a.memory() != b.memory()) {
+            // Memories of other libraries may be the same under two names.
+            if (!a.memory()->is_placed() || !b.memory()->is_placed()) return kApart;
+            const std::ptrdiff_t gap = b.memory()->data() - a.memory()->data();
+            begin += gap, end += gap;
+        }
+        if (begin >= high || low >= end) return kApart;
+        const bool same = low == begin && a.shape() == b.shape() && a.strides() == b.strides() &&
+                          a.dtype() == b.dtype();
+        return same ? kSame : kPart;
+    }
+
+    size_t first_ = 0, last_ = 0, count_ = 0;
+    std::vector<uint8_t> codes_;  // empty: all are apart
+};
+
+// That of the call whose body runs in this thread.
+inline thread_local const Meeting *current_meeting = nullptr;
+
+class MeetingScope {
+public:
+    explicit MeetingScope(const Meeting &meeting) : before_(current_meeting) {
+        current_meeting = &meeting;
+    }
+    ~MeetingScope() { current_meeting = before_; }
+    MeetingScope(const MeetingScope &) = delete;
+
+private:
+    const Meeting *before_;
+};
+
+// Of two tensors of the body that runs; 0 unless both are arguments of the call.
+inline int out_meets(const Tensor &out, const Tensor &other) {
+    if (!current_meeting) return Meeting::kApart;
+    const auto *one = dynamic_cast<OpenMemory *>(out->memory().get());
+    const auto *two = dynamic_cast<OpenMemory *>(other->memory().get());
+    if (!one || !two || one->role != OpenMemory::Role::Argument ||
+        two->role != OpenMemory::Role::Argument)
+        return Meeting::kApart;
+    return current_meeting->of(size_t(one->index), size_t(two->index));
+}
+
+}  // namespace infini::python
