@@ -108,7 +108,7 @@ def flash_attention(
     "PagedAttention(!out_desc, q_desc, k_cache_desc, v_cache_desc, block_tables_desc, "
     "seq_lens_desc, alibi_slopes_desc, float scale)",
     """
-    out out        H16            [S, Hq, E]      inner1
+    out out        F              [S, Hq, E]      inner1
     q              =out           [S, Hq, D]      inner1
     k_cache        =out           [N, Hkv, R, D]  inner1
     v_cache        =out           [N, Hkv, R, E]  inner1
@@ -151,7 +151,7 @@ def paged_attention(
     "PagedAttentionPrefill(!out_desc, q_desc, k_cache_desc, v_cache_desc, block_tables_desc, "
     "seq_lens_desc, cum_seq_lens_q_desc, alibi_slopes_desc, float scale)",
     """
-    out out         H16          [T, Hq, E]      inner1
+    out out         F            [T, Hq, E]      inner1
     q               =out         [T, Hq, D]      inner1
     k_cache         =out         [N, Hkv, R, D]  inner1
     v_cache         =out         [N, Hkv, R, E]  inner1

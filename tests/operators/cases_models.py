@@ -75,6 +75,8 @@ def lengths(draw: Draw, shape: Shape) -> Any:
     return draw.integers(0, draw["M"] * draw["R"] + 1, shape)
 
 
+# Slopes times distances make scores of some hundreds, of which F32 keeps a few 1e-5.
+SLOPES = 512.0
 HEADS = {"Hkv": (1, 2, 3), "Hq": lambda draw: draw["Hkv"] * draw.choose((1, 2, 4))}
 
 ATTENTION = {
@@ -103,6 +105,7 @@ ATTENTION = {
         attributes={"scale": (0.125,)},
         values={"block_tables": tables, "seq_lens": lengths},
         tolerance=1.0,
+        noise=SLOPES,
         large={
             "Hkv": (2,),
             "Hq": (8,),
@@ -131,6 +134,7 @@ ATTENTION = {
             "cum_seq_lens_q": prefix_sums(lambda draw: draw["T"]),
         },
         tolerance=1.0,
+        noise=SLOPES,
         large={"Hkv": (2,), "Hq": (8,), "T": (150,), "D": (64,), "M": (20,), "N": (60,)},
     ),
     "nsa_compress_paged_cache": Rules(
