@@ -39,6 +39,7 @@ Result = TypeVar("Result")
 _MISSING = object()
 _PLAIN = (TypeError, ValueError, IndexError, RuntimeError)
 
+_parts: dict[int, tuple[Any, Any]] = {}  # what functions, by their identity, were made of
 FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
 
 
@@ -70,11 +71,29 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
         return inner(*args, **keywords)
 
     made: Any = _core.make_function(body.__name__, outer, rows, _MISSING)
+    _parts[id(made)] = (outer, rows)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(body, name))
     made.__signature__ = signature.replace(parameters=parameters)
     FUNCTIONS[body.__name__] = made
     return made  # type: ignore[no-any-return]
+
+
+def as_operator(made: Any) -> Any:
+    """A function as a method such as `__add__`, which leaves what is neither a tensor nor a number
+    to the other operand."""
+    outer, rows = _parts[id(made)]
+
+    @functools.wraps(outer)
+    def body(*args: Any, **keywords: Any) -> Any:
+        for each in args:
+            if not isinstance(each, (_core.Tensor, int, float)) and not _is_foreign(each):
+                return NotImplemented
+        return outer(*args, **keywords)
+
+    form: Any = _core.make_function(made.__name__, body, rows, _MISSING)
+    form.__doc__, form.__signature__ = made.__doc__, made.__signature__
+    return form
 
 
 def _is_foreign(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""All that `infinicore` holds besides its modules: collected once, when a name is first asked for."""
+"""All that `infinicore` holds besides its modules: collected when a name is first asked for."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def modules() -> list[ModuleType]:
 
 
 def _add_methods(names: dict[str, Any]) -> None:
-    from infinicore._function import FUNCTIONS
+    from infinicore._function import FUNCTIONS, as_operator
 
     for name, value in names.items():
         if not callable(value) or isinstance(value, type) or name in _NO_METHODS:
@@ -132,16 +132,16 @@ def _add_methods(names: dict[str, Any]) -> None:
     everything = {**FUNCTIONS, **names}
     for name, slots in _OPERATORS.items():
         for slot in slots if name in everything else ():
-            setattr(Tensor, slot, everything[name])
+            setattr(Tensor, slot, as_operator(everything[name]))
     for name, slot in _IN_PLACE.items():
         if name in everything:
             setattr(Tensor, slot, _in_place(everything[name]))
             setattr(Tensor, f"{name}_", _in_place(everything[name]))
     for name, value in names.items():
         in_place = f"{name}_"
-        if getattr(Tensor, name, None) is value and isinstance(value, _core.Function):
-            if not hasattr(Tensor, in_place) and in_place not in names:
-                setattr(Tensor, in_place, _replacing(value))
+        is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)
+        if is_method and not hasattr(Tensor, in_place) and in_place not in names:
+            setattr(Tensor, in_place, _replacing(value))
     # Equality is elementwise, so tensors are told apart by identity where they are keys.
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 

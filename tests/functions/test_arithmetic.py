@@ -120,6 +120,26 @@ def test_in_place_operators() -> None:
     torch.testing.assert_close(to_torch(a), ((x + 1) * 2 - 3) / 4)
 
 
+def test_operands_of_other_kinds() -> None:
+    class Other:
+        def __radd__(self, other: Any) -> str:
+            return "theirs"
+
+    x = infinicore.ones(2)
+    assert x + Other() == "theirs"
+    assert (x == None) is False  # noqa: E711
+    assert (x != "text") is True
+    for bad in (None, "text", [1, 2]):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x + bad
+        with pytest.raises(TypeError, match="add: other is"):
+            infinicore.add(x, bad)
+    with pytest.raises(TypeError, match="exp: input is list"):
+        infinicore.exp([1.0])
+    with pytest.raises(TypeError, match="add: out is int"):
+        infinicore.add(x, x, out=3)
+
+
 def test_bad_arguments() -> None:
     x = infinicore.ones(2, 3)
     with pytest.raises(ValueError, match="add"):

@@ -179,7 +179,16 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     return _power(input, exponent, out)
 
 
+def _check_power(name: str, *operands: Any) -> None:
+    if not any(isinstance(each, Tensor) for each in operands):
+        raise TypeError(f"{name}: expected a tensor as input or as exponent")
+    for each in operands:
+        if not isinstance(each, (Tensor, int, float)):
+            raise TypeError(f"{name}: {type(each).__name__}: expected a tensor or a number")
+
+
 def _power(input: Any, exponent: Any, out: Any) -> Tensor:
+    _check_power("pow", input, exponent)
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
         kind = result_type(input, exponent)
         if category(kind) == 1 and exponent < 0:
@@ -209,6 +218,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     >>> infinicore.float_power(infinicore.tensor([1, 2]), 0.5)
     tensor([1.0000, 1.4142], dtype=infinicore.float64)
     """
+    _check_power("float_power", input, exponent)
     if not isinstance(input, Tensor):
         input = tensor_for(input, float64, exponent.device)
     if not isinstance(exponent, Tensor):

@@ -139,6 +139,7 @@ def histc(
     >>> infinicore.histc(infinicore.tensor([1., 2., 1.]), 4, 0, 3)
     tensor([0., 2., 1., 0.])
     """
+    needs_tensor("histc", input)
     if bins < 1:
         raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
     low, high = _edges("histc", input, float(min), float(max))
@@ -160,6 +161,7 @@ def histogram(
     >>> infinicore.histogram(infinicore.tensor([1., 2., 1.]), 4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
+    needs_tensor("histogram", input)
     if isinstance(bins, Tensor):
         edges = bins
     else:
@@ -253,6 +255,7 @@ def unique(
     >>> infinicore.unique(infinicore.tensor([2, 1, 2]))
     tensor([1, 2])
     """
+    needs_tensor("unique", input)
     _core.refuse_while_recording("unique")
     if dim is None:
         flat = input.reshape(input.numel())
@@ -293,6 +296,7 @@ def unique_consecutive(
     >>> infinicore.unique_consecutive(infinicore.tensor([2, 2, 1, 2]))
     tensor([2, 1, 2])
     """
+    needs_tensor("unique_consecutive", input)
     _core.refuse_while_recording("unique_consecutive")
     if dim is None:
         rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0

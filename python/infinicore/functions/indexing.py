@@ -346,6 +346,7 @@ def index_put(
     >>> infinicore.index_put(infinicore.zeros(3), (infinicore.tensor([0, 2]),), 1.0)
     tensor([1., 0., 1.])
     """
+    needs_tensor("index_put", input)
     target = input.clone() if out is None else out
     if out is not None and out is not input:
         out.copy_(input)

@@ -94,6 +94,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
     tensor([2, 3])
     """
+    needs_tensor("hsplit", input)
     if input.ndim < 1:
         raise RuntimeError("hsplit: input has no dimensions: expected one or more")
     return _cut("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0)
@@ -105,6 +106,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
     infinicore.Size([2, 1])
     """
+    needs_tensor("vsplit", input)
     if input.ndim < 2:
         raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
     return _cut("vsplit", input, indices_or_sections, 0)
@@ -116,6 +118,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
     infinicore.Size([1, 1, 2])
     """
+    needs_tensor("dsplit", input)
     if input.ndim < 3:
         raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
     return _cut("dsplit", input, indices_or_sections, 2)

@@ -10,7 +10,7 @@ from infinicore._dtype import category, float64, int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of
+from infinicore.functions._dims import dim_of, needs_tensor
 from infinicore.op._shapes import broadcast
 
 __all__ = [
@@ -303,6 +303,8 @@ def tensordot(input: Tensor, other: Tensor, dims: Any = 2, *, out: Any = None) -
     >>> infinicore.tensordot(infinicore.ones(2, 3), infinicore.ones(3, 4), 1).shape
     infinicore.Size([2, 4])
     """
+    for each in (input, other):
+        needs_tensor("tensordot", each)
     if isinstance(dims, int):
         if not 0 <= dims <= min(input.ndim, other.ndim):
             raise RuntimeError(f"tensordot: dims is {dims}: expected 0 to the number of dimensions")
@@ -331,6 +333,8 @@ def einsum(equation: str, *operands: Any, out: Any = None) -> Tensor:
     >>> infinicore.einsum("ij,jk->ik", infinicore.ones(2, 3), infinicore.ones(3, 4)).shape
     infinicore.Size([2, 4])
     """
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: equation is {type(equation).__name__}: expected a string")
     from infinicore.functions._einsum import evaluate
 
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):

@@ -63,6 +63,8 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     >>> infinicore.view_as(infinicore.ones(6), infinicore.zeros(2, 3)).shape
     infinicore.Size([2, 3])
     """
+    needs_tensor("view_as", input)
+    needs_tensor("view_as", other, "other")
     return input.view(*other.shape)
 
 
@@ -90,6 +92,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> infinicore.unflatten(infinicore.ones(6), 0, (2, -1)).shape
     infinicore.Size([2, 3])
     """
+    needs_tensor("unflatten", input)
     at = dim_of("unflatten", input, dim)
     sizes = list(size_of("unflatten", tuple(sizes)))
     if -1 in sizes:
@@ -157,6 +160,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> infinicore.movedim(infinicore.ones(2, 3, 4), 0, -1).shape
     infinicore.Size([3, 4, 2])
     """
+    needs_tensor("movedim", input)
     pairs = [
         [
             dim_of("movedim", input, each, name)

@@ -46,7 +46,9 @@ def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     >>> infinicore.tile(infinicore.tensor([1, 2]), (2,))
     tensor([1, 2, 1, 2])
     """
-    given = dims or (keywords.pop("dims"),)
+    given = dims or (keywords.pop("dims", None),)
+    if given == (None,):
+        raise TypeError("tile: dims is missing")
     return _tile(needs_tensor("tile", input), size_of("tile", given), **keywords)
 
 
@@ -56,6 +58,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     >>> infinicore.repeat(infinicore.tensor([1, 2]), 2, 1).shape
     infinicore.Size([2, 2])
     """
+    needs_tensor("repeat", input)
     times = size_of("repeat", repeats)
     if len(times) < input.ndim:
         raise RuntimeError(f"repeat: {len(times)} repeats for {input.ndim} dimensions")
@@ -79,6 +82,7 @@ def repeat_interleave(
     >>> infinicore.repeat_interleave(infinicore.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
+    needs_tensor("repeat_interleave", input)
     if repeats is None:  # How often each place is repeated is all that was given.
         repeats, input = input, tensor_range(input.numel(), input)
     if dim is None:
@@ -117,6 +121,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
+    needs_tensor("combinations", input)
     if input.ndim != 1:
         raise RuntimeError(f"combinations: input has {input.ndim} dimensions: expected 1")
     if r < 0:
@@ -152,7 +157,9 @@ def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     >>> infinicore.flip(infinicore.arange(3), (0,))
     tensor([2, 1, 0])
     """
-    given = dims or (keywords.pop("dims"),)
+    given = dims or (keywords.pop("dims", None),)
+    if given == (None,):
+        raise TypeError("flip: dims is missing")
     return _flip(input, size_of("flip", given), **keywords)
 
 
@@ -163,6 +170,7 @@ def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[2, 1],
             [4, 3]])
     """
+    needs_tensor("fliplr", input)
     if input.ndim < 2:
         raise RuntimeError(f"fliplr: input has {input.ndim} dimensions: expected 2 or more")
     return _flip(input, (1,), out=out)
@@ -175,6 +183,7 @@ def flipud(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
+    needs_tensor("flipud", input)
     if input.ndim < 1:
         raise RuntimeError("flipud: input has no dimensions: expected one or more")
     return _flip(input, (0,), out=out)
