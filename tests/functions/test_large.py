@@ -1,0 +1,82 @@
+"""Sizes at which kernels work in blocks, vectors and threads, with remainders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import infinicore
+from kit.functions import I, Run, T, case, runs, to_torch
+
+A, C = 67, 259
+HALF = "f32 f16 bf16"
+
+CASES = [
+    case("add", T(A, C), T(C), kinds="f32 f16 bf16 f64 i32 u8"),
+    case("mul", T(A, 1), T(C), kinds="f32 f16 i64"),
+    case("div", T(A, C), T(A, C, low=1), kinds=HALF),
+    case("exp", T(A, C), kinds="f32 f16 bf16 f64"),
+    case("where", I(A, C, below=2, kind="bool"), T(A, C), T(C), kinds="f32 i8", skip="method"),
+    case("sum", T(A, C), 1, kinds="f32 f16 bf16 i32", close=30),
+    case("sum", T(A, C), 0, kinds="f32 f16 bf16 i32", close=30),
+    case("sum", T(A, C), kinds="f32 f64 i32", close=60),
+    case("mean", T(A, C), -1, kinds=HALF, close=8),
+    case("amax", T(A, C), 0, kinds="f32 f16 i32"),
+    case("argmax", T(A, C, distinct=True), 1, kinds="f32 i32"),
+    case("var", T(A, C), 1, kinds=HALF, close=8, skip="out"),
+    case("cumsum", T(A, C), 1, kinds="f32 i64", close=60),
+    case("logsumexp", T(A, C), 1, kinds=HALF, close=4),
+    case("sort", T(A, C, distinct=True), 1, kinds="f32 i32"),
+    case("topk", T(A, C, distinct=True), 20, kinds="f32 i32", exact_type=False),
+    case("matmul", T(A, C), T(C, A), kinds="f32 f64", close=60),
+    case("matmul", T(A, C, low=-1, high=1), T(C, A, low=-1, high=1), kinds="f16 bf16", close=30),
+    case("matmul", T(3, A, C), T(3, C, 5), kinds="f32", close=60),
+    case("matmul", T(2, 3, 9, 33), T(3, 33, 17), kinds="f32", close=30),
+    case("addmm", T(A), T(A, C), T(C, A), kinds="f32", close=60),
+    case("cat", [T(A, C), T(A, 3), T(A, 100)], dim=1, kinds="f32 i8"),
+    case("flip", T(A, C), (0, 1), kinds="f32 u8", skip="out"),
+    case("roll", T(A, C), (5, -100), (0, 1), kinds="f32"),
+    case("tril", T(A, C), 30, kinds="f32 bf16"),
+    case("index_select", T(A, C), 1, I(300, below=C), kinds="f32 f16"),
+    case("gather", T(A, C), 1, I(A, 40, below=C), kinds="f32 i64"),
+    case("scatter_add", T(A, C), 0, I(A, C, below=A), T(A, C), kinds="f32 i64", close=30),
+    case("quantile", T(A, C), 0.7, dim=1, kinds="f32"),
+    case("isin", T(A, C, low=0, high=500), T(40, low=0, high=500), kinds="i32"),
+    case("cdist", T(A, C), T(31, C), kinds="f32", close=200, skip="out"),
+]
+
+
+@pytest.mark.parametrize("run", runs(CASES), ids=str)
+def test_functions(run: Run) -> None:
+    run.check()
+
+
+def chain(f: Any, x: Any, y: Any, w: Any) -> Any:
+    """Maps, folds and a product, as models have them."""
+    h = f.tanh(x * y + 0.5) - f.abs(y)
+    h = h / (f.sqrt(f.mean(h * h, -1, True)) + 1e-3)
+    s = f.matmul(h, w)
+    s = f.exp(s - f.amax(s, -1, True))
+    p = s / f.sum(s, -1, True)
+    return f.cat([p, f.clamp(h, -0.5, 0.5)], -1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_chains(dtype: torch.dtype) -> None:
+    draw = torch.Generator().manual_seed(3)
+    x, y, w = (torch.randn(*s, generator=draw, dtype=dtype) for s in ((A, C), (C,), (C, 40)))
+    ours = [infinicore.from_torch(each.clone()) for each in (x, y, w)]
+    expected = chain(torch, x, y, w / 16)
+    ours[2] /= 16
+    torch.testing.assert_close(to_torch(chain(infinicore, *ours)), expected, rtol=1e-4, atol=1e-4)
+    infinicore.start_graph_recording()
+    made = chain(infinicore, *ours)
+    graph = infinicore.stop_graph_recording()
+    for _ in range(3):
+        ours[0].copy_(ours[0] * 0.5)
+        x = x * 0.5
+        graph.run()
+        expected = chain(torch, x, y, w / 16)
+        torch.testing.assert_close(to_torch(made), expected, rtol=1e-4, atol=1e-4)
