@@ -81,6 +81,8 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
 
 def copy(tensor: Tensor, source: Any) -> Tensor:
     """Elements of anything with values into a tensor: any strides, types and devices, broadcast."""
+    if _core.copy_alike(tensor, source):
+        return tensor
     if not isinstance(source, Tensor):
         if isinstance(source, (bool, int, float)):
             return fill(tensor, source)
