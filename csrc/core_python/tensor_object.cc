@@ -181,7 +181,7 @@ size_t dimension(long long dim, size_t ndim, const char *function) {
 void bind_tensor(nb::module_ &m) {
     auto type =
         nb::class_<Tensor>(m, "Tensor", nb::is_weak_referenceable(), nb::type_slots(tensor_slots()))
-            .def(nb::init<const Tensor &>(), "other"_a)
+            .def(nb::init<const Tensor &>(), "underlying"_a)
             .def_prop_ro("shape", size_of)
             .def_prop_ro("dtype",
                          [](const Tensor &t) { return nb::borrow(dtype_object(t->dtype())); })

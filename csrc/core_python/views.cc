@@ -304,6 +304,25 @@ void bind_views(nb::module_ &m) {
     def("narrow", narrow, "dim"_a, "start"_a, "length"_a);
     def("select", select, "dim"_a, "index"_a);
     def("as_strided", as_strided, "size"_a, "stride"_a, "storage_offset"_a.none() = nb::none());
+    // The same with the sequence by its name.
+    def(
+        "view",
+        [](const Tensor &tensor, nb::handle shape) {
+            return view_shape(tensor, nb::borrow<nb::args>(nb::make_tuple(shape)));
+        },
+        nb::kw_only(), "shape"_a);
+    def(
+        "permute",
+        [](const Tensor &tensor, nb::handle dims) {
+            return permute(tensor, nb::borrow<nb::args>(nb::make_tuple(dims)));
+        },
+        nb::kw_only(), "dims"_a);
+    def(
+        "expand",
+        [](const Tensor &tensor, nb::handle size) {
+            return expand(tensor, nb::borrow<nb::args>(nb::make_tuple(size)));
+        },
+        nb::kw_only(), "size"_a);
 }
 
 }  // namespace infini::python

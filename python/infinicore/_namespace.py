@@ -101,6 +101,7 @@ def collect() -> dict[str, Any]:
     from infinicore._function import Operand, function
 
     names |= {"Tensor": Tensor, "device": device, "Size": Size}
+    names["use_ntops"] = False  # operators come from nowhere else
     names |= {"Operand": Operand, "function": function, "result_type": result_type}
     _add_methods(names)
     return names

@@ -67,7 +67,14 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> Iterator[None]:
     """The same as `set_printoptions`, inside a `with`.
 
     >>> with infinicore.printoptions(precision=2):
@@ -76,7 +83,7 @@ def printoptions(**options: Any) -> Iterator[None]:
     """
     before = dict(_options)
     try:
-        set_printoptions(**options)
+        set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)
         yield
     finally:
         _options.update(before)

@@ -234,3 +234,12 @@ def test_nothing_is_read_while_recording() -> None:
             assert "recorded" in repr(x), name
         finally:
             ic.stop_graph_recording()
+
+
+def test_arguments_by_name() -> None:
+    x = ic.arange(6).reshape(2, 3)
+    assert x.permute(dims=[1, 0]).shape == x.permute([1, 0]).shape == x.permute(1, 0).shape
+    assert x.view(shape=[6]).shape == [6] and x[:1].expand(size=(4, 3)).shape == [4, 3]
+    assert x.as_strided(size=[2], stride=[3]).tolist() == [0, 3]
+    assert x.narrow(dim=1, start=1, length=2).tolist() == [[1, 2], [4, 5]]
+    assert ic.Tensor(underlying=x).tolist() == x.tolist()
