@@ -89,12 +89,28 @@ bool Range::overlaps(const Range &other) const {
     return mine + begin < its + other.end && its + other.begin < mine + end;
 }
 
-bool Range::may_be(const Range &other) const {
-    auto is_argument = [](const Memory *which) {
+namespace {
+
+int meets(const Memory *one, const Memory *other) {
+    auto argument = [](const Memory *which) -> const OpenMemory * {
         const auto *open = dynamic_cast<const OpenMemory *>(which);
-        return open && open->role == OpenMemory::Role::Argument;
+        return open && open->role == OpenMemory::Role::Argument ? open : nullptr;
     };
-    return memory != other.memory && is_argument(memory) && is_argument(other.memory);
+    const OpenMemory *a = argument(one), *b = argument(other);
+    if (!a || !b || a == b) return OpenMemory::kApart;
+    if (a->takes_result == b->takes_result) return OpenMemory::kPart;
+    if (b->takes_result) std::swap(a, b);
+    return size_t(b->index) < a->meets.size() ? a->meets[size_t(b->index)] : OpenMemory::kApart;
+}
+
+}  // namespace
+
+bool Range::may_be(const Range &other) const {
+    return meets(memory, other.memory) != OpenMemory::kApart;
+}
+
+bool Range::may_be_part(const Range &other) const {
+    return meets(memory, other.memory) == OpenMemory::kPart;
 }
 
 Range range_of(const Place &place, const Layout *layout) {

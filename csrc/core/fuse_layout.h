@@ -38,8 +38,10 @@ struct Range {
     int64_t begin = 0, end = 0;      // bytes of the memory
 
     bool overlaps(const Range &other) const;
-    // Two arguments of a traced function, which may be one tensor when it is called.
+    // Two arguments of a traced function, which may share memory when it is called.
     bool may_be(const Range &other) const;
+    // The same, and not element on element.
+    bool may_be_part(const Range &other) const;
 };
 
 Range range_of(const Place &place, const Layout *layout);  // null: all of the memory

@@ -138,7 +138,8 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
             const bool touches = read.range.overlaps(written.range);
             const bool may_touch = touches || read.range.may_be(written.range);
             if (!may_touch || (read.writes && !read.reads)) continue;
-            if (!by_element || (touches && !is_it(written, read)) || tensor_of(a, read) < 0 ||
+            if (!by_element || (touches && !is_it(written, read)) ||
+                read.range.may_be_part(written.range) || tensor_of(a, read) < 0 ||
                 tensor_of(b, written) < 0)
                 return {};
             if (!same_elements(a.tensors[size_t(tensor_of(a, read))],

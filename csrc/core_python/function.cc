@@ -136,7 +136,7 @@ private:
 // Tensors without data in the place of a call's tensors and numbers.
 class Stand {
 public:
-    explicit Stand(const Device &device) : device_(device) {}
+    Stand(const Device &device, const Meeting &meeting) : device_(device), meeting_(meeting) {}
 
     nb::object in_for(PyObject *value, bool is_operand) {
         if (is_tensor(value)) {
@@ -144,6 +144,7 @@ public:
             auto memory =
                 std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
                                              OpenMemory::Role::Argument, int(metas.size()), true);
+            meeting_.tell(*memory);
             metas.emplace_back(std::make_shared<TensorImpl>(
                 tensor.shape(), tensor.strides(), tensor.dtype(),
                 infinicore::TensorData{tensor.offset(), std::move(memory)}));
@@ -174,6 +175,7 @@ public:
 
 private:
     Device device_;
+    const Meeting &meeting_;
     int numbers_ = 0;
 };
 
@@ -183,7 +185,7 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
                                                     : tensor_of(arguments.tensors[0])->device();
-    Stand stand(device);
+    Stand stand(device, meeting);
     std::vector<nb::object> held;
     std::vector<PyObject *> values;
     for (size_t i = 0; i < parameters.size(); ++i) {

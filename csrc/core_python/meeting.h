@@ -13,7 +13,11 @@ using infinicore::detail::OpenMemory;
 // Bodies must know it, since an operator that writes what it has yet to read needs a place of its own.
 class Meeting {
 public:
-    enum : uint8_t { kApart, kSame, kPart };  // apart, element on element, in any other way
+    enum : uint8_t {
+        kApart = OpenMemory::kApart,
+        kSame = OpenMemory::kSame,
+        kPart = OpenMemory::kPart
+    };
 
     // Results are the arguments from `first` to `last`.
     void find(const CallArguments &arguments, size_t first, size_t last) {
@@ -31,24 +35,22 @@ public:
     }
     const std::vector<uint8_t> &codes() const { return codes_; }
 
+    // What an argument's memory knows of it while the body is traced.
+    void tell(OpenMemory &argument) const {
+        const auto index = size_t(argument.index);
+        argument.takes_result = index >= first_ && index < last_;
+        if (!argument.takes_result || codes_.empty()) return;
+        auto begin = codes_.begin() + std::ptrdiff_t((index - first_) * count_);
+        argument.meets.assign(begin, begin + std::ptrdiff_t(count_));
+    }
+
     // Of two arguments of the traced call.
     uint8_t of(size_t out, size_t other) const {
         if (codes_.empty() || out < first_ || out >= last_ || other >= count_) return kApart;
         return codes_[(out - first_) * count_ + other];
     }
 
-private:
-    // First and last byte, from the memory's beginning.
-    static std::pair<std::ptrdiff_t, std::ptrdiff_t> extent(const TensorImpl &tensor) {
-        const auto size = std::ptrdiff_t(tensor.element_size());
-        std::ptrdiff_t low = std::ptrdiff_t(tensor.offset()), high = low + size;
-        for (size_t d = 0; d < tensor.ndim(); ++d) {
-            const std::ptrdiff_t reach =
-                (std::ptrdiff_t(tensor.shape()[d]) - 1) * tensor.strides()[d] * size;
-            (reach < 0 ? low : high) += reach;
-        }
-        return {low, high};
-    }
+    // Of any two tensors.
     static uint8_t compared(const TensorImpl &a, const TensorImpl &b) {
         if (a.numel() == 0 || b.numel() == 0) return kApart;
         auto [low, high] = extent(a);
@@ -65,6 +67,18 @@ private:
         return same ? kSame : kPart;
     }
 
+private:
+    // First and last byte, from the memory's beginning.
+    static std::pair<std::ptrdiff_t, std::ptrdiff_t> extent(const TensorImpl &tensor) {
+        const auto size = std::ptrdiff_t(tensor.element_size());
+        std::ptrdiff_t low = std::ptrdiff_t(tensor.offset()), high = low + size;
+        for (size_t d = 0; d < tensor.ndim(); ++d) {
+            const std::ptrdiff_t reach =
+                (std::ptrdiff_t(tensor.shape()[d]) - 1) * tensor.strides()[d] * size;
+            (reach < 0 ? low : high) += reach;
+        }
+        return {low, high};
+    }
     size_t first_ = 0, last_ = 0, count_ = 0;
     std::vector<uint8_t> codes_;  // empty: all are apart
 };
@@ -84,15 +98,15 @@ private:
     const Meeting *before_;
 };
 
-// Of two tensors of the body that runs; 0 unless both are arguments of the call.
+// Of two tensors of the body that runs.
 inline int out_meets(const Tensor &out, const Tensor &other) {
-    if (!current_meeting) return Meeting::kApart;
     const auto *one = dynamic_cast<OpenMemory *>(out->memory().get());
     const auto *two = dynamic_cast<OpenMemory *>(other->memory().get());
-    if (!one || !two || one->role != OpenMemory::Role::Argument ||
-        two->role != OpenMemory::Role::Argument)
-        return Meeting::kApart;
-    return current_meeting->of(size_t(one->index), size_t(two->index));
+    const bool are_arguments = current_meeting && one && two && one != two &&
+                               one->role == OpenMemory::Role::Argument &&
+                               two->role == OpenMemory::Role::Argument;
+    if (are_arguments) return current_meeting->of(size_t(one->index), size_t(two->index));
+    return Meeting::compared(*out, *other);
 }
 
 }  // namespace infini::python
