@@ -388,3 +388,35 @@ def test_bad_calls_say_what_was_expected() -> None:
         infinicore.add_rms_norm(q, q, infinicore.ones(3))
     with pytest.raises(ValueError, match="attention: pos is 9"):
         infinicore.attention(q, q, q, infinicore.ones(2, 4, 8), infinicore.ones(2, 4, 8), 9)
+
+
+def test_nothing_to_do() -> None:
+    """No tokens, no sequences, no keys."""
+    q, cache = infinicore.ones(0, 4, 8), infinicore.ones(2, 2, 4, 8)
+    table = infinicore.zeros(0, 1, dtype=infinicore.int32)
+    lengths = infinicore.zeros(0, dtype=infinicore.int32)
+    assert infinicore.paged_attention(q, cache, cache, table, lengths).shape == (0, 4, 8)
+    x = infinicore.ones(2, 0, 4, 8)
+    assert infinicore.mha(x, x, x).shape == (2, 0, 4, 8)
+    assert infinicore.mha(infinicore.ones(1, 2, 4, 8), x[:1], x[:1]).tolist() == [
+        [[[0.0] * 8] * 4] * 2
+    ]
+    empty = infinicore.ones(0, 8)
+    assert infinicore.add_rms_norm(empty, empty, infinicore.ones(8)).residual.shape == (0, 8)
+    assert infinicore.topksoftmax(empty, 2).ids.shape == (0, 2)
+    slots = infinicore.zeros(0, dtype=infinicore.int64)
+    rows = infinicore.ones(0, 2, 8)
+    infinicore.paged_caching(cache, cache.clone(), rows, rows, slots)
+
+
+def test_results_go_where_they_are_wanted() -> None:
+    q = infinicore.randn(2, 3, 4, 8)
+    for slopes in (None, infinicore.ones(4)):
+        out = infinicore.zeros(2, 3, 4, 8)
+        assert infinicore.mha(q, q, q, slopes, out=out) is out
+        assert infinicore.allclose(out, infinicore.mha(q, q, q, slopes))
+    packed = q.view(6, 4, 8)
+    bounds = infinicore.tensor([0, 6])
+    out = infinicore.zeros(6, 4, 8)
+    assert infinicore.mha_varlen(packed, packed, packed, bounds, bounds, out=out) is out
+    assert infinicore.allclose(out, infinicore.mha_varlen(packed, packed, packed, None, None))

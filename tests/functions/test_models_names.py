@@ -74,10 +74,18 @@ def test_names_of_functional(name: str) -> None:
     assert getattr(infinicore, name) is getattr(functional, name)
 
 
-@pytest.mark.parametrize("vendor", ["ascend", "moore_mate"])
+@pytest.mark.parametrize(
+    ("decode", "prefill"),
+    [
+        (infinicore.ascend_flash_attn_decode, infinicore.ascend_flash_attn_prefill),
+        (infinicore.moore_mate_flash_attn_decode, infinicore.moore_mate_flash_attn_prefill),
+    ],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("rows_first", [True, False])
-def test_attention_on_torch_tensors(vendor: str, dtype: torch.dtype, rows_first: bool) -> None:
+def test_attention_on_torch_tensors(
+    decode: Any, prefill: Any, dtype: torch.dtype, rows_first: bool
+) -> None:
     cache = [normal(seed, dtype, 4, 8, 2, 16) for seed in (1, 2)]
     tables, lengths = order(0, 4).view(2, 2), torch.tensor([5, 16])
     given = cache if rows_first else [c.transpose(1, 2).contiguous() for c in cache]
@@ -91,14 +99,12 @@ def test_attention_on_torch_tensors(vendor: str, dtype: torch.dtype, rows_first:
 
     limit = 3e-5 if dtype == torch.float32 else 2.5e-2
     q = normal(3, dtype, 2, 4, 16)
-    decode = getattr(infinicore, f"{vendor}_flash_attn_decode")
     made = decode(q, *given, tables, lengths, 0.25, 8, 16)
     assert isinstance(made, torch.Tensor) and made.dtype == dtype
     right = torch.cat([expected(q[s : s + 1], s) for s in range(2)])
     torch.testing.assert_close(made.double(), right, rtol=limit, atol=limit)
 
     q = normal(4, dtype, 5, 4, 16)
-    prefill = getattr(infinicore, f"{vendor}_flash_attn_prefill")
     bounds, keys = torch.tensor([0, 2, 5]), torch.tensor([0, 5, 21])
     made = prefill(q, *given, bounds, keys, tables, 0.25, 3, 16, 8)
     right = torch.cat([expected(q[:2], 0), expected(q[2:], 1)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore import _core
 from infinicore._dtype import int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
@@ -111,10 +112,11 @@ def mha(
     queries, keys, values = (t.permute(0, 2, 1, 3) for t in (q, k, v))
     if alibi_slopes is None and v.shape[3] == k.shape[3] and q.dtype._code != "F64":
         lengths = filled(k.shape[1], (q.shape[0],), int32, q)
-        made = emit(
-            "flash_attention", queries, keys, values, lengths, scale=scale, is_causal=is_causal
-        )
-        return made.permute(0, 2, 1, 3).contiguous()  # type: ignore[no-any-return]
+        made = _core.empty(tuple(q.shape), q.dtype, q.device)
+        target = made.permute(0, 2, 1, 3)
+        more: dict[str, Any] = {"scale": scale, "is_causal": is_causal}
+        emit("flash_attention", queries, keys, values, lengths, out=target, **more)
+        return made
     distance = counting(k.shape[1], q) - (
         counting(q.shape[1], q).unsqueeze(1) + (k.shape[1] - q.shape[1])
     )
@@ -124,8 +126,8 @@ def mha(
         steps = -wide(emit("abs", distance))
         bias = alibi_slopes.view(-1, 1, 1) * steps
     hidden = distance > 0 if is_causal else None
-    made = composed(queries, keys, values, scale, hidden, bias)
-    return made.permute(0, 2, 1, 3).contiguous()
+    mixed = composed(queries, keys, values, scale, hidden, bias)
+    return mixed.permute(0, 2, 1, 3).contiguous()
 
 
 def _check_heads(name: str, heads: int, key_heads: int) -> None:
@@ -139,7 +141,7 @@ def _check_heads(name: str, heads: int, key_heads: int) -> None:
 
 
 @function
-def _mha_packed(
+def _mha_varlen(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -193,10 +195,10 @@ def mha_varlen(
     need_tensor(name, "q", q, 3)
     cum_seqlens_q = _bounds(name, "cum_seqlens_q", cum_seqlens_q, q)
     if block_table is not None:
-        from infinicore.functions.paged import packed_queries
+        from infinicore.functions.paged import mha_varlen_of_pages
 
         lengths = None if cum_seqlens_k is None else cum_seqlens_k
-        made: Tensor = packed_queries(  # type: ignore[call-arg]
+        made: Tensor = mha_varlen_of_pages(  # type: ignore[call-arg]
             q, k, v, cum_seqlens_q, lengths, block_table, alibi_slopes, scale, out=out
         )
         return made
@@ -205,7 +207,7 @@ def mha_varlen(
     _check_heads(name, q.shape[1], k.shape[1])
     cum_seqlens_k = _bounds(name, "cum_seqlens_k", cum_seqlens_k, k)
     longest = k.shape[0] if not max_seqlen_k else min(k.shape[0], int(max_seqlen_k))
-    packed: Tensor = _mha_packed(  # type: ignore[call-arg]
+    packed: Tensor = _mha_varlen(  # type: ignore[call-arg]
         q, k, v, cum_seqlens_q, cum_seqlens_k, longest, alibi_slopes, scale, out=out
     )
     return packed

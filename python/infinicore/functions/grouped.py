@@ -118,7 +118,7 @@ def w16a16_group_gemm_(
 
 
 @function
-def _whole(weight: Tensor, transposed: bool) -> Tensor:
+def _w4a8_weights(weight: Tensor, transposed: bool) -> Tensor:
     if not transposed:
         return unpacked(weight.transpose(1, 2).contiguous()).transpose(1, 2)
     return unpacked(weight)
@@ -229,7 +229,7 @@ def w4a8_group_gemm_(
         name,
         out,
         input,
-        _whole(weight, trans_weight),
+        _w4a8_weights(weight, trans_weight),
         (input_scale, weight_scale),
         tokens_per_experts,
         sorted_token_ids,

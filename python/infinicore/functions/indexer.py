@@ -16,7 +16,7 @@ __all__ = ["fused_deepseek_v2_indexer_postprocess_"]
 
 
 @function
-def _postprocess(
+def _indexer_postprocess(
     q_out: Tensor,
     k_out: Tensor,
     weights_out: Tensor,
@@ -109,7 +109,7 @@ def fused_deepseek_v2_indexer_postprocess_(
     >>> k_out, weights
     (tensor([[ 1., -1.]]), tensor([[2.]]))
     """
-    _postprocess(
+    _indexer_postprocess(
         q_out,
         k_out,
         weights_out,

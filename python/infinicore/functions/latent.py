@@ -91,7 +91,7 @@ def concat_and_cache_mla(
 
 
 @function
-def _cache_int8(
+def _concat_and_cache_mla_int8(
     kv_c: Tensor,
     kv_scale: Tensor,
     k_pe: Tensor,
@@ -135,7 +135,7 @@ def concat_and_cache_mla_int8(
     >>> infinicore.concat_and_cache_mla_int8(*given)[0]
     tensor([[[1, 1, 1]]], dtype=infinicore.int8)
     """
-    _cache_int8(
+    _concat_and_cache_mla_int8(
         kv_c_int8, kv_c_scale, k_pe_int8, k_pe_scale, kv_cache, kv_cache_scale, slot_mapping
     )
     return kv_cache, kv_cache_scale
@@ -156,7 +156,7 @@ def concat_mla_q(ql_nope: Tensor, q_pe: Tensor) -> Tensor:
 
 
 @function
-def _attention_mla(
+def _paged_attention_mla(
     output: Tensor,
     query: Tensor,
     kv_cache: Tensor,
@@ -205,4 +205,4 @@ def paged_attention_mla_(
     >>> output
     tensor([[[1., 1.]]])
     """
-    _attention_mla(output, query, kv_cache, scale, block_tables, context_lens)
+    _paged_attention_mla(output, query, kv_cache, scale, block_tables, context_lens)

@@ -54,7 +54,7 @@ def _check_gate(name: str, scores: Tensor, topk: int) -> tuple[int, int]:
 
 
 @function
-def _gate(
+def _moe_topk(
     gating_output: Tensor,
     topk: int,
     renormalize: bool,
@@ -95,7 +95,7 @@ def moe_topk_softmax_vendor(
     >>> infinicore.moe_topk_softmax_vendor(infinicore.tensor([[0.0, 0.0, 5.0]]), 1, True).ids
     tensor([[2]], dtype=infinicore.int32)
     """
-    made = _gate(gating_output, topk, renormalize, correction_bias, True, 0.0, topk_ids_dtype)
+    made = _moe_topk(gating_output, topk, renormalize, correction_bias, True, 0.0, topk_ids_dtype)
     return _into("moe_topk_softmax_vendor", out, made)  # type: ignore[no-any-return]
 
 
@@ -113,7 +113,7 @@ def moe_topk_sigmoid_vendor(
     >>> infinicore.moe_topk_sigmoid_vendor(infinicore.tensor([[0.0, 5.0, 1.0]]), 2).ids
     tensor([[1, 2]], dtype=infinicore.int32)
     """
-    made = _gate(gating_output, topk, renormalize, correction_bias, False, 0.0, topk_ids_dtype)
+    made = _moe_topk(gating_output, topk, renormalize, correction_bias, False, 0.0, topk_ids_dtype)
     return _into("moe_topk_sigmoid_vendor", out, made)  # type: ignore[no-any-return]
 
 
@@ -243,7 +243,8 @@ def topksoftmax(x: Tensor, topk: int, norm: bool = False) -> Chosen:
     """
     tokens, _ = _check_gate("topksoftmax", x, topk)
     results = _float_and_index((tokens, topk), x)
-    emit("topksoftmax", inner(x), topk=topk, norm=int(norm), out=results)
+    if tokens:
+        emit("topksoftmax", inner(x), topk=topk, norm=int(norm), out=results)
     return Chosen(*results)
 
 
@@ -265,7 +266,8 @@ def topkrouter(
     results = _float_and_index((x.shape[0], topk), x)
     bias = cast_to(correction_bias, float32)
     factor = routed_scaling_factor
-    emit("topkrouter", inner(x), bias, routed_scaling_factor=factor, topk=topk, out=results)
+    if x.shape[0]:
+        emit("topkrouter", inner(x), bias, routed_scaling_factor=factor, topk=topk, out=results)
     return Chosen(*results)
 
 

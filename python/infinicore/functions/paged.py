@@ -145,7 +145,7 @@ def _prefill(
 
 
 @function
-def packed_queries(
+def _mha_varlen(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -166,6 +166,9 @@ def packed_queries(
     lengths = bounds if bounds.shape[0] == block_table.shape[0] else bounds[1:] - bounds[:-1]
     keys, values = k.permute(0, 2, 1, 3), v.permute(0, 2, 1, 3)
     return _prefill(name, q, keys, values, block_table, lengths, bounds_q, alibi_slopes, scale)
+
+
+mha_varlen_of_pages = _mha_varlen
 
 
 @function

@@ -31,7 +31,7 @@ def quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 @function
-def _dynamic_quant(input: Tensor, input_scales: Tensor) -> Tensor:
+def _dynamic_scaled_int8_quant(input: Tensor, input_scales: Tensor) -> Tensor:
     name = "dynamic_scaled_int8_quant"
     need_tensor(name, "input", input)
     expect(input.ndim > 0, name, "input.ndim", 0, "1 or more")
@@ -58,7 +58,7 @@ def dynamic_scaled_int8_quant(
     >>> infinicore.dynamic_scaled_int8_quant(infinicore.tensor([[1.0, -2.0]]), scales)
     tensor([[  64, -127]], dtype=infinicore.int8)
     """
-    made: Tensor = _dynamic_quant(input, input_scales, out=out)  # type: ignore[call-arg]
+    made: Tensor = _dynamic_scaled_int8_quant(input, input_scales, out=out)  # type: ignore[call-arg]
     return made
 
 
@@ -205,7 +205,7 @@ def _store_quantised(name: str, target: Tensor, scales: Any, rows: Tensor, group
 
 
 @function
-def _expand(
+def _moe_expand_input(
     expand_states: Tensor,
     expand_scales: Tensor | None,
     hidden_states: Tensor,
@@ -251,7 +251,7 @@ def moe_expand_input_with_inv_pos_(
     tensor([2., 1.])
     """
     _check_format("moe_expand_input_with_inv_pos_", format)
-    _expand(expand_states, expand_scales, hidden_states, inv_pos, top_k, group_size)
+    _moe_expand_input(expand_states, expand_scales, hidden_states, inv_pos, top_k, group_size)
 
 
 @function

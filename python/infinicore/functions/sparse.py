@@ -244,7 +244,8 @@ def select_prefill_topk_block_indices_(
 
 
 @function
-def _map(
+def _request_block_indices(
+    name: str,
     output: Tensor,
     req_id: Tensor,
     block_table: Tensor,
@@ -253,7 +254,6 @@ def _map(
     workspace_ids: Tensor | None,
     workspace_starts: Tensor | None,
 ) -> Tensor:
-    name = "map_request_block_indices_"
     expect(block_size > 0, name, "block_size", block_size, "1 or more")
     requests = integers(name, "req_id", req_id).flatten()
     rows = requests.shape[0]
@@ -298,7 +298,8 @@ def map_decode_request_block_indices_(
     >>> output
     tensor([[31, -1]], dtype=infinicore.int32)
     """
-    _map(output, req_id, block_table, token_indices, block_size, None, None)
+    name = "map_decode_request_block_indices_"
+    _request_block_indices(name, output, req_id, block_table, token_indices, block_size, None, None)
 
 
 def map_prefill_request_block_indices_(
@@ -324,15 +325,18 @@ def map_prefill_request_block_indices_(
     >>> output
     tensor([[103]], dtype=infinicore.int32)
     """
+    name = "map_prefill_request_block_indices_"
     ids, starts = prefill_workspace_request_ids, prefill_workspace_starts
     if not has_prefill_workspace:
         ids = starts = None
     elif ids is None or starts is None:
         raise TypeError(
-            "map_prefill_request_block_indices_: has_prefill_workspace is set: expected"
+            f"{name}: has_prefill_workspace is set: expected"
             " prefill_workspace_request_ids and prefill_workspace_starts"
         )
-    _map(output, req_id, block_table, token_indices, block_size, ids, starts)
+    _request_block_indices(
+        name, output, req_id, block_table, token_indices, block_size, ids, starts
+    )
 
 
 @function

@@ -22,7 +22,7 @@ __all__ = ["sparse_flash_mla_"]
 
 
 @function
-def _sparse_mla(
+def _sparse_flash_mla(
     output: Tensor,
     query: Tensor,
     kv_cache: Tensor,
@@ -97,4 +97,4 @@ def sparse_flash_mla_(
         chosen = indices.reshape(query.shape[0], 1, -1)
         emit("fp8_sparse_mla", query, entries, chosen, topk_lens, scale=scale, out=output)
         return
-    _sparse_mla(output, query, kv_cache, indices, topk_lens, scale, attn_sink)
+    _sparse_flash_mla(output, query, kv_cache, indices, topk_lens, scale, attn_sink)
