@@ -364,6 +364,11 @@ def copy(name: str, target: Tensor, source: Tensor) -> None:
         raise TypeError(f"{name}: out is {type(target).__name__}: expected a tensor")
     if target is source:
         return
+    if category(source.dtype) > category(target.dtype):
+        raise TypeError(
+            f"{name}: out has type {target.dtype!r}: expected {source.dtype!r}, or one that its"
+            " values go into"
+        )
     if tuple(target.shape) != tuple(source.shape):
         try:
             source = source.expand(*target.shape)

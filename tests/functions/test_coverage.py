@@ -30,4 +30,6 @@ ALIASES = {
 def test_all_are_tried(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     missing = [n for n in names if n not in WORDS and id(getattr(module, n)) not in ALIASES]
+    # Names that a test puts together: f"{vendor}_..."
+    missing = [n for n in missing if not any(w[0] == "_" and n.endswith(w) for w in WORDS)]
     assert not missing

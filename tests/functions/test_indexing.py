@@ -211,6 +211,37 @@ def test_refused_while_recording() -> None:
             infinicore.stop_graph_recording()
 
 
+def test_places_that_are_not_there() -> None:
+    x, one = infinicore.ones(2, 3), infinicore.ones(1, 3)
+    far, line = infinicore.tensor([[7]]), infinicore.tensor([2])
+    calls: list[Any] = [
+        lambda: infinicore.gather(x, 0, far),
+        lambda: infinicore.scatter(x, 0, far, 1.0),
+        lambda: infinicore.scatter_add(x, 0, far, x),
+        lambda: infinicore.scatter_reduce(x, 0, far, x, "sum"),
+        lambda: infinicore.index_select(x, 0, line),
+        lambda: infinicore.index_select(x, dim=0, index=infinicore.tensor([-1])),
+        lambda: infinicore.index_add(x, 0, line, one),
+        lambda: infinicore.index_copy(x, 0, line, one),
+        lambda: infinicore.index_fill(x, 0, line, 1.0),
+        lambda: infinicore.index_reduce(x, 0, line, one, "prod"),
+        lambda: infinicore.take(x, infinicore.tensor([6])),
+        lambda: infinicore.take_along_dim(x, far, 1),
+        lambda: infinicore.one_hot(infinicore.tensor([3]), 3),
+    ]
+    for call in calls:
+        with pytest.raises(IndexError, match=r"^\w+: .*(out of bounds|negative)"):
+            call()
+
+
+def test_in_place() -> None:
+    x, i = infinicore.zeros(2, 3), infinicore.tensor([1])
+    assert x.index_add_(0, i, infinicore.ones(1, 3)) is x
+    assert x.scatter_(1, infinicore.tensor([[2]]), 7.0) is x
+    assert x.index_fill_(1, i, 5) is x
+    assert x.tolist() == [[0, 5, 7], [1, 5, 1]]
+
+
 def test_bad_arguments() -> None:
     x, i = infinicore.ones(2, 3), infinicore.tensor([[0, 1]])
     with pytest.raises(IndexError, match="gather: dim is 2"):

@@ -68,6 +68,19 @@ def test_where_and_cat() -> None:
             torch.testing.assert_close(to_torch(made), expected)
 
 
+def test_types_of_out() -> None:
+    x = infinicore.tensor([1.5, -2.5])
+    for kind in (infinicore.float16, infinicore.float64):
+        out = infinicore.empty(2, dtype=kind)
+        assert infinicore.add(x, x, out=out) is out
+        assert out.tolist() == [3.0, -5.0]
+    for kind in (infinicore.int32, infinicore.bool):
+        for name in ("exp", "square", "cumulative_trapezoid"):
+            with pytest.raises(TypeError, match="out has type"):
+                getattr(infinicore, name)(x, out=infinicore.empty(2, dtype=kind))
+    assert infinicore.lt(x, 0, out=infinicore.empty(2)).tolist() == [0.0, 1.0]
+
+
 def test_numbers_change() -> None:
     """A number is no part of what is kept of a call: another one gives another result."""
     x = infinicore.zeros(3)

@@ -221,7 +221,7 @@ _range = range
 def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) -> Any:
     """Rows without repetitions; which of these each was; how many there were of each."""
     from infinicore._data import tensor
-    from infinicore.functions.indexing import index_select
+    from infinicore.functions.taking import index_select
 
     size = rows.shape[0]
     if size == 0:

@@ -9,25 +9,21 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of, needs_tensor
-from infinicore.op._shapes import broadcast
+from infinicore.functions._looks import look_along, looked_at
 
 __all__ = [
-    "gather",
     "index_add",
     "index_copy",
     "index_fill",
     "index_put",
     "index_reduce",
-    "index_select",
     "scatter",
     "scatter_add",
     "scatter_reduce",
-    "take",
-    "take_along_dim",
 ]
 
 
-def _index(name: str, index: Any, argument: str = "index") -> Tensor:
+def index_of(name: str, index: Any, argument: str = "index") -> Tensor:
     needs_tensor(name, index, argument)
     if index.dtype in (int64, int32):
         return index
@@ -36,7 +32,7 @@ def _index(name: str, index: Any, argument: str = "index") -> Tensor:
     return cast_to(index, int64)
 
 
-def _ordered(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
+def in_order(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str) -> list[Any]:
     """Arguments in either order: the dimension before the tensors, or behind them."""
     rest = [each for each in names.split() if given[each] is None]
     if args and isinstance(args[0], Tensor) and rest and rest[0] == "dim":
@@ -51,51 +47,10 @@ def _ordered(name: str, args: tuple[Any, ...], given: dict[str, Any], names: str
 
 
 @function
-def _gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
-    at, index = dim_of("gather", input, dim), _index("gather", index)
-    if not input.ndim:
-        made = emit("gather", input.view(1), index.reshape(index.numel()), dim=0)
-        made = made.view(*index.shape) if index.ndim else made.view(())
-        return made if out is None else emit("rearrange", made, out=out)
-    sizes = tuple(index.shape[d] for d in range(index.ndim) if d != at)
-    if index.ndim != input.ndim:
-        raise RuntimeError(
-            f"gather: index has {index.ndim} dimensions: expected {input.ndim}, as input"
-        )
-    rest = [d for d in range(input.ndim) if d != at]
-    if any(size > input.shape[d] for size, d in zip(sizes, rest, strict=True)):
-        raise RuntimeError(
-            f"gather: index has shape {tuple(index.shape)}: expected none larger than"
-            f" {tuple(input.shape)} but for dimension {at}"
-        )
-    for d in rest:
-        input = input.narrow(d, 0, index.shape[d])
-    return emit("gather", input, index, dim=at, out=out)
-
-
-def gather(
-    input: Tensor,
-    *args: Any,
-    dim: int | None = None,
-    index: Any = None,
-    sparse_grad: bool = False,
-    out: Any = None,
-) -> Tensor:
-    """Elements along a dimension at the places that the index names: `gather(input, dim, index)`.
-
-    >>> infinicore.gather(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([[0], [1]]))
-    tensor([[1],
-            [4]])
-    """
-    at, index = _ordered("gather", args, {"dim": dim, "index": index}, "dim index")
-    return _gather(input, at, index, out=out)
-
-
-@function
 def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand, reduction: int, *, out: Any = None
 ) -> Tensor:
-    at, index = dim_of("scatter", input, dim), _index("scatter", index)
+    at, index = dim_of("scatter", input, dim), index_of("scatter", index)
     src = tensor_for(src, input.dtype, input.device)
     return _written("scatter", input, index, src, at, out, axis=at, reduction=reduction)
 
@@ -160,10 +115,11 @@ def scatter(
         *args, reduction = args  # type: ignore[assignment]
     src = value if src is None else src
     given = {"dim": dim, "index": index, "src": src}
-    at, index, src = _ordered("scatter", tuple(args), given, "dim index src")
+    at, index, src = in_order("scatter", tuple(args), given, "dim index src")
     how = reduction if reduce is None else reduce
     if how not in _REDUCTIONS:
         raise ValueError(f"scatter: reduce is {how!r}: expected 'add' or 'multiply'")
+    look_along("scatter", input, at, index)
     return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
 
 
@@ -175,6 +131,7 @@ def _scatter_in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 setattr(Tensor, "scatter_", _scatter_in_place)  # noqa: B010
 
 
+@looked_at
 @function
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
     """A copy with elements of `src` added along a dimension, at the places that the index names.
@@ -183,11 +140,12 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any
     >>> infinicore.scatter_add(x, 0, i, infinicore.ones(2))
     tensor([0., 2.])
     """
-    at, index = dim_of("scatter_add", input, dim), _index("scatter_add", index)
+    at, index = dim_of("scatter_add", input, dim), index_of("scatter_add", index)
     src = tensor_for(src, input.dtype, input.device)
     return _written("scatter_add", input, index, src, at, out, dim=at)
 
 
+@looked_at
 @function
 def scatter_reduce(
     input: Tensor,
@@ -206,7 +164,7 @@ def scatter_reduce(
     >>> infinicore.scatter_reduce(x, 0, i, infinicore.tensor([2., 3.]), "prod")
     tensor([6., 1.])
     """
-    at, index = dim_of("scatter_reduce", input, dim), _index("scatter_reduce", index)
+    at, index = dim_of("scatter_reduce", input, dim), index_of("scatter_reduce", index)
     src = tensor_for(src, input.dtype, input.device)
     return _written(
         "scatter_reduce",
@@ -221,30 +179,15 @@ def scatter_reduce(
     )
 
 
-def _line(name: str, index: Any) -> Tensor:
-    index = _index(name, index)
+def line_of(name: str, index: Any) -> Tensor:
+    index = index_of(name, index)
     if index.ndim > 1:
         raise IndexError(f"{name}: index has {index.ndim} dimensions: expected 1")
     return index if index.ndim else index.view(1)
 
 
-@function
-def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tensor:
-    """The places of a dimension that the index names.
-
-    >>> infinicore.index_select(infinicore.tensor([[1, 2], [3, 4]]), 1, infinicore.tensor([1, 1]))
-    tensor([[2, 2],
-            [4, 4]])
-    """
-    at, index = dim_of("index_select", input, dim), _line("index_select", index)
-    if not input.ndim:
-        made = emit("index_select", input.view(1), index, dim=0).view(())
-        return made if out is None else emit("rearrange", made, out=out)
-    return emit("index_select", input, index, dim=at, out=out)
-
-
 def _sources(name: str, input: Tensor, dim: int, index: Any, source: Any) -> Any:
-    at, index = dim_of(name, input, dim), _line(name, index)
+    at, index = dim_of(name, input, dim), line_of(name, index)
     source = tensor_for(source, input.dtype, input.device)
     sizes = [*input.shape]
     if input.ndim:
@@ -274,6 +217,7 @@ def _emit_index(
     return made if out is None else emit("rearrange", made, out=out)
 
 
+@looked_at
 @function
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1.0, out: Any = None
@@ -286,6 +230,7 @@ def index_add(
     return _emit_index("index_add", input, dim, index, source, out, alpha=alpha)
 
 
+@looked_at
 @function
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Any = None
@@ -298,6 +243,7 @@ def index_copy(
     return _emit_index("index_copy", input, dim, index, source, out)
 
 
+@looked_at
 @function
 def index_reduce(
     input: Tensor,
@@ -321,6 +267,7 @@ def index_reduce(
     )
 
 
+@looked_at
 @function
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """A copy with one value in the places of a dimension that the index names.
@@ -328,7 +275,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor
     >>> infinicore.index_fill(infinicore.zeros(3), 0, infinicore.tensor([1]), 5)
     tensor([0., 5., 0.])
     """
-    at, index = dim_of("index_fill", input, dim), _line("index_fill", index)
+    at, index = dim_of("index_fill", input, dim), line_of("index_fill", index)
     sizes = list(input.shape)
     if sizes:
         sizes[at] = index.shape[0]
@@ -351,45 +298,3 @@ def index_put(
     if out is not None and out is not input:
         out.copy_(input)
     return target.index_put_(indices, values, accumulate)
-
-
-@function
-def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
-    """Elements by their number in order, in the shape of the indices; negative ones from the end.
-
-    >>> infinicore.take(infinicore.tensor([[1, 2], [3, 4]]), infinicore.tensor([0, 3]))
-    tensor([1, 4])
-    """
-    index = _index("take", indices, "indices")
-    count = tensor_for(input.numel(), index.dtype, index.device)
-    index = emit("where", emit("less", index, 0), emit("add", index, count), index)
-    flat, line = input.reshape(input.numel()), index.reshape(index.numel())
-    made = emit("index_select", flat, line, dim=0)
-    made = made.view(*index.shape) if index.ndim else made.view(())
-    return made if out is None else emit("rearrange", made, out=out)
-
-
-@function
-def take_along_dim(
-    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
-) -> Tensor:
-    """As `gather`, with the other dimensions broadcast; without dim, elements by their number.
-
-    >>> infinicore.take_along_dim(infinicore.tensor([[3, 1]]), infinicore.tensor([[1, 0]]), 1)
-    tensor([[1, 3]])
-    """
-    index = _index("take_along_dim", indices, "indices")
-    if dim is None:
-        flat = input.reshape(input.numel())
-        return emit("gather", flat, index.reshape(index.numel()), dim=0, out=out)
-    at = dim_of("take_along_dim", input, dim)
-    if input.ndim != index.ndim:
-        raise RuntimeError(
-            f"take_along_dim: indices has {index.ndim} dimensions: expected {input.ndim}"
-        )
-    pairs = [(tuple(input.shape), tuple(index.shape))]
-    one, two = ([1 if d == at else size for d, size in enumerate(shape)] for shape in pairs[0])
-    shape = list(broadcast([tuple(one), tuple(two)]))
-    input = input.expand(*[input.shape[at] if d == at else size for d, size in enumerate(shape)])
-    index = index.expand(*[index.shape[at] if d == at else size for d, size in enumerate(shape)])
-    return emit("gather", input, index, dim=at, out=out)

@@ -10,6 +10,7 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import needs_tensor
+from infinicore.functions._looks import look
 from infinicore.op._shapes import broadcast
 
 __all__ = [
@@ -105,4 +106,5 @@ def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
         if not input.numel():
             raise RuntimeError("one_hot: input is empty: expected num_classes")
         num_classes = int(input.max().item()) + 1
+    look("one_hot", input, num_classes, input.ndim)
     return _one_hot(input, num_classes, out=out)

@@ -301,7 +301,7 @@ def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
     if input.ndim != 2:
         raise RuntimeError(f"pdist: input has {input.ndim} dimensions: expected 2")
     from infinicore._data import tensor
-    from infinicore.functions.indexing import take
+    from infinicore.functions.taking import take
 
     count = input.shape[0]
     places = [i * count + j for i in range(count) for j in range(i + 1, count)]

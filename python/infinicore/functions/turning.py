@@ -102,7 +102,7 @@ def repeat_interleave(
 
     places = [i for i, count in enumerate(counts) for _ in range(count)]
     index = tensor(places, dtype=int64, device=input.device)
-    from infinicore.functions.indexing import index_select
+    from infinicore.functions.taking import index_select
 
     return index_select(input, at, index)
 
@@ -133,7 +133,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if not rows or not r:
         return input.new_empty(*((0,) if not r else (0, r)))
     from infinicore._data import tensor
-    from infinicore.functions.indexing import take
+    from infinicore.functions.taking import take
 
     return take(input, tensor(rows, dtype=int64, device=input.device))
 

@@ -1,0 +1,54 @@
+"""Indices that name no place are told where the host sees them: on the CPU, and not while a graph
+is recorded. Elsewhere nothing is read or written for them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from infinicore import _core
+from infinicore._tensor import Tensor
+
+
+def look(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> None:
+    """Raises IndexError for an index that is not below the size, or negative unless it `wraps`."""
+    if not isinstance(index, Tensor) or index.dtype.is_floating_point or _core.is_recording():
+        return
+    if index.device.type != "cpu":
+        return
+    try:
+        is_negative = _core.check_indices(index, size, dim)
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
+    if is_negative and not wraps:
+        raise IndexError(f"{name}: an index for dimension {dim} is negative: expected 0 or more")
+
+
+def looked_at(made: Any) -> Any:
+    """A function whose arguments begin with input, dim and index, after a look at the index. It is
+    a method too, and one in place."""
+    name = made.__name__
+
+    @functools.wraps(made)
+    def function(*args: Any, **keywords: Any) -> Any:
+        given = dict(zip(("input", "dim", "index"), args, strict=False)) | keywords
+        look_along(name, given.get("input"), given.get("dim"), given.get("index"))
+        return made(*args, **keywords)
+
+    def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        return self.copy_(function(self, *args, **keywords))
+
+    function.__signature__ = made.__signature__  # type: ignore[attr-defined]
+    in_place.__doc__ = made.__doc__
+    setattr(Tensor, f"{name}_", in_place)
+    return function
+
+
+def look_along(name: str, input: Any, dim: Any, index: Any, wraps: bool = False) -> None:
+    """As `look`, for a dimension of a tensor. Other mistakes are left to what comes next."""
+    if not isinstance(input, Tensor) or isinstance(dim, bool) or not isinstance(dim, int):
+        return
+    rank = max(input.ndim, 1)
+    if -rank <= dim < rank:
+        dim %= rank
+        look(name, index, input.shape[dim] if input.ndim else 1, dim, wraps)
