@@ -10,10 +10,13 @@ bool is_epilogue(const Step &step) {
 
 namespace {
 
+// Of gemm: the product, and the factors, which are read all along.
+constexpr int kKernelTensors = 3;
+
 // A kernel that takes a program behind it, if the back end can: it must not read its result.
 bool takes_epilogue(const Step &step) {
     return !step.program && step.name == "gemm" && step.scalars.size() == 2 &&
-           step.scalars[1].f == 0 && step.arguments.size() == 3;
+           step.scalars[1].f == 0 && step.arguments.size() == kKernelTensors;
 }
 
 // Programs that are joined; kernels of their own kind are none of them.
@@ -138,7 +141,8 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
             const bool touches = read.range.overlaps(written.range);
             const bool may_touch = touches || read.range.may_be(written.range);
             if (!may_touch || (read.writes && !read.reads)) continue;
-            if (!by_element || (touches && !is_it(written, read)) ||
+            const bool is_factor = is_epilogue(a) && read.argument < kKernelTensors;
+            if (!by_element || is_factor || (touches && !is_it(written, read)) ||
                 read.range.may_be_part(written.range) || tensor_of(a, read) < 0 ||
                 tensor_of(b, written) < 0)
                 return {};
@@ -177,6 +181,21 @@ bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_
     return false;
 }
 
+// Gone over anew, does the second still write what the first touches element by element?
+bool write_in_step(const Party &first, const std::vector<Layout> &of_a, const Party &second,
+                   const std::vector<Layout> &of_b) {
+    for (const Use &written : second.uses)
+        for (const Use &use : first.uses) {
+            const bool touches = use.range.overlaps(written.range);
+            if (!written.writes || (!touches && !use.range.may_be(written.range))) continue;
+            const int mine = first.node.step->arguments[size_t(use.argument)].tensor;
+            const int its = second.node.step->arguments[size_t(written.argument)].tensor;
+            if (mine < 0 || its < 0 || !same_elements(of_a[size_t(mine)], of_b[size_t(its)]))
+                return false;
+        }
+    return true;
+}
+
 }  // namespace
 
 std::optional<Node> join(const Party &first, const Party &second,
@@ -204,6 +223,8 @@ std::optional<Node> join(const Party &first, const Party &second,
     }
     std::vector<Layout> of_a = a.tensors, of_b = b.tensors;
     if (!align(a, leading, of_a, b, of_b, between, spread)) return std::nullopt;
+    const bool is_reindexed = of_a != a.tensors || of_b != b.tensors;
+    if (is_reindexed && !write_in_step(first, of_a, second, of_b)) return std::nullopt;
 
     // A map goes into the phase that reads the tensor; or else the second, a map, behind the first.
     const int phase = reading_phase(following, inputs);
@@ -231,7 +252,7 @@ std::optional<Node> join(const Party &first, const Party &second,
     draft.name = a.name + "+" + b.name;
     if (kernel) {
         draft.kernel = a.name.substr(0, a.name.find('+'));
-        draft.kernel_tensors = 3;
+        draft.kernel_tensors = kKernelTensors;
         draft.kernel_scalars = 2;
     }
     draft.program = infiniFusedProgram(fused.get());

@@ -11,6 +11,7 @@
 
 #include "meeting.h"
 #include "signature.h"
+#include "stand.h"
 
 using namespace nanobind::literals;
 
@@ -121,64 +122,6 @@ nb::object call_body(const Function &self, PyObject *const *values) {
 
 // ---- Tracing ------------------------------------------------------------------------------------
 
-class TraceScope {
-public:
-    explicit TraceScope(Recorder &recorder) : before_(thread_state().recorder) {
-        thread_state().recorder = &recorder;
-    }
-    ~TraceScope() { thread_state().recorder = before_; }
-    TraceScope(const TraceScope &) = delete;
-
-private:
-    Recorder *before_;
-};
-
-// Tensors without data in the place of a call's tensors and numbers.
-class Stand {
-public:
-    Stand(const Device &device, const Meeting &meeting) : device_(device), meeting_(meeting) {}
-
-    nb::object in_for(PyObject *value, bool is_operand) {
-        if (is_tensor(value)) {
-            const TensorImpl &tensor = *tensor_of(value);
-            auto memory =
-                std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
-                                             OpenMemory::Role::Argument, int(metas.size()), true);
-            meeting_.tell(*memory);
-            metas.emplace_back(std::make_shared<TensorImpl>(
-                tensor.shape(), tensor.strides(), tensor.dtype(),
-                infinicore::TensorData{tensor.offset(), std::move(memory)}));
-            return wrap(metas.back());
-        }
-        if (is_operand && (PyFloat_Check(value) || PyLong_Check(value))) {
-            const DataType dtype = PyBool_Check(value)    ? DataType::BOOL
-                                   : PyFloat_Check(value) ? DataType::F64
-                                                          : DataType::I64;
-            return number(numbers_++, dtype, device_);
-        }
-        if (PyTuple_Check(value) || PyList_Check(value)) {
-            nb::list items;
-            for (nb::handle item : nb::handle(value)) items.append(in_for(item.ptr(), false));
-            return PyTuple_Check(value) ? nb::object(nb::tuple(items)) : nb::object(items);
-        }
-        return nb::borrow(value);
-    }
-    static nb::object number(int index, DataType dtype, const Device &device) {
-        auto memory = std::make_shared<OpenMemory>(infinicore::dsize(dtype), device,
-                                                   OpenMemory::Role::Number, index, true);
-        memory->dtype = dtype;
-        return wrap(Tensor(std::make_shared<TensorImpl>(
-            Shape{}, Strides{}, dtype, infinicore::TensorData{0, std::move(memory)})));
-    }
-
-    std::vector<Tensor> metas;
-
-private:
-    Device device_;
-    const Meeting &meeting_;
-    int numbers_ = 0;
-};
-
 nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
                  const CallArguments &arguments, const Meeting &meeting) {
     const std::vector<Parameter> &parameters = *self.parameters;
@@ -283,7 +226,26 @@ PyObject *represent(PyObject *self) {
     return PyUnicode_FromFormat("<function %s>", reinterpret_cast<Function *>(self)->name->c_str());
 }
 
+// A body may hold the function that it belongs to: such cycles are the collector's.
+int traverse(PyObject *object, visitproc visit, void *arg) {
+    auto *self = reinterpret_cast<Function *>(object);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->dict);
+    Py_VISIT(self->body);
+    return 0;
+}
+
+int clear(PyObject *object) {
+    auto *self = reinterpret_cast<Function *>(object);
+    Py_CLEAR(self->dict);
+    // Something that is left may still call it.
+    PyObject *body = std::exchange(self->body, nb::none().release().ptr());
+    Py_XDECREF(body);
+    return 0;
+}
+
 void forget(PyObject *object) {
+    PyObject_GC_UnTrack(object);
     auto *self = reinterpret_cast<Function *>(object);
     Py_XDECREF(self->dict);
     Py_XDECREF(self->body);
@@ -312,6 +274,8 @@ PyGetSetDef attributes[] = {
 
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void *>(forget)},
+                       {Py_tp_traverse, reinterpret_cast<void *>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void *>(clear)},
                        {Py_tp_repr, reinterpret_cast<void *>(represent)},
                        {Py_tp_descr_get, reinterpret_cast<void *>(bind_method)},
                        {Py_tp_members, members},
@@ -319,7 +283,8 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void *>(PyVectorcall_Call)}
                        {0, nullptr}};
 
 PyType_Spec spec = {"infinicore._core.Function", sizeof(Function), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_METHOD_DESCRIPTOR,
                     slots};
 
 // parameters: (name, default or `missing`, is operand, is keyword-only)

@@ -39,7 +39,6 @@ Result = TypeVar("Result")
 _MISSING = object()
 _PLAIN = (TypeError, ValueError, IndexError, RuntimeError)
 
-_parts: dict[int, tuple[Any, Any]] = {}  # what functions, by their identity, were made of
 FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
 
 
@@ -71,7 +70,7 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
         return inner(*args, **keywords)
 
     made: Any = _core.make_function(body.__name__, outer, rows, _MISSING)
-    _parts[id(made)] = (outer, rows)
+    made._made_of = (outer, rows)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(made, name, getattr(body, name))
     made.__signature__ = signature.replace(parameters=parameters)
@@ -82,7 +81,7 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
 def as_operator(made: Any) -> Any:
     """A function as a method such as `__add__`, which leaves what is neither a tensor nor a number
     to the other operand."""
-    outer, rows = _parts[id(made)]
+    outer, rows = made._made_of
 
     @functools.wraps(outer)
     def body(*args: Any, **keywords: Any) -> Any:
