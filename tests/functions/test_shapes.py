@@ -21,6 +21,8 @@ def view(name: str, *args: Any, **keywords: Any) -> Any:
 CASES = [
     view("reshape", T(3, 4), (2, 6)),
     view("reshape", T(3, 4), (-1,)),
+    case("reshape", T(3, 4), shape=(4, 3), kinds="f32", skip="out in_place method"),
+    case("permute", T(3, 4), dims=(1, 0), kinds="f32", skip="out in_place method"),
     view("flatten", T(2, 3, 4), 1),
     view("ravel", T(2, 3)),
     view("unflatten", T(2, 6), 1, (2, -1)),

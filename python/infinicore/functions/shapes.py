@@ -47,14 +47,15 @@ __all__ = [
 ]
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """Another shape: a view where the strides allow it, else a copy. One size may be -1.
 
     >>> infinicore.reshape(infinicore.arange(4), (2, -1))
     tensor([[0, 1],
             [2, 3]])
     """
-    return needs_tensor("reshape", input).reshape(*size_of("reshape", shape))
+    given = sizes if shape is None else (shape,)
+    return needs_tensor("reshape", input).reshape(*size_of("reshape", given))
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -145,13 +146,14 @@ def t(input: Tensor) -> Tensor:
     return needs_tensor("t", input).t()
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order.
 
     >>> infinicore.permute(infinicore.ones(2, 3, 4), (2, 0, 1)).shape
     infinicore.Size([4, 2, 3])
     """
-    return needs_tensor("permute", input).permute(*size_of("permute", dims))
+    given = order if dims is None else (dims,)
+    return needs_tensor("permute", input).permute(*size_of("permute", given))
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -230,13 +232,14 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return needs_tensor("select", input).select(dim, int(index))
 
 
-def expand(input: Tensor, *size: Any) -> Tensor:
+def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """A view that repeats elements where the size was 1; -1 keeps a size.
 
     >>> infinicore.expand(infinicore.ones(1, 2), 3, -1).shape
     infinicore.Size([3, 2])
     """
-    return needs_tensor("expand", input).expand(*size_of("expand", size))
+    given = sizes if size is None else (size,)
+    return needs_tensor("expand", input).expand(*size_of("expand", given))
 
 
 @function

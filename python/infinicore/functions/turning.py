@@ -52,17 +52,17 @@ def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     return _tile(needs_tensor("tile", input), size_of("tile", given), **keywords)
 
 
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, *times: Any, repeats: Any = None) -> Tensor:
     """The tensor repeated along its dimensions; more repeats than dimensions add some in front.
 
     >>> infinicore.repeat(infinicore.tensor([1, 2]), 2, 1).shape
     infinicore.Size([2, 2])
     """
     needs_tensor("repeat", input)
-    times = size_of("repeat", repeats)
-    if len(times) < input.ndim:
-        raise RuntimeError(f"repeat: {len(times)} repeats for {input.ndim} dimensions")
-    return _tile(input, times)
+    given = size_of("repeat", times if repeats is None else (repeats,))
+    if len(given) < input.ndim:
+        raise RuntimeError(f"repeat: {len(given)} repeats for {input.ndim} dimensions")
+    return _tile(input, given)
 
 
 @function
