@@ -116,9 +116,9 @@ nb::object get_item(nb::handle self, nb::handle key) {
 }  // namespace
 
 void bind_indexing(nb::module_ &m) {
-    m.def("basic_index", basic_index, "tensor"_a, "key"_a);
+    m.def("basic_index", basic_index, "tensor"_a, "key"_a.none());
     nb::cpp_function_def(get_item, nb::scope(reinterpret_cast<PyObject *>(tensor_type)),
-                         nb::name("__getitem__"), nb::is_method(), "key"_a);
+                         nb::name("__getitem__"), nb::is_method(), "key"_a.none());
 }
 
 }  // namespace infini::python
