@@ -72,8 +72,8 @@ def printoptions(
     threshold: float | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
-    profile: str | None = None,
     sci_mode: bool | None = None,
+    profile: str | None = None,
 ) -> Iterator[None]:
     """The same as `set_printoptions`, inside a `with`.
 
