@@ -7,14 +7,18 @@ import functools
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import device
+from infinicore._dtype import int64
 from infinicore._tensor import Tensor
+
+_CPU = device("cpu")
 
 
 def look(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> None:
     """Raises IndexError for an index that is not below the size, or negative unless it `wraps`."""
-    if not isinstance(index, Tensor) or index.dtype.is_floating_point or _core.is_recording():
+    if not isinstance(index, Tensor) or index.device is not _CPU or _core.is_recording():
         return
-    if index.device.type != "cpu":
+    if index.dtype is not int64 and index.dtype.is_floating_point:
         return
     try:
         is_negative = _core.check_indices(index, size, dim)
@@ -30,10 +34,11 @@ def looked_at(made: Any) -> Any:
     name = made.__name__
 
     @functools.wraps(made)
-    def function(*args: Any, **keywords: Any) -> Any:
-        given = dict(zip(("input", "dim", "index"), args, strict=False)) | keywords
-        look_along(name, given.get("input"), given.get("dim"), given.get("index"))
-        return made(*args, **keywords)
+    def function(
+        input: Any, dim: Any = None, index: Any = None, *args: Any, **keywords: Any
+    ) -> Any:
+        look_along(name, input, dim, index)
+        return made(input, dim, index, *args, **keywords)
 
     def in_place(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
         return self.copy_(function(self, *args, **keywords))

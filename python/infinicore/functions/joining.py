@@ -39,27 +39,37 @@ def _checked(name: str, tensors: Any) -> list[Tensor]:
 
 
 @function
-def _cat(tensors: Any, dim: int, *, out: Any = None) -> Tensor:
+def cat(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """Tensors one behind the other along a dimension that they have.
+
+    >>> infinicore.cat([infinicore.ones(2), infinicore.zeros(1)])
+    tensor([1., 1., 0.])
+    """
+    return _joined("cat", _checked("cat", tensors), dim, out)
+
+
+def _joined(name: str, tensors: list[Tensor], dim: int, out: Any) -> Tensor:
+    """Each tensor into its part of the result."""
     # Tensors of shape (0,) fit everything.
     given = [each for each in tensors if tuple(each.shape) != (0,)] or [tensors[0]]
     first = given[0]
-    at = dim_of("cat", first, dim)
+    at = dim_of(name, first, dim)
     sizes = list(first.shape)
     for i, each in enumerate(given):
         rest = [*each.shape[:at], *each.shape[at + 1 :]]
         if each.ndim != first.ndim or rest != [*sizes[:at], *sizes[at + 1 :]]:
             raise RuntimeError(
-                f"cat: tensor {i} has shape {tuple(each.shape)}: expected that of the first,"
+                f"{name}: tensor {i} has shape {tuple(each.shape)}: expected that of the first,"
                 f" {tuple(first.shape)}, but for dimension {at}"
             )
     if not first.ndim:
-        raise RuntimeError("cat: tensors have no dimensions: use stack")
+        raise RuntimeError(f"{name}: tensors have no dimensions: use stack")
     sizes[at] = sum(each.shape[at] for each in given)
     made = out
     if out is None:
         made = _core.empty(sizes, result_type(*tensors), first.device)
     elif list(out.shape) != sizes:
-        raise ValueError(f"cat: out has shape {tuple(out.shape)}: expected {tuple(sizes)}")
+        raise ValueError(f"{name}: out has shape {tuple(out.shape)}: expected {tuple(sizes)}")
     elif any(_core.may_overlap(out, each) for each in given):
         made = _core.empty(sizes, out.dtype, out.device)
     start = 0
@@ -71,19 +81,11 @@ def _cat(tensors: Any, dim: int, *, out: Any = None) -> Tensor:
     return out if out is not None else made
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Any = None) -> Tensor:
-    """Tensors one behind the other along a dimension that they have.
-
-    >>> infinicore.cat([infinicore.ones(2), infinicore.zeros(1)])
-    tensor([1., 1., 0.])
-    """
-    return _cat(_checked("cat", tensors), dim, out=out)
-
-
 concat = concatenate = cat
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Any = None) -> Tensor:
+@function
+def stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """Tensors of one shape along a new dimension.
 
     >>> infinicore.stack([infinicore.ones(2), infinicore.zeros(2)])
@@ -100,7 +102,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Any = None) -> Tensor
                 f"stack: tensor {i} has shape {tuple(each.shape)}: expected"
                 f" {tuple(given[0].shape)}, that of the first"
             )
-    return _cat([each.unsqueeze(dim) for each in given], dim % rank, out=out)
+    return _joined("stack", [each.unsqueeze(dim) for each in given], dim % rank, out)
 
 
 def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -110,7 +112,7 @@ def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     tensor([1., 0.])
     """
     given = [atleast_1d(each) for each in _checked("hstack", tensors)]
-    return _cat(given, 0 if given[0].ndim == 1 else 1, out=out)
+    return cat(given, 0 if given[0].ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -119,7 +121,7 @@ def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     >>> infinicore.vstack([infinicore.ones(2), infinicore.zeros(2)]).shape
     infinicore.Size([2, 2])
     """
-    return _cat([atleast_2d(each) for each in _checked("vstack", tensors)], 0, out=out)
+    return cat([atleast_2d(each) for each in _checked("vstack", tensors)], 0, out=out)
 
 
 row_stack = vstack
@@ -148,7 +150,7 @@ def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     >>> infinicore.dstack([infinicore.ones(2), infinicore.zeros(2)]).shape
     infinicore.Size([1, 2, 2])
     """
-    return _cat([atleast_3d(each) for each in _checked("dstack", tensors)], 2, out=out)
+    return cat([atleast_3d(each) for each in _checked("dstack", tensors)], 2, out=out)
 
 
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -159,7 +161,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
             [1., 0.]])
     """
     given = _checked("column_stack", tensors)
-    return _cat([e.reshape(e.numel(), 1) if e.ndim < 2 else e for e in given], 1, out=out)
+    return cat([e.reshape(e.numel(), 1) if e.ndim < 2 else e for e in given], 1, out=out)
 
 
 def block_diag(*tensors: Any) -> Tensor:

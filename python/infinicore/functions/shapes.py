@@ -55,7 +55,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
             [2, 3]])
     """
     given = sizes if shape is None else (shape,)
-    return needs_tensor("reshape", input).reshape(*size_of("reshape", given))
+    return needs_tensor("reshape", input).reshape(*given)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     infinicore.Size([4, 2, 3])
     """
     given = order if dims is None else (dims,)
-    return needs_tensor("permute", input).permute(*size_of("permute", given))
+    return needs_tensor("permute", input).permute(*given)
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -239,7 +239,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     infinicore.Size([3, 2])
     """
     given = sizes if size is None else (size,)
-    return needs_tensor("expand", input).expand(*size_of("expand", given))
+    return needs_tensor("expand", input).expand(*given)
 
 
 @function

@@ -57,7 +57,10 @@ def gather(
     tensor([[1],
             [4]])
     """
-    at, index = in_order("gather", args, {"dim": dim, "index": index}, "dim index")
+    if len(args) == 2 and type(args[0]) is int:
+        at, index = args
+    else:
+        at, index = in_order("gather", args, {"dim": dim, "index": index}, "dim index")
     look_along("gather", input, at, index)
     return _gather(input, at, index, out=out)
 
