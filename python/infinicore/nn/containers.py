@@ -92,6 +92,10 @@ class Sequential(ModuleList):
     """Modules that are applied one after the other.
 
     >>> infinicore.nn.Sequential(infinicore.nn.Linear(4, 8), infinicore.nn.SiLU())
+    Sequential(
+      (0): Linear(in_features=4, out_features=8, bias=False)
+      (1): SiLU()
+    )
     """
 
     def __init__(self, *modules: Any) -> None:
