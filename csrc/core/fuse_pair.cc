@@ -36,10 +36,15 @@ bool same_place(const Place &a, const Place &b) {
     return a.memory == b.memory && a.offset == b.offset;
 }
 
+// Was it a cast that made a tensor?
+bool is_rounded(const Step &step, int tensor) {
+    return step.rounded.empty() ? step.name == "cast" : step.rounded[size_t(tensor)];
+}
+
 // Is a value the same whether or not it was kept in a tensor? But for rounding, of floats: and that
 // is meant where a cast does it.
 bool survives(const Step &step, int tensor, Computing computing) {
-    const bool is_cast = step.name.ends_with("cast");
+    const bool is_cast = is_rounded(step, tensor);
     switch (step.tensors[size_t(tensor)].dtype) {
         case DataType::F16:
         case DataType::BF16:
@@ -264,6 +269,14 @@ std::optional<Node> join(const Party &first, const Party &second,
     append(draft.places, first.node.places), append(draft.places, second.node.places);
     append(draft.attributes, a.attributes), append(draft.attributes, b.attributes);
     append(draft.scalars, a.scalars), append(draft.scalars, b.scalars);
+    for (size_t i = 0; i < of_a.size(); ++i) draft.rounded.push_back(is_rounded(a, int(i)));
+    for (size_t i = 0; i < of_b.size(); ++i) {
+        bool rounded = is_rounded(b, int(i));
+        // A copy's are those of what it copies.
+        if (is_plain_copy(b))
+            for (const Between &each : between) rounded |= is_rounded(a, each.output);
+        draft.rounded.push_back(rounded);
+    }
     draft.runtime = a.runtime;
     draft.parts = {first.node.step, second.node.step};
     return make_node(draft);

@@ -33,6 +33,7 @@ public:
     std::optional<Node> make() {
         for (int i = 0; i < draft_.kernel_tensors; ++i) {
             tensors.push_back(draft_.tensors[size_t(i)]);
+            rounded.push_back(draft_.rounded[size_t(i)]);
             // The product itself goes nowhere, unless the program writes it.
             arguments.push_back({i, false, i > 0});
             places.push_back(i ? draft_.places[size_t(i)] : Place{});
@@ -57,6 +58,7 @@ public:
         node.step = plan_program(*draft_.runtime, draft_.name, tensors, present, attributes,
                                  scalars, arguments, &made_->program, made_, draft_.kernel);
         if (!node.step) return std::nullopt;
+        std::const_pointer_cast<Step>(node.step)->rounded = std::move(rounded);
         node.places = std::move(places);
         return node;
     }
@@ -198,6 +200,7 @@ private:
         auto use = [&](size_t k) {
             arguments[k].written |= written;
             arguments[k].read |= !written;
+            if (written) rounded[k] |= draft_.rounded[size_t(operand.index)];
             return int(k);
         };
         if (is_product(operand)) {
@@ -209,6 +212,7 @@ private:
                 tensors[k] == layout)
                 return use(k);
         tensors.push_back(layout);
+        rounded.push_back(false);
         places.push_back(place);
         arguments.push_back({int(tensors.size()) - 1, false, false});
         return use(tensors.size() - 1);
@@ -257,6 +261,7 @@ private:
     std::vector<char> only_read_;  // by new operand
 
     std::vector<Layout> tensors;
+    std::vector<uint8_t> rounded;
     std::vector<Step::Argument> arguments;
     std::vector<Place> places;
     std::vector<InfiniAttribute> attributes;

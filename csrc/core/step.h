@@ -47,8 +47,9 @@ public:
     std::vector<Layout> tensors;  // dtype BYTE without dimensions where one is absent
     std::vector<uint8_t> present;
     std::vector<InfiniAttribute> attributes;
-    std::vector<InfiniScalar> scalars;       // that the kernel gets
-    std::vector<Argument> arguments;         // one for each place
+    std::vector<InfiniScalar> scalars;  // that the kernel gets
+    std::vector<Argument> arguments;    // one for each place
+    std::vector<uint8_t> rounded;       // by tensor: is what it holds a cast's? Empty: ask the name
     const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
     size_t workspace = 0;
     DeviceRuntime *runtime = nullptr;

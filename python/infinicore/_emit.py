@@ -191,7 +191,8 @@ def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
             if len(operands) == 1 and operands[0]._role == "number":
                 kind = result_type(operands[0])
         except (AttributeError, TypeError):
-            bad = next(v for v in operands if not isinstance(v, (Tensor, int, float)))
+            found = (v for v in operands if not isinstance(v, (Tensor, int, float)))
+            bad = next(found, operands[0])
             raise TypeError(
                 f"{this.name}: expected tensors, got {type(bad).__name__}"
                 if not isinstance(operands[0], (int, float))
