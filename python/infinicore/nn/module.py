@@ -53,7 +53,7 @@ class _Registry(OrderedDict[str, Any]):
         super().__delitem__(name)
         self._attributes.pop(name, None)
 
-    def pop(self, name: str, *preset: Any) -> Any:  # type: ignore[override]
+    def pop(self, name: str, *preset: Any) -> Any:
         if name not in self and preset:
             return preset[0]
         value = self[name]
