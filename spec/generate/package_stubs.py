@@ -38,6 +38,7 @@ MEANING = {
     "_bool": "builtins.bool",
     "_Operand": "Tensor | builtins.float | builtins.bool",  # a float may be an int
 }
+PLAIN_DECORATORS = {"function", "looked_at"}  # they leave the parameters as they are
 PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
 PLAIN |= {"Iterator", "Callable"}
 
@@ -205,7 +206,7 @@ def _definitions(found: list[Found]) -> str:
     for each in found:
         # Of a context manager, say, the decorator makes the type; of other values the value does.
         decorators = [ast.unparse(one) for one in each.node.decorator_list] if each.node else []
-        if each.node is None or decorators not in ([], ["function"]):
+        if each.node is None or not set(decorators) <= PLAIN_DECORATORS:
             lines.append(f"from {each.module} import {each.name} as {each.name}")
         else:
             lines.append(_signature(each, each.name))

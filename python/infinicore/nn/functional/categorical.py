@@ -8,6 +8,7 @@ from infinicore import _core
 from infinicore._emit import cast_to
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
+from infinicore.functions._looks import look
 from infinicore.nn.functional._common import (
     INT64,
     counting,
@@ -44,6 +45,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor
         expect(tensor.numel() > 0, "one_hot", "tensor", "empty", "some elements, or num_classes")
         num_classes = int(run("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
     expect(num_classes >= 1, "one_hot", "num_classes", num_classes, "1 or more, or -1")
+    look("one_hot", tensor, num_classes, tensor.ndim)
     result: Tensor = _one_hot(tensor, num_classes)
     if out is None:
         return result

@@ -8,6 +8,7 @@ from infinicore import _core
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
+from infinicore.functions._looks import look
 from infinicore.nn.functional._common import FLOAT64, expect, is_dense, need_tensor, run, run_into
 
 __all__ = ["bilinear", "embedding", "linear"]
@@ -117,7 +118,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return result.view(*input1.shape[:-1], count)  # type: ignore[no-any-return]
 
 
-@function
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -136,10 +136,18 @@ def embedding(
     tensor([[2., 3.],
             [0., 1.]])
     """
-    need_tensor("embedding", "input", input)
-    need_tensor("embedding", "weight", weight)
     if max_norm is not None:
         raise ValueError("embedding: max_norm changes weights while training: expected None")
+    if isinstance(weight, Tensor) and weight.ndim == 2:
+        look("embedding", input, weight.shape[0], 0)
+    rows: Tensor = _embedding(input, weight, out=out)
+    return rows
+
+
+@function
+def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
+    need_tensor("embedding", "input", input)
+    need_tensor("embedding", "weight", weight)
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
     indices, table = input.contiguous(), weight.contiguous()
     return run_into(
