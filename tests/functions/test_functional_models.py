@@ -31,9 +31,6 @@ def random(*shape: int, kind: torch.dtype = torch.float32, scale: float = 1.0) -
     return (torch.randn(shape) * scale).to(kind)
 
 
-# ---- Rotary embedding ---------------------------------------------------------------------------
-
-
 def rotated(x: Any, positions: Any, sin: Any, cos: Any, neighbours: bool) -> torch.Tensor:
     s, c = sin[positions].unsqueeze(-2).float(), cos[positions].unsqueeze(-2).float()
     half = x.shape[-1] // 2
