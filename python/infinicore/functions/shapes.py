@@ -378,6 +378,6 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
         input,
         [*(sizes[d] for d in rest), count],
         [*(steps[d] for d in rest), steps[one] + steps[two]],
-        (start if count else 0) * input.itemsize,
+        (start if count and input.numel() else 0) * input.itemsize,
         input.dtype,
     )
