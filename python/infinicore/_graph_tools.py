@@ -102,7 +102,7 @@ def save(graph: Graph, path: Any) -> None:
     for n, (name, places, origin) in enumerate(graph._native.recorded):
         if origin is None:
             raise ValueError(f"save: step {n} ({name}) is work of the program's own, not an operator")
-        rows = []
+        rows: list[Any] = []
         for p, place in enumerate(places):
             if place is None:
                 rows.append(None)

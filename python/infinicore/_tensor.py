@@ -118,6 +118,24 @@ class _Methods(_Base):
         joined = Size(sizes[first : last + 1]).numel()
         return self.reshape(*sizes[:first], joined, *sizes[last + 1 :])
 
+    def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+        """All windows of `size` elements, `step` apart, along a dimension: a view with the windows'
+        elements in a new last dimension.
+
+        >>> infinicore.arange(4).unfold(0, 2, 1).tolist()
+        [[0, 1], [1, 2], [2, 3]]
+        """
+        shape, strides = list(self.shape) or [1], list(self.stride()) or [1]
+        if not -len(shape) <= dimension < len(shape):
+            raise IndexError(f"unfold: dimension is {dimension}: expected one of {len(shape)}")
+        length, stride = shape[dimension], strides[dimension]
+        if not 0 <= size <= length:
+            raise RuntimeError(f"unfold: size is {size}: expected 0 to {length}")
+        if step <= 0:
+            raise RuntimeError(f"unfold: step is {step}: expected 1 or more")
+        shape[dimension], strides[dimension] = (length - size) // step + 1, stride * step
+        return self.as_strided([*shape, size], [*strides, stride], self.storage_offset())
+
     def contiguous(self) -> Tensor:
         """The tensor itself if it has no gaps, else a copy without gaps."""
         return self if self.is_contiguous() else _core.contiguous(self)

@@ -59,7 +59,10 @@ def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     if category(other.dtype) < 2:
         other = tensor_for(other, int64, other.device)
     else:
-        other = tensor_for(other, kind, other.device)
+        power = emit("minimum", tensor_for(other, kind, other.device), 1e4)
+        power = emit("maximum", power, -1e4)  # as good as infinity, which has no fraction
+        other = emit("floor", power)
+        input = emit("mul", input, emit("exp2", emit("sub", power, other)))
     return emit("ldexp", input, other, out=out)
 
 
