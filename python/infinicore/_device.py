@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from infinicore import _core
 
-# Types of infiniDevice_t by the word that people use. Several vendors' devices are used like CUDA's:
-# they share a word, and are numbered one after the other in the order of their types.
+# Types of infiniDevice_t by the word that people use. Several vendors' devices are used like
+# CUDA's: they share a word, and are numbered one after the other in the order of their types.
 _TYPES = {
     "cpu": (0,),
     "cuda": (1, 4, 6, 8, 9, 10),
@@ -45,9 +45,9 @@ class device:  # noqa: N801
     index: int
     _underlying: tuple[int, int]
 
-    _known: dict[tuple[int, int], device] = {}
+    _known: ClassVar[dict[tuple[int, int], device]] = {}
 
-    def __new__(cls, type: str | device | None = None, index: int | None = None) -> device:  # noqa: A002
+    def __new__(cls, type: str | device | None = None, index: int | None = None) -> device:
         if isinstance(type, device):
             if index is not None:
                 raise ValueError("device: index must be left out when a device is given")
@@ -94,7 +94,7 @@ def _place(word: str, index: int) -> tuple[int, int]:
                 return number, left
             left -= count
         # None of them, or the last: the first is what the message will name.
-        return (_TYPES[word][0], index) if len(_TYPES[word]) > 1 else (_TYPES[word][0], index)
+        return _TYPES[word][0], index
     for name, number, _ in _core.kinds():
         if name == word:
             return number, index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 
 class dtype:  # noqa: N801
@@ -10,7 +10,7 @@ class dtype:  # noqa: N801
 
     __slots__ = ("_code", "_name", "_underlying", "itemsize")
 
-    _by_name: dict[str, dtype] = {}
+    _by_name: ClassVar[dict[str, dtype]] = {}
 
     def __init__(self, name: str, code: str, underlying: int, itemsize: int) -> None:
         self._name, self._code, self._underlying = name, code, underlying

@@ -45,9 +45,9 @@ class Argument(NamedTuple):
 class Graph:
     """Recorded operations. `run()` does them again, with the tensors that they were recorded with.
 
-    `inputs` are the tensors that the graph reads and does not make, in the order of their first use;
-    write new values into them (`copy_`) before a run. Tensors that were made while recording and are
-    still held hold the results after it. All memory that a run needs is kept by the graph.
+    `inputs` are the tensors that the graph reads and does not make, in the order of their first
+    use; write new values into them (`copy_`) before a run. Tensors that were made while recording
+    and are still held have the results after it. All memory that a run needs is kept by the graph.
     """
 
     def __init__(self, native: Any, names: dict[str, Tensor] | None = None) -> None:
@@ -85,7 +85,7 @@ class Graph:
 
     @property
     def arena_bytes(self) -> int:
-        """Memory for what lives only inside a run, shared by tensors that are not alive together."""
+        """Memory for what lives only inside a run: tensors not alive together share it."""
         return self._native.arena_bytes
 
     def _outside(self) -> list[Tensor]:
@@ -305,12 +305,12 @@ class _Replay:
 def graph(
     body: Callable[..., Any] | None = None, *, static: bool = False, bound: tuple[str, ...] = ()
 ) -> Any:
-    """Turn a function into a recorded one: each new combination of shapes, types and other values of
-    its arguments is recorded at the first call, later calls replay.
+    """Turn a function into a recorded one: each new combination of shapes, types and other values
+    of its arguments is recorded at the first call, later calls replay.
 
     Arguments are copied into the graph's own tensors and results are copied out. With `static` the
-    results are the graph's own, which the next call overwrites. Arguments named in `bound` (a cache,
-    say) are used where they lie: another tensor is another graph.
+    results are the graph's own, which the next call overwrites. Arguments named in `bound` (say, a
+    cache) are used where they lie: another tensor is another graph.
 
     >>> @infinicore.graph
     ... def step(x):

@@ -89,8 +89,8 @@ def profile(graph: Graph, runs: int, trace: Any) -> Profile:
 
 # ---- Files --------------------------------------------------------------------------------------
 #
-# A zip: graph.json with the operators as they were recorded, and one member of bytes for each memory
-# whose contents the graph does not make itself.
+# A zip: graph.json with the operators as they were recorded, and one member of bytes for each
+# memory whose contents the graph does not make itself.
 
 
 def save(graph: Graph, path: Any) -> None:
@@ -101,7 +101,7 @@ def save(graph: Graph, path: Any) -> None:
     contents: dict[int, bytes] = {}
     for n, (name, places, origin) in enumerate(graph._native.recorded):
         if origin is None:
-            raise ValueError(f"save: step {n} ({name}) is work of the program's own, not an operator")
+            raise ValueError(f"save: step {n} ({name}) is the program's own work, not an operator")
         rows: list[Any] = []
         for p, place in enumerate(places):
             if place is None:
@@ -165,7 +165,9 @@ def load(path: Any, device: Any) -> Graph:
         for name, attributes, scalars, rows in document["nodes"]:
             places = [
                 row
-                and _core.view_as(memories[row[0]], tuple(row[3]), tuple(row[4]), row[1], ALL[row[2]])
+                and _core.view_as(
+                    memories[row[0]], tuple(row[3]), tuple(row[4]), row[1], ALL[row[2]]
+                )
                 for row in rows
             ]
             _replay(function(name), places, attributes, scalars, _step)

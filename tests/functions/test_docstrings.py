@@ -5,8 +5,9 @@ from __future__ import annotations
 import doctest
 import inspect
 
-import infinicore
 import pytest
+
+import infinicore
 from infinicore import _namespace, nn
 from infinicore.nn import functional
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
-import infinicore
 import numpy as np
 import pytest
+
+import infinicore
 from infinicore import nn
 from infinicore.cli.block import DecodeBlock, Layer
 from infinicore.nn import functional as F  # noqa: N812
@@ -281,9 +283,7 @@ def test_graphs_are_saved_and_loaded(tmp_path):
     loaded.run()
     made.graph.run()
     assert np.array_equal(loaded.outputs[0].numpy(), y.numpy())
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as file:
+        file.writestr("graph.json", "{}")
     with pytest.raises(ValueError, match="format"):
-        import zipfile
-
-        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as file:
-            file.writestr("graph.json", "{}")
         infinicore.Graph.load(tmp_path / "bad.zip")

@@ -75,7 +75,7 @@ def test_use_is_no_repetition(text: str) -> None:
     assert not list(repetitions(text))
 
 
-# The C++ enumeration of device types has the vendors' names, and DLPack numbers its devices by them.
+# The C++ enumeration of devices has the vendors' names, and DLPack numbers its devices by them.
 NAMING = {"csrc/core/types.cc", "csrc/core_python/exchange.cc", "csrc/core_python/lending.cc"}
 
 
