@@ -1,8 +1,8 @@
 """What a call costs: `python benchmarks/overhead.py [--json FILE] [--quick]`.
 
 Tensors so small that the work is nothing, beside torch in the same process, in alternating rounds;
-the best round of each side counts. `ours / torch` below 1 means that infinicore takes less time. The
-decode block (18 operators of a small Llama-type layer) runs eagerly and recorded.
+the best round of each side counts. `ours / torch` below 1 means that infinicore takes less time.
+The decode block (18 operators of a small Llama-type layer) runs eagerly and recorded.
 """
 
 from __future__ import annotations

@@ -10,8 +10,12 @@ find_package(Python 3.10 REQUIRED COMPONENTS ${components} ${optional})
 
 set(INFINI_GENERATED "${CMAKE_BINARY_DIR}/generated")
 file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py")
+# The types and pages of the package are read off its sources.
+file(GLOB_RECURSE package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/infinicore/*.py")
+file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/*/*.pyi"
+    "${PROJECT_SOURCE_DIR}/csrc/base/described.h" "${PROJECT_SOURCE_DIR}/include/infini/op_ext.h")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-    ${spec_files} "${PROJECT_SOURCE_DIR}/csrc/python/_rt.pyi")
+    ${spec_files} ${package_files} ${read_files})
 
 # The generator leaves files alone that would not change, so an edit of one declaration recompiles only
 # what it touches. Files that an earlier run wrote and this one did not are removed.

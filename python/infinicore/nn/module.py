@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from infinicore._tensor import Tensor
+from infinicore.nn._registry import Handle, Registry
 from infinicore.nn.parameter import Parameter
 
 Self = TypeVar("Self", bound="Module")
@@ -19,50 +20,6 @@ class IncompatibleKeys(NamedTuple):
 
     missing_keys: list[str]
     unexpected_keys: list[str]
-
-
-class Handle:
-    """A hook that was registered; `remove()` takes it back."""
-
-    def __init__(self, hooks: dict[int, Any], key: int) -> None:
-        self._hooks, self._key = hooks, key
-
-    def remove(self) -> None:
-        self._hooks.pop(self._key, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
-class _Registry(OrderedDict[str, Any]):
-    """Parameters, buffers or modules by name. They are attributes of the module, too, where Python
-    finds them at once."""
-
-    def __init__(self, attributes: dict[str, Any]) -> None:
-        super().__init__()
-        self._attributes = attributes
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        self._attributes[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        super().__delitem__(name)
-        self._attributes.pop(name, None)
-
-    def pop(self, name: str, *preset: Any) -> Any:
-        if name not in self and preset:
-            return preset[0]
-        value = self[name]
-        del self[name]
-        return value
-
-    def clear(self) -> None:
-        for name in list(self):
-            del self[name]
 
 
 class Module:
@@ -83,7 +40,7 @@ class Module:
 
     def __init__(self) -> None:
         for name in ("_parameters", "_buffers", "_modules"):
-            object.__setattr__(self, name, _Registry(self.__dict__))
+            object.__setattr__(self, name, Registry(self.__dict__))
         for name in ("_hooks", "_pre_hooks"):
             object.__setattr__(self, name, {})
         object.__setattr__(self, "_fleeting", set())
