@@ -77,6 +77,8 @@ def _exports(paths: list[Path]) -> list[Found]:
     for path in paths:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for name in _overloaded(tree):
+            del functions[name]  # they have several types: the source's
         for node in tree.body:  # another name for a function: absolute = abs
             match node:
                 case ast.Assign([ast.Name(other)], ast.Name(name)) if name in functions:
@@ -87,6 +89,15 @@ def _exports(paths: list[Path]) -> list[Found]:
         for name in public(tree):
             found.setdefault(name, Found(module, name, functions.get(name), homes))
     return list(found.values())
+
+
+def _overloaded(tree: ast.Module) -> set[str]:
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {
+        node.name
+        for node in functions
+        if any(getattr(each, "id", "") == "overload" for each in node.decorator_list)
+    }
 
 
 def _homes(tree: ast.Module, module: str) -> dict[str, str]:

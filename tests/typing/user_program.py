@@ -87,12 +87,20 @@ def devices() -> dict[str, int]:
     return infinicore.memory_stats()
 
 
+@infinicore.no_grad()
+def evaluated(model: nn.Module, x: Tensor) -> float:
+    with infinicore.inference_mode():
+        loss: float = F.mse_loss(model(x), x).item()
+    return loss
+
+
 def main() -> None:
     infinicore.manual_seed(0)
     x = infinicore.randn(2, 8)
     model = FeedForward(8, 32)
     model.load_state_dict(model.state_dict())
     y = step(model(x))
+    print(evaluated(model, x), infinicore.mode(y).values, infinicore.hann_window(4))
     print(y, y.tolist(), y.numpy().sum(), len(y), y.dtype is infinicore.float32)
 
 

@@ -1,0 +1,53 @@
+"""There are no gradients here: what programs say to be without them changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+__all__ = ["inference_mode", "is_grad_enabled", "no_grad"]
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+class _Nothing(contextlib.ContextDecorator):
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+@overload
+def no_grad() -> _Nothing: ...
+@overload
+def no_grad(function: Called) -> Called: ...
+def no_grad(function: Any = None) -> Any:
+    """For a `with`, or above a function: nothing has gradients anyway.
+
+    >>> with infinicore.no_grad():
+    ...     infinicore.ones(1) + 1
+    tensor([2.])
+    """
+    return _Nothing() if function is None else function
+
+
+@overload
+def inference_mode(mode: bool = True) -> _Nothing: ...
+@overload
+def inference_mode(mode: Called) -> Called: ...
+def inference_mode(mode: Any = True) -> Any:
+    """For a `with`, or above a function: it is always so.
+
+    >>> with infinicore.inference_mode():
+    ...     infinicore.ones(1) + 1
+    tensor([2.])
+    """
+    return mode if callable(mode) else _Nothing()
+
+
+def is_grad_enabled() -> bool:
+    """False.
+
+    >>> infinicore.is_grad_enabled()
+    False
+    """
+    return False

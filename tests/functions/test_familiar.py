@@ -1,0 +1,73 @@
+"""Functions that programs written for torch look for, against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import infinicore
+
+torch = pytest.importorskip("torch")
+
+
+def same(ours: Any, theirs: Any) -> None:
+    other = torch.from_dlpack(ours)
+    assert other.dtype == theirs.dtype
+    assert other.shape == theirs.shape
+    assert torch.allclose(other, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_mode(dim: int, keepdim: bool) -> None:
+    x = torch.randint(0, 3, (4, 7, 9), generator=torch.Generator().manual_seed(dim))[..., ::2]
+    values, indices = infinicore.mode(infinicore.from_torch(x), dim, keepdim)
+    same(values, torch.mode(x, dim, keepdim).values)
+    places = torch.from_dlpack(indices if keepdim else indices.unsqueeze(dim))
+    found = x.gather(dim, places)
+    same(values if keepdim else values.unsqueeze(dim), found)
+    assert infinicore.tensor(2.0).mode().values.item() == 2.0
+    with pytest.raises(IndexError, match="mode: "):
+        infinicore.mode(infinicore.ones(0))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3.5])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_renorm(dim: int, p: float) -> None:
+    x = torch.randn(3, 4, 5)
+    same(infinicore.renorm(infinicore.from_torch(x), p, dim, 1.5), torch.renorm(x, p, dim, 1.5))
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_windows(name: str, length: int, periodic: bool) -> None:
+    name = f"{name}_window"
+    same(getattr(infinicore, name)(length, periodic), getattr(torch, name)(length, periodic))
+    with pytest.raises(ValueError, match=f"{name}: window_length"):
+        getattr(infinicore, name)(-1)
+
+
+def test_small_ones() -> None:
+    x = torch.tensor([1.0, float("nan"), 0.0])
+    ours = infinicore.from_torch(x)
+    same(infinicore.fill(ours, 3), torch.fill(x, 3))
+    same(infinicore.isreal(ours), torch.isreal(x))
+    same(infinicore.conj(ours), x)
+    same(infinicore.ldexp(ours, 2.5), torch.ldexp(x, torch.tensor(2.5)))
+
+
+def test_without_gradients() -> None:
+    with infinicore.no_grad(), infinicore.inference_mode():
+        assert not infinicore.is_grad_enabled()
+
+    @infinicore.no_grad()
+    def one() -> int:
+        return 1
+
+    @infinicore.inference_mode
+    def two() -> int:
+        return 2
+
+    assert one() + two() == 3
