@@ -40,7 +40,7 @@ nb::list kinds() {
 }  // namespace
 
 void bind_context(nb::module_ &m) {
-    using released = nb::call_guard<nb::gil_scoped_release>;
+    using released = nb::call_guard<Unlocked>;
     m.def("set_device", [](nb::handle device) { context::setDevice(device_from(device)); });
     m.def("get_device", [] { return nb::borrow(device_object(context::getDevice())); });
     m.def("device_count", [](int type) { return context::getDeviceCount(Device::Type(type)); });

@@ -21,7 +21,7 @@ infinirtStream_t stream_from(uintptr_t handle) {
 }  // namespace
 
 void bind_events(nb::module_ &m) {
-    using released = nb::call_guard<nb::gil_scoped_release>;
+    using released = nb::call_guard<Unlocked>;
     nb::class_<DeviceEvent>(m, "Event")
         .def(
             "__init__",

@@ -35,7 +35,7 @@ namespace {
 
 // Work in the stream may still use the memory, and may call Python: the lock is given up for it.
 void wait_without_lock(DeviceRuntime &runtime) {
-    nb::gil_scoped_release released;
+    Unlocked released;
     infinicore::detail::DeviceScope scope(runtime);
     infinirtStreamSynchronize(stream_of(runtime));
 }
@@ -49,7 +49,7 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
     if (is_owned)
         let_go = [object = owner.ptr(), runtime = &runtime_of(device)](std::byte *) {
             if (!Py_IsInitialized()) return;
-            nb::gil_scoped_acquire held;
+            Locked held;
             wait_without_lock(*runtime);
             Py_DECREF(object);
         };
@@ -120,14 +120,14 @@ Tensor take(Managed *managed, bool readonly, const char *function) {
         DeviceRuntime &runtime = runtime_of(device);
         if (!runtime.is_cpu()) {
             // The lender's work may be in any stream of the device.
-            nb::gil_scoped_release released;
+            Unlocked released;
             infinicore::detail::RuntimeScope scope(runtime);
             infinicore::detail::check(infinirtDeviceSynchronize(), function);
         }
         return over(static_cast<char *>(lent.data) + lent.byte_offset, std::move(shape),
                     std::move(strides), DataType(dtype), device, [managed, &runtime](std::byte *) {
                         if (!Py_IsInitialized()) return;
-                        nb::gil_scoped_acquire held;
+                        Locked held;
                         wait_without_lock(runtime);
                         if (managed->deleter) managed->deleter(managed);
                     });

@@ -69,7 +69,7 @@ nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorde
 
 void bind_graph(nb::module_ &m) {
     nb::class_<Graph>(m, "Graph")
-        .def("run", &Graph::run, nb::call_guard<nb::gil_scoped_release>())
+        .def("run", &Graph::run, nb::call_guard<Unlocked>())
         .def(
             "run_node",
             [](const Graph &graph, size_t index) {
@@ -77,7 +77,7 @@ void bind_graph(nb::module_ &m) {
                     throw nb::index_error("run_node: the graph has no such node");
                 graph.state().run_node(index);
             },
-            nb::call_guard<nb::gil_scoped_release>())
+            nb::call_guard<Unlocked>())
         .def_prop_ro("nodes", [](const Graph &g) { return describe_nodes(g.state().nodes); })
         .def_prop_ro("recorded", [](const Graph &g) { return describe_nodes(g.state().recorded); })
         .def("tensor_at", tensor_at, "node"_a, "place"_a, "recorded"_a = false)

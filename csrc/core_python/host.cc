@@ -34,7 +34,7 @@ Tensor on_host(const Tensor &tensor, const char *function) {
         wait_for(tensor);
         return tensor;
     }
-    nb::gil_scoped_release released;
+    Unlocked released;
     return tensor->to(Device::cpu());
 }
 
@@ -98,7 +98,7 @@ nb::bytes to_bytes(const Tensor &tensor) {
 
 // A tensor of its own with these elements, also while this thread records: it is a constant then.
 Tensor copy_to(const Tensor &source, const Device &device) {
-    nb::gil_scoped_release released;
+    Unlocked released;
     PausedRecording paused;
     Tensor made = Tensor::empty(source->shape(), source->dtype(), device);
     made->copy_from(source);
@@ -196,7 +196,7 @@ nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handl
 }
 
 void copy_from(const Tensor &self, const Tensor &source) {
-    nb::gil_scoped_release released;
+    Unlocked released;
     self->copy_from(source);
 }
 
@@ -341,7 +341,7 @@ void bind_host(nb::module_ &m) {
         "to_device",
         [](const Tensor &t, nb::handle device) {
             Device to = device_from(device);
-            nb::gil_scoped_release released;
+            Unlocked released;
             return t->to(to);
         },
         "tensor"_a, "device"_a);

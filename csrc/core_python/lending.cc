@@ -139,7 +139,7 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
                                 "without a copy");
                 throw nb::python_error();
             }
-            nb::gil_scoped_release released;
+            Unlocked released;
             lent = tensor->to(Device::cpu());
             copied = true;
         } else if (type != device.type || index != device.index) {

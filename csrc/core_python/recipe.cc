@@ -164,7 +164,7 @@ nb::object Recipe::run(const CallArguments &arguments) const {
     void **places = many.empty() ? usual : many.data();
     {
         // The work may run in this thread, or wait for streams that call Python.
-        nb::gil_scoped_release released;
+        Unlocked released;
         for (const Work &work : work_) {
             for (size_t i = 0; i < work.places.size(); ++i) {
                 const Source &source = work.places[i];

@@ -49,7 +49,7 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     std::const_pointer_cast<core::Step>(made)->origin = {
         origin.release().ptr(), [](const void *object) {
             if (!Py_IsInitialized()) return;
-            nb::gil_scoped_acquire held;
+            Locked held;
             Py_DECREF(static_cast<PyObject *>(const_cast<void *>(object)));
         }};
     std::vector<const TensorImpl *> places;
@@ -63,7 +63,7 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
         nb::object object = bare[next++];
         places.push_back(object.is_none() ? nullptr : &*nb::cast<const Tensor &>(object));
     }
-    nb::gil_scoped_release released;
+    Unlocked released;
     core::perform(made, places);
 }
 

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "infinicore/tensor.hpp"
+#include "unlocked.h"
 
 namespace infini::python {
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from typing import Any
 
@@ -221,3 +222,35 @@ def test_buffers_in_the_order_of_fortran() -> None:
     matrix = infinicore.ones(2, 3)
     assert memoryview(matrix).tobytes(order="F") == matrix.numpy().tobytes(order="F")
     assert bytes(X) == X.numpy().tobytes()
+
+
+# ---- The end of the interpreter -----------------------------------------------------------------
+
+LATE = """
+import threading, time
+import numpy as np
+import infinicore
+
+array = np.ones(3, np.float32)
+
+def work():
+    while True:
+        (infinicore.ones(10) + 1).sum().item()
+        infinicore.from_numpy(array, copy=False)
+
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+left = infinicore.from_numpy(np.ones(3), copy=False)
+lent = memoryview(infinicore.ones(3))
+infinicore.start_graph_recording()
+open_result = left + 1
+time.sleep(0.1)
+"""
+
+
+def test_threads_that_work_when_the_interpreter_ends() -> None:
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
