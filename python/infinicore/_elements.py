@@ -74,7 +74,10 @@ def fill(tensor: Tensor, value: Any) -> Tensor:
     if tensor.dtype.is_complex or isinstance(value, complex):
         return copy(tensor, _core.constant(value, tensor.dtype, tensor.device))
     if type(value) not in (int, float, bool):
-        value = value.item() if hasattr(value, "item") else float(value)
+        try:
+            value = value.item() if hasattr(value, "item") else float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"fill_: value is {value!r}: expected a number") from None
     _fill(tensor, value)
     return tensor
 

@@ -88,6 +88,8 @@ def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
 def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
     if tensor.dtype is kind:
         return tensor
+    if not isinstance(kind, dtype):
+        raise TypeError(f"dtype is {kind!r}: expected an element type such as infinicore.float32")
     result = _core.empty(tensor.shape, kind, tensor.device)
     _step(operator_named("cast"), [result, tensor], {})
     return result

@@ -70,3 +70,22 @@ def test_a_function_of_ones_own() -> None:
     assert np.allclose(capped(0.5).item(), np.tanh(0.25) * 2)  # the body sees a tensor
     assert capped(x, 1).tolist() == [1.5, 10.0]
     assert capped(x, np.float32(1)).tolist() == [1.5, 10.0]
+
+
+@pytest.mark.parametrize("wrong", ["a", None, [1]], ids=str)
+def test_what_is_no_number_fills_nothing(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="fill_: value is"):
+        infinicore.ones(2).fill_(wrong)
+    with pytest.raises(TypeError, match="expected a number"):
+        infinicore.full((2,), wrong)
+
+
+def test_what_is_no_type() -> None:
+    x = infinicore.ones(2, 2)
+    for call in (
+        lambda: x.sum(dtype="x"),
+        lambda: x.cumsum(0, dtype=5),
+        lambda: infinicore.nn.functional.softmax(x, 1, dtype="x"),
+    ):
+        with pytest.raises(TypeError, match="dtype is .*: expected an element type"):
+            call()
