@@ -27,9 +27,9 @@ def files(api: Api, first: First) -> dict[str, str]:
         page = "-".join(part.strip("_") for part in inside)
         title = (ast.get_docstring(tree) or page).splitlines()[0].rstrip(".:")
         nodes = {n.name: n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-        listed = [(name, nodes[name]) for name in names if name in nodes]
-        pages[f"docs/reference/functions/{page}.md"] = _page(title, prefix, listed)
-        known = " ".join(f"`{name}`" for name, _ in listed)
+        listed = [(name, nodes.get(name)) for name in names]
+        pages[f"docs/reference/functions/{page}.md"] = _page(title, prefix, listed, _others(tree))
+        known = " ".join(f"`{name}`" for name in names)
         rows.append(f"| [{title}](functions/{page}.md) | {known} |")
     index = "\n".join(rows)
     pages["docs/reference/functions.md"] = (
@@ -46,10 +46,29 @@ def _sources() -> list[Path]:
     return [p for p in found if p.exists() and (p.parent == PACKAGE or p.stem[0] != "_")]
 
 
-def _page(title: str, prefix: str, listed: list[tuple[str, ast.FunctionDef | ast.ClassDef]]) -> str:
+def _others(tree: ast.Module) -> dict[str, str]:
+    """Names that are other names of functions: absolute = abs."""
+    found = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Name(same)):
+                found[name] = same
+    return found
+
+
+def _page(
+    title: str,
+    prefix: str,
+    listed: list[tuple[str, ast.FunctionDef | ast.ClassDef | None]],
+    others: dict[str, str],
+) -> str:
     sections = [f"# {title}\n\n{text.NOTE}\n"]
     for name, node in listed:
         head = f"{prefix}{name}"
+        if node is None:  # made by a function for several ranks, or another name
+            same = f"Another name of `{others[name]}`." if name in others else ""
+            sections.append(f"## {name}\n\n{same or f'`help({head})` has its text.'}\n")
+            continue
         if isinstance(node, ast.FunctionDef):
             head += f"({ast.unparse(node.args)})"
         doc = ast.get_docstring(node) or ""

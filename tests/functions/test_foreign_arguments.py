@@ -87,5 +87,5 @@ def test_what_is_no_type() -> None:
         lambda: x.cumsum(0, dtype=5),
         lambda: infinicore.nn.functional.softmax(x, 1, dtype="x"),
     ):
-        with pytest.raises(TypeError, match="dtype is .*: expected an element type"):
+        with pytest.raises(TypeError, match=r"dtype is .*: expected an element type"):
             call()
