@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import Api, First
 from . import text
-from .package_stubs import PACKAGE, parts, public
+from .package_stubs import PACKAGE, other_names, parts, public
 
 PART = "docs"
 
@@ -28,7 +28,9 @@ def files(api: Api, first: First) -> dict[str, str]:
         title = (ast.get_docstring(tree) or page).splitlines()[0].rstrip(".:")
         nodes = {n.name: n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         listed = [(name, nodes.get(name)) for name in names]
-        pages[f"docs/reference/functions/{page}.md"] = _page(title, prefix, listed, _others(tree))
+        pages[f"docs/reference/functions/{page}.md"] = _page(
+            title, prefix, listed, other_names(tree)
+        )
         known = " ".join(f"`{name}`" for name in names)
         rows.append(f"| [{title}](functions/{page}.md) | {known} |")
     index = "\n".join(rows)
@@ -44,16 +46,6 @@ def _sources() -> list[Path]:
     found += parts()
     found += sorted((PACKAGE / "nn").glob("*.py"))
     return [p for p in found if p.exists() and (p.parent == PACKAGE or p.stem[0] != "_")]
-
-
-def _others(tree: ast.Module) -> dict[str, str]:
-    """Names that are other names of functions: absolute = abs."""
-    found = {}
-    for node in tree.body:
-        match node:
-            case ast.Assign([ast.Name(name)], ast.Name(same)):
-                found[name] = same
-    return found
 
 
 def _page(

@@ -79,16 +79,28 @@ def _exports(paths: list[Path]) -> list[Found]:
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for name in _overloaded(tree):
             del functions[name]  # they have several types: the source's
-        for node in tree.body:  # another name for a function: absolute = abs
-            match node:
-                case ast.Assign([ast.Name(other)], ast.Name(name)) if name in functions:
-                    functions[other] = functions[name]
+        for other, name in other_names(tree).items():
+            if name in functions:
+                functions[other] = functions[name]
         inside = path.relative_to(PACKAGE).with_suffix("").parts
         module = ".".join(("infinicore", *inside))
         homes = _homes(tree, module)
         for name in public(tree):
             found.setdefault(name, Found(module, name, functions.get(name), homes))
     return list(found.values())
+
+
+def other_names(tree: ast.Module) -> dict[str, str]:
+    """Names that are other names of what a module has: absolute = abs."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(other)], ast.Name(name)):
+                found[other] = name
+            case ast.Assign([ast.Tuple(others)], ast.Tuple(names)):
+                pairs = zip(others, names, strict=False)
+                found |= {ast.unparse(other): ast.unparse(name) for other, name in pairs}
+    return found
 
 
 def _overloaded(tree: ast.Module) -> set[str]:
