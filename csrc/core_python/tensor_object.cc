@@ -85,10 +85,16 @@ bool is_dtype(nb::handle object) {
 }
 
 DataType dtype_from(nb::handle object) {
-    if (PyLong_Check(object.ptr())) return DataType(nb::cast<int>(object));
     for (size_t i = 0; i < std::size(dtype_objects); ++i)
         if (dtype_objects[i] == object.ptr()) return DataType(i);
-    return DataType(nb::cast<int>(object.attr("_underlying")));
+    nb::object number = PyLong_Check(object.ptr()) ? nb::borrow(object)
+                                                   : nb::getattr(object, "_underlying", nb::none());
+    const long value = PyLong_Check(number.ptr()) ? PyLong_AsLong(number.ptr()) : -1;
+    PyErr_Clear();
+    if (value >= 0 && size_t(value) < std::size(dtype_objects)) return DataType(value);
+    PyErr_Format(PyExc_TypeError, "dtype is %R: expected one such as infinicore.float32",
+                 object.ptr());
+    throw nb::python_error();
 }
 
 Device device_from(nb::handle object) {
@@ -103,7 +109,12 @@ Device device_from(nb::handle object) {
         auto [type, index] = nb::cast<std::pair<int, size_t>>(object);
         return {Device::Type(type), index};
     }
-    nb::object number = object.attr("_underlying");
+    nb::object number = nb::getattr(object, "_underlying", nb::none());
+    if (!nb::isinstance<nb::tuple>(number)) {
+        PyErr_Format(PyExc_TypeError, "device is %R: expected one such as infinicore.device('cpu')",
+                     object.ptr());
+        throw nb::python_error();
+    }
     const Device device = device_from(number);
     for (auto &each : known)
         if (!each.object) {

@@ -196,6 +196,14 @@ def test_step_with_other_tensors_than_the_operator_has(tensors: list[Any]) -> No
                 _core.step(operator, 0, tensors, attributes, (), [object()])
 
 
+@pytest.mark.parametrize("wrong", [X, 5.0, 2**70, 99, -1, "float", object()])
+def test_types_and_devices_that_are_none(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="dtype"):
+        _core.empty((2,), wrong, X.device)
+    with pytest.raises(TypeError, match="device"):
+        _core.empty((2,), infinicore.float32, wrong)
+
+
 def test_graph_has_no_such_node() -> None:
     with infinicore.record() as made:
         _ = X + 1
