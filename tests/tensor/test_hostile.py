@@ -204,6 +204,12 @@ def test_types_and_devices_that_are_none(wrong: Any) -> None:
         _core.empty((2,), infinicore.float32, wrong)
 
 
+def test_functions_are_made_by_bodies_only() -> None:
+    for make in (_core.Function, lambda: object.__new__(_core.Function)):
+        with pytest.raises(TypeError):
+            make()
+
+
 def test_graph_has_no_such_node() -> None:
     with infinicore.record() as made:
         _ = X + 1
