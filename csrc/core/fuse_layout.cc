@@ -100,7 +100,8 @@ int meets(const Memory *one, const Memory *other) {
     if (!a || !b || a == b) return OpenMemory::kApart;
     if (a->takes_result == b->takes_result) return OpenMemory::kPart;
     if (b->takes_result) std::swap(a, b);
-    return size_t(b->index) < a->meets.size() ? a->meets[size_t(b->index)] : OpenMemory::kApart;
+    const auto index = size_t(b->index);
+    return index < a->meets.size() ? int(a->meets[index]) : int(OpenMemory::kApart);
 }
 
 }  // namespace
