@@ -70,7 +70,7 @@ def _joined(name: str, tensors: list[Tensor], dim: int, out: Any) -> Tensor:
         made = _core.empty(sizes, result_type(*tensors), first.device)
     elif list(out.shape) != sizes:
         raise ValueError(f"{name}: out has shape {tuple(out.shape)}: expected {tuple(sizes)}")
-    elif any(_core.may_overlap(out, each) for each in given):
+    elif any(_core.may_overlap(out, e) or _core.out_meets(out, e) for e in given):
         made = _core.empty(sizes, out.dtype, out.device)
     start = 0
     for each in given:
