@@ -254,7 +254,7 @@ const char *format_of(DataType dtype) {
         case DataType::I32:
             return "i";
         case DataType::I64:
-            return "q";
+            return sizeof(long) == 8 ? "l" : "q";  // NumPy's int64 is the former, where it can be
         case DataType::BYTE:
         case DataType::U8:
             return "B";
@@ -263,7 +263,7 @@ const char *format_of(DataType dtype) {
         case DataType::U32:
             return "I";
         case DataType::U64:
-            return "Q";
+            return sizeof(long) == 8 ? "L" : "Q";
         case DataType::F16:
             return "e";
         case DataType::F32:

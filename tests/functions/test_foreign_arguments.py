@@ -89,3 +89,10 @@ def test_what_is_no_type() -> None:
     ):
         with pytest.raises(TypeError, match=r"dtype is .*: expected an element type"):
             call()
+
+
+def test_integers_become_numpys_usual_ones() -> None:
+    for kind, usual in ((infinicore.int64, np.int64), (infinicore.uint64, np.uint64)):
+        x = infinicore.ones(2, dtype=kind)
+        assert type(x.numpy()[0]) is usual
+        assert memoryview(x).tolist() == [1, 1]
