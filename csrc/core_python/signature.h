@@ -16,7 +16,12 @@ class Signature {
 public:
     // False: the arguments hold something that says nothing about its value.
     bool add(PyObject *value, bool is_operand, CallArguments &arguments, int depth = 0) {
-        if (is_tensor(value)) {
+        if (value == Py_None) return put_tag('N');
+        // Asking whether a type is derived from another takes a while: numbers are spared it.
+        const PyTypeObject *type = Py_TYPE(value);
+        const bool is_number =
+            type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type;
+        if (!is_number && is_tensor(value)) {
             const TensorImpl &tensor = *tensor_of(value);
             const Device device = tensor.device();
             const size_t rank = tensor.ndim();
@@ -32,7 +37,6 @@ public:
             arguments.tensors.push_back(value);
             return true;
         }
-        if (value == Py_None) return put_tag('N');
         if (PyBool_Check(value)) {
             if (is_operand) return put_number('b', value, arguments);
             return put_tag(value == Py_True ? 't' : 'f');

@@ -28,6 +28,7 @@ CASES = all_cases()
 NEEDS_OUT = {
     "adaptive_avg_pool1d": "size",
     "affine_grid": "size",
+    "affine_grid3d": "size",
     "arange": "size",
     "broadcast_to": "size",
     "deepseek_moe_with_device_ptrs": "",
