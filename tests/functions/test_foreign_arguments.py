@@ -48,7 +48,7 @@ def test_numbers_of_numpy_as_attributes() -> None:
     assert x.reshape(np.int64(3), np.int32(2)).shape == (3, 2)
 
 
-@pytest.mark.parametrize("wrong", ["a", object(), [1, 2], None], ids=str)
+@pytest.mark.parametrize("wrong", ["a", object(), [1, 2], None], ids=lambda w: type(w).__name__)
 def test_what_is_no_operand_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="add: "):
         infinicore.add(infinicore.ones(2), wrong)
