@@ -60,7 +60,7 @@ public:
     const bool traced;  // a function's trace; else a graph
     std::vector<Node> nodes;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers: no inputs of the graph
-    std::vector<std::shared_ptr<Memory>> kept;       // constants that were made on the way
+    std::vector<std::shared_ptr<Memory>> kept;       // what a client's own work uses
 
     std::shared_ptr<Memory> allocate(size_t bytes, const Device &device);
 };

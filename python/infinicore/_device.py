@@ -5,31 +5,22 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from infinicore import _core
+from infinicore.op._table import DEVICES
 
 # Types of infiniDevice_t by the word that people use. Several vendors' devices are used like
 # CUDA's: they share a word, and are numbered one after the other in the order of their types.
-_TYPES = {
-    "cpu": (0,),
-    "cuda": (1, 4, 6, 8, 9, 10),
-    "mlu": (2,),
-    "npu": (3,),
-    "musa": (5,),
-    "xpu": (7,),
+_WORDS_OF = {
+    "cpu": ("CPU",),
+    "cuda": ("NVIDIA", "METAX", "ILUVATAR", "HYGON", "QY", "ALI"),
+    "mlu": ("CAMBRICON",),
+    "npu": ("ASCEND",),
+    "musa": ("MOORE",),
+    "xpu": ("KUNLUN",),
 }
+_TYPES = {word: tuple(DEVICES[name] for name in names) for word, names in _WORDS_OF.items()}
 _WORDS = {number: word for word, numbers in _TYPES.items() for number in numbers}
 # The vendors by their own names, for one of them alone.
-_VENDORS = {
-    "nvidia": 1,
-    "cambricon": 2,
-    "ascend": 3,
-    "metax": 4,
-    "moore": 5,
-    "iluvatar": 6,
-    "kunlun": 7,
-    "hygon": 8,
-    "qy": 9,
-    "ali": 10,
-}
+_VENDORS = {name.lower(): number for name, number in DEVICES.items() if name != "CPU"}
 
 
 class device:  # noqa: N801

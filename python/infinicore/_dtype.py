@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from infinicore.op._table import DTYPES
+
 
 class dtype:  # noqa: N801
     """The type of a tensor's elements. There is one object of each: `infinicore.float32`, ..."""
@@ -12,8 +14,8 @@ class dtype:  # noqa: N801
 
     _by_name: ClassVar[dict[str, dtype]] = {}
 
-    def __init__(self, name: str, code: str, underlying: int, itemsize: int) -> None:
-        self._name, self._code, self._underlying = name, code, underlying
+    def __init__(self, name: str, code: str, itemsize: int) -> None:
+        self._name, self._code, self._underlying = name, code, DTYPES[code]
         self.itemsize = itemsize
         dtype._by_name[name] = self
 
@@ -49,26 +51,25 @@ def dtype_named(name: str) -> dtype:
     return found
 
 
-# The numbers are those of infiniDtype_t.
-byte = dtype("byte", "BYTE", 1, 1)
-bool_ = dtype("bool", "BOOL", 2, 1)
-int8 = dtype("int8", "I8", 3, 1)
-int16 = dtype("int16", "I16", 4, 2)
-int32 = dtype("int32", "I32", 5, 4)
-int64 = dtype("int64", "I64", 6, 8)
-uint8 = dtype("uint8", "U8", 7, 1)
-uint16 = dtype("uint16", "U16", 8, 2)
-uint32 = dtype("uint32", "U32", 9, 4)
-uint64 = dtype("uint64", "U64", 10, 8)
-float8 = dtype("float8", "F8", 11, 1)
-float16 = dtype("float16", "F16", 12, 2)
-float32 = dtype("float32", "F32", 13, 4)
-float64 = dtype("float64", "F64", 14, 8)
-complex16 = dtype("complex16", "C16", 15, 2)
-complex32 = dtype("complex32", "C32", 16, 4)
-complex64 = dtype("complex64", "C64", 17, 8)
-complex128 = dtype("complex128", "C128", 18, 16)
-bfloat16 = dtype("bfloat16", "BF16", 19, 2)
+byte = dtype("byte", "BYTE", 1)
+bool_ = dtype("bool", "BOOL", 1)
+int8 = dtype("int8", "I8", 1)
+int16 = dtype("int16", "I16", 2)
+int32 = dtype("int32", "I32", 4)
+int64 = dtype("int64", "I64", 8)
+uint8 = dtype("uint8", "U8", 1)
+uint16 = dtype("uint16", "U16", 2)
+uint32 = dtype("uint32", "U32", 4)
+uint64 = dtype("uint64", "U64", 8)
+float8 = dtype("float8", "F8", 1)
+float16 = dtype("float16", "F16", 2)
+float32 = dtype("float32", "F32", 4)
+float64 = dtype("float64", "F64", 8)
+complex16 = dtype("complex16", "C16", 2)
+complex32 = dtype("complex32", "C32", 4)
+complex64 = dtype("complex64", "C64", 8)
+complex128 = dtype("complex128", "C128", 16)
+bfloat16 = dtype("bfloat16", "BF16", 2)
 
 ALL: dict[str, dtype] = {each._code: each for each in dtype._by_name.values()}
 BY_NUMBER: dict[int, dtype] = {each._underlying: each for each in ALL.values()}

@@ -6,6 +6,7 @@ from typing import Any
 
 from infinicore import _dtype as types
 from infinicore._dtype import dtype
+from infinicore.op._arrays import TORCH_NAMES
 
 __all__ = [
     "infinicore_to_numpy_dtype",
@@ -14,27 +15,7 @@ __all__ = [
     "to_torch_dtype",
 ]
 
-_TORCH = {
-    "BOOL": "bool",
-    "BYTE": "uint8",
-    "I8": "int8",
-    "I16": "int16",
-    "I32": "int32",
-    "I64": "int64",
-    "U8": "uint8",
-    "U16": "uint16",
-    "U32": "uint32",
-    "U64": "uint64",
-    "F8": "float8_e4m3fn",
-    "F16": "float16",
-    "F32": "float32",
-    "F64": "float64",
-    "BF16": "bfloat16",
-    "C32": "complex32",
-    "C64": "complex64",
-    "C128": "complex128",
-}
-_NUMPY = {code: name for code, name in _TORCH.items() if code != "C32"}
+_NUMPY = {code: name for code, name in TORCH_NAMES.items() if code != "C32"}
 _ML_DTYPES = ("bfloat16", "float8_e4m3fn")
 
 
@@ -47,7 +28,7 @@ def to_torch_dtype(infini_dtype: dtype) -> Any:
     import torch
 
     code = infini_dtype._code if isinstance(infini_dtype, dtype) else None
-    found = getattr(torch, _TORCH.get(code or "", ""), None)
+    found = getattr(torch, TORCH_NAMES.get(code or "", ""), None)
     if found is None:
         raise ValueError(f"to_torch_dtype: torch has no type for {infini_dtype!r}")
     return found
@@ -108,7 +89,7 @@ def infinicore_to_numpy_dtype(infini_dtype: dtype) -> Any:
 
 
 def _by_name(name: str) -> dtype | None:
-    for code, known in _TORCH.items():
+    for code, known in TORCH_NAMES.items():
         if known == name and code != "BYTE":
             return types.ALL[code]
     return None

@@ -53,6 +53,17 @@ def _table(first: First) -> str:
     statuses = "".join(
         f"    {value.value}: {value.name!r},\n" for value in first.enum("infiniStatus_t").values
     )
+    dtypes, devices = (
+        "".join(
+            f"    {value.name.removeprefix(prefix)!r}: {value.value},\n"
+            for value in first.enum(enum).values
+            if not value.name.endswith(("_INVALID", "_COUNT"))
+        )
+        for enum, prefix in (
+            ("infiniDtype_t", "INFINI_DTYPE_"),
+            ("infiniDevice_t", "INFINI_DEVICE_"),
+        )
+    )
     return f'''\
 """What is known of each operator. {text.NOTE}"""
 
@@ -62,6 +73,12 @@ from typing import Any
 
 STATUS_NAMES = {{
 {statuses}}}
+
+# Numbers of infiniDtype_t and infiniDevice_t.
+DTYPES = {{
+{dtypes}}}
+DEVICES = {{
+{devices}}}
 
 # Functions: operator, number of the run function.
 FUNCTIONS = {{

@@ -28,7 +28,7 @@ _NUMPY = {
     "C128": "complex128",
 }
 _ML_DTYPES = {"BF16": "bfloat16", "F8": "float8_e4m3fn"}
-_TORCH = {**_NUMPY, **_ML_DTYPES, "BOOL": "bool", "C32": "complex32"}
+TORCH_NAMES = {**_NUMPY, **_ML_DTYPES, "BOOL": "bool", "C32": "complex32"}
 
 
 def view(
@@ -98,7 +98,7 @@ def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
     flat = [each for one in like for each in (one if isinstance(one, (list, tuple)) else (one,))]
     for given in flat:
         if torch is not None and isinstance(given, torch.Tensor):
-            return torch.empty(tuple(shape), dtype=getattr(torch, _TORCH[dtype]))
+            return torch.empty(tuple(shape), dtype=getattr(torch, TORCH_NAMES[dtype]))
         if numpy is not None and isinstance(given, (numpy.ndarray, numpy.generic)):
             return numpy.empty(tuple(shape), numpy_dtype(dtype))
     raise TypeError(
