@@ -122,7 +122,7 @@ def test_nothing_is_left_behind() -> None:
 
     work(300)
     allocated, size = measure()
-    work(2500)  # 50,000 operations
+    work(5000)  # 100,000 operations
     after, size_after = measure()
     assert after == allocated
     assert size_after - size < 4096, "kilobytes"
