@@ -66,7 +66,7 @@ def to_torch_dtype(dt: Any, compatability_mode: bool = False) -> torch.dtype:
 
 
 def to_numpy_dtype(dt: Any, compatability_mode: bool = False) -> np.dtype[Any]:
-    """NumPy's name for a data type. BF16 and F8 need the package ml_dtypes.
+    """NumPy's name for a data type. BF16, F8 and C32 need the package ml_dtypes.
 
     `compatability_mode` gives signed types instead of unsigned ones, and types that can hold all
     values of those that NumPy lacks: float32 for BF16 and F8, complex64 for C32.
@@ -76,17 +76,20 @@ def to_numpy_dtype(dt: Any, compatability_mode: bool = False) -> np.dtype[Any]:
     found = known(dt, "to_numpy_dtype")
     if compatability_mode and (word := _SIGNED.get(found) or _WIDER.get(found)):
         return np.dtype(word)
-    if found in (InfiniDtype.BF16, InfiniDtype.F8):
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise ValueError(
-                f"to_numpy_dtype: NumPy has {found.name} only with the package ml_dtypes; "
-                "compatability_mode=True gives float32"
-            ) from None
-        made: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _word(found)))
-        return made
-    try:
+    if found not in _WIDER:
         return np.dtype(_word(found))
-    except TypeError:
-        raise ValueError(f"to_numpy_dtype: NumPy has no type for {found.name}") from None
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ValueError(
+            f"to_numpy_dtype: NumPy has {found.name} only with the package ml_dtypes; "
+            f"compatability_mode=True gives {_WIDER[found]}"
+        ) from None
+    made = getattr(ml_dtypes, _word(found), None)
+    if made is None:
+        raise ValueError(
+            f"to_numpy_dtype: ml_dtypes {ml_dtypes.__version__} has no type for {found.name}; "
+            f"compatability_mode=True gives {_WIDER[found]}"
+        )
+    found_type: np.dtype[Any] = np.dtype(made)
+    return found_type
