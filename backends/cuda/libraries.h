@@ -1,0 +1,49 @@
+// The vendor's libraries, opened when they are first asked for, each once. Nothing is linked against
+// them, so the package loads on machines that have none.
+#pragma once
+
+#include <infini/backend.h>
+
+namespace infini::cuda {
+
+using Error = infinirtError_t;
+
+enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kCollectives };
+constexpr int kPartCount = 6;
+
+// A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null when
+// the library is not there or lacks it. Looks through symbols: keep what it gives.
+void *find(Part part, const char *word);
+
+// The same with its type, for a `static const auto`.
+template <class F>
+F function(Part part, const char *word) {
+    return reinterpret_cast<F>(find(part, word));
+}
+
+// Why the library is not there, and what to do; null when it is.
+const char *problem(Part part);
+
+// Where it was found; null when it was not.
+const char *path(Part part);
+
+// Of the toolkit that the runtime library is from, and the newest that the driver knows: 12090 is 12.9.
+// 0: not there.
+int runtime_version();
+int driver_version();
+
+// What the core offers. Set once by infini_backend_open.
+const InfiniHost *host();
+void set_host(const InfiniHost *host);
+
+// Hands the sentence (a printf format) to the core and returns `code`.
+[[gnu::format(printf, 2, 3)]] Error fail(Error code, const char *format, ...);
+
+// The same for what a function of the vendor's runtime or driver returned: gives its name for the
+// code and its text. Success stays success. The vendor's own record of the error is cleared.
+Error check(Part part, int code, const char *word);
+
+// Makes the device current on the calling thread, if it is not.
+void use_device(int device);
+
+}  // namespace infini::cuda

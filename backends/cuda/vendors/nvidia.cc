@@ -1,0 +1,44 @@
+// NVIDIA: the names that all others are told apart from.
+#include "vendor.h"
+
+namespace infini::cuda {
+namespace {
+
+constexpr const char *kRuntime[] = {"libcudart.so.13", "libcudart.so.12", nullptr};
+constexpr const char *kDriver[] = {"libcuda.so.1", nullptr};
+constexpr const char *kCompiler[] = {"libnvrtc.so.13", "libnvrtc.so.12", nullptr};
+constexpr const char *kCompilerParts[] = {"libnvrtc-builtins.so*", nullptr};
+constexpr const char *kBlas[] = {"libcublasLt.so.13", "libcublasLt.so.12", nullptr};
+constexpr const char *kDnn[] = {"libcudnn.so.9", nullptr};
+constexpr const char *kCollectives[] = {"libnccl.so.2", nullptr};
+
+constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda", nullptr};
+constexpr const char *kFolders[] = {"lib64", "lib", "targets/*-linux/lib", nullptr};
+constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
+
+constexpr const char *kOptions[] = {"-std=c++17", "-default-device", nullptr};
+
+}  // namespace
+
+const Vendor vendor = {
+    "nvidia",  // kind
+    "NVIDIA",  // vendor
+    {
+        {"cuda", kRuntime, nullptr, true, "the CUDA runtime"},
+        {"cu", kDriver, nullptr, false, "the NVIDIA driver"},
+        {"nvrtc", kCompiler, kCompilerParts, true, "the run-time compiler NVRTC"},
+        {"cublasLt", kBlas, nullptr, true, "cuBLASLt"},
+        {"cudnn", kDnn, nullptr, false, "cuDNN"},
+        {"nccl", kCollectives, nullptr, false, "NCCL"},
+    },           // libraries
+    nullptr,     // renames
+    kToolkits,   // toolkit_paths
+    kFolders,    // folders
+    kWheels,     // wheel_folders
+    32,          // warp
+    "sm_%d%d",   // architecture
+    "sm_%d%da",  // architecture_special
+    kOptions,    // compile_options
+};
+
+}  // namespace infini::cuda
