@@ -1,0 +1,116 @@
+// Threads together: warps, blocks, the grid.
+#pragma once
+
+namespace infini {
+
+inline constexpr int kWarp = INFINI_WARP;
+inline constexpr uint32_t kAllLanes = 0xffffffffu;
+
+INFINI_DEVICE int lane() { return int(threadIdx.x) % kWarp; }
+INFINI_DEVICE int warp() { return int(threadIdx.x) / kWarp; }
+
+// This thread's place in a grid of one dimension, and how many there are.
+INFINI_DEVICE int64_t grid_thread() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+INFINI_DEVICE int64_t grid_threads() { return int64_t(gridDim.x) * blockDim.x; }
+
+namespace fold {
+struct Sum {
+    template <class C>
+    INFINI_DEVICE C operator()(C a, C b) const {
+        return a + b;
+    }
+};
+struct Product {
+    template <class C>
+    INFINI_DEVICE C operator()(C a, C b) const {
+        return a * b;
+    }
+};
+// A NaN wins.
+struct Max {
+    template <class C>
+    INFINI_DEVICE C operator()(C a, C b) const {
+        return a > b || a != a ? a : b;
+    }
+};
+struct Min {
+    template <class C>
+    INFINI_DEVICE C operator()(C a, C b) const {
+        return a < b || a != a ? a : b;
+    }
+};
+}  // namespace fold
+
+// Values of any size from another lane, 4 bytes at a time.
+template <class V>
+INFINI_DEVICE V shuffle_xor(V value, int mask) {
+    if constexpr (sizeof(V) == 4) {
+        return bit_cast<V>(__shfl_xor_sync(kAllLanes, bit_cast<uint32_t>(value), mask, kWarp));
+    } else if constexpr (sizeof(V) < 4) {
+        uint32_t word = 0;
+        __builtin_memcpy(&word, &value, sizeof value);
+        word = __shfl_xor_sync(kAllLanes, word, mask, kWarp);
+        __builtin_memcpy(&value, &word, sizeof value);
+        return value;
+    } else {
+        static_assert(sizeof(V) % 4 == 0);
+        struct Words {
+            uint32_t word[sizeof(V) / 4];
+        } words = bit_cast<Words>(value);
+#pragma unroll
+        for (unsigned i = 0; i < sizeof(V) / 4; ++i)
+            words.word[i] = __shfl_xor_sync(kAllLanes, words.word[i], mask, kWarp);
+        return bit_cast<V>(words);
+    }
+}
+template <class V>
+INFINI_DEVICE V shuffle_up(V value, int distance) {
+    static_assert(sizeof(V) % 4 == 0);
+    struct Words {
+        uint32_t word[sizeof(V) / 4];
+    } words = bit_cast<Words>(value);
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(V) / 4; ++i)
+        words.word[i] = __shfl_up_sync(kAllLanes, words.word[i], distance, kWarp);
+    return bit_cast<V>(words);
+}
+template <class V>
+INFINI_DEVICE V shuffle(V value, int source) {
+    static_assert(sizeof(V) % 4 == 0);
+    struct Words {
+        uint32_t word[sizeof(V) / 4];
+    } words = bit_cast<Words>(value);
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(V) / 4; ++i)
+        words.word[i] = __shfl_sync(kAllLanes, words.word[i], source, kWarp);
+    return bit_cast<V>(words);
+}
+
+// Folds over all lanes of the warp; every lane gets the result. The order is fixed.
+template <class Fold, class V>
+INFINI_DEVICE V fold_warp(V value, Fold fold) {
+#pragma unroll
+    for (int mask = kWarp / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
+    return value;
+}
+
+// Folds over all threads of a block of `threads`; every thread gets the result. Called by all. Safe to
+// call again and again.
+template <int threads, class Fold, class V>
+INFINI_DEVICE V fold_block(V value, Fold fold) {
+    constexpr int kWarps = (threads + kWarp - 1) / kWarp;
+    static_assert(threads % kWarp == 0);
+    value = fold_warp(value, fold);
+    if constexpr (kWarps > 1) {
+        INFINI_SHARED V parts[kWarps];
+        __syncthreads();  // the last call's parts have been read
+        if (lane() == 0) parts[warp()] = value;
+        __syncthreads();
+        value = parts[0];
+#pragma unroll
+        for (int i = 1; i < kWarps; ++i) value = fold(value, parts[i]);
+    }
+    return value;
+}
+
+}  // namespace infini

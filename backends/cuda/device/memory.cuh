@@ -1,0 +1,74 @@
+// Vectors of neighbouring elements: one access of up to 16 bytes.
+#pragma once
+
+namespace infini {
+
+template <class T, int n>
+struct alignas(sizeof(T) * n) Vec {
+    T value[n];
+
+    INFINI_DEVICE T &operator[](int i) { return value[i]; }
+    INFINI_DEVICE const T &operator[](int i) const { return value[i]; }
+};
+
+// How many elements 16 bytes hold.
+template <class T>
+inline constexpr int kWide = 16 / int(sizeof(T));
+
+template <int n, class T>
+INFINI_DEVICE Vec<T, n> load(const T *from) {
+    return *reinterpret_cast<const Vec<T, n> *>(from);
+}
+template <int n, class T>
+INFINI_DEVICE void store(T *to, const Vec<T, n> &values) {
+    *reinterpret_cast<Vec<T, n> *>(to) = values;
+}
+
+#ifndef INFINI_SIMULATED
+namespace detail {
+INFINI_DEVICE uint4 load_streaming(const uint4 *from) { return __ldcs(from); }
+}  // namespace detail
+#endif
+
+// Of data that is read once and would only push other data out of the caches.
+template <int n, class T>
+INFINI_DEVICE Vec<T, n> load_once(const T *from) {
+#ifndef INFINI_SIMULATED
+    if constexpr (sizeof(T) * n == 16)
+        return bit_cast<Vec<T, n>>(detail::load_streaming(reinterpret_cast<const uint4 *>(from)));
+    else
+#endif
+        return load<n>(from);
+}
+template <int n, class T>
+INFINI_DEVICE void store_once(T *to, const Vec<T, n> &values) {
+#ifndef INFINI_SIMULATED
+    if constexpr (sizeof(T) * n == 16)
+        __stcs(reinterpret_cast<uint4 *>(to), bit_cast<uint4>(values));
+    else
+#endif
+        store(to, values);
+}
+
+// Converted on the way, pairs of 16 bits in one instruction.
+template <class C, class T, int n>
+INFINI_DEVICE void widen(const Vec<T, n> &from, C (&to)[n]) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) to[i] = convert<C>(from[i]);
+}
+template <class T, int n, class C>
+INFINI_DEVICE Vec<T, n> narrow(const C (&from)[n]) {
+    Vec<T, n> to;
+    if constexpr (sizeof(T) == 2 && kIsSmallFloat<T> && n % 2 == 0 && kSame<C, float>) {
+        uint32_t pairs[n / 2];
+#pragma unroll
+        for (int i = 0; i < n / 2; ++i) pairs[i] = pack_pair<T>(from[2 * i], from[2 * i + 1]);
+        __builtin_memcpy(&to, pairs, sizeof to);
+    } else {
+#pragma unroll
+        for (int i = 0; i < n; ++i) to[i] = convert<T>(from[i]);
+    }
+    return to;
+}
+
+}  // namespace infini

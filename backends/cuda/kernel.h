@@ -1,0 +1,187 @@
+// What a kernel of a CUDA-like back end is: a planner looks at an operation, has device code compiled
+// for the case, and makes a plan; the plan enqueues launches, any number of times and from any thread.
+//
+//     std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device) {
+//         Source source("index/gather.cuh");
+//         source.type("T", operation.tensor(0).dtype).constant("kDims", 2);
+//         auto kernel = device.compile(source);
+//         return make_plan([=](const Arguments &a, const Stream &stream) {
+//             GatherParams params{a.pointer<void>(0), ...};
+//             return kernel->launch(stream, blocks, 256, params);
+//         });
+//     }
+//     INFINI_CUDA_KERNEL("gather", plan_gather);
+#pragma once
+
+#include <infini/operation.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+
+namespace infini::cuda {
+
+using Error = infinirtError_t;
+
+class Device;
+
+// Where a plan runs.
+struct Stream {
+    Device &device;
+    void *handle;  // the vendor's
+};
+
+// ---- Device code --------------------------------------------------------------------------------
+
+// The text of a kernel: a file of device/, with types and constants that stand before it. Two sources
+// that have the same text are one kernel.
+class Source {
+public:
+    explicit Source(const char *file) : file_(file) {}
+
+    Source &type(const char *name, int dtype);  // using T = f16;
+    Source &type(const char *name, const std::string &type);
+    Source &constant(const char *name, int64_t value);  // constexpr int64_t; bool and int convert
+    Source &line(const std::string &text);              // whatever else, inside namespace infini
+    // Instructions that only this very architecture has (sm_90a): wgmma, setmaxnreg.
+    Source &architecture_specific();
+
+    // All of it, includes resolved.
+    std::string text() const;
+    // What tells it from other sources of this back end: short.
+    std::string identity() const { return file_ + (specific_ ? "!\n" : "\n") + lines_; }
+    const std::string &file() const { return file_; }
+    bool is_architecture_specific() const { return specific_; }
+
+private:
+    std::string file_, lines_;
+    bool specific_ = false;
+};
+
+// The type of an element in device code: "f16". Of complex numbers one of the same size, to be moved.
+const char *device_type(int dtype);
+// One of that many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
+const char *bytes_type(size_t bytes);
+size_t dtype_bytes(int dtype);
+inline bool is_float(int dtype) {
+    return dtype == INFINI_DTYPE_F8 || dtype == INFINI_DTYPE_F16 || dtype == INFINI_DTYPE_BF16 ||
+           dtype == INFINI_DTYPE_F32 || dtype == INFINI_DTYPE_F64;
+}
+
+struct Grid {
+    unsigned x = 1, y = 1, z = 1;
+
+    Grid() = default;
+    // As many blocks as `x`; planners keep below the limits (2^31 - 1 in x, 65535 in y and z).
+    Grid(int64_t x, int64_t y = 1, int64_t z = 1)
+        : x(unsigned(x)), y(unsigned(y)), z(unsigned(z)) {}
+};
+
+// Code that is loaded on one device.
+class Kernel {
+public:
+    virtual ~Kernel() = default;
+
+    // Launches nothing when the grid is empty.
+    template <class Params>
+    Error launch(const Stream &stream, Grid grid, unsigned threads, const Params &params,
+                 size_t shared_bytes = 0) const {
+        static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
+        return enqueue(stream, grid, threads, &params, shared_bytes);
+    }
+    // How many blocks of it one multiprocessor takes at a time.
+    virtual int resident_blocks(unsigned threads, size_t shared_bytes = 0) const = 0;
+
+protected:
+    virtual Error enqueue(const Stream &stream, Grid grid, unsigned threads, const void *params,
+                          size_t shared_bytes) const = 0;
+};
+
+// ---- Devices ------------------------------------------------------------------------------------
+
+class Device {
+public:
+    explicit Device(int index);
+    static Device &get(int index);  // each is made once
+
+    // Compiled before, by this process or another, or now. Throws Refusal with the compiler's words.
+    std::shared_ptr<const Kernel> compile(const Source &source);
+
+    // Blocks for `items` that take `per_block` each, at most `waves` times what fits on the device at
+    // once: for kernels whose threads go on with the next item (a loop over the grid).
+    int64_t blocks_for(int64_t items, int64_t per_block, int waves = 8) const;
+
+    const int index;
+    int major = 0, minor = 0;  // architecture
+    int multiprocessors = 1, warp = 32;
+    size_t l2_bytes = 0, shared_bytes = 48 << 10;  // shared memory that a block can have
+    int threads_per_multiprocessor = 2048;
+    // Tensor cores that mma.sync reaches, and wgmma.
+    bool has_mma = false, has_wgmma = false;
+
+private:
+    struct Slot;
+    std::mutex lock_;
+    std::unordered_map<std::string, std::unique_ptr<Slot>> kernels_;  // by identity
+};
+
+// ---- Plans --------------------------------------------------------------------------------------
+
+class Plan {
+public:
+    virtual ~Plan() = default;
+    // Enqueues the work. Must not wait for the device, throw, or keep state in the plan.
+    virtual Error run(const Arguments &arguments, const Stream &stream) const = 0;
+
+    size_t workspace = 0;  // bytes, 256-byte aligned when it comes to run()
+};
+
+template <class Run>
+std::unique_ptr<Plan> make_plan(Run run, size_t workspace = 0) {
+    struct Callable final : Plan {
+        explicit Callable(Run run) : run_(std::move(run)) {}
+        Error run(const Arguments &arguments, const Stream &stream) const override {
+            return run_(arguments, stream);
+        }
+        Run run_;
+    };
+    auto plan = std::make_unique<Callable>(std::move(run));
+    plan->workspace = workspace;
+    return plan;
+}
+
+// For operations on nothing.
+inline std::unique_ptr<Plan> make_empty_plan() {
+    return make_plan([](const Arguments &, const Stream &) { return infinirtSuccess; });
+}
+
+// Plain work of the vendor's runtime, in order with the launches.
+Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes);
+Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes);
+
+// ---- Registration -------------------------------------------------------------------------------
+
+// Null: this kernel is not for this case, try the operation's program.
+using Planner = std::unique_ptr<Plan> (*)(const Operation &, Device &);
+
+// A kernel that takes an epilogue registers under "gemm+"; the engine of programs as "program".
+Planner find_planner(const std::string &operation);
+
+struct KernelEntry {
+    KernelEntry(const char *operation, Planner planner);
+};
+
+#define INFINI_CUDA_JOIN_(a, b) a##b
+#define INFINI_CUDA_JOIN(a, b) INFINI_CUDA_JOIN_(a, b)
+// At namespace scope: the kernel of an operator.
+#define INFINI_CUDA_KERNEL(operation, planner)                                             \
+    static const ::infini::cuda::KernelEntry INFINI_CUDA_JOIN(kernel_entry_, __COUNTER__)( \
+        operation, planner)
+
+// Prepare another operation as part of a plan: a sorter that gathers, an expert that multiplies. Null
+// when there is no kernel and no program for it.
+std::unique_ptr<Plan> plan_operation(const Operation &operation, Device &device);
+
+}  // namespace infini::cuda

@@ -1,0 +1,122 @@
+#include "operators.h"
+
+#include <infini/program.h>
+
+#include <atomic>
+#include <exception>
+
+#include "kernel.h"
+#include "libraries.h"
+#include "vendor.h"
+
+struct InfiniPlan {
+    std::atomic<uint32_t> holders{1};
+    infini::cuda::Device *device = nullptr;
+    std::unique_ptr<infini::cuda::Plan> plan;
+};
+
+namespace infini::cuda {
+namespace {
+
+constexpr uintptr_t kAlignment = 256;  // of workspaces
+
+std::unordered_map<std::string, Planner> &planners() {
+    static std::unordered_map<std::string, Planner> map;
+    return map;
+}
+
+// Plans are made when an operator is first used, which may be while a stream is being captured: loading
+// code is none of the capture's business.
+class OutsideCapture {
+public:
+    OutsideCapture() { exchange(); }
+    ~OutsideCapture() { exchange(); }
+
+private:
+    void exchange() {
+        using Exchange = int (*)(int *);
+        static const auto call =
+            function<Exchange>(Part::kRuntime, "ThreadExchangeStreamCaptureMode");
+        if (call) call(&mode_);
+    }
+    int mode_ = infinirtStreamCaptureModeRelaxed;
+};
+
+int plan(int device, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) try {
+    use_device(device);
+    OutsideCapture outside;
+    auto plan = plan_operation(Operation(*c), Device::get(device));
+    if (!plan) {
+        fail(infinirtErrorNotSupported, "%s devices have no kernel for this case of %s",
+             vendor.kind, c->name);
+        return INFINI_STATUS_NOT_IMPLEMENTED;
+    }
+    *workspace_bytes = plan->workspace ? plan->workspace + kAlignment - 1 : 0;
+    *result = new InfiniPlan;
+    (*result)->device = &Device::get(device);
+    (*result)->plan = std::move(plan);
+    return INFINI_STATUS_SUCCESS;
+} catch (const Refusal &refusal) {
+    fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
+    return refusal.status;
+} catch (const std::exception &error) {
+    fail(infinirtErrorMemoryAllocation, "%s cannot be planned: %s", c->name, error.what());
+    return INFINI_STATUS_INTERNAL_ERROR;
+}
+
+void hold(InfiniPlan *plan) { plan->holders.fetch_add(1, std::memory_order_relaxed); }
+
+void drop(InfiniPlan *plan) {
+    if (plan->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete plan;
+}
+
+}  // namespace
+
+const InfiniOperators operators = {sizeof(InfiniOperators), plan, hold, drop};
+
+infinirtError_t run_kernel(const InfiniKernel &kernel, int device, void *stream) {
+    use_device(device);
+    InfiniArguments aligned = *kernel.arguments;
+    const auto address = reinterpret_cast<uintptr_t>(aligned.workspace);
+    aligned.workspace = reinterpret_cast<void *>((address + kAlignment - 1) & ~(kAlignment - 1));
+    return kernel.plan->plan->run(Arguments{aligned}, Stream{*kernel.plan->device, stream});
+}
+
+std::unique_ptr<Plan> plan_operation(const Operation &operation, Device &device) {
+    const InfiniProgram *program = operation.program();
+    const bool followed = program && program->flags & INFINI_PROGRAM_EPILOGUE;
+    std::unique_ptr<Plan> made;
+    // A kernel that takes an epilogue has a second name.
+    if (Planner planner = find_planner(std::string(operation.name()) + (followed ? "+" : "")))
+        made = planner(operation, device);
+    if (made || !program || followed) return made;
+    Planner engine = find_planner("program");
+    return engine ? engine(operation, device) : nullptr;
+}
+
+Planner find_planner(const std::string &operation) {
+    auto found = planners().find(operation);
+    return found == planners().end() ? nullptr : found->second;
+}
+
+KernelEntry::KernelEntry(const char *operation, Planner planner) {
+    planners()[operation] = planner;
+}
+
+Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes) {
+    using Fill = int (*)(void *, int, size_t, void *);
+    static const auto call = function<Fill>(Part::kRuntime, "MemsetAsync");
+    if (bytes == 0) return infinirtSuccess;
+    const int code = call(memory, value, bytes, stream.handle);
+    return code == 0 ? infinirtSuccess : check(Part::kRuntime, code, "MemsetAsync");
+}
+
+Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes) {
+    using Copy = int (*)(void *, const void *, size_t, int, void *);
+    static const auto call = function<Copy>(Part::kRuntime, "MemcpyAsync");
+    if (bytes == 0) return infinirtSuccess;
+    const int code = call(to, from, bytes, infinirtMemcpyDefault, stream.handle);
+    return code == 0 ? infinirtSuccess : check(Part::kRuntime, code, "MemcpyAsync");
+}
+
+}  // namespace infini::cuda
