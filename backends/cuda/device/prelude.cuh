@@ -9,7 +9,7 @@
 // infini: `using T = f16; constexpr int kDims = 2;`.
 //
 // The same text is compiled for the host by the simulation that tests use (INFINI_SIMULATED), where
-// every thread of a block is a fiber. So PTX stands only in small functions that have a plain C++ body
+// every thread of a block is a fiber, and what CUDA declares is declared before this file. So PTX stands only in small functions that have a plain C++ body
 // beside it, and shared memory is declared with INFINI_SHARED.
 #pragma once
 
@@ -24,7 +24,6 @@ using uint32_t = unsigned int;
 using int64_t = long;
 using uint64_t = unsigned long;
 using size_t = unsigned long;
-#include "simulated.cuh"
 // `INFINI_SHARED float tile[32][33];`: one for each block.
 #define INFINI_SHARED alignas(128) static thread_local
 #define INFINI_DYNAMIC_SHARED(name) unsigned char *name = ::simulated::dynamic_shared()
