@@ -48,9 +48,9 @@ INFINI_DEVICE V shuffle_xor(V value, int mask) {
         return bit_cast<V>(__shfl_xor_sync(kAllLanes, bit_cast<uint32_t>(value), mask, kWarp));
     } else if constexpr (sizeof(V) < 4) {
         uint32_t word = 0;
-        __builtin_memcpy(&word, &value, sizeof value);
+        memcpy(&word, &value, sizeof value);
         word = __shfl_xor_sync(kAllLanes, word, mask, kWarp);
-        __builtin_memcpy(&value, &word, sizeof value);
+        memcpy(&value, &word, sizeof value);
         return value;
     } else {
         static_assert(sizeof(V) % 4 == 0);

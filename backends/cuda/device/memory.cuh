@@ -63,7 +63,7 @@ INFINI_DEVICE Vec<T, n> narrow(const C (&from)[n]) {
         uint32_t pairs[n / 2];
 #pragma unroll
         for (int i = 0; i < n / 2; ++i) pairs[i] = pack_pair<T>(from[2 * i], from[2 * i + 1]);
-        __builtin_memcpy(&to, pairs, sizeof to);
+        memcpy(&to, pairs, sizeof to);
     } else {
 #pragma unroll
         for (int i = 0; i < n; ++i) to[i] = convert<T>(from[i]);

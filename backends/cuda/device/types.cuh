@@ -58,7 +58,7 @@ template <class To, class From>
 INFINI_DEVICE To bit_cast(const From &from) {
     static_assert(sizeof(To) == sizeof(From));
     To to;
-    __builtin_memcpy(&to, &from, sizeof(To));
+    memcpy(&to, &from, sizeof(To));
     return to;
 }
 
