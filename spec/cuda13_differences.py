@@ -3,6 +3,9 @@
 `+` is new in 13, `-` is gone from it, `~` has another form there, which is given. Of functions all
 new ones are listed; of types only those that this API declares. A test compares these lists with
 NVIDIA's headers.
+
+From these lists follows how a program for 12.9 runs on a library of 13 (spec/generate/forwarding.py).
+INSTEAD and ATTRIBUTES say what the lists cannot: where something that is gone is found now.
 """
 
 VERSION = "13.4"
@@ -275,3 +278,24 @@ NAMES = """
 - infinirtCooperativeLaunchMultiDeviceNoPreSync
 - infinirtCooperativeLaunchMultiDeviceNoPostSync
 """
+
+# Functions that are gone and have no plain name of their own: what does their work.
+INSTEAD = {
+    "ThreadExit": "DeviceReset",
+    "ThreadSynchronize": "DeviceSynchronize",
+    "ThreadSetLimit": "DeviceSetLimit",
+    "ThreadGetLimit": "DeviceGetLimit",
+    "ThreadGetCacheConfig": "DeviceGetCacheConfig",
+    "ThreadSetCacheConfig": "DeviceSetCacheConfig",
+}
+
+# Members of infinirtDeviceProp that are gone: the device attribute that tells the same.
+ATTRIBUTES = {
+    "clockRate": "ClockRate",
+    "deviceOverlap": "GpuOverlap",
+    "kernelExecTimeoutEnabled": "KernelExecTimeout",
+    "computeMode": "ComputeMode",
+    "maxTexture1DLinear": "MaxTexture1DLinearWidth",
+    "memoryClockRate": "MemoryClockRate",
+    "singleToDoublePrecisionPerfRatio": "SingleToDoublePrecisionPerfRatio",
+}

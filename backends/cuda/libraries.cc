@@ -197,6 +197,25 @@ Opened &opened(Part part) {
     return opened;
 }
 
+// Errors after which nothing works any more in this process, and which come late.
+const char *advice(Error code) {
+    switch (code) {
+        case infinirtErrorIllegalAddress:
+        case infinirtErrorLaunchTimeout:
+        case infinirtErrorAssert:
+        case infinirtErrorHardwareStackError:
+        case infinirtErrorIllegalInstruction:
+        case infinirtErrorMisalignedAddress:
+        case infinirtErrorInvalidAddressSpace:
+        case infinirtErrorInvalidPc:
+        case infinirtErrorLaunchFailure:
+            return "; a kernel that was started before may have done it, and every later call will "
+                   "fail: start the process again";
+        default:
+            return "";
+    }
+}
+
 int version_from(Part part, const char *word) {
     using Ask = int (*)(int *);
     auto ask = function<Ask>(part, word);
@@ -265,7 +284,8 @@ Error check(Part part, int code, const char *word) {
         if (clear) clear();
         if (result == infinirtErrorNotReady) return result;
         if (name_of && text_of)
-            return fail(result, "%s%s returned %s: %s", prefix, word, name_of(code), text_of(code));
+            return fail(result, "%s%s returned %s: %s%s", prefix, word, name_of(code),
+                        text_of(code), advice(result));
     } else if (part == Part::kDriver) {
         // The driver's numbers are the runtime's for all that they share.
         using Text = int (*)(int, const char **);
@@ -273,19 +293,43 @@ Error check(Part part, int code, const char *word) {
         static const auto text_of = function<Text>(Part::kDriver, "GetErrorString");
         const char *name = nullptr, *text = nullptr;
         if (name_of && text_of && name_of(code, &name) == 0 && text_of(code, &text) == 0)
-            return fail(result, "%s%s returned %s: %s", prefix, word, name, text);
+            return fail(result, "%s%s returned %s: %s%s", prefix, word, name, text, advice(result));
     }
     return fail(part == Part::kDriver || part == Part::kRuntime ? result : infinirtErrorUnknown,
                 "%s%s returned %d", prefix, word, code);
 }
 
-void use_device(int device) {
-    using Get = int (*)(int *);
-    using Set = int (*)(int);
-    static const auto get = function<Get>(Part::kRuntime, "GetDevice");
-    static const auto set = function<Set>(Part::kRuntime, "SetDevice");
-    int current = -1;
-    if (get && set && (get(&current) != 0 || current != device)) set(device);
+namespace {
+
+// Without the core's function: that notes the device as the client's choice.
+struct Current {
+    int (*get)(int *) = function<int (*)(int *)>(Part::kRuntime, "GetDevice");
+    int (*set)(int) = function<int (*)(int)>(Part::kRuntime, "SetDevice");
+
+    // Returns the device before, -1 if it was that one.
+    int change(int device) const {
+        int before = -1;
+        if (!get || !set || (get(&before) == 0 && before == device)) [[likely]]
+            return -1;
+        set(device);
+        return before;
+    }
+};
+
+const Current &current() {
+    static const Current functions;
+    return functions;
+}
+
+}  // namespace
+
+void use_device(int device) { current().change(device); }
+
+OnDevice::OnDevice(int device) : before_(current().change(device)) {}
+
+OnDevice::~OnDevice() {
+    if (before_ >= 0) [[unlikely]]
+        current().set(before_);
 }
 
 }  // namespace infini::cuda

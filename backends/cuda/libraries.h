@@ -46,4 +46,15 @@ Error check(Part part, int code, const char *word);
 // Makes the device current on the calling thread, if it is not.
 void use_device(int device);
 
+// The same for a scope. Another library that works on this thread finds its own device again.
+class OnDevice {
+public:
+    explicit OnDevice(int device);
+    ~OnDevice();
+    OnDevice(const OnDevice &) = delete;
+
+private:
+    int before_ = -1;  // -1: it was that device already
+};
+
 }  // namespace infini::cuda

@@ -16,7 +16,7 @@ constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda"
 constexpr const char *kFolders[] = {"lib64", "lib", "targets/*-linux/lib", nullptr};
 constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
 
-constexpr const char *kOptions[] = {"-std=c++17", "-default-device", nullptr};
+constexpr const char *kOptions[] = {"-std=c++20", "-default-device", nullptr};
 
 }  // namespace
 

@@ -1,0 +1,78 @@
+#include "runtime/forward.h"
+
+#include <string>
+#include <unordered_map>
+
+namespace infini::cuda {
+namespace {
+
+constexpr int kToolkit13 = 13000;
+
+thread_local int chosen = 0;
+
+// The core tells every thread its device by this function before anything else is called.
+Error choose_device(int device) {
+    using Set = int (*)(int);
+    static const auto set = function<Set>(Part::kRuntime, "SetDevice");
+    if (!set) return absent("SetDevice");
+    if (Error error = check(Part::kRuntime, set(device), "SetDevice")) return error;
+    chosen = device;
+    return infinirtSuccess;
+}
+
+const std::unordered_map<std::string, size_t> &by_word() {
+    static auto *table = [] {
+        auto *made = new std::unordered_map<std::string, size_t>;
+        for (size_t i = 0; i < forward_count; ++i) made->emplace(forwards[i].word, i);
+        return made;
+    }();
+    return *table;
+}
+
+}  // namespace
+
+int chosen_device() { return chosen; }
+
+void find_vendor_functions() {
+    bool newer = runtime_version() >= kToolkit13;
+    for (size_t i = 0; i < forward_count; ++i) {
+        const Forward &forward = forwards[i];
+        const char *symbol = newer ? forward.symbol13 : forward.symbol12;
+        vendor_functions[i] = symbol ? find(Part::kRuntime, symbol) : nullptr;
+        bool adapted = newer && forward.adapter13 && vendor_functions[i];
+        forward_targets[i] = adapted ? forward.adapter13 : vendor_functions[i];
+    }
+}
+
+void *forwarded(const char *word) {
+    if (strcmp(word, "SetDevice") == 0) return reinterpret_cast<void *>(&choose_device);
+    auto found = by_word().find(word);
+    return found == by_word().end() ? nullptr : forwards[found->second].call;
+}
+
+void *target(const char *word) {
+    auto found = by_word().find(word);
+    if (found != by_word().end()) return forward_targets[found->second];
+    return find(Part::kRuntime, word);
+}
+
+Error absent(const char *word) {
+    int version = runtime_version();
+    return fail(infinirtErrorNotSupported,
+                "the runtime library %s (toolkit %d.%d) has no such "
+                "function (%s)",
+                path(Part::kRuntime) ? path(Part::kRuntime) : "", version / 1000,
+                version % 1000 / 10, word);
+}
+
+int attribute(infinirtDeviceAttr attribute, int device) {
+    using Ask = int (*)(int *, infinirtDeviceAttr, int);
+    static const auto ask = function<Ask>(Part::kRuntime, "DeviceGetAttribute");
+    static const auto forget = function<int (*)()>(Part::kRuntime, "GetLastError");
+    int value = 0;
+    if (ask && ask(&value, attribute, device) == 0) return value;
+    if (forget) forget();
+    return 0;
+}
+
+}  // namespace infini::cuda
