@@ -45,6 +45,7 @@ public:
     Source &type(const char *name, const std::string &type);
     Source &constant(const char *name, int64_t value);  // constexpr int64_t; bool and int convert
     Source &line(const std::string &text);              // whatever else, inside namespace infini
+    Source &include(const char *file);  // another file, before the lines that follow
     // Instructions that only this very architecture has (sm_90a): wgmma, setmaxnreg.
     Source &architecture_specific();
 
@@ -160,6 +161,11 @@ inline std::unique_ptr<Plan> make_empty_plan() {
 // Plain work of the vendor's runtime, in order with the launches.
 Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes);
 Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes);
+// Only for operators whose results go to the host, which are never captured: waiting, and memory that
+// the client frees with infinirtFree.
+Error wait(const Stream &stream);
+Error allocate(const Stream &stream, size_t bytes, void **memory);
+Error release(const Stream &stream, void *memory);
 
 // ---- Registration -------------------------------------------------------------------------------
 

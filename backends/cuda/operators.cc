@@ -103,20 +103,4 @@ KernelEntry::KernelEntry(const char *operation, Planner planner) {
     planners()[operation] = planner;
 }
 
-Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes) {
-    using Fill = int (*)(void *, int, size_t, void *);
-    static const auto call = function<Fill>(Part::kRuntime, "MemsetAsync");
-    if (bytes == 0) return infinirtSuccess;
-    const int code = call(memory, value, bytes, stream.handle);
-    return code == 0 ? infinirtSuccess : check(Part::kRuntime, code, "MemsetAsync");
-}
-
-Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes) {
-    using Copy = int (*)(void *, const void *, size_t, int, void *);
-    static const auto call = function<Copy>(Part::kRuntime, "MemcpyAsync");
-    if (bytes == 0) return infinirtSuccess;
-    const int code = call(to, from, bytes, infinirtMemcpyDefault, stream.handle);
-    return code == 0 ? infinirtSuccess : check(Part::kRuntime, code, "MemcpyAsync");
-}
-
 }  // namespace infini::cuda

@@ -26,7 +26,10 @@ public:
         if (!text)
             throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
                           "this build has no device code named " + name};
-        const std::string folder = name.substr(0, name.rfind('/') + 1);
+        add_text(text, name.substr(0, name.rfind('/') + 1));
+    }
+
+    void add_text(const char *text, const std::string &folder) {
         while (*text) {
             const char *end = std::strchr(text, '\n');
             const size_t length = end ? size_t(end - text) + 1 : std::strlen(text);
@@ -73,6 +76,10 @@ Source &Source::line(const std::string &text) {
     return *this;
 }
 
+Source &Source::include(const char *file) {
+    return line("}\n#include \"" + std::string(file) + "\"\nnamespace infini {");
+}
+
 Source &Source::architecture_specific() {
     specific_ = true;
     return *this;
@@ -82,7 +89,7 @@ std::string Source::text() const {
     std::string result;
     Flattener flattener(result);
     flattener.add("prelude.cuh");
-    result += "namespace infini {\n" + lines_ + "}\n";
+    flattener.add_text(("namespace infini {\n" + lines_ + "}\n").c_str(), "");
     flattener.add(file_);
     return result;
 }
