@@ -1,0 +1,61 @@
+// Parameters of the attention kernels; for host and device, after divide.h. Strides are in elements.
+#pragma once
+
+namespace infini {
+
+struct AttentionStrides {
+    int64_t batch, token, head, inner;  // of paged keys and values `batch` is a page
+};
+
+// Rows are queries of one head. The rows of all query heads that share a key head stand together:
+// row r of a sequence is query r / group of head r % group.
+struct AttentionParams {
+    const void *q, *k, *v;
+    void *out;
+    const void *table;        // pages of the sequences, where keys are paged
+    const void *lengths;      // keys of the sequences; null: `keys` for all
+    const int32_t *segments;  // of ragged queries, from segments.cuh
+    const float *slopes;
+    float
+        *partials;  // of keys in splits: [splits][sequences][heads][rows] of values, greatest, sum
+    AttentionStrides q_stride, out_stride, k_stride, v_stride;
+    int64_t table_batch, table_stride, length_stride, slope_stride;
+    int64_t pages;
+    Divider page_size, group;
+    int32_t sequences, heads;    // key heads
+    int32_t queries, keys;       // of a sequence at most
+    int32_t depth, value_depth;  // of keys and queries; of values and results
+    int32_t splits, rows;        // rows of a sequence at most
+    float scale;                 // with log2(e) in it
+    int32_t vector;              // 1: rows can be read 16 bytes at a time
+    int32_t store_vector;        // 1: and written
+};
+
+// Cuts ragged queries into segments: tokens before the first sequence, those of each sequence, and
+// those behind the last.
+struct SegmentParams {
+    const void *bounds;
+    int32_t *segments;  // [sequences + 3] first tokens, then as many first tiles
+    int64_t stride;
+    int32_t sequences, tokens, group, tile_rows;
+};
+
+struct CombineParams {
+    const float *partials;
+    void *out;
+    AttentionStrides out_stride;
+    int64_t units;  // sequences * heads * rows
+    Divider group, rows, heads;
+    int32_t splits, value_depth;
+};
+
+// New rows into a cache of keys and one of values.
+struct StoreRowsParams {
+    const void *from[2];
+    void *to[2];
+    int64_t from_head[2], from_row[2], to_head[2], to_row[2];
+    int64_t count;  // of pieces of both
+    Divider pieces, rows, heads;
+};
+
+}  // namespace infini

@@ -1,0 +1,127 @@
+// Where the queries of a sequence lie, how many keys it has, and where these are: in rows that follow
+// one another, or in the pages of a cache that a table names.
+//
+// Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped.
+#pragma once
+
+#include "attention_params.h"
+
+namespace infini {
+
+inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);  // score of what is hidden
+inline constexpr float kLog2E = 1.44269504088896341f;
+
+struct Sequence {
+    const T *q;
+    T *out;
+    const T *k, *v;  // of one key head
+    const Table *table;
+    int queries, keys;
+};
+
+template <class I>
+INFINI_DEVICE int limited(I value, int most) {
+    if constexpr (kIsSigned<I>)
+        if (value < I(0)) return 0;
+    return uint64_t(value) > uint64_t(most) ? most : int(value);
+}
+
+// Sequence `index`, of ragged queries segment `index`.
+INFINI_DEVICE Sequence find_sequence(const AttentionParams &p, int index, int head) {
+    Sequence s;
+    int64_t token = 0, batch = index;
+    int number = index;
+    s.queries = p.queries;
+    if constexpr (kRagged) {
+        token = p.segments[index];
+        s.queries = int(p.segments[index + 1] - token);
+        batch = 0;
+        number = index - 1;
+    }
+    s.q = static_cast<const T *>(p.q) + batch * p.q_stride.batch + token * p.q_stride.token;
+    s.out = static_cast<T *>(p.out) + batch * p.out_stride.batch + token * p.out_stride.token;
+    s.k = static_cast<const T *>(p.k) + head * p.k_stride.head;
+    s.v = static_cast<const T *>(p.v) + head * p.v_stride.head;
+    s.table = nullptr;
+    s.keys = p.keys;
+    if (number < 0 || number >= p.sequences) {
+        s.keys = 0;  // tokens of no sequence
+        return s;
+    }
+    // A length that is not there is limited to what is.
+    if (p.lengths)
+        s.keys = limited(static_cast<const Length *>(p.lengths)[number * p.length_stride], p.keys);
+    if constexpr (kPaged) {
+        s.table = static_cast<const Table *>(p.table) + number * p.table_batch;
+    } else {
+        s.k += number * p.k_stride.batch;
+        s.v += number * p.v_stride.batch;
+    }
+    return s;
+}
+
+// A key's place: of its row in s.k and s.v.
+struct KeyPlace {
+    int64_t k, v;
+    bool known;
+};
+INFINI_DEVICE KeyPlace find_key(const AttentionParams &p, const Sequence &s, int t) {
+    if constexpr (!kPaged) {
+        return {t * p.k_stride.token, t * p.v_stride.token, true};
+    } else {
+        const Quotient at = p.page_size.split(uint32_t(t));
+        const int64_t page = int64_t(s.table[at.quotient * p.table_stride]);
+        if (page < 0 || page >= p.pages) return {0, 0, false};
+        return {page * p.k_stride.batch + at.remainder * p.k_stride.token,
+                page * p.v_stride.batch + at.remainder * p.v_stride.token, true};
+    }
+}
+
+// Keys that a query sees: those before the limit.
+INFINI_DEVICE int key_limit(const Sequence &s, int query) {
+    if constexpr (!kCausal) return s.keys;
+    const int limit = s.keys - s.queries + query + 1;
+    return limit < 0 ? 0 : limit;
+}
+
+INFINI_DEVICE const T *query_row(const AttentionParams &p, const Sequence &s, int head, int row) {
+    const Quotient at = p.group.split(uint32_t(row));
+    return s.q + at.quotient * p.q_stride.token +
+           (int64_t(head) * p.group.divisor + at.remainder) * p.q_stride.head;
+}
+INFINI_DEVICE T *result_row(const AttentionParams &p, const Sequence &s, int head, int row) {
+    const Quotient at = p.group.split(uint32_t(row));
+    return s.out + at.quotient * p.out_stride.token +
+           (int64_t(head) * p.group.divisor + at.remainder) * p.out_stride.head;
+}
+INFINI_DEVICE float row_slope(const AttentionParams &p, int head, int row) {
+    if constexpr (!kSloped) return 0;
+    const int64_t at = int64_t(head) * p.group.divisor + p.group.split(uint32_t(row)).remainder;
+    return p.slopes[at * p.slope_stride] * kLog2E;
+}
+
+// 2^x, on the special function unit: within 2 ulp, 0 for -inf.
+INFINI_DEVICE float exp2_fast(float x) {
+#ifdef INFINI_SIMULATED
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+// The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind it.
+INFINI_DEVICE int find_segment(const int32_t *ends, int count, int place) {
+    int low = 0, high = count - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (ends[middle] > place)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+}  // namespace infini

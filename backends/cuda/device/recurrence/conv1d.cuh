@@ -1,0 +1,104 @@
+// causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of
+// earlier tokens as state. A thread has one channel, or as many as 16 bytes hold, and a run of tokens.
+//
+// Before this: type T and those of requests.cuh.
+#include "requests.cuh"
+
+namespace infini {
+
+inline constexpr int kThreads = 128;
+inline constexpr int kRun = 64;  // tokens
+
+template <int n>
+INFINI_DEVICE void load_channels(float (&to)[n], const T *from, int64_t stride) {
+    if (n > 1 && stride == 1) {
+        widen(load<n>(from), to);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < n; ++i) to[i] = convert<float>(from[i * stride]);
+}
+
+template <int n>
+INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int run, int first) {
+    if (first >= p.channels) return;
+    const int begin = request.begin + run * kRun;
+    const int end = begin + kRun < request.end ? begin + kRun : request.end;
+    if (run > 0 && begin >= end) return;
+    T *out = static_cast<T *>(p.out) + request.row * p.out_stride[0] + first;
+    if (request.source < 0) {
+        const float zeros[n] = {};
+        for (int t = begin; t < end; ++t) store(out + t * p.out_stride[1], narrow<T>(zeros));
+        return;
+    }
+    const T *x = static_cast<const T *>(p.x) + request.row * p.x_stride[0] + first;
+    const T *state = static_cast<const T *>(p.state) + request.source * p.state_stride[0] +
+                     first * p.state_stride[1];
+    // Input t of the request, also before its first token. States have any layout: one by one.
+    auto input = [&](float (&to)[n], int t) {
+        if (t >= request.begin)
+            load_channels(to, x + t * p.x_stride[1], 1);
+        else
+#pragma unroll
+            for (int i = 0; i < n; ++i)
+                to[i] = convert<float>(
+                    state[(t - request.begin + 3) * p.state_stride[2] + i * p.state_stride[1]]);
+    };
+    float tap[4][n], bias[n] = {}, before[3][n], last[3][n];
+    const T *weight = static_cast<const T *>(p.weight) + first * p.weight_stride[0];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+        for (int i = 0; i < n; ++i)
+            tap[j][i] = convert<float>(weight[i * p.weight_stride[0] + j * p.weight_stride[1]]);
+    if (p.bias)
+#pragma unroll
+        for (int i = 0; i < n; ++i)
+            bias[i] = convert<float>(static_cast<const T *>(p.bias)[(first + i) * p.bias_stride]);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) input(before[i], begin - 3 + i);
+    // The first run writes the state: it alone has read the old one, and the new one needs that and
+    // the inputs.
+    const bool keep = run == 0 && request.target >= 0;
+    if (keep)
+#pragma unroll
+        for (int i = 0; i < 3; ++i) input(last[i], request.end - 3 + i);
+
+#pragma unroll 4
+    for (int t = begin; t < end; ++t) {
+        float now[n], sum[n];
+        load_channels(now, x + t * p.x_stride[1], 1);
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+            sum[i] = bias[i] + tap[0][i] * before[0][i];
+            sum[i] += tap[1][i] * before[1][i];
+            sum[i] += tap[2][i] * before[2][i];
+            sum[i] += tap[3][i] * now[i];
+            before[0][i] = before[1][i], before[1][i] = before[2][i], before[2][i] = now[i];
+        }
+        store(out + t * p.out_stride[1], narrow<T>(sum));
+    }
+    if (keep) {
+        T *to = static_cast<T *>(p.final_state) + request.target * p.final_stride[0] +
+                first * p.final_stride[1];
+#pragma unroll
+        for (int j = 0; j < 3; ++j)
+#pragma unroll
+            for (int i = 0; i < n; ++i)
+                to[j * p.final_stride[2] + i * p.final_stride[1]] = convert<T>(last[j][i]);
+    }
+}
+
+INFINI_ENTRY(ConvParams, kThreads, 1) {
+    int64_t rest = blockIdx.x;
+    const int thread = int(rest % p.blocks) * kThreads + int(threadIdx.x);
+    rest /= p.blocks;
+    const int run = int(rest % p.runs);
+    const Request request = find_request(p.requests, int(rest / p.runs));
+    if (p.vector)
+        run_channels<kWide<T>>(p, request, run, thread * kWide<T>);
+    else
+        run_channels<1>(p, request, run, thread);
+}
+
+}  // namespace infini

@@ -1,0 +1,65 @@
+// mamba_selective_scan. Channels are independent: four lanes share the states of one and keep them in
+// registers through all tokens.
+//
+// Before this: type T, constant kPer (states of a lane).
+#include "recurrence_params.h"
+
+namespace infini {
+
+inline constexpr int kLanes = 4;
+inline constexpr int kThreads = 128;
+inline constexpr int kChannels = kThreads / kLanes;
+
+INFINI_DEVICE float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
+
+INFINI_ENTRY(MambaParams, kThreads, 1) {
+    const int row = int(blockIdx.x / p.blocks);
+    const int place = int(blockIdx.x % p.blocks) * kChannels + int(threadIdx.x) / kLanes;
+    const int part = int(threadIdx.x) % kLanes;
+    const bool present = place < p.channels;
+    const int channel = present ? place : 0;  // all lanes go on: they add up together
+
+    float rate[kPer], state[kPer];
+    float *kept = p.state + (int64_t(row) * p.channels + channel) * p.states;
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+        const int n = i * kLanes + part;
+        rate[i] = state[i] = 0;
+        if (n < p.states) {
+            rate[i] = -expf(
+                convert<float>(static_cast<const T *>(p.a_log)[int64_t(channel) * p.states + n]));
+            state[i] = kept[n];
+        }
+    }
+    const float skip = convert<float>(static_cast<const T *>(p.d)[channel]);
+    const float bias = convert<float>(static_cast<const T *>(p.dt_bias)[channel]);
+    for (int t = 0; t < p.tokens; ++t) {
+        const int64_t token = int64_t(row) * p.tokens + t, at = token * p.channels + channel;
+        const float x = convert<float>(static_cast<const T *>(p.x)[at]);
+        const float gate = convert<float>(static_cast<const T *>(p.gate)[at]);
+        const float dt = softplus(convert<float>(static_cast<const T *>(p.dt)[at]) + bias);
+        const T *b = static_cast<const T *>(p.b) + token * p.states;
+        const T *c = static_cast<const T *>(p.c) + token * p.states;
+        float y = 0;
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) {
+            const int n = i * kLanes + part;
+            if (n < p.states) {
+                state[i] = expf(rate[i] * dt) * state[i] + dt * x * convert<float>(b[n]);
+                y += state[i] * convert<float>(c[n]);
+            }
+        }
+#pragma unroll
+        for (int mask = kLanes / 2; mask > 0; mask /= 2) y += shuffle_xor(y, mask);
+        y += skip * x;
+        if (present && part == 0)
+            static_cast<T *>(p.out)[at] = convert<T>(y * gate / (1 + expf(-gate)));
+    }
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+        const int n = i * kLanes + part;
+        if (present && n < p.states) kept[n] = state[i];
+    }
+}
+
+}  // namespace infini

@@ -1,0 +1,66 @@
+// Softmax attention, as the planners of its operators describe it.
+#pragma once
+
+#include "device/attention/attention_params.h"
+#include "device/divide.h"
+#include "kernel.h"
+
+namespace infini::cuda {
+
+inline constexpr double kLog2E = 1.4426950408889634;
+
+// A case of attention. Tensors are named by their places among the operation's; -1: none.
+struct AttentionCase {
+    Shape q, k, v, out;
+    int q_at = -1, k_at = -1, v_at = -1, out_at = -1;
+    AttentionStrides q_stride, k_stride, v_stride, out_stride;
+    Shape table, lengths, bounds, slopes;
+    int table_at = -1, lengths_at = -1, bounds_at = -1, slopes_at = -1;
+    int64_t sequences = 1, heads = 1, group = 1;  // key heads, and query heads for each
+    int64_t queries = 0, tokens = 0;              // of a sequence at most, of all
+    int64_t keys = 0, depth = 0, value_depth = 0;
+    int64_t pages = 0, page_size = 1;
+    bool causal = false;
+    double scale = 1;
+
+    bool paged() const { return table_at >= 0; }
+    bool ragged() const { return bounds_at >= 0; }
+    bool sloped() const { return slopes_at >= 0; }
+    int64_t rows() const { return queries * group; }  // of a sequence and key head, at most
+
+    // All that a kernel is given but the pointers.
+    AttentionParams params() const;
+    // With the pointers of a call; those of the workspace are the plan's.
+    AttentionParams params(const AttentionParams &fixed, const Arguments &arguments) const;
+    // The types and constants that sequence.cuh wants.
+    Source source(const char *file) const;
+};
+
+// The best kernel for a case. `before` is run first, if there is one.
+std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device &device,
+                                          std::unique_ptr<Plan> before = nullptr);
+
+// Parts of it, null where they do not take the case.
+std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device &device);
+std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
+std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
+
+// Finds the segments of ragged queries: a plan of its own, to be run with the bounds' pointer.
+class Segments {
+public:
+    Segments(const AttentionCase &attention, Device &device, int64_t tile_rows);
+
+    size_t workspace() const { return bytes_; }
+    // How many tiles there can be.
+    int64_t most_tiles() const { return most_tiles_; }
+    Error run(const AttentionCase &attention, const Arguments &arguments, void *workspace,
+              const Stream &stream) const;
+
+private:
+    std::shared_ptr<const Kernel> kernel_;  // null: queries are not ragged
+    SegmentParams params_{};
+    size_t bytes_ = 0;
+    int64_t most_tiles_ = 0;
+};
+
+}  // namespace infini::cuda
