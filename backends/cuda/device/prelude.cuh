@@ -13,11 +13,6 @@
 // beside it, and loops that wait for memory to change call __nanosleep.
 #pragma once
 
-// clang-format off: the order of the includes is theirs
-#ifdef INFINI_SIMULATED
-#define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
-#define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
-#else
 using int8_t = signed char;
 using int16_t = short;
 using int32_t = int;
@@ -26,6 +21,12 @@ using uint8_t = unsigned char;
 using uint16_t = unsigned short;
 using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
+
+// clang-format off: the order of the includes is theirs
+#ifdef INFINI_SIMULATED
+#define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
+#define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
+#else
 #define INFINI_ENTRY(Params, threads, blocks)                     \
     extern "C" __global__ void __launch_bounds__(threads, blocks) \
         infini_entry(const __grid_constant__ Params p)
