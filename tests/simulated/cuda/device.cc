@@ -1,0 +1,137 @@
+// The simulated device: the CPU back end, which says that it is a GPU, and whose memory is full of
+// garbage until somebody writes it.
+//
+// INFINI_SIMULATED_DEVICES=N  makes N of them.
+// INFINI_SIMULATED_GUARD=1    puts each allocation against the end of its pages, before a page that
+//                             nobody may touch: what goes beyond it stops at once.
+#include <dlfcn.h>
+#include <infini/backend.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "hopper.h"
+
+namespace simulated {
+namespace {
+
+using Error = infinirtError_t;
+
+constexpr size_t kPage = size_t(64) << 10;  // the largest that Linux uses here
+constexpr size_t kAlignment = 256;          // as cudaMalloc's
+
+const InfiniBackend *cpu = nullptr;
+InfiniDriver driver;
+
+// Guarded allocations: where they begin, and what was mapped for them.
+struct Mapping {
+    void *start;
+    size_t bytes;
+};
+std::mutex lock;
+std::map<void *, Mapping> mappings;
+
+bool guarded() {
+    static const bool value = getenv("INFINI_SIMULATED_GUARD") != nullptr;
+    return value;
+}
+
+Error allocate(int device, size_t bytes, void **memory) {
+    if (!guarded()) {
+        Error error = cpu->driver->allocate(device, bytes, memory);
+        if (!error) memset(*memory, kGarbage, bytes);
+        return error;
+    }
+    size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    size_t whole = (size + kPage - 1) / kPage * kPage + 2 * kPage;
+    void *start = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) return infinirtErrorMemoryAllocation;
+    char *end = static_cast<char *>(start) + whole - kPage;
+    mprotect(static_cast<char *>(start) + kPage, whole - 2 * kPage, PROT_READ | PROT_WRITE);
+    *memory = end - size;
+    memset(*memory, kGarbage, size);
+    std::lock_guard guard(lock);
+    mappings[*memory] = {start, whole};
+    return infinirtSuccess;
+}
+
+Error release(int device, void *memory, size_t bytes) {
+    if (!guarded()) return cpu->driver->release(device, memory, bytes);
+    std::lock_guard guard(lock);
+    auto found = mappings.find(memory);
+    for (size_t i = bytes; i < (bytes + kAlignment - 1) / kAlignment * kAlignment; ++i)
+        if (static_cast<unsigned char *>(memory)[i] != kGarbage) {
+            fprintf(stderr, "simulated CUDA: byte %zu behind an allocation of %zu was written\n",
+                    i - bytes, bytes);
+            break;
+        }
+    munmap(found->second.start, found->second.bytes);
+    mappings.erase(found);
+    return infinirtSuccess;
+}
+
+Error device_info(int device, InfiniDeviceInfo *info) {
+    if (Error error = cpu->driver->device_info(device, info)) return error;
+    snprintf(info->name, sizeof info->name, "simulated CUDA device");
+    snprintf(info->bus_id, sizeof info->bus_id, "0000:%02x:00.0", device + 1);
+    info->memory_bytes = kMemory;
+    info->major = kMajor;
+    info->minor = kMinor;
+    info->multiprocessors = kMultiprocessors;
+    info->l2_bytes = 50 << 20;
+    info->warp_width = kWarp;
+    info->integrated = 0;
+    info->host_pointers_usable = 0;
+    return infinirtSuccess;
+}
+
+Error device_attribute(int device, infinirtDeviceAttr attribute, int *value) {
+    if (attribute_of(attribute, value)) return infinirtSuccess;
+    return infinirtErrorNotSupported;  // the core answers from device_info
+    (void)device;
+}
+
+int probe(char *reason, size_t reason_bytes) {
+    int devices = cpu->probe(reason, reason_bytes);
+    *reason = '\0';
+    return devices;
+}
+
+InfiniBackend backend;
+
+}  // namespace
+}  // namespace simulated
+
+extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_backend_open(
+    const InfiniHost *host) {
+    using namespace simulated;
+    Dl_info self;
+    dladdr(reinterpret_cast<void *>(&infini_backend_open), &self);
+    std::string path = self.dli_fname;
+    path = path.substr(0, path.rfind("/backends/")) + "/libinfini_cpu.so";
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "simulated CUDA: %s\n", dlerror());
+        return nullptr;
+    }
+    cpu = reinterpret_cast<InfiniBackendOpen>(dlsym(library, INFINI_BACKEND_OPEN))(host);
+    if (!cpu) return nullptr;
+    driver = *cpu->driver;
+    driver.device_info = device_info;
+    driver.device_attribute = device_attribute;
+    driver.allocate = allocate;
+    driver.release = release;
+    backend = *cpu;
+    backend.name = "simulated";
+    backend.vendor = "infinicore's tests";
+    backend.driver = &driver;
+    backend.probe = probe;
+    backend.operators = nullptr;
+    return &backend;
+}

@@ -1,0 +1,33 @@
+// Switching between stacks. A fiber is a thread of CUDA's: it runs until it waits for others.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+// Saves this stack in *from, and goes on where `to` was saved.
+void simulated_switch(void **from, void *to);
+// Where a new stack begins: calls the function of fiber_stack with its argument. Never called.
+void simulated_begin();
+}
+
+namespace simulated {
+
+// Makes the top of a new stack so that switching to it calls function(argument), which must not return.
+void *fiber_stack(void *end, void (*function)(void *), void *argument);
+
+// `count` stacks below each other, each above a page that may not be touched.
+class Stacks {
+public:
+    static constexpr size_t kBytes = size_t(128) << 10;  // of one, with its guard
+    static constexpr size_t kGuard = size_t(64) << 10;   // no page is larger
+
+    // The end (highest address) of stack `index`. Made when first asked for; null without memory.
+    void *end(unsigned index);
+    bool is_guard(const void *address) const;
+
+private:
+    char *base_ = nullptr;
+    unsigned made_ = 0;
+};
+
+}  // namespace simulated

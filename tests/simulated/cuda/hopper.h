@@ -1,0 +1,88 @@
+// What the simulated device is: the figures of a Hopper GPU, with fewer multiprocessors.
+#pragma once
+
+#include <cstddef>
+
+#include "infinirt_runtime_api.h"
+
+namespace simulated {
+
+constexpr int kMajor = 9, kMinor = 0;
+constexpr int kWarp = 32;
+constexpr int kMultiprocessors = 4;
+constexpr size_t kMemory = size_t(8) << 30;
+constexpr unsigned kMaxThreads = 1024;
+constexpr unsigned kShared = 48 << 10;            // without asking
+constexpr unsigned kSharedOptin = 227 << 10;      // after cuFuncSetAttribute
+constexpr unsigned kSharedOfProcessor = 228 << 10;
+constexpr unsigned kSharedReserved = 1 << 10;     // of each block
+constexpr int kRegisters = 65536;
+constexpr int kThreadsOfProcessor = 2048, kBlocksOfProcessor = 32;
+constexpr unsigned kMaxParameters = 32764;
+constexpr unsigned char kGarbage = 0xcb;  // fills memory that nobody has written
+
+// The attributes that a description of the back-end contract has no place for.
+inline bool attribute_of(infinirtDeviceAttr attribute, int *value) {
+    auto is = [&](int number) {
+        *value = number;
+        return true;
+    };
+    switch (attribute) {
+        case infinirtDevAttrMaxThreadsPerBlock:
+        case infinirtDevAttrMaxBlockDimX:
+        case infinirtDevAttrMaxBlockDimY:
+            return is(kMaxThreads);
+        case infinirtDevAttrMaxBlockDimZ:
+            return is(64);
+        case infinirtDevAttrMaxGridDimX:
+            return is(0x7fffffff);
+        case infinirtDevAttrMaxGridDimY:
+        case infinirtDevAttrMaxGridDimZ:
+            return is(65535);
+        case infinirtDevAttrMaxSharedMemoryPerBlock:
+            return is(kShared);
+        case infinirtDevAttrMaxSharedMemoryPerBlockOptin:
+            return is(kSharedOptin);
+        case infinirtDevAttrMaxSharedMemoryPerMultiprocessor:
+            return is(kSharedOfProcessor);
+        case infinirtDevAttrReservedSharedMemoryPerBlock:
+            return is(kSharedReserved);
+        case infinirtDevAttrMaxRegistersPerBlock:
+        case infinirtDevAttrMaxRegistersPerMultiprocessor:
+        case infinirtDevAttrTotalConstantMemory:
+            return is(kRegisters);
+        case infinirtDevAttrMaxThreadsPerMultiProcessor:
+            return is(kThreadsOfProcessor);
+        case infinirtDevAttrMaxBlocksPerMultiprocessor:
+            return is(kBlocksOfProcessor);
+        case infinirtDevAttrManagedMemory:
+        case infinirtDevAttrConcurrentManagedAccess:
+        case infinirtDevAttrGlobalL1CacheSupported:
+        case infinirtDevAttrLocalL1CacheSupported:
+        case infinirtDevAttrIpcEventSupport:
+        case infinirtDevAttrClusterLaunch:
+            return is(1);
+        default:
+            return false;
+    }
+}
+
+inline void describe_limits(infinirtDeviceProp &prop) {
+    prop.sharedMemPerBlock = kShared;
+    prop.sharedMemPerBlockOptin = kSharedOptin;
+    prop.sharedMemPerMultiprocessor = kSharedOfProcessor;
+    prop.reservedSharedMemPerBlock = kSharedReserved;
+    prop.regsPerBlock = prop.regsPerMultiprocessor = kRegisters;
+    prop.totalConstMem = kRegisters;
+    prop.maxThreadsPerBlock = prop.maxThreadsDim[0] = prop.maxThreadsDim[1] = kMaxThreads;
+    prop.maxThreadsDim[2] = 64;
+    prop.maxGridSize[0] = 0x7fffffff;
+    prop.maxGridSize[1] = prop.maxGridSize[2] = 65535;
+    prop.maxThreadsPerMultiProcessor = kThreadsOfProcessor;
+    prop.maxBlocksPerMultiProcessor = kBlocksOfProcessor;
+    prop.managedMemory = prop.concurrentManagedAccess = 1;
+    prop.globalL1CacheSupported = prop.localL1CacheSupported = 1;
+    prop.ipcEventSupported = prop.clusterLaunch = 1;
+}
+
+}  // namespace simulated

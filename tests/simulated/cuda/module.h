@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "hopper.h"
+#include "services.h"
+
+namespace simulated {
+
+struct Function;
+
+// The code of a kernel: a library of the host's that the simulated NVRTC has made.
+struct Module {
+    void *library = nullptr;
+    State *state = nullptr;
+    // All variables of the kernel, which are its static shared memory.
+    unsigned char *shared = nullptr;
+    size_t shared_bytes = 0;
+    std::string name;  // of the program, for messages
+    std::mutex lock;
+    std::map<std::string, Function *> functions;
+};
+
+struct Function {
+    Module *module = nullptr;
+    std::string name;
+    void (*entry)(const void *parameters) = nullptr;
+    size_t parameter_bytes = 0;
+    unsigned most_threads = 0;
+    unsigned dynamic_allowed = 0;  // after cuFuncSetAttribute
+};
+
+// Null: these bytes are no such library.
+Module *load_module(const void *bytes);
+void unload_module(Module *module);
+// Null: it has no kernel of that name.
+Function *find_function(Module &module, const std::string &name);
+
+}  // namespace simulated

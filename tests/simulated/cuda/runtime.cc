@@ -1,0 +1,139 @@
+#include "runtime.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "hopper.h"
+
+namespace simulated {
+namespace {
+
+void *open_instance() {
+    Dl_info self;
+    dladdr(reinterpret_cast<void *>(&open_instance), &self);
+    std::string path = self.dli_fname;
+    path = path.substr(0, path.rfind('/') + 1) + "engine/libinfinirt.so";
+    // Deep: its calls among its own functions must not end in the client's libinfinirt.
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    if (!library) {
+        fprintf(stderr, "simulated CUDA: %s\n", dlerror());
+        abort();
+    }
+    return library;
+}
+
+std::atomic<int> failure{0};
+std::atomic<infinirtHostFn_t> kernels{nullptr};
+thread_local Error last = infinirtSuccess;
+
+// On real hardware an error of a kernel stays until the process ends, and every function returns it.
+// Here one function tells it, so that the tests that follow can show what they have to show.
+bool sticky() {
+    static const bool value = getenv("INFINI_SIMULATED_STICKY") != nullptr;
+    return value;
+}
+
+bool tells_failures(const char *function) {
+    return strstr(function, "Synchronize") || strstr(function, "Query") ||
+           !strncmp(function, "Memcpy", 6) || !strcmp(function, "GraphLaunch");
+}
+
+}  // namespace
+
+void *own_symbol(const char *name) {
+    static void *const library = open_instance();
+    void *symbol = dlsym(library, name);
+    if (!symbol) {
+        fprintf(stderr, "simulated CUDA: %s\n", dlerror());
+        abort();
+    }
+    return symbol;
+}
+
+Error with_failures(const char *function, Error result) {
+    if (!failure.load(std::memory_order_relaxed)) return result;
+    if (!sticky() && !tells_failures(function)) return result;
+    int found = sticky() ? failure.load() : failure.exchange(0);
+    return found ? last = static_cast<Error>(found) : result;
+}
+
+}  // namespace simulated
+
+using namespace simulated;
+
+void simulatedReportFailure(infinirtError_t error) {
+    int none = 0;
+    failure.compare_exchange_strong(none, error);
+}
+
+void simulatedNameKernels(infinirtHostFn_t function) { kernels = function; }
+
+SIMULATED_EXPORT infinirtError_t cudaGetLastError() {
+    static const auto own = own_function<decltype(&infinirtGetLastError)>("infinirtGetLastError");
+    Error first = last, second = own();
+    last = infinirtSuccess;
+    return first ? first : second;
+}
+
+SIMULATED_EXPORT infinirtError_t cudaPeekAtLastError() {
+    static const auto own =
+        own_function<decltype(&infinirtPeekAtLastError)>("infinirtPeekAtLastError");
+    return last ? last : own();
+}
+
+SIMULATED_EXPORT infinirtError_t cudaGetDeviceProperties_v2(infinirtDeviceProp *prop, int device) {
+    static const auto own =
+        own_function<decltype(&infinirtGetDeviceProperties)>("infinirtGetDeviceProperties_v2");
+    Error error = own(prop, device);
+    if (!error) describe_limits(*prop);
+    return with_failures("GetDeviceProperties", error);
+}
+
+SIMULATED_EXPORT infinirtError_t cudaGraphNodeGetType(infinirtGraphNode_t node,
+                                                      infinirtGraphNodeType *type) {
+    static const auto own =
+        own_function<decltype(&infinirtGraphNodeGetType)>("infinirtGraphNodeGetType");
+    static const auto ask = own_function<decltype(&infinirtGraphHostNodeGetParams)>(
+        "infinirtGraphHostNodeGetParams");
+    Error error = own(node, type);
+    infinirtHostNodeParams params{};
+    if (!error && *type == infinirtGraphNodeTypeHost && ask(node, &params) == infinirtSuccess &&
+        params.fn == kernels.load())
+        *type = infinirtGraphNodeTypeKernel;
+    return with_failures("GraphNodeGetType", error);
+}
+
+// Memory of a pool was used before, maybe by the very same operator: garbage shows what it forgets to
+// write.
+static Error spoil(Error error, void **memory, size_t bytes, infinirtStream_t stream) {
+    static const auto fill =
+        own_function<decltype(&infinirtMemsetAsync)>("infinirtMemsetAsync_v2");
+    static const auto ask =
+        own_function<decltype(&infinirtStreamIsCapturing)>("infinirtStreamIsCapturing");
+    infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
+    if (!error && *memory && ask(stream, &status) == infinirtSuccess &&
+        status == infinirtStreamCaptureStatusNone)
+        error = fill(*memory, kGarbage, bytes, stream);
+    return error;
+}
+
+SIMULATED_EXPORT infinirtError_t cudaMallocAsync(void **memory, size_t bytes,
+                                                 infinirtStream_t stream) {
+    static const auto own =
+        own_function<decltype(&infinirtMallocAsync)>("infinirtMallocAsync_v2");
+    return with_failures("MallocAsync", spoil(own(memory, bytes, stream), memory, bytes, stream));
+}
+
+SIMULATED_EXPORT infinirtError_t cudaMallocFromPoolAsync(void **memory, size_t bytes,
+                                                         infinirtMemPool_t pool,
+                                                         infinirtStream_t stream) {
+    static const auto own =
+        own_function<decltype(&infinirtMallocFromPoolAsync)>("infinirtMallocFromPoolAsync");
+    return with_failures("MallocFromPoolAsync",
+                         spoil(own(memory, bytes, pool, stream), memory, bytes, stream));
+}

@@ -1,0 +1,46 @@
+// What a compiled kernel and the simulation share: where the running thread is, and what it can ask for.
+// Included by both.
+#pragma once
+
+namespace simulated {
+
+struct Position {
+    unsigned x, y, z;
+};
+
+// What lanes of a warp do together: all of them must ask for the same.
+enum class Together : int { kSync, kShuffle, kVote, kMatch, kReduce, kMatrix };
+
+struct Services {
+    // Waits until all lanes of `mask` have come here with the same `what`. Gives an array of what each
+    // brought, 32 entries of kLaneBytes, valid until this thread's next call of any service.
+    const unsigned char *(*exchange)(Together what, unsigned mask, const void *mine, unsigned bytes);
+    // Waits at one of 16 barriers until `count` threads (0: all of the block) have come. Gives the sum
+    // of what they brought.
+    unsigned (*barrier)(unsigned id, unsigned count, unsigned value);
+    // Comes to a barrier without waiting.
+    void (*arrive)(unsigned id, unsigned count);
+    // Lets all others run first: inside a loop that waits for something.
+    void (*yield)();
+    // cp.async: begins a copy whose last bytes - valid become 0; makes a group of those begun; waits
+    // until at most `pending` groups are left.
+    void (*copy)(void *to, const void *from, unsigned bytes, unsigned valid);
+    void (*commit)();
+    void (*wait_copies)(unsigned pending);
+    // Ends the launch.
+    [[noreturn]] void (*fail)(const char *text);
+};
+
+constexpr unsigned kLaneBytes = 64;
+
+struct State {
+    Position thread, block;
+    Position block_size, grid_size;
+    unsigned lane, thread_in_block;
+    unsigned char *dynamic_shared;
+    long long clock;
+    unsigned long long progress;  // counts what threads that wait in a loop may be waiting for
+    const Services *services;
+};
+
+}  // namespace simulated
