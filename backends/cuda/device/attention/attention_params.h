@@ -1,5 +1,7 @@
-// Parameters of the attention kernels; for host and device, after divide.h. Strides are in elements.
+// Parameters of the attention kernels; for host and device. Strides are in elements.
 #pragma once
+
+#include "divide.h"
 
 namespace infini {
 

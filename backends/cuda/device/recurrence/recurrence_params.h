@@ -1,6 +1,8 @@
 // Parameters of the recurrences' kernels; for host and device. Strides are in elements.
 #pragma once
 
+#include "divide.h"
+
 namespace infini {
 
 // Which tokens belong to each request, and where its state is read and written. Lengths and indices

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "device/attention/attention_params.h"
-#include "device/divide.h"
 #include "kernel.h"
 
 namespace infini::cuda {

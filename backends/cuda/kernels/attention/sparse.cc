@@ -1,0 +1,91 @@
+// Attention to chosen keys in e4m3: fp8_sparse_mla, fp8_indexer_logits, fused_fp8_indexer.
+#include "device/attention/sparse_params.h"
+#include "kernel.h"
+
+namespace infini::cuda {
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634;
+
+bool lies_wide(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device) {
+    constexpr int kWarps = 8;
+    const Shape out = operation.tensor(0), q = operation.tensor(1), cache = operation.tensor(2);
+    const Shape indices = operation.tensor(3), lengths = operation.tensor(4);
+    SparseMlaParams fixed{};
+    fixed.out_token = out.stride[0], fixed.out_head = out.stride[1];
+    fixed.q_token = q.stride[0], fixed.q_head = q.stride[1];
+    fixed.entry = cache.stride[0], fixed.entries = cache.size[0];
+    fixed.index_token = indices.stride[0], fixed.index_stride = indices.stride[2];
+    fixed.length_stride = lengths.stride[0];
+    fixed.heads = int32_t(q.size[1]), fixed.most = int32_t(indices.size[2]);
+    fixed.parts = (fixed.heads + kWarps - 1) / kWarps;
+    fixed.scale = float(operation.number(0) * kLog2E);
+    const int64_t blocks = q.size[0] * fixed.parts;
+    if (blocks == 0) return make_empty_plan();
+    auto kernel = device.compile(Source("attention/sparse_mla.cuh"));
+    const unsigned threads = unsigned(kWarps * device.warp);
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        SparseMlaParams p = fixed;
+        p.out = a.pointer<void>(0), p.q = a.pointer<void>(1), p.cache = a.pointer<uint8_t>(2);
+        p.indices = a.pointer<int32_t>(3), p.lengths = a.pointer<int32_t>(4);
+        p.vector = p.entry % 16 == 0 && lies_wide(p.cache);
+        return kernel->launch(stream, blocks, threads, p);
+    });
+}
+INFINI_CUDA_KERNEL("fp8_sparse_mla", plan_sparse_mla);
+
+std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
+    constexpr int kKeys = 64, kThreads = 256;
+    const Shape logits = operation.tensor(0), tables = operation.tensor(3);
+    IndexerLogitsParams fixed{};
+    fixed.context = logits.size[1], fixed.tokens = int32_t(logits.size[0]);
+    fixed.heads = int32_t(operation.tensor(1).size(1)), fixed.pages = operation.tensor(2).size(0);
+    fixed.request_count = int32_t(tables.size[0]), fixed.most_pages = tables.size[1];
+    fixed.blocks = int32_t((fixed.context + kKeys - 1) / kKeys);
+    const int64_t blocks = int64_t(fixed.tokens) * fixed.blocks;
+    if (blocks == 0) return make_empty_plan();
+    auto kernel = device.compile(Source("attention/indexer_logits.cuh"));
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        IndexerLogitsParams p = fixed;
+        p.logits = a.pointer<float>(0), p.q = a.pointer<uint8_t>(1);
+        p.cache = a.pointer<uint8_t>(2), p.tables = a.pointer<int32_t>(3);
+        p.weights = a.pointer<float>(4), p.positions = a.pointer<int64_t>(5);
+        p.requests = a.pointer<int32_t>(6);
+        p.vector = lies_wide(p.q) && lies_wide(p.cache);
+        return kernel->launch(stream, blocks, kThreads, p);
+    });
+}
+INFINI_CUDA_KERNEL("fp8_indexer_logits", plan_logits);
+
+std::unique_ptr<Plan> plan_indexer(const Operation &operation, Device &device) {
+    constexpr int kWarps = 4;
+    const Shape q = operation.tensor(3), cache = operation.tensor(2);
+    IndexerParams fixed{};
+    fixed.tokens = int32_t(q.size[0]), fixed.heads = int32_t(q.size[1]);
+    fixed.pages = cache.size[0], fixed.page_size = cache.size[1];
+    fixed.rows = operation.tensor(8).size(0), fixed.rope = int32_t(operation.integer(0));
+    fixed.eps = operation.number(1), fixed.weights_scale = operation.number(2);
+    const int64_t items = q.size[0] * (q.size[1] + 1);
+    if (items == 0) return make_empty_plan();
+    Source source("attention/indexer.cuh");
+    source.type("T", q.dtype).type("Angle", operation.tensor(8).dtype);
+    source.type("NormWeight", operation.tensor(5).dtype);
+    source.type("NormBias", operation.tensor(6).dtype);
+    auto kernel = device.compile(source);
+    const unsigned threads = unsigned(kWarps * device.warp);
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        IndexerParams p = fixed;
+        p.q_out = a.pointer<uint8_t>(0), p.weights_out = a.pointer<float>(1);
+        p.cache = a.pointer<uint8_t>(2), p.q = a.pointer<void>(3), p.k_weights = a.pointer<void>(4);
+        p.norm_weight = a.pointer<void>(5), p.norm_bias = a.pointer<void>(6);
+        p.positions = a.pointer<int64_t>(7), p.angles = a.pointer<void>(8);
+        p.slots = a.pointer<int64_t>(9);
+        return kernel->launch(stream, (items + kWarps - 1) / kWarps, threads, p);
+    });
+}
+INFINI_CUDA_KERNEL("fused_fp8_indexer", plan_indexer);
+
+}  // namespace
+}  // namespace infini::cuda
