@@ -1,0 +1,64 @@
+// Where the i-th element (or row) of a tensor lies, in row-major order. For host and device.
+#pragma once
+
+#include "divide.h"
+
+// Loops over dimensions stay loops: divisions are long, and code is compiled while someone waits.
+#ifdef INFINI_DEVICE
+#define INFINI_ROLLED _Pragma("unroll 1")
+#else
+#define INFINI_ROLLED
+#endif
+
+namespace infini {
+
+struct Offsets {
+    static constexpr int kMost = 8;
+    int32_t ndim = 0, small = 1;  // small: all numbers have 31 bits
+    int64_t count = 1;
+    int64_t size[kMost] = {}, stride[kMost] = {};
+
+    Offsets() = default;
+    // Another dimension, inside of those there are; joined to the last one where the strides allow
+    // it, which saves a division.
+    INFINI_BOTH void add(int64_t n, int64_t step) {
+        count *= n;
+        small = small && count < (int64_t(1) << 31);
+        if (n == 1) return;
+        if (ndim && stride[ndim - 1] == n * step) {
+            size[ndim - 1] *= n;
+            stride[ndim - 1] = step;
+        } else {
+            size[ndim] = n;
+            stride[ndim++] = step;
+        }
+    }
+    // One step for all: offset i is i times this. Only when even().
+    INFINI_BOTH bool even() const { return ndim <= 1; }
+    INFINI_BOTH int64_t step() const { return ndim ? stride[ndim - 1] : 0; }
+
+    INFINI_BOTH int64_t operator()(int64_t index) const {
+        if (ndim == 0) return 0;
+        if (ndim == 1) return index * stride[0];
+        int64_t offset = 0;
+        if (small) {
+            uint32_t rest = uint32_t(index);
+            INFINI_ROLLED
+            for (int i = ndim - 1; i > 0; --i) {
+                const uint32_t next = rest / uint32_t(size[i]);
+                offset += int64_t(rest - next * uint32_t(size[i])) * stride[i];
+                rest = next;
+            }
+            return offset + int64_t(rest) * stride[0];
+        }
+        INFINI_ROLLED
+        for (int i = ndim - 1; i > 0; --i) {
+            const int64_t next = index / size[i];
+            offset += (index - next * size[i]) * stride[i];
+            index = next;
+        }
+        return offset + index * stride[0];
+    }
+};
+
+}  // namespace infini

@@ -1,0 +1,35 @@
+// Sorting digit by digit: a tile is what a block takes. kFirst: the first pass reads elements, later
+// ones entries.
+#pragma once
+
+#include "keys.cuh"
+#include "scan/block_scan.cuh"
+
+namespace infini {
+
+inline constexpr int kThreads = 256, kDigits = 256;
+inline constexpr int kItems = sizeof(Key) == 8 ? 8 : 16;
+inline constexpr int kTile = kThreads * kItems;
+
+// A line and a tile of it.
+struct Tile {
+    int64_t line, begin;
+    int number, size;
+
+    INFINI_DEVICE explicit Tile(const RadixParams &p) {
+        line = blockIdx.x / p.tiles;
+        number = int(blockIdx.x - line * p.tiles);
+        begin = int64_t(number) * kTile;
+        size = int(p.size - begin < kTile ? p.size - begin : kTile);
+    }
+};
+
+INFINI_DEVICE Key key_at(const RadixParams &p, const Tile &tile, const T *line, int i) {
+    if constexpr (kFirst)
+        return order_key(line[(tile.begin + i) * p.from.step]);
+    else
+        return static_cast<const Key *>(p.in.keys)[tile.line * p.in.pitch + tile.begin + i];
+}
+INFINI_DEVICE int digit_of(const RadixParams &p, Key key) { return int(key >> p.shift) & 255; }
+
+}  // namespace infini

@@ -1,0 +1,93 @@
+// A tile is sorted by a digit in shared memory, then written to where its digits belong. kLast: elements
+// and their places are written instead of entries.
+#include "radix.cuh"
+
+namespace infini {
+
+INFINI_DEVICE uint32_t lanes_with(int digit) {
+    return __match_any_sync(kAllLanes, uint32_t(digit));
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(RadixParams, 256, 1) {
+    constexpr int kWarps = kThreads / kWarp;
+    INFINI_SHARED uint32_t counts[kWarps][kDigits];
+    INFINI_SHARED uint32_t start[kDigits];  // of a digit, in the tile
+    INFINI_SHARED int64_t base[kDigits];    // and in the line, less that
+    INFINI_SHARED Key tile_keys[kTile];
+    INFINI_SHARED uint32_t tile_places[kTile];
+    const Tile tile(p);
+    const T *line =
+        kFirst || kLast ? static_cast<const T *>(p.x) + p.from.offsets(tile.line) : nullptr;
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) counts[i][threadIdx.x] = 0;
+    __syncthreads();
+
+    // Each warp has neighbouring keys and takes a row of them at a time, in their order. How many it has
+    // seen before is the rank of a key.
+    Key keys[kItems];
+    uint32_t ranks[kItems];
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+        const int i = (warp() * kItems + k) * kWarp + lane();
+        keys[k] = i < tile.size ? key_at(p, tile, line, i) : kLastKey;
+    }
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+        const int i = (warp() * kItems + k) * kWarp + lane();
+        const int digit = i < tile.size ? digit_of(p, keys[k]) : kDigits;
+        const uint32_t same = lanes_with(digit), before = same & ((1u << lane()) - 1);
+        const uint32_t seen = digit < kDigits ? counts[warp()][digit] : 0;
+        __syncwarp();
+        if (before == 0 && digit < kDigits) counts[warp()][digit] = seen + __popc(same);
+        __syncwarp();
+        ranks[k] = seen + __popc(before);
+    }
+    __syncthreads();
+
+    uint32_t sum = 0, all;
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) {
+        const uint32_t count = counts[i][threadIdx.x];
+        counts[i][threadIdx.x] = sum;
+        sum += count;
+    }
+    start[threadIdx.x] = scan_block<kThreads>(sum, 0u, fold::Sum(), &all);
+    const int64_t entry = tile.line * kDigits + threadIdx.x;
+    const uint32_t lower = scan_block<kThreads>(p.totals[entry], 0u, fold::Sum(), &all);
+    base[threadIdx.x] =
+        int64_t(lower) + p.counts[entry * p.tiles + tile.number] - start[threadIdx.x];
+    __syncthreads();
+
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) {
+        const int i = (warp() * kItems + k) * kWarp + lane();
+        if (i < tile.size) {
+            const int digit = digit_of(p, keys[k]);
+            const uint32_t at = start[digit] + counts[warp()][digit] + ranks[k];
+            tile_keys[at] = keys[k];
+            tile_places[at] = kFirst ? uint32_t(tile.begin + i)
+                                     : p.in.places[tile.line * p.in.pitch + tile.begin + i];
+        }
+    }
+    __syncthreads();
+
+    for (int i = threadIdx.x; i < tile.size; i += kThreads) {
+        const Key key = tile_keys[i];
+        const int64_t at = base[digit_of(p, key)] + i;
+        const uint32_t place = tile_places[i];
+        if constexpr (kLast) {
+            if (at < p.first || at >= p.first + p.count) continue;
+            static_cast<T *>(p.values)[p.to.offsets(tile.line) + (at - p.first) * p.to.step] =
+                line[place * p.from.step];
+            static_cast<P *>(p.places)[p.stood.offsets(tile.line) + (at - p.first) * p.stood.step] =
+                P(place);
+        } else {
+            static_cast<Key *>(p.out.keys)[tile.line * p.out.pitch + at] = key;
+            p.out.places[tile.line * p.out.pitch + at] = place;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// The first `count` entries of each piece of a line, in the order of their places: digit by digit it is
+// found how far they reach, with the keys in shared memory. kEntries: of entries, not of elements; their
+// places ascend where keys are equal.
+#include "keys.cuh"
+#include "scan/block_scan.cuh"
+
+namespace infini {
+
+inline constexpr int kPiece = 32768 / int(sizeof(Key)), kThreads = 512;
+
+// Entries with (key & mask) < prefix are among the first ones, and `ties` of those with == prefix.
+struct Bound {
+    Key prefix, mask;
+    uint32_t ties;
+};
+
+INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
+    INFINI_SHARED uint32_t histogram[256];
+    INFINI_SHARED uint32_t found[3];  // the digit, how many have less, how many have it
+    Bound bound = {0, 0, count};
+    for (int shift = (kKeyBits - 1) / 8 * 8; shift >= 0; shift -= 8) {
+        if (threadIdx.x < 256) histogram[threadIdx.x] = 0;
+        __syncthreads();
+        for (int i = threadIdx.x; i < n; i += kThreads)
+            if ((keys[i] & bound.mask) == bound.prefix)
+                atomicAdd(&histogram[uint32_t(keys[i] >> shift) & 255], 1u);
+        __syncthreads();
+        const uint32_t mine = threadIdx.x < 256 ? histogram[threadIdx.x] : 0;
+        uint32_t all;
+        const uint32_t before = scan_block<kThreads>(mine, 0u, fold::Sum(), &all);
+        if (before < bound.ties && bound.ties <= before + mine)
+            found[0] = threadIdx.x, found[1] = before, found[2] = mine;
+        __syncthreads();
+        bound.prefix |= Key(found[0]) << shift;
+        bound.mask |= Key(255) << shift;
+        bound.ties -= found[1];
+        if (found[2] == bound.ties) break;  // all of them
+    }
+    return bound;
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(SelectParams, 512, 1) {
+    INFINI_SHARED alignas(16) Key keys[kPiece];
+    const int64_t line = blockIdx.x / p.pieces, piece = blockIdx.x - line * p.pieces;
+    const int64_t begin = piece * p.piece;
+    const int n = int(p.size - begin < p.piece ? p.size - begin : p.piece);
+    const int64_t entry = line * p.in.pitch + begin;
+    if constexpr (kEntries) {
+        const Key *from = static_cast<const Key *>(p.in.keys) + entry;
+        for (int i = threadIdx.x; i < n; i += kThreads) keys[i] = from[i];
+    } else {
+        constexpr int kV = kWide<T>;
+        const T *from = static_cast<const T *>(p.x) + p.from.offsets(line) + begin * p.from.step;
+        int done = 0;
+        if (p.vector) {
+            done = n / kV * kV;
+#pragma unroll 4
+            for (int i = threadIdx.x * kV; i < done; i += kThreads * kV) {
+                const Vec<T, kV> x = load_once<kV>(from + i);
+#pragma unroll
+                for (int k = 0; k < kV; ++k) keys[i + k] = order_key(x[k]);
+            }
+        }
+        for (int i = done + threadIdx.x; i < n; i += kThreads)
+            keys[i] = order_key(from[i * p.from.step]);
+    }
+    __syncthreads();
+
+    const uint32_t count = n < p.count ? n : p.count;
+    const Bound bound = find_bound(keys, n, count);
+    Key *to = static_cast<Key *>(p.out.keys) + line * p.out.pitch + piece * p.count;
+    uint32_t *places = p.out.places + line * p.out.pitch + piece * p.count;
+    // Both kinds at once: those below the bound in the lower half of a word, ties in the upper one.
+    uint32_t done = (count - bound.ties) << 16;
+    for (int first = 0; first < n; first += kThreads) {
+        const int i = first + threadIdx.x;
+        const Key key = i < n ? keys[i] : kLastKey;
+        const bool below = i < n && (key & bound.mask) < bound.prefix;
+        const bool tie = i < n && (key & bound.mask) == bound.prefix;
+        uint32_t all;
+        const uint32_t before =
+            scan_block<kThreads>(uint32_t(below) | uint32_t(tie) << 16, 0u, fold::Sum(), &all);
+        const uint32_t slot = below ? (done + before) & 0xffff : (done + before) >> 16;
+        if (below || (tie && slot < count)) {
+            to[slot] = key;
+            places[slot] = kEntries ? p.in.places[entry + i] : uint32_t(begin + i);
+        }
+        done += all;
+    }
+}

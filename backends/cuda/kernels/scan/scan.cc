@@ -1,0 +1,140 @@
+// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block takes a line; where lines lie side
+// by side, a thread does. Long lines of which there are few are cut into pieces: a first kernel finds
+// what each piece comes to, the second one begins with that of the pieces before.
+#include <algorithm>
+
+#include "device/scan/scan_params.h"
+#include "kernels/lines.h"
+
+namespace infini::cuda {
+namespace {
+
+constexpr int64_t kThreads = 256, kMostPieces = 1024;
+constexpr size_t kStateBytes = 16;  // at most
+
+struct Scan {
+    Tensor y, places, x;  // places: absent but for extremes
+    int axis = 0;
+    std::string running;  // its name in running.cuh
+    bool exclusive = false, reverse = false;
+};
+
+struct Layout {
+    ScanParams params = {};
+    bool across = false, vectors = false;
+    int64_t line_threads = kThreads, blocks = 0;
+    int64_t offsets[3] = {};  // of the tensors' first elements, in the order of the scan
+
+    Layout(const Scan &scan, const Device &device) {
+        const Lines from(scan.x, scan.axis), to(scan.y, scan.axis);
+        const Lines stood = scan.places ? Lines(scan.places, scan.axis) : to;
+        ScanParams &p = params;
+        p.from = from.offsets, p.to = to.offsets, p.stood = stood.offsets;
+        p.from_step = from.step, p.to_step = to.step, p.stood_step = stood.step;
+        p.lines = from.count(), p.size = from.size;
+        if (scan.reverse) {
+            int number = 0;
+            for (int64_t *step : {&p.to_step, &p.stood_step, &p.from_step}) {
+                offsets[number++] = (p.size - 1) * *step;
+                *step = -*step;
+            }
+        }
+        const int64_t vector = std::min<int64_t>(8, 16 / int64_t(dtype_bytes(scan.x.dtype)));
+        vectors = !scan.reverse && from.aligned(dtype_bytes(scan.x.dtype), 16) &&
+                  to.aligned(dtype_bytes(scan.y.dtype), 16);
+        across = p.from_step != 1 && (p.lines >= 64 || p.size <= 8);
+        cut(device, vector);
+    }
+
+private:
+    void cut(const Device &device, int64_t vector) {
+        ScanParams &p = params;
+        int64_t pieces = 1, unit = 1;
+        if (across) {
+            const int64_t wanted = device.multiprocessors * 1024;
+            pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / 64);
+        } else {
+            unit = kThreads * vector;
+            const int64_t wanted = device.multiprocessors * 4;
+            pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / (8 * unit));
+        }
+        pieces = std::clamp<int64_t>(pieces, 1, kMostPieces);
+        p.piece = round_up(divide_up(p.size, pieces), unit);
+        p.pieces = int32_t(divide_up(p.size, p.piece));
+        if (!across && p.pieces == 1 && p.size <= 2 * device.warp * vector)
+            line_threads = device.warp;
+        const int64_t tasks = p.lines * p.pieces;
+        blocks = divide_up(across ? tasks : tasks * line_threads, kThreads);
+    }
+};
+
+std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
+    if (scan.x.numel() == 0) return make_empty_plan();
+    const Layout layout(scan, device);
+    auto compile = [&](bool sums) {
+        Source source(layout.across ? "scan/across.cuh" : "scan/along.cuh");
+        source.type("T", scan.x.dtype).type("R", scan.y.dtype);
+        source.line("template <class T, class R> struct RunningSum;")
+            .line("template <class T, class R, bool> struct RunningProduct;")
+            .line("template <class T, class R, bool> struct RunningExtreme;")
+            .line("template <class T, class R> struct RunningLogSum;")
+            .type("Running", scan.running);
+        source.constant("kSums", sums).constant("kPlaces", bool(scan.places));
+        if (!layout.across) source.constant("kLineThreads", layout.line_threads);
+        return device.compile(source.constant("kExclusive", scan.exclusive));
+    };
+    std::shared_ptr<const Kernel> sums, kernel = compile(false);
+    const bool cut = layout.params.pieces > 1;
+    if (cut) sums = compile(true);
+    const bool places = bool(scan.places);
+    const size_t in_bytes = dtype_bytes(scan.x.dtype), out_bytes = dtype_bytes(scan.y.dtype);
+    auto run = [=](const Arguments &a, const Stream &stream) -> Error {
+        ScanParams p = layout.params;
+        p.y = a.pointer<char>(0) + layout.offsets[0] * int64_t(out_bytes);
+        if (places) p.places = a.pointer<int64_t>(1) + layout.offsets[1];
+        p.x = a.pointer<char>(places ? 2 : 1) + layout.offsets[2] * int64_t(in_bytes);
+        p.parts = a.workspace();
+        p.vector = layout.vectors && is_aligned(p.x, 16) && is_aligned(p.y, 16);
+        if (cut) INFINI_CUDA_TRY(sums->launch(stream, layout.blocks, kThreads, p));
+        return kernel->launch(stream, layout.blocks, kThreads, p);
+    };
+    const int64_t parts = cut ? layout.params.lines * layout.params.pieces : 0;
+    return make_plan(run, size_t(parts) * kStateBytes);
+}
+
+template <bool product>
+std::unique_ptr<Plan> plan_cumulative(const Operation &operation, Device &device) {
+    Scan scan;
+    scan.y = operation.tensor(0), scan.x = operation.tensor(1);
+    scan.axis = int(operation.integer(0));
+    const std::string whole = is_float(scan.x.dtype) ? "true" : "false";
+    scan.running = product ? "RunningProduct<T, R, " + whole + ">" : "RunningSum<T, R>";
+    return plan_scan(scan, device);
+}
+
+template <bool least>
+std::unique_ptr<Plan> plan_extremes(const Operation &operation, Device &device) {
+    Scan scan;
+    scan.y = operation.tensor(0), scan.places = operation.tensor(1);
+    scan.x = operation.tensor(2), scan.axis = int(operation.integer(0));
+    scan.running = least ? "RunningExtreme<T, R, true>" : "RunningExtreme<T, R, false>";
+    return plan_scan(scan, device);
+}
+
+std::unique_ptr<Plan> plan_logcumsumexp(const Operation &operation, Device &device) {
+    Scan scan;
+    scan.y = operation.tensor(0), scan.x = operation.tensor(1);
+    scan.axis = int(operation.integer(0));
+    scan.exclusive = operation.integer(1) != 0, scan.reverse = operation.integer(2) != 0;
+    scan.running = "RunningLogSum<T, R>";
+    return plan_scan(scan, device);
+}
+
+INFINI_CUDA_KERNEL("cumsum", plan_cumulative<false>);
+INFINI_CUDA_KERNEL("cumprod", plan_cumulative<true>);
+INFINI_CUDA_KERNEL("cummax", plan_extremes<false>);
+INFINI_CUDA_KERNEL("cummin", plan_extremes<true>);
+INFINI_CUDA_KERNEL("logcumsumexp", plan_logcumsumexp);
+
+}  // namespace
+}  // namespace infini::cuda

@@ -1,0 +1,66 @@
+// What sort, topk and kthvalue share: lines of which some entries in order are wanted.
+#pragma once
+
+#include "device/sort/sort_params.h"
+#include "kernels/lines.h"
+
+namespace infini::cuda {
+
+// Entries [first, first + count) of each sorted line go to the outputs.
+struct Ordering {
+    int dtype, place_dtype;
+    bool descending;
+    Lines from, to, stood;
+    int64_t first, count;
+
+    int64_t lines() const { return from.count(); }
+    int64_t key_bytes() const { return dtype_bytes(dtype) == 8 ? 8 : 4; }
+    int key_bits() const { return dtype == INFINI_DTYPE_BOOL ? 1 : 8 * int(dtype_bytes(dtype)); }
+};
+
+// Lines of this many entries are sorted by one block.
+inline constexpr int64_t kTileEntries = 4096;
+
+// A part of the workspace for entries.
+struct EntryRoom {
+    size_t keys = 0, places = 0;  // offsets
+    int64_t pitch = 0;
+
+    EntryRoom() = default;
+    EntryRoom(const Ordering &ordering, int64_t pitch, size_t &bytes) : pitch(pitch) {
+        const size_t entries = size_t(ordering.lines() * pitch);
+        keys = bytes;
+        bytes += size_t(round_up(int64_t(entries) * ordering.key_bytes(), 256));
+        places = bytes;
+        bytes += size_t(round_up(int64_t(entries) * 4, 256));
+    }
+    Entries at(char *workspace) const {
+        return {workspace + keys, reinterpret_cast<uint32_t *>(workspace + places), pitch};
+    }
+};
+
+inline SortLines sort_lines(const Lines &lines) { return {lines.offsets, lines.step}; }
+
+// Lines of at most kTileEntries; with `room`, of that many entries there.
+class TileSort {
+public:
+    TileSort() = default;
+    TileSort(const Ordering &ordering, Device &device, int64_t size, const EntryRoom *room);
+    Error run(const Arguments &a, const Stream &stream) const;
+
+private:
+    std::shared_ptr<const Kernel> kernel_;
+    TileParams params_ = {};
+    EntryRoom room_;
+    bool entries_ = false;
+    size_t shared_ = 0;
+    int64_t blocks_ = 0;
+};
+
+// Pointers: values, places, elements.
+std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device);
+std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device);
+// Whichever is better.
+std::unique_ptr<Plan> plan_sort_lines(const Ordering &ordering, Device &device);
+
+}  // namespace infini::cuda
