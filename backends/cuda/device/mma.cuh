@@ -29,7 +29,7 @@ struct WarpRegisters {
     uint32_t (*of)[n];  // of[lane][i]
 
     explicit WarpRegisters(const uint32_t (&mine)[n]) {
-        INFINI_SHARED uint32_t all[32][32][n];
+        static thread_local uint32_t all[32][32][n];  // all fibers are of one thread
         of = all[warp()];
         __syncwarp();  // the last ones have been read
         for (int i = 0; i < n; ++i) of[lane()][i] = mine[i];

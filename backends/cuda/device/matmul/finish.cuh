@@ -1,0 +1,105 @@
+// From sums to what is stored: alpha, scales, bias, beta, one rounding.
+#pragma once
+
+#include "prelude.cuh"
+#include "product_params.h"
+
+namespace infini {
+
+// Which tile of which member of the batch a block computes. Eight rows of tiles are gone through
+// together, column by column, so that what they read stays in the cache.
+struct TilePlace {
+    int row, column;  // of the tile
+    int split, k, end;
+    int64_t batch;
+
+    INFINI_DEVICE explicit TilePlace(const MatmulParams &p) {
+        const uint32_t tiles = uint32_t(p.tiles_m) * uint32_t(p.tiles_n);
+        uint32_t tile = blockIdx.x % tiles;
+        const uint32_t outer = blockIdx.x / tiles;
+        split = int(outer % uint32_t(p.splits)), batch = outer / uint32_t(p.splits);
+        constexpr uint32_t kGroup = 8;
+        const uint32_t group = tile / (kGroup * uint32_t(p.tiles_n));
+        const uint32_t first = group * kGroup;
+        const uint32_t height = uint32_t(p.tiles_m) - first;
+        const uint32_t rows = height < kGroup ? height : kGroup;
+        tile -= first * uint32_t(p.tiles_n);
+        row = int(first + tile % rows), column = int(tile / rows);
+        k = split * p.k_each;
+        end = p.k - k < p.k_each ? p.k : k + p.k_each;
+    }
+};
+
+// Stores runs of columns of c, in O; the bias is in O too.
+template <class O, class C>
+struct Finish {
+    const MatmulParams &p;
+    O *c;
+    C alpha, beta;
+
+    INFINI_DEVICE Finish(const MatmulParams &p, int64_t batch)
+        : p(p), c(static_cast<O *>(p.c) + batch * p.c_batch), alpha(C(p.alpha)), beta(C(p.beta)) {}
+
+    template <int n, class Sum>
+    INFINI_DEVICE void operator()(int row, int column, const Sum (&sums)[n], int count) const {
+        const C scale = p.row_scale ? alpha * C(p.row_scale[row]) : alpha;
+        C values[n];
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+            values[i] = C(sums[i]) * scale;
+            if (i < count) {
+                if (p.column_scale) values[i] *= C(p.column_scale[column + i]);
+                if (p.bias)
+                    values[i] += convert<C>(
+                        static_cast<const O *>(p.bias)[int64_t(column + i) * p.bias_stride]);
+            }
+        }
+        O *to = c + row * p.c_row + column * p.c_column;
+        constexpr int kWidth = n < kWide<O> ? n : kWide<O>;
+        const bool together = p.c_column == 1 && count == n &&
+                              (reinterpret_cast<uint64_t>(to) & (kWidth * sizeof(O) - 1)) == 0;
+        if (together) {
+#pragma unroll
+            for (int i = 0; i < n; i += kWidth) {
+                C part[kWidth];
+#pragma unroll
+                for (int j = 0; j < kWidth; ++j) part[j] = values[i + j];
+                if (beta != C(0)) {
+                    const Vec<O, kWidth> old = load<kWidth>(to + i);
+#pragma unroll
+                    for (int j = 0; j < kWidth; ++j) part[j] += beta * convert<C>(old[j]);
+                }
+                store(to + i, narrow<O, kWidth>(part));
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < n; ++i) {
+                if (i >= count) continue;
+                O *at = to + i * p.c_column;
+                if (beta != C(0)) values[i] += beta * convert<C>(*at);
+                *at = convert<O>(values[i]);
+            }
+        }
+    }
+};
+
+// Stores the sums of one split, for a kernel that joins them.
+template <class C>
+struct KeepPartial {
+    C *to;
+    int n;
+
+    INFINI_DEVICE KeepPartial(const MatmulParams &p, int64_t batch, int split)
+        : to(static_cast<C *>(p.partial) + (int64_t(split) * p.batch + batch) * p.m * int64_t(p.n)),
+          n(p.n) {}
+
+    template <int width, class Sum>
+    INFINI_DEVICE void operator()(int row, int column, const Sum (&sums)[width], int count) const {
+        C *at = to + row * int64_t(n) + column;
+#pragma unroll
+        for (int i = 0; i < width; ++i)
+            if (i < count) at[i] = C(sums[i]);
+    }
+};
+
+}  // namespace infini

@@ -1,0 +1,36 @@
+// What a kernel for matrix products is told. For host and device.
+#pragma once
+
+#ifndef INFINI_DEVICE
+#include <cstdint>
+#endif
+
+namespace infini {
+
+// An operand: the rows of a or the columns of b are its lines, and k runs along them. Strides are in
+// elements.
+struct MatmulOperand {
+    const void *data;
+    int64_t line, along, batch;
+};
+
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * c. What is null is left out; c is not
+// read when beta is 0.
+struct MatmulParams {
+    MatmulOperand a, b;
+    void *c;
+    int64_t c_row, c_column, c_batch;
+    double alpha, beta;
+    const float *row_scale, *column_scale;
+    const void *bias;  // of the columns
+    int bias_stride;
+    int m, n, k;
+    int tiles_m, tiles_n;
+    // k cut into pieces, `k_each` long but for the last; their sums [split, batch, m, n] go to
+    // `partial` and are joined later.
+    int splits, k_each;
+    void *partial;
+    int batch;
+};
+
+}  // namespace infini

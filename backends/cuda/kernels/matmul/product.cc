@@ -1,0 +1,75 @@
+#include "product.h"
+
+#include <mutex>
+
+#include "../../libraries.h"
+#include "product_parts.h"
+
+namespace infini::cuda {
+
+Matrix matrix(const Tensor &tensor) {
+    Matrix m{tensor.dtype, tensor.stride(-2), tensor.stride(-1), 0};
+    if (tensor.ndim == 3 && tensor.size(0) != 1) m.batch = tensor.stride(0);
+    return m;
+}
+
+namespace {
+
+// A dimension of one element may have any stride: give it one that helps.
+void simplify(Matrix &m, int64_t rows, int64_t columns, int64_t batch) {
+    if (columns == 1 && m.row != 1) m.column = 1;
+    if (rows == 1 && m.column != 1) m.row = 1;
+    if (columns == 1 && m.row == 1) m.column = rows;
+    if (rows == 1 && m.column == 1) m.row = columns;
+    if (batch == 1) m.batch = 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const Product> make_product(const ProductShape &given, Device &device) {
+    ProductShape shape = given;
+    const int64_t kMost = INT32_MAX - 1024;
+    // A batch that is only more rows.
+    if (shape.batch > 1 && shape.b.batch == 0 && shape.a.batch == shape.m * shape.a.row &&
+        shape.c.batch == shape.m * shape.c.row && shape.m * shape.batch <= kMost)
+        shape.m *= shape.batch, shape.batch = 1;
+    simplify(shape.a, shape.m, shape.k, shape.batch);
+    simplify(shape.b, shape.k, shape.n, shape.batch);
+    simplify(shape.c, shape.m, shape.n, shape.batch);
+    if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                      "a matrix has more than 2^31 rows or columns"};
+    if (auto product = make_skinny_product(shape, device)) return product;
+    if (auto product = make_library_product(shape, device)) return product;
+    return make_tiled_product(shape, device);
+}
+
+// ---- Kernels in two forms -----------------------------------------------------------------------
+
+struct AlignedKernel::Other {
+    Other(Device &device, Source source) : device(device), source(std::move(source)) {}
+
+    Device &device;
+    Source source;
+    std::mutex lock;
+    std::shared_ptr<const Kernel> kernel;
+};
+
+AlignedKernel::AlignedKernel(Device &device, Source aligned, Source other)
+    : kernel_(device.compile(aligned)), other_(std::make_shared<Other>(device, std::move(other))) {}
+
+const Kernel *AlignedKernel::get(bool aligned, Error &error) const {
+    if (aligned) [[likely]]
+        return kernel_.get();
+    std::lock_guard guard(other_->lock);
+    if (!other_->kernel) {
+        try {
+            other_->kernel = other_->device.compile(other_->source);
+        } catch (const Refusal &refusal) {
+            error = fail(infinirtErrorUnknown, "%s", refusal.sentence.c_str());
+        }
+    }
+    return other_->kernel.get();
+}
+
+}  // namespace infini::cuda

@@ -1,0 +1,55 @@
+// Matrix products, for all operators that have one: through the vendor's library where it takes the case
+// and is as fast, else with kernels of our own.
+//
+//     ProductShape shape;               // sizes, dtypes and strides are enough to plan
+//     auto product = make_product(shape, device);
+//     return make_plan([=](...) { return product->run({a, b, c, alpha, beta}, stream, memory); },
+//                      product->workspace);
+//
+// Sums run over k in an order that depends on the sizes only: same input, same bits. Floats of 16 bits are
+// summed in F32 and rounded once; F64 stays F64; I8 times I8 sums in I32 and is exact.
+#pragma once
+
+#include "../../kernel.h"
+
+namespace infini::cuda {
+
+// Strides are in elements; any will do.
+struct Matrix {
+    int dtype = 0;
+    int64_t row = 0, column = 1, batch = 0;
+};
+
+struct ProductShape {
+    int64_t batch = 1, m = 0, n = 0, k = 0;
+    Matrix a, b, c;  // [m, k], [k, n], [m, n]
+    // Something is done with the sums that the library cannot: see ProductData.
+    bool scaled = false, biased = false;
+};
+
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * c; c is not read when beta is 0.
+struct ProductData {
+    const void *a, *b;
+    void *c;
+    double alpha = 1, beta = 0;
+    const float *row_scale = nullptr, *column_scale = nullptr;  // [m], [n]
+    const void *bias = nullptr;                                 // [n], of c's dtype
+};
+
+class Product {
+public:
+    virtual ~Product() = default;
+    virtual Error run(const ProductData &data, const Stream &stream, char *workspace) const = 0;
+
+    size_t workspace = 0;  // bytes, 256-byte aligned
+};
+
+std::shared_ptr<const Product> make_product(const ProductShape &shape, Device &device);
+
+// Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch of 1
+// serves all.
+Matrix matrix(const Tensor &tensor);
+
+inline size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace infini::cuda

@@ -1,0 +1,34 @@
+// The ways to do a product, for make_product.
+#pragma once
+
+#include "product.h"
+
+namespace infini::cuda {
+
+// With tiles in shared memory; takes every case that sizes allow.
+std::shared_ptr<const Product> make_tiled_product(const ProductShape &shape, Device &device);
+// Through the vendor's library. Null: it is not there, or not for this case.
+std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device);
+// For few rows, where reading b is all the work. Null: not for this case.
+std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
+
+// A kernel in two forms: for pointers that are aligned to 16 bytes, and for others, which is compiled
+// when such pointers come.
+class AlignedKernel {
+public:
+    AlignedKernel(Device &device, Source aligned, Source other);
+
+    // Null with `error` set when the other form cannot be compiled.
+    const Kernel *get(bool aligned, Error &error) const;
+
+private:
+    struct Other;
+    std::shared_ptr<const Kernel> kernel_;
+    std::shared_ptr<Other> other_;
+};
+
+inline bool is_aligned(const void *pointer) {
+    return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
+}
+
+}  // namespace infini::cuda
