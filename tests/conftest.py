@@ -36,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(tag): an ability of the device, see tests/expectations"
     )
+    config.addinivalue_line(
+        "markers", "host: about memory of the host; its tensors lie there on every device"
+    )
     config.addinivalue_line("markers", "devices(n): runs only where there are so many devices")
     # Before the library is loaded, and inherited by the processes that tests start.
     os.environ["INFINI_DEVICE"] = config.getoption("--device")
@@ -76,6 +79,24 @@ def _watchdog() -> Iterator[None]:
     faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True)
+def _tensors_there(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tensors of the package are made on the device, where a test names none."""
+    kind = pytestconfig.getoption("--device")
+    core = sys.modules.get("infinicore")
+    if kind == "cpu" or not hasattr(core, "set_default_device"):
+        yield
+        return
+    if core.get_device_count(kind) == 0:
+        pytest.skip(f"no {kind} device")
+    is_host = request.node.get_closest_marker("host") is not None
+    core.set_device("cpu" if is_host else kind)
+    core.set_default_device(None if is_host else kind)
+    yield
+    core.set_device(kind)
+    core.set_default_device(None)
 
 
 @pytest.fixture(scope="session")

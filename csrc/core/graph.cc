@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "graph_device.h"
 #include "graph_state.h"
 
 namespace infinicore::graph {
@@ -79,11 +78,6 @@ Graph::Graph() : state_(std::make_unique<State>()) {}
 Graph::~Graph() = default;
 void Graph::run() const { state_->run(); }
 
-Graph::State::~State() {
-    for (Segment &segment : segments_)
-        if (segment.executable) detail::destroy_executable(segment.executable);
-}
-
 void Graph::State::build(detail::Recorder recorder) {
     recorded = std::move(recorder.nodes);
     constants = std::move(recorder.constants);
@@ -143,10 +137,11 @@ void Graph::State::place_memory(const std::vector<std::shared_ptr<Memory>> &insi
         for (const Life &life : here) unshared_bytes += aligned(life.memory->size());
         arena_bytes += bytes + workspace;
         if (bytes + workspace == 0) continue;
-        auto arena = runtime->allocator.allocate(bytes + workspace, stream_of(*runtime));
+        const infinirtStream_t stream = stream_of(*runtime);
+        auto arena = runtime->allocator.allocate(bytes + workspace, stream);
         for (const Life &life : here) life.memory->put(arena, life.offset);
         if (workspace) workspace_at[runtime] = arena->data() + bytes;
-        arenas_.push_back(std::move(arena));
+        arenas_.push_back({std::move(arena), runtime, stream});
     }
     for (const Node &node : nodes) {
         Launch &launch = launches_.emplace_back();
@@ -171,17 +166,17 @@ void Graph::State::instantiate() {
         if (!launch.step && capturable) runtime = &detail::current_runtime();
         DeviceRuntime *of = capturable ? runtime : nullptr;
         if (segments_.empty() || segments_.back().runtime != of)
-            segments_.push_back({i, i, nullptr, of});
+            segments_.push_back({i, i, of, nullptr, {}});
         segments_.back().end = i + 1;
     }
-    for (Segment &segment : segments_)
-        if (segment.runtime && detail::has_device_graphs(*segment.runtime)) capture(segment);
-}
-
-void Graph::State::capture(Segment &segment) {
-    segment.executable = detail::capture_executable(*segment.runtime, [&] {
-        for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);
-    });
+    for (Segment &segment : segments_) {
+        const size_t count = segment.end - segment.begin;
+        if (!segment.runtime || !detail::has_device_graphs(*segment.runtime, count)) continue;
+        auto work = [&] {
+            for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);
+        };
+        segment.captured = detail::DeviceGraph::capture(*segment.runtime, work, segment.reason);
+    }
 }
 
 void Graph::State::perform(const Launch &launch) {
@@ -193,9 +188,12 @@ void Graph::State::run() {
     if (detail::thread_state().recorder)
         throw std::runtime_error(
             "Graph::run: this thread is recording a graph: a graph can't be part of another");
+    for (const Arena &arena : arenas_)
+        if (infinirtStream_t stream = stream_of(*arena.runtime); stream != arena.stream)
+            detail::Allocator::record_stream(*arena.memory, stream);
     for (const Segment &segment : segments_) {
-        if (segment.executable) {
-            detail::launch_executable(*segment.runtime, segment.executable);
+        if (segment.captured) {
+            segment.captured->launch();
             continue;
         }
         for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);

@@ -1,45 +1,81 @@
 #include "graph_device.h"
 
+#include "infini/ext.h"
 #include "infinirt.h"
 
 namespace infinicore::detail {
+namespace {
 
-bool has_device_graphs(const DeviceRuntime &runtime) {
-    return runtime.device.getType() != Device::Type::CPU;
+// A stream for a scope, in which this thread's work for a device goes.
+class OwnStream {
+public:
+    explicit OwnStream(DeviceRuntime &runtime) : scope_(runtime) {
+        check(infinirtStreamCreate(&stream), "Graph");
+        thread_state().stream = stream;  // the scope puts the one before back
+    }
+    ~OwnStream() { infinirtStreamDestroy(stream); }
+
+    infinirtStream_t stream = nullptr;
+
+private:
+    DeviceScope scope_;
+};
+
+}  // namespace
+
+bool has_device_graphs(const DeviceRuntime &runtime, size_t launches) {
+    return !runtime.is_cpu() && launches > 1;
 }
 
-void *capture_executable(DeviceRuntime &runtime, const std::function<void()> &work) {
-    DeviceScope scope(runtime);
-    infinirtStream_t stream = stream_of(runtime);
-    if (infinirtStreamBeginCapture(stream, INFINIRT_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
+                                                  const std::function<void()> &work,
+                                                  std::string &reason) {
+    OwnStream own(runtime);
+    auto failed = [&] {
+        reason = infiniGetLastErrorMessage();
         return nullptr;
-    bool complete = true;
+    };
+    if (infinirtStreamBeginCapture(own.stream, INFINIRT_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+        return failed();
     try {
         work();
-    } catch (...) {
-        complete = false;  // run node by node; what is wrong is said then
+    } catch (const std::exception &error) {
+        reason = error.what();  // run node by node; if that fails too, it is said then
     }
     infinirtGraph_t graph = nullptr;
-    if (infinirtStreamEndCapture(stream, &graph) || !complete) {
+    const bool broken = infinirtStreamEndCapture(own.stream, &graph);
+    if (broken || !reason.empty()) {
+        if (broken && reason.empty()) failed();
         if (graph) infinirtGraphDestroy(graph);
         return nullptr;
     }
     infinirtGraphExec_t executable = nullptr;
     infinirtGraphNode_t node = nullptr;
-    char log[256];
-    if (infinirtGraphInstantiate(&executable, graph, &node, log, sizeof log)) executable = nullptr;
+    char log[256] = "";
+    if (infinirtGraphInstantiate(&executable, graph, &node, log, sizeof log)) {
+        failed();
+        executable = nullptr;
+    }
     infinirtGraphDestroy(graph);
-    return executable;
+    if (!executable) return nullptr;
+    return std::unique_ptr<DeviceGraph>(new DeviceGraph(runtime, executable));
 }
 
-void launch_executable(DeviceRuntime &runtime, void *executable) {
-    DeviceScope scope(runtime);
-    check(infinirtGraphLaunch(static_cast<infinirtGraphExec_t>(executable), stream_of(runtime)),
-          "Graph::run");
+DeviceGraph::~DeviceGraph() {
+    try {
+        RuntimeScope scope(runtime_);
+        if (launched_.load()) infinirtStreamSynchronize(last_.load());
+        infinirtGraphExecDestroy(executable_);
+    } catch (...) {  // the thread's device can't be told: better one graph too many
+    }
 }
 
-void destroy_executable(void *executable) {
-    infinirtGraphExecDestroy(static_cast<infinirtGraphExec_t>(executable));
+void DeviceGraph::launch() {
+    RuntimeScope scope(runtime_);
+    infinirtStream_t stream = stream_of(runtime_);
+    check(infinirtGraphLaunch(executable_, stream), "Graph::run");
+    last_.store(stream, std::memory_order_relaxed);
+    launched_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace infinicore::detail

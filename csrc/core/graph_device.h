@@ -1,18 +1,40 @@
 // Graphs of the device itself, through InfiniRT's capture.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <string>
 
 #include "runtime.h"
 
 namespace infinicore::detail {
 
-// Does launching a captured graph beat launching its kernels one by one? On the CPU a launch is a call.
-bool has_device_graphs(const DeviceRuntime &runtime);
+// Does launching a captured graph beat launching so many kernels one by one? On the CPU a launch is a
+// call, and one kernel alone is launched faster than a graph of it.
+bool has_device_graphs(const DeviceRuntime &runtime, size_t launches);
 
-// What `work` puts into the thread's stream, as something to launch; null when it can't be captured.
-void *capture_executable(DeviceRuntime &runtime, const std::function<void()> &work);
-void launch_executable(DeviceRuntime &runtime, void *executable);
-void destroy_executable(void *executable);
+// Owns the device's executable. It is launched in the stream of whoever runs it, and ends behind the
+// last launch.
+class DeviceGraph {
+public:
+    // Captures what `work` launches in a stream of its own, so that other threads' work stays out of
+    // it. Empty when that is not possible; `reason` says why.
+    static std::unique_ptr<DeviceGraph> capture(DeviceRuntime &runtime,
+                                                const std::function<void()> &work,
+                                                std::string &reason);
+    ~DeviceGraph();
+    DeviceGraph(const DeviceGraph &) = delete;
+
+    void launch();
+
+private:
+    DeviceGraph(DeviceRuntime &runtime, infinirtGraphExec_t executable)
+        : runtime_(runtime), executable_(executable) {}
+
+    DeviceRuntime &runtime_;
+    infinirtGraphExec_t executable_;
+    std::atomic<infinirtStream_t> last_{nullptr};
+    std::atomic<bool> launched_{false};
+};
 
 }  // namespace infinicore::detail

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "graph_device.h"
 #include "infinicore/graph.hpp"
 #include "recorder.h"
 
@@ -11,8 +12,6 @@ namespace infinicore::graph {
 
 class INFINI_EXPORT Graph::State {
 public:
-    ~State();
-
     // Takes over a record: fuses, gives every memory its place, instantiates.
     void build(detail::Recorder recorder);
 
@@ -27,6 +26,15 @@ public:
     size_t arena_bytes = 0;                          // for what lives only inside a run
     size_t unshared_bytes = 0;  // what that would take if nothing shared its place
 
+    // Nodes that follow each other: captured as one graph of the device where that is possible.
+    struct Segment {
+        size_t begin, end;
+        detail::DeviceRuntime *runtime = nullptr;       // null: it can't be captured
+        std::unique_ptr<detail::DeviceGraph> captured;  // null: node by node
+        std::string reason;  // why it was not captured though the device has graphs
+    };
+    const std::vector<Segment> &segments() const { return segments_; }
+
 private:
     struct Launch {
         const detail::Step *step = nullptr;
@@ -34,20 +42,17 @@ private:
         void *workspace = nullptr;
         GraphOperator *foreign = nullptr;
     };
-    // Nodes that follow each other: captured as one graph of the device where that is possible.
-    struct Segment {
-        size_t begin, end;
-        void *executable = nullptr;  // infinirtGraphExec_t; null: node by node
-        detail::DeviceRuntime *runtime = nullptr;
-    };
-
     void place_memory(const std::vector<std::shared_ptr<Memory>> &inside);
     void instantiate();
-    void capture(Segment &segment);
     static void perform(const Launch &launch);
 
-    std::vector<std::shared_ptr<Memory>> kept_;    // what a client's own work uses
-    std::vector<std::shared_ptr<Memory>> arenas_;  // one for each device, workspace at its end
+    std::vector<std::shared_ptr<Memory>> kept_;  // what a client's own work uses
+    struct Arena {                               // one for each device, workspace at its end
+        std::shared_ptr<Memory> memory;
+        detail::DeviceRuntime *runtime;
+        infinirtStream_t stream;  // that it was allocated for
+    };
+    std::vector<Arena> arenas_;
     std::vector<Launch> launches_;
     std::vector<Segment> segments_;
 };

@@ -3,10 +3,9 @@
 
 #include <nanobind/stl/string.h>
 
-#include <optional>
-
-#include "../python/dlpack.h"
+#include "dlpack_device.h"
 #include "dtypes.h"
+#include "order.h"
 #include "view.h"
 
 using namespace nanobind::literals;
@@ -70,40 +69,43 @@ namespace {
 
 // ---- DLPack -------------------------------------------------------------------------------------
 
-// The device that DLPack means. Several vendors' devices are called CUDA's: they are numbered one after
-// the other.
 Device device_from_dlpack(const dlpack::Device &device, const char *function) {
-    using Type = Device::Type;
-    constexpr int32_t kCuda = 2, kCudaHost = 3, kRocm = 10, kRocmHost = 11;
-    if (device.type == dlpack::kCpu || device.type == kCudaHost || device.type == kRocmHost)
-        return Device::cpu();
-    auto left = size_t(device.index);
-    auto among = [&](std::initializer_list<Type> types) -> std::optional<Type> {
-        for (Type type : types) {
-            const size_t count = infinicore::context::getDeviceCount(type);
-            if (left < count) return type;
-            left -= count;
-        }
-        return std::nullopt;
-    };
-    if (device.type == kCuda)
-        if (auto found = among(
-                {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY, Type::ALI}))
-            return {*found, left};
-    if (device.type == kRocm)
-        if (auto found = among({Type::HYGON})) return {*found, left};
-    // Devices that DLPack has no number for: the thread's own kind.
-    const Device here = infinicore::context::getDevice();
-    if (device.type == dlpack::kExtension && here.getType() != Type::CPU)
-        return {here.getType(), size_t(device.index)};
+    if (auto found = device_of(device)) return *found;
     PyErr_Format(PyExc_BufferError,
                  "%s: the tensor is on a device that is not here: DLPack's type %d, number %d",
                  function, int(device.type), int(device.index));
     throw nb::python_error();
 }
 
+// What is known of the order of the lender's work and ours.
+struct Order {
+    enum Kind {
+        Unknown,  // the device is waited for
+        Ours,     // the lender has put its work before our stream's
+        Streams   // the lender's stream is known: each waits for the other, and the host for none
+    } kind = Unknown;
+    infinirtStream_t lender = nullptr;
+};
+
+void begin_loan(DeviceRuntime &runtime, Order &order, const char *function) {
+    if (runtime.is_cpu() || order.kind == Order::Ours) return;
+    if (order.kind == Order::Streams && put_behind(runtime, stream_of(runtime), order.lender))
+        return;
+    order.kind = Order::Unknown;
+    Unlocked released;
+    infinicore::detail::RuntimeScope scope(runtime);
+    infinicore::detail::check(infinirtDeviceSynchronize(), function);
+}
+
+// The lender may use the memory again when it likes: behind our work.
+void end_loan(DeviceRuntime &runtime, const Order &order) {
+    if (order.kind != Order::Streams || runtime.is_cpu() ||
+        !put_behind(runtime, order.lender, stream_of(runtime)))
+        wait_without_lock(runtime);
+}
+
 template <class Managed>
-Tensor take(Managed *managed, bool readonly, const char *function) {
+Tensor take(Managed *managed, bool readonly, const char *function, Order order = {}) {
     const dlpack::Tensor &lent = managed->tensor;
     try {
         if (readonly)
@@ -118,17 +120,13 @@ Tensor take(Managed *managed, bool readonly, const char *function) {
         Strides strides = lent.strides ? Strides(lent.strides, lent.strides + rank)
                                        : infinicore::contiguous_strides(shape);
         DeviceRuntime &runtime = runtime_of(device);
-        if (!runtime.is_cpu()) {
-            // The lender's work may be in any stream of the device.
-            Unlocked released;
-            infinicore::detail::RuntimeScope scope(runtime);
-            infinicore::detail::check(infinirtDeviceSynchronize(), function);
-        }
+        begin_loan(runtime, order, function);
         return over(static_cast<char *>(lent.data) + lent.byte_offset, std::move(shape),
-                    std::move(strides), DataType(dtype), device, [managed, &runtime](std::byte *) {
+                    std::move(strides), DataType(dtype), device,
+                    [managed, order, &runtime](std::byte *) {
                         if (!Py_IsInitialized()) return;
                         Locked held;
-                        wait_without_lock(runtime);
+                        end_loan(runtime, order);
                         if (managed->deleter) managed->deleter(managed);
                     });
     } catch (...) {
@@ -162,21 +160,21 @@ const dlpack::Exchange *exchange_of(PyTypeObject *type) {
     return table;
 }
 
-Tensor from_capsule(nb::handle capsule, const char *function) {
+Tensor from_capsule(nb::handle capsule, const char *function, Order order = {}) {
     constexpr const char *kName = "dltensor", *kVersioned = "dltensor_versioned";
     if (PyCapsule_IsValid(capsule.ptr(), kVersioned)) {
         auto *managed = static_cast<dlpack::ManagedVersioned *>(
             PyCapsule_GetPointer(capsule.ptr(), kVersioned));
         if (managed->major > 1) refuse(PyExc_BufferError, function, "expected DLPack of version 1");
         PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
-        return take(managed, managed->flags & dlpack::kReadOnly, function);
+        return take(managed, managed->flags & dlpack::kReadOnly, function, order);
     }
     auto *managed = static_cast<dlpack::Managed *>(PyCapsule_IsValid(capsule.ptr(), kName)
                                                        ? PyCapsule_GetPointer(capsule.ptr(), kName)
                                                        : nullptr);
     if (!managed) refuse(PyExc_BufferError, function, "expected a capsule that was not used yet");
     PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-    return take(managed, false, function);
+    return take(managed, false, function, order);
 }
 
 // False: the object does not lend by DLPack.
@@ -184,7 +182,16 @@ bool borrow(nb::handle source, const char *function, Tensor &made) {
     if (const dlpack::Exchange *table = exchange_of(Py_TYPE(source.ptr()))) {
         dlpack::ManagedVersioned *managed = nullptr;
         if (table->managed_from_object(source.ptr(), &managed) != 0) throw nb::python_error();
-        made = take(managed, managed->flags & dlpack::kReadOnly, function);
+        const dlpack::Device &device = managed->tensor.device;
+        void *stream = nullptr;
+        Order order;
+        if (device.type != dlpack::kCpu && table->current_stream) {
+            if (table->current_stream(device.type, device.index, &stream) == 0)
+                order = {Order::Streams, static_cast<infinirtStream_t>(stream)};
+            else
+                PyErr_Clear();
+        }
+        made = take(managed, managed->flags & dlpack::kReadOnly, function, order);
         return true;
     }
     if (PyCapsule_CheckExact(source.ptr())) {
@@ -192,24 +199,48 @@ bool borrow(nb::handle source, const char *function, Tensor &made) {
         return true;
     }
     if (!nb::hasattr(source, "__dlpack__")) return false;
-    nb::object capsule;
+    Order order;
+    nb::object stream = nb::none(), capsule;
+    if (nb::hasattr(source, "__dlpack_device__")) {
+        nb::object place = source.attr("__dlpack_device__")();
+        const dlpack::Device lent{nb::cast<int32_t>(nb::object(place[0])),
+                                  nb::cast<int32_t>(nb::object(place[1]))};
+        const Device device = device_from_dlpack(lent, function);
+        if (device.getType() != Device::Type::CPU) {
+            // Its work comes before ours; 1 is how CUDA calls its default stream.
+            auto handle = reinterpret_cast<uintptr_t>(stream_of(runtime_of(device)));
+            stream = nb::int_(handle ? handle : 1);
+            order.kind = Order::Ours;
+        }
+    }
     try {
-        capsule = source.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+        capsule =
+            source.attr("__dlpack__")("stream"_a = stream, "max_version"_a = nb::make_tuple(1, 0));
     } catch (nb::python_error &error) {
         if (!error.matches(PyExc_TypeError)) throw;
-        capsule = source.attr("__dlpack__")();  // a lender from before the versions
+        // A lender from before the versions.
+        capsule = stream.is_none() ? source.attr("__dlpack__")()
+                                   : source.attr("__dlpack__")("stream"_a = stream);
     }
-    made = from_capsule(capsule, function);
+    made = from_capsule(capsule, function, order);
     return true;
 }
 
-nb::object from_dlpack(nb::handle source) {
-    if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));
+}  // namespace
+
+Tensor borrowed(nb::handle source, const char *function) {
     Tensor made;
-    if (borrow(source, "from_dlpack", made)) return wrap(std::move(made));
-    PyErr_Format(PyExc_TypeError, "from_dlpack: expected an object with __dlpack__, got %S",
+    if (borrow(source, function, made)) return made;
+    PyErr_Format(PyExc_TypeError, "%s: expected an object with __dlpack__, got %S", function,
                  nb::handle(source.type()).ptr());
     throw nb::python_error();
+}
+
+namespace {
+
+nb::object from_dlpack(nb::handle source) {
+    if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));
+    return wrap(borrowed(source, "from_dlpack"));
 }
 
 // ---- Anything with memory -----------------------------------------------------------------------

@@ -21,6 +21,9 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
             nb::object owner);
 
+// The tensor of an object that lends by DLPack; raises for others.
+Tensor borrowed(nb::handle source, const char *function);
+
 // For a scope, this thread's operations run, whether or not it is recording.
 class PausedRecording {
 public:

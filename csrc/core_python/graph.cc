@@ -95,6 +95,15 @@ void bind_graph(nb::module_ &m) {
                              made.append(nb::make_tuple(node, place));
                          return made;
                      })
+        .def_prop_ro(
+            "segments",
+            [](const Graph &g) {
+                nb::list made;  // (first node, behind the last, captured, why not)
+                for (const auto &segment : g.state().segments())
+                    made.append(nb::make_tuple(segment.begin, segment.end,
+                                               segment.captured != nullptr, segment.reason));
+                return made;
+            })
         .def_prop_ro("arena_bytes", [](const Graph &g) { return g.state().arena_bytes; })
         .def_prop_ro("unshared_bytes", [](const Graph &g) { return g.state().unshared_bytes; });
     m.def("stop_graph_recording", infinicore::context::stopGraphRecording);

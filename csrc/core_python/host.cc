@@ -111,6 +111,8 @@ Tensor copy_to(const Tensor &source, const Device &device) {
 nb::object from_host(nb::handle source, nb::handle device, const std::string &function) {
     View view;
     view.look_at(source, function.c_str());
+    if (view.device >= 0)  // a device's memory
+        return wrap(copy_to(borrowed(source, function.c_str()), device_from(device)));
     Tensor there = Tensor::strided_from_blob(
         view.data, Shape(view.shape(), view.shape() + view.ndim()),
         Strides(view.strides(), view.strides() + view.ndim()), DataType(view.dtype), Device::cpu());
@@ -179,7 +181,7 @@ nb::object constant(nb::handle number, nb::handle dtype, nb::handle device) {
         one.append(number);
         return from_numbers(one, nb::tuple(), dtype, device);
     }
-    auto memory = number_memory(core::runtime_of(device_from(device)), number.ptr(), type);
+    auto memory = own_number_memory(core::runtime_of(device_from(device)), number.ptr(), type);
     return wrap(Tensor(std::make_shared<TensorImpl>(Shape{}, Strides{}, type,
                                                     infinicore::TensorData{0, std::move(memory)})));
 }
@@ -270,13 +272,14 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
 }
 
 // The usual index, looked at in one call: I64 for the first dimension. None: it is another key; else
-// whether some are negative.
+// whether some are negative, or may be: the host does not wait for a device to see them.
 nb::object check_rows(const Tensor &tensor, nb::handle key) {
     if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
     const Tensor &index = tensor_of(key.ptr());
     if (index->dtype() != DataType::I64 || tensor->ndim() == 0 ||
         index->device() != tensor->device())
         return nb::none();
+    if (index->device().getType() != Device::Type::CPU) return nb::bool_(true);
     return nb::bool_(check_indices(index, (long long)(tensor->shape()[0]), 0));
 }
 

@@ -4,41 +4,20 @@
 
 #include <vector>
 
-#include "../python/dlpack.h"
+#include "dlpack_device.h"
 #include "dtypes.h"
 #include "exchange.h"
+#include "order.h"
 
 using namespace nanobind::literals;
 
 namespace infini::python {
+
+namespace core = infinicore::detail;
+
 namespace {
 
 // ---- DLPack -------------------------------------------------------------------------------------
-
-dlpack::Device dlpack_device(const Device &device) {
-    using Type = Device::Type;
-    constexpr int32_t kCuda = 2;
-    switch (device.getType()) {
-        case Type::CPU:
-            return {dlpack::kCpu, 0};
-        case Type::NVIDIA:
-        case Type::METAX:
-        case Type::ILUVATAR:
-        case Type::HYGON:
-        case Type::QY:
-        case Type::ALI: {
-            auto number = device.getIndex();
-            for (Type before :
-                 {Type::NVIDIA, Type::METAX, Type::ILUVATAR, Type::HYGON, Type::QY, Type::ALI}) {
-                if (before == device.getType()) break;
-                number += infinicore::context::getDeviceCount(before);
-            }
-            return {kCuda, int32_t(number)};
-        }
-        default:
-            return {dlpack::kExtension, int32_t(device.getIndex())};
-    }
-}
 
 dlpack::DataType dlpack_type(DataType dtype) {
     enum : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
@@ -123,6 +102,25 @@ nb::object capsule_of(Managed *managed, const char *name) {
     return nb::steal(capsule);
 }
 
+// What is queued for the tensor comes before what the borrower does in its stream, and its memory goes
+// to nobody else before that is done. CUDA's numbers of streams: none or 1 for the default stream, -1
+// for a borrower that wants no order.
+void order_for(const Tensor &lent, nb::handle stream) {
+    core::DeviceRuntime &runtime = core::runtime_of(lent->device());
+    infinirtStream_t borrower = nullptr;
+    if (!stream.is_none()) {
+        if (nb::isinstance<nb::int_>(stream) && PyLong_AsLongLong(stream.ptr()) == -1) {
+            if (!PyErr_Occurred()) return;
+            PyErr_Clear();  // handles of streams may be greater numbers
+        }
+        borrower = reinterpret_cast<infinirtStream_t>(nb::cast<uintptr_t>(stream));
+    }
+    if (runtime.is_cpu() || !put_behind(runtime, borrower, core::stream_of(runtime)))
+        return wait_for(lent);
+    if (borrower != core::stream_of(runtime))
+        core::Allocator::record_stream(*lent->memory(), borrower);
+}
+
 nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_version,
                      nb::handle dl_device, nb::handle copy) {
     refuse_while_recording("__dlpack__");
@@ -154,12 +152,7 @@ nb::object to_dlpack(const Tensor &tensor, nb::handle stream, nb::handle max_ver
         lent->copy_from(tensor);
         copied = true;
     }
-    // -1: the borrower does not want an order. Else what is queued is done before it looks: a stream
-    // of the borrower's is none of ours, so it can't be made to wait.
-    const bool unordered =
-        nb::isinstance<nb::int_>(stream) && PyLong_AsLongLong(stream.ptr()) == -1;
-    PyErr_Clear();  // handles of streams may be greater numbers
-    if (!unordered) wait_for(lent);
+    order_for(lent, stream);
     const bool versioned =
         !max_version.is_none() && integer_from(nb::object(max_version[0]), "__dlpack__") >= 1;
     if (!versioned) return capsule_of(lend<dlpack::Managed>(lent), "dltensor");
@@ -189,7 +182,8 @@ const Tensor &lendable(void *object) {
         throw nb::type_error("expected an infinicore.Tensor");
     const Tensor &tensor = tensor_of(static_cast<PyObject *>(object));
     refuse_while_recording("__dlpack__");
-    wait_for(tensor);
+    // A device's tensor is used in the stream that current_stream names.
+    if (tensor->device().getType() == Device::Type::CPU) wait_for(tensor);
     return tensor;
 }
 
@@ -214,11 +208,12 @@ int allocate(dlpack::Tensor *prototype, dlpack::ManagedVersioned **made, void *c
              void (*set_error)(void *, const char *, const char *)) {
     try {
         const int dtype = dtype_from_dlpack(prototype->type);
-        if (!dtype || prototype->device.type != dlpack::kCpu)
+        const std::optional<Device> device = device_of(prototype->device);
+        if (!dtype || !device)
             throw std::runtime_error("no tensors of this type or device are made here");
         *made = lend<dlpack::ManagedVersioned>(
             Tensor::empty(Shape(prototype->shape, prototype->shape + prototype->dimensions),
-                          DataType(dtype), Device::cpu()));
+                          DataType(dtype), *device));
         return 0;
     } catch (const std::exception &error) {
         set_error(context, "RuntimeError", error.what());
@@ -226,10 +221,12 @@ int allocate(dlpack::Tensor *prototype, dlpack::ManagedVersioned **made, void *c
     }
 }
 
-// What lendable() lends is complete, so any stream will do.
-int current_stream(int32_t, int32_t, void **stream) {
-    *stream = nullptr;
-    return 0;
+int current_stream(int32_t type, int32_t index, void **stream) {
+    return guarded([&] {
+        const std::optional<Device> device = device_of({type, index});
+        if (!device) throw std::runtime_error("there is no such device here");
+        *stream = core::stream_of(core::runtime_of(*device));
+    });
 }
 
 dlpack::Exchange exchange{1,

@@ -6,8 +6,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "infinirt.h"
-
 namespace infini::python {
 
 using infinicore::DataType;
@@ -123,19 +121,6 @@ size_t encode_number(PyObject *number, DataType dtype, void *to) {
                          infinicore::toString(dtype).c_str());
             throw nb::python_error();
     }
-}
-
-std::shared_ptr<infinicore::Memory> number_memory(infinicore::detail::DeviceRuntime &runtime,
-                                                  PyObject *number, DataType dtype) {
-    uint64_t element = 0;
-    const size_t bytes = encode_number(number, dtype, &element);
-    infinirtStream_t stream = infinicore::detail::stream_of(runtime);
-    auto memory = runtime.allocator.allocate(bytes, stream);
-    infinicore::detail::DeviceScope scope(runtime);
-    infinicore::detail::check(
-        infinirtMemcpyAsync(memory->data(), &element, bytes, INFINIRT_MEMCPY_H2D, stream),
-        "a number");
-    return memory;
 }
 
 }  // namespace infini::python

@@ -132,14 +132,26 @@ void check_place(const View &view, bool on_host) {
         throw nb::value_error(
             "a tensor lies in memory of the host, which the current device does not use: copy it "
             "to infinicore.rt.Memory");
+    if (view.device < 0) return;
+    int device = 0;
+    if (infinirtError_t error = infinirtGetDevice(&device)) throw_runtime(error);
+    if (on_host || view.device != device) {
+        PyErr_Format(PyExc_ValueError,
+                     "a tensor lies on device %d of its kind, and the current device is %s:%d: "
+                     "choose another with infinicore.rt",
+                     view.device, infinirtGetDeviceKind(), device);
+        throw nb::python_error();
+    }
 }
 
 bool on_host() { return std::strcmp(infinirtGetDeviceKind(), "cpu") == 0; }
 
-// Runs a descriptor, and keeps `data` until that is done.
+// Runs a descriptor, and keeps `data` until that is done. Without a stream it runs in that of the
+// tensors' lender, and has been done on return.
 void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace_size,
-             void *const *pointers, const Values &values, nb::handle stream, nb::handle data) {
-    void *queue = stream_of(stream);
+             void *const *pointers, const Values &values, nb::handle stream, nb::handle data,
+             void *lender) {
+    void *queue = stream.is_none() ? lender : stream_of(stream);
     infinirtError_t error = infinirtSuccess;
     infiniStatus_t status;
     std::string message;
@@ -157,12 +169,12 @@ void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace
                   : row.call(descriptor, workspace, workspace_size, pointers, values.data(), queue);
         if (status != INFINI_STATUS_SUCCESS) message = infiniGetLastErrorMessage();
         if (workspace && queue) infinirtFreeAsync(workspace, handle);
-        // Without a stream, the work has been done when the call returns.
-        if (!queue && status == INFINI_STATUS_SUCCESS) error = infinirtStreamSynchronize(nullptr);
+        if (stream.is_none() && status == INFINI_STATUS_SUCCESS)
+            error = infinirtStreamSynchronize(handle);
     }
     if (error) throw_runtime(error);
     if (status != INFINI_STATUS_SUCCESS) throw_status(status, message.c_str());
-    if (queue) {
+    if (!stream.is_none() && queue) {
         static const nb::handle hold =
             nb::object(nb::module_::import_("infinicore._rt").attr("_hold")).release();
         hold(stream, data);
@@ -182,6 +194,7 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
     Descriptors all;
     void *pointers[kMost], *given[kMost];
     const View *first = nullptr;
+    void *lender = nullptr;
     infiniopHandle_t handle = handle_of_thread();
     bool host = on_host();
     for (size_t i = 0; i < count; ++i) {
@@ -197,6 +210,7 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
         check_place(*view, host);
         given[i] = make_descriptor(*view, all);
         pointers[i] = view->data;
+        if (view->stream) lender = view->stream;
     }
     struct Described {
         const Row &row;
@@ -210,7 +224,8 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
                      Values(row.attributes, attributes).data()));
     if (row.workspace) check(row.workspace(described.descriptor, &workspace));
     Values values(row.runs[0].scalars, scalars);
-    execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors);
+    execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors,
+            lender);
     return true;
 }
 
@@ -265,6 +280,7 @@ struct Plan::Arguments {
     std::deque<View> looked_at;
     uint64_t host[4] = {};  // what is written to the host
     size_t host_count = 0;
+    void *lender = nullptr;  // the stream of a tensor's lender
 };
 
 void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t item,
@@ -278,6 +294,7 @@ void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t i
         view = &into.looked_at.emplace_back();
         view->look_at(object, run.name);
     }
+    check_place(*view, on_host());
     bool written = run.pointers[place] == 'w';
     if (written && view->readonly) {
         PyErr_Format(PyExc_ValueError, "%s: argument %zu is written, but is read-only", run.name,
@@ -294,6 +311,7 @@ void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t i
                      place, expected.c_str(), got.c_str());
         throw nb::python_error();
     }
+    if (view->stream) into.lender = view->stream;
     return view->data;
 }
 
@@ -331,7 +349,8 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
         throw nb::python_error();
     }
     Values values(row.scalars, scalars);
-    execute(row, descriptor_, workspace_, arguments.pointers.data(), values, stream, data);
+    execute(row, descriptor_, workspace_, arguments.pointers.data(), values, stream, data,
+            arguments.lender);
     if (arguments.host_count == 0) return nb::none();
     nb::list written;
     for (size_t i = 0; i < arguments.host_count; ++i) written.append(arguments.host[i]);

@@ -92,6 +92,8 @@ void View::expand(const View &from, const std::vector<int64_t> &shape, nb::objec
     dtype = from.dtype;
     readonly = true;  // one element in several places
     foreign = from.foreign;
+    device = from.device;
+    stream = from.stream;
     owner = std::move(keeper);
 }
 
@@ -99,8 +101,8 @@ void View::expand(const View &from, const std::vector<int64_t> &shape, nb::objec
 
 template <class Tensor>
 void View::take(const Tensor &tensor, const char *name) {
-    if (tensor.device.type != dlpack::kCpu && tensor.device.type != dlpack::kExtension)
-        refuse(PyExc_ValueError, name, "expected a tensor in memory of the host", "");
+    foreign = dlpack::is_host(tensor.device.type);
+    device = foreign ? -1 : tensor.device.index;
     dtype = dtype_from_dlpack(tensor.type);
     if (!dtype) refuse(PyExc_TypeError, name, "has an element type that operators do not know", "");
     set(size_t(tensor.dimensions), tensor.shape, tensor.strides);
@@ -116,6 +118,9 @@ bool View::from_exchange(nb::handle source, const char *name) {
         return false;
     }
     take(tensor, name);
+    if (device >= 0 && exchange->current_stream &&
+        exchange->current_stream(tensor.device.type, tensor.device.index, &stream) != 0)
+        PyErr_Clear();
     owner = nb::borrow(source);
     return true;
 }

@@ -39,7 +39,10 @@ public:
     int dtype = 0;  // infiniDtype_t
     bool readonly = false;
     bool foreign = true;  // memory of the host that the runtime did not allocate
-    nb::object owner;     // what keeps the memory alive; none for bare addresses
+    // Of a device: its number, and the stream in which the lender works.
+    int device = -1;
+    void *stream = nullptr;
+    nb::object owner;  // what keeps the memory alive; none for bare addresses
 
 private:
     template <class Tensor>

@@ -5,7 +5,11 @@
 
 namespace infini::python::dlpack {
 
-enum DeviceType : int32_t { kCpu = 1, kExtension = 12 };
+enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3, kRocmHost = 11, kExtension = 12 };
+
+constexpr bool is_host(int32_t type) {
+    return type == kCpu || type == kCudaHost || type == kRocmHost;
+}
 
 struct Device {
     int32_t type;

@@ -273,6 +273,22 @@ class _Methods(_Base):
             "data": (self.data_ptr() if self.numel() else 0, False),
         }
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        code = self.dtype._code
+        if code not in _TYPESTR or self.device.type != "cuda":
+            raise AttributeError("__cuda_array_interface__")
+        _core.refuse_while_recording("__cuda_array_interface__")
+        return {
+            "version": 3,
+            "shape": tuple(self.shape),
+            "typestr": _TYPESTR[code],
+            "strides": tuple(step * self.itemsize for step in self.stride()),
+            "data": (self.data_ptr() if self.numel() else 0, False),
+            # Who reads it does so behind this stream's work; 1 is CUDA's default stream.
+            "stream": _core.stream_on(self.device) or 1,
+        }
+
     def tobytes(self) -> bytes:
         """The elements' bytes, in row-major order."""
         return _core.to_bytes(self)

@@ -11,15 +11,19 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import ALL, bool_, category, dtype, int32, int64
 from infinicore._elements import copy, fill
 from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import Operand, function
+from infinicore._places import places
 from infinicore._tensor import Tensor, attach
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
 
 __all__: list[str] = []
+
+_CPU = device("cpu")
 
 
 class _Parts(NamedTuple):
@@ -35,7 +39,7 @@ class _Parts(NamedTuple):
 # ---- Keys ----------------------------------------------------------------------------------------
 
 
-def _as_index(item: Any, tensor: Tensor) -> Any:
+def _as_index(item: Any, where: device) -> Any:
     """Array-likes as tensors of integers or truth values; the rest as it is."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
@@ -46,10 +50,10 @@ def _as_index(item: Any, tensor: Tensor) -> Any:
         from infinicore._data import tensor as make
 
         if isinstance(item, (list, tuple)) and _is_empty(item):
-            item = make(item, dtype=int64, device=tensor.device)
+            item = make(item, dtype=int64, device=where)
         else:
             try:
-                item = make(item, device=tensor.device)
+                item = make(item, device=where)
             except (TypeError, ValueError) as error:
                 raise IndexError(
                     "an index is an integer, a slice, None, `...`, or an array of integers or"
@@ -57,9 +61,19 @@ def _as_index(item: Any, tensor: Tensor) -> Any:
                 ) from None
     if category(item.dtype) > 1:
         raise IndexError(f"an index has elements of type {item.dtype!r}: expected integers")
-    if item.device is not tensor.device:
-        item = item.to(tensor.device)
     return item if item.dtype in (bool_, int64, int32) else item.to(int64)
+
+
+def _moved_to(where: device, index: Tensor) -> Tensor:
+    return index if index.device is where else index.to(where, non_blocking=True)
+
+
+def _checked(index: Tensor, size: int, dim: int) -> bool:
+    """Whether an index has negative numbers, or may have: a device's are not looked at, for the
+    host would have to wait. Those that name no place choose nothing there."""
+    if index.device is not _CPU or _core.is_recording():
+        return True
+    return _core.check_indices(index, size, dim)
 
 
 def _is_empty(item: Any) -> bool:
@@ -74,14 +88,16 @@ def _places(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
             f" {dim} on"
         )
     _core.refuse_while_recording("indexing with a mask")
-    return _core.nonzero(mask)
+    return places(mask)
 
 
 def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     rows_wrap = _core.check_rows(tensor, key)
     if rows_wrap is not None:
         return _Parts(tensor, (0,), (key,), 0, rows_wrap)
-    items = [_as_index(item, tensor) for item in (key if isinstance(key, tuple) else (key,))]
+    # Lists are looked at before they go to the device; a recording keeps them there.
+    where = tensor.device if _core.is_recording() else _CPU
+    items = [_as_index(item, where) for item in (key if isinstance(key, tuple) else (key,))]
     used = sum(
         (item.ndim if item.dtype is bool_ else 1)
         if isinstance(item, Tensor)
@@ -111,7 +127,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
             continue
         if isinstance(item, Tensor) and item.dtype is bool_:
             sizes = tuple(tensor.shape[source : source + item.ndim])
-            found = _places(item, sizes, source)
+            found = _places(_moved_to(tensor.device, item), sizes, source)
             # A mask of no dimensions indexes one that is made for it.
             basic += [slice(None)] * item.ndim or [None]
             dims += range(out, out + len(found))
@@ -119,12 +135,9 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
             source, out = source + item.ndim, out + len(found)
         elif isinstance(item, Tensor):
             basic.append(slice(None))
-            if not _core.is_recording():
-                wraps |= _core.check_indices(item, tensor.shape[source], source)
-            else:
-                wraps = True
+            wraps |= _checked(item, tensor.shape[source], source)
             dims.append(out)
-            indices.append(item)
+            indices.append(_moved_to(tensor.device, item))
             source, out = source + 1, out + 1
         else:
             basic.append(item)

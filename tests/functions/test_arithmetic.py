@@ -9,6 +9,7 @@ import torch
 
 import infinicore
 from kit.functions import Run, T, case, runs, to_torch
+from kit.place import put
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8"
 NUMBERS = "f32 f16 bf16 f64 i32 i64"
@@ -74,9 +75,9 @@ def test_functions(run: Run) -> None:
 
 def test_operators() -> None:
     x, y = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([2.0, 2.0, -4.0])
-    a, b = infinicore.from_torch(x), infinicore.from_torch(y)
+    a, b = put(x), put(y)
     i, j = torch.tensor([5, 6, 7]), torch.tensor([1, 2, 3])
-    k, m = infinicore.from_torch(i), infinicore.from_torch(j)
+    k, m = put(i), put(j)
     pairs: list[tuple[Any, Any]] = [
         (2 - a, 2 - x),
         (2 / a, 2 / x),
@@ -110,7 +111,7 @@ def test_operators() -> None:
 
 def test_in_place_operators() -> None:
     x = torch.tensor([1.0, -2.0, 3.0])
-    a = infinicore.from_torch(x.clone())
+    a = put(x.clone())
     same = a
     a += 1
     a *= 2

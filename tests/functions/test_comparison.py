@@ -7,6 +7,7 @@ import torch
 
 import infinicore
 from kit.functions import B, Run, T, case, runs, to_torch
+from kit.place import put
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
 INTEGERS = "i32 i64 u8 i8 i16"
@@ -58,15 +59,15 @@ def test_functions(run: Run) -> None:
 
 def test_special_values() -> None:
     x = torch.tensor([0.0, -0.0, 1.0, float("inf"), float("-inf"), float("nan")])
-    a = infinicore.from_torch(x)
+    a = put(x)
     for name in ["isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit"]:
         assert torch.equal(to_torch(getattr(infinicore, name)(a)), getattr(torch, name)(x)), name
     for equal_nan in (False, True):
         for y in (x, x + 1e-9, -x):
-            made = infinicore.isclose(a, infinicore.from_torch(y), equal_nan=equal_nan)
+            made = infinicore.isclose(a, put(y), equal_nan=equal_nan)
             assert torch.equal(to_torch(made), torch.isclose(x, y, equal_nan=equal_nan))
     zero = torch.zeros(6)
-    made = infinicore.heaviside(a, infinicore.from_torch(zero))
+    made = infinicore.heaviside(a, put(zero))
     assert torch.equal(to_torch(made), torch.heaviside(x, zero))
 
 
@@ -78,6 +79,6 @@ def test_allclose() -> None:
 
 def test_where_alone() -> None:
     x = torch.tensor([[0, 1], [2, 0]])
-    made = infinicore.where(infinicore.from_torch(x))
+    made = infinicore.where(put(x))
     for one, other in zip(made, torch.where(x), strict=True):
         assert torch.equal(to_torch(one), other)

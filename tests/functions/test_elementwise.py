@@ -7,6 +7,7 @@ import torch
 
 import infinicore
 from kit.functions import Run, T, case, runs, to_torch
+from kit.place import put
 
 WIDE = (
     "abs ceil cos cosh erf erfc exp exp2 expm1 floor neg relu round sigmoid sign sgn sin sinh tan"
@@ -58,5 +59,5 @@ SPECIAL = [0.0, -0.0, 1.0, float("inf"), float("-inf"), float("nan"), 65504.0]
 def test_nan_to_num(dtype: torch.dtype) -> None:
     x = torch.tensor(SPECIAL, dtype=dtype)
     for keywords in ({}, {"nan": 2.0, "posinf": 1.0}, {"neginf": -3.0}):
-        made = infinicore.nan_to_num(infinicore.from_torch(x), **keywords)
+        made = infinicore.nan_to_num(put(x), **keywords)
         torch.testing.assert_close(to_torch(made), torch.nan_to_num(x, **keywords))

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 import infinicore
+from kit.functions import to_torch
+from kit.place import put
 
 torch = pytest.importorskip("torch")
 
 
 def same(ours: Any, theirs: Any) -> None:
-    other = torch.from_dlpack(ours)
+    other = to_torch(ours)
     assert other.dtype == theirs.dtype
     assert other.shape == theirs.shape
     assert torch.allclose(other, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
@@ -22,9 +24,9 @@ def same(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_mode(dim: int, keepdim: bool) -> None:
     x = torch.randint(0, 3, (4, 7, 9), generator=torch.Generator().manual_seed(dim))[..., ::2]
-    values, indices = infinicore.mode(infinicore.from_torch(x), dim, keepdim)
+    values, indices = infinicore.mode(put(x), dim, keepdim)
     same(values, torch.mode(x, dim, keepdim).values)
-    places = torch.from_dlpack(indices if keepdim else indices.unsqueeze(dim))
+    places = to_torch(indices if keepdim else indices.unsqueeze(dim))
     found = x.gather(dim, places)
     same(values if keepdim else values.unsqueeze(dim), found)
     assert infinicore.tensor(2.0).mode().values.item() == 2.0
@@ -36,7 +38,7 @@ def test_mode(dim: int, keepdim: bool) -> None:
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_renorm(dim: int, p: float) -> None:
     x = torch.randn(3, 4, 5)
-    same(infinicore.renorm(infinicore.from_torch(x), p, dim, 1.5), torch.renorm(x, p, dim, 1.5))
+    same(infinicore.renorm(put(x), p, dim, 1.5), torch.renorm(x, p, dim, 1.5))
 
 
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
@@ -51,7 +53,7 @@ def test_windows(name: str, length: int, periodic: bool) -> None:
 
 def test_small_ones() -> None:
     x = torch.tensor([1.0, float("nan"), 0.0])
-    ours = infinicore.from_torch(x)
+    ours = put(x)
     same(infinicore.fill(ours, 3), torch.fill(x, 3))
     same(infinicore.isreal(ours), torch.isreal(x))
     same(infinicore.conj(ours), x)

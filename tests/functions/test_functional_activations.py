@@ -11,6 +11,7 @@ import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import Case, Drawn, Run, T, runs
 from kit.functions import case as plain_case
+from kit.place import put
 
 
 def case(name: str, *args: Any, **keywords: Any) -> Case:
@@ -116,7 +117,7 @@ IN_PLACE = [
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_in_place(name: str) -> None:
     x = torch.linspace(-4, 4, 12).reshape(3, 4)
-    ours = infinicore.from_torch(x.clone())
+    ours = put(x.clone())
     assert getattr(F, name)(ours, inplace=True) is ours
     expected = getattr(torch.nn.functional, name)(x)
     torch.testing.assert_close(torch.tensor(ours.tolist()), expected)
@@ -125,7 +126,7 @@ def test_in_place(name: str) -> None:
 @pytest.mark.parametrize("name", ["relu_", "elu_", "selu_", "leaky_relu_", "hardtanh_", "celu_"])
 def test_forms_that_write(name: str) -> None:
     x = torch.linspace(-4, 4, 12)
-    ours = infinicore.from_torch(x.clone())
+    ours = put(x.clone())
     assert getattr(F, name)(ours) is ours
     expected = getattr(torch.nn.functional, name[:-1])(x)
     torch.testing.assert_close(torch.tensor(ours.tolist()), expected)

@@ -11,6 +11,7 @@ from infinicore import nn
 from infinicore.nn import functional as F  # noqa: N812
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("index", [[3], [0, 99], [-1], [[0, 1], [2, -7]]], ids=str)
 @pytest.mark.parametrize("kind", [infinicore.int32, infinicore.int64], ids=str)
 def test_embedding(index: Any, kind: Any) -> None:
@@ -21,6 +22,7 @@ def test_embedding(index: Any, kind: Any) -> None:
         nn.Embedding(3, 4)(infinicore.tensor(index, dtype=kind))
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("classes", [[3], [-1]], ids=str)
 def test_one_hot(classes: Any) -> None:
     with pytest.raises(IndexError, match="one_hot: "):

@@ -12,6 +12,7 @@ import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import B, Case, I, Run, T, runs, to_torch
 from kit.functions import case as plain_case
+from kit.place import put
 
 torch_functions = torch.nn.functional
 HALF = "f32 f16 bf16"
@@ -132,9 +133,7 @@ def test_bags_by_offsets() -> None:
     table = torch.randn(7, 3)
     index, offsets = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 2, 2])
     for mode in ("sum", "mean", "max"):
-        ours = F.embedding_bag(
-            *(infinicore.from_torch(each) for each in (index, table, offsets)), mode=mode
-        )
+        ours = F.embedding_bag(*(put(each) for each in (index, table, offsets)), mode=mode)
         expected = torch_functions.embedding_bag(index, table, offsets, mode=mode)
         torch.testing.assert_close(to_torch(ours), expected)
 
@@ -143,11 +142,11 @@ def test_bags_by_offsets() -> None:
 def test_running_statistics(name: str) -> None:
     x = torch.randn(3, 4, 5)
     theirs = [torch.rand(4), torch.rand(4) + 0.5]
-    ours = [infinicore.from_torch(each.clone()) for each in theirs]
+    ours = [put(each.clone()) for each in theirs]
     keywords: dict[str, Any] = {"training": True} if name == "batch_norm" else {}
     for _ in range(2):
         expected = getattr(torch_functions, name)(x, *theirs, momentum=0.3, **keywords)
-        got = getattr(F, name)(infinicore.from_torch(x), *ours, momentum=0.3, **keywords)
+        got = getattr(F, name)(put(x), *ours, momentum=0.3, **keywords)
         torch.testing.assert_close(to_torch(got), expected, rtol=1e-4, atol=1e-5)
         for one, other in zip(ours, theirs, strict=True):
             torch.testing.assert_close(to_torch(one), other)
@@ -187,7 +186,7 @@ def test_dropout_in_place() -> None:
 
 def test_gumbel_softmax() -> None:
     infinicore.manual_seed(0)
-    logits = infinicore.from_torch(torch.log(torch.tensor([0.1, 0.2, 0.7])).expand(4000, 3).clone())
+    logits = put(torch.log(torch.tensor([0.1, 0.2, 0.7])).expand(4000, 3).clone())
     soft = to_torch(F.gumbel_softmax(logits, tau=0.7))
     torch.testing.assert_close(soft.sum(-1), torch.ones(4000))
     hard = to_torch(F.gumbel_softmax(logits, hard=True))
@@ -218,9 +217,7 @@ def test_flash_attention(causal: bool, kind: torch.dtype) -> None:
     q = torch.randn(2, 4, 3, 16).to(kind)
     k, v = (torch.randn(2, 2, 7, 16).to(kind) for _ in range(2))
     lengths = torch.tensor([7, 5], dtype=torch.int32)
-    ours = to_torch(
-        F.flash_attention(*(infinicore.from_torch(t) for t in (q, k, v, lengths)), is_causal=causal)
-    )
+    ours = to_torch(F.flash_attention(*(put(t) for t in (q, k, v, lengths)), is_causal=causal))
     for b, count in enumerate(lengths.tolist()):
         keys = k[b, :, :count].float().repeat_interleave(2, 0)
         values = v[b, :, :count].float().repeat_interleave(2, 0)

@@ -11,6 +11,7 @@ import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import Case, I, Run, T, runs
 from kit.functions import case as plain_case
+from kit.place import put
 
 
 def case(name: str, *args: Any, skip: str = "", **keywords: Any) -> Case:
@@ -114,7 +115,7 @@ def test_targets_of_one_sign() -> None:
     x = torch.linspace(-2, 2, 10)
     t = signs(torch.linspace(1, -1, 10))
     for name in ("hinge_embedding_loss", "soft_margin_loss"):
-        ours = getattr(F, name)(infinicore.from_torch(x), infinicore.from_torch(t))
+        ours = getattr(F, name)(put(x), put(t))
         expected = getattr(torch.nn.functional, name)(x, t)
         torch.testing.assert_close(torch.tensor(ours.item()), expected)
 
@@ -122,7 +123,7 @@ def test_targets_of_one_sign() -> None:
 def test_a_distance_of_ones_own() -> None:
     x, y, z = (torch.randn(3, 4) for _ in range(3))
     ours = F.triplet_margin_with_distance_loss(
-        *(infinicore.from_torch(t) for t in (x, y, z)),
+        *(put(t) for t in (x, y, z)),
         distance_function=lambda a, b: F.pairwise_distance(a, b, p=1.0),
     )
     expected = torch.nn.functional.triplet_margin_with_distance_loss(
@@ -136,8 +137,8 @@ def test_weights(name: str) -> None:
     x, y, w = (torch.rand(3, 4) for _ in range(3))
     for reduction in ("none", "mean", "sum"):
         ours = getattr(F, name)(
-            *(infinicore.from_torch(t) for t in (x, y)),
-            weight=infinicore.from_torch(w),
+            *(put(t) for t in (x, y)),
+            weight=put(w),
             reduction=reduction,
         )
         expected = getattr(torch.nn.functional, name)(x, y, weight=w, reduction=reduction)

@@ -11,6 +11,7 @@ import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import Case, Run, T, runs, to_torch
 from kit.functions import case as plain_case
+from kit.place import put
 
 torch_functions = torch.nn.functional
 
@@ -178,8 +179,8 @@ def test_unpools(rank: int) -> None:
             values, indices, size, step, edge, output_size=x.shape
         )
         ours = getattr(F, f"max_unpool{rank}d")(
-            infinicore.from_torch(values),
-            infinicore.from_torch(indices),
+            put(values),
+            put(indices),
             size,
             step,
             edge,
@@ -197,15 +198,15 @@ def test_fractional_pools(rank: int) -> None:
         x, 2, output_size=2, return_indices=True, _random_samples=samples
     )
     ours = getattr(F, name)(
-        infinicore.from_torch(x),
+        put(x),
         2,
         output_size=2,
         return_indices=True,
-        _random_samples=infinicore.from_torch(samples),
+        _random_samples=put(samples),
     )
     for one, other in zip(ours, expected, strict=True):
         torch.testing.assert_close(to_torch(one), other)
-    drawn = getattr(F, name)(infinicore.from_torch(x), 2, output_ratio=(0.5,) * rank)
+    drawn = getattr(F, name)(put(x), 2, output_ratio=(0.5,) * rank)
     assert drawn.shape == getattr(torch_functions, name)(x, 2, output_ratio=(0.5,) * rank).shape
     assert set(to_torch(drawn).flatten().tolist()) <= set(x.flatten().tolist())
 

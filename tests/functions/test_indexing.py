@@ -9,6 +9,7 @@ import torch
 
 import infinicore
 from kit.functions import B, I, Run, T, case, runs, to_torch
+from kit.place import put
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
 SOME = "f32 f16 bf16 i64"
@@ -189,13 +190,9 @@ def test_functions(run: Run) -> None:
 def test_searchsorted(right: bool) -> None:
     rows = torch.sort(torch.randint(0, 9, (3, 6)), -1).values
     values = torch.randint(0, 9, (3, 4))
-    made = infinicore.searchsorted(
-        infinicore.from_torch(rows), infinicore.from_torch(values), right=right
-    )
+    made = infinicore.searchsorted(put(rows), put(values), right=right)
     assert torch.equal(to_torch(made), torch.searchsorted(rows, values, right=right))
-    made = infinicore.searchsorted(
-        infinicore.from_torch(rows[0].clone()), infinicore.from_torch(values), right=right
-    )
+    made = infinicore.searchsorted(put(rows[0].clone()), put(values), right=right)
     assert torch.equal(to_torch(made), torch.searchsorted(rows[0].clone(), values, right=right))
     assert infinicore.searchsorted(infinicore.tensor([1, 3, 5]), 4).item() == 2
 
@@ -211,6 +208,7 @@ def test_refused_while_recording() -> None:
             infinicore.stop_graph_recording()
 
 
+@pytest.mark.host  # elsewhere nothing is read or written for them
 def test_places_that_are_not_there() -> None:
     x, one = infinicore.ones(2, 3), infinicore.ones(1, 3)
     far, line = infinicore.tensor([[7]]), infinicore.tensor([2])

@@ -9,6 +9,7 @@ import torch
 
 import infinicore
 from kit.functions import I, Run, T, case, runs, to_torch
+from kit.place import put
 
 A, C = 67, 259
 HALF = "f32 f16 bf16"
@@ -67,7 +68,7 @@ def chain(f: Any, x: Any, y: Any, w: Any) -> Any:
 def test_chains(dtype: torch.dtype) -> None:
     draw = torch.Generator().manual_seed(3)
     x, y, w = (torch.randn(*s, generator=draw, dtype=dtype) for s in ((A, C), (C,), (C, 40)))
-    ours = [infinicore.from_torch(each.clone()) for each in (x, y, w)]
+    ours = [put(each.clone()) for each in (x, y, w)]
     expected = chain(torch, x, y, w / 16)
     ours[2] /= 16
     torch.testing.assert_close(to_torch(chain(infinicore, *ours)), expected, rtol=1e-4, atol=1e-4)

@@ -9,6 +9,7 @@ import torch
 
 import infinicore
 from kit.functions import I, Run, T, case, runs, to_torch
+from kit.place import put
 
 FLOATS = "f32 f16 bf16 f64"
 ALL = "f32 f16 bf16 f64 i32 i64 u8"
@@ -136,16 +137,16 @@ MATRICES = well(
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_factors(dtype: torch.dtype) -> None:
     x = MATRICES.to(dtype)
-    a = infinicore.from_torch(x)
+    a = put(x)
     close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
     same = torch.testing.assert_close
     same(to_torch(infinicore.inverse(a)), torch.inverse(x), **close)
     b = torch.randn(2, 4, 3, dtype=dtype)
-    same(to_torch(infinicore.solve(a, infinicore.from_torch(b))), torch.linalg.solve(x, b), **close)
+    same(to_torch(infinicore.solve(a, put(b))), torch.linalg.solve(x, b), **close)
     v = torch.randn(2, 4, dtype=dtype)
-    same(to_torch(infinicore.solve(a, infinicore.from_torch(v))), torch.linalg.solve(x, v), **close)
+    same(to_torch(infinicore.solve(a, put(v))), torch.linalg.solve(x, v), **close)
     s = x @ x.mT
-    c = infinicore.from_torch(s)
+    c = put(s)
     same(to_torch(infinicore.cholesky(c)), torch.linalg.cholesky(s), **close)
     values, vectors = infinicore.eigh(c)
     same(to_torch(values), torch.linalg.eigvalsh(s), rtol=1e-3, atol=1e-3)
@@ -159,7 +160,7 @@ def test_factors(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("some", [True, False])
 def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
     x = torch.randn(*shape, dtype=torch.float64)
-    a = infinicore.from_torch(x)
+    a = put(x)
     u, s, v = (to_torch(each) for each in infinicore.svd(a, some))
     theirs = torch.svd(x, some)
     assert (u.shape, s.shape, v.shape) == tuple(each.shape for each in theirs)
@@ -180,20 +181,20 @@ def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
 def test_bmm_strided() -> None:
     a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
     out = infinicore.zeros(3, 2, 5).permute(1, 0, 2)
-    made = infinicore.bmm_strided(infinicore.from_torch(a), infinicore.from_torch(b), out=out)
+    made = infinicore.bmm_strided(put(a), put(b), out=out)
     assert made is out
     torch.testing.assert_close(to_torch(out), a @ b)
 
 
 def test_chain() -> None:
     x = [torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 2)]
-    made = infinicore.chain_matmul(*(infinicore.from_torch(each) for each in x))
+    made = infinicore.chain_matmul(*(put(each) for each in x))
     torch.testing.assert_close(to_torch(made), x[0] @ x[1] @ x[2])
 
 
 def test_large_integers() -> None:
     a = torch.randint(-(2**31), 2**31, (5, 7))
-    made = infinicore.matmul(infinicore.from_torch(a), infinicore.from_torch(a.T.contiguous()))
+    made = infinicore.matmul(put(a), put(a.T.contiguous()))
     assert torch.equal(to_torch(made), a @ a.T)
 
 
@@ -205,7 +206,7 @@ def test_blas(dtype: torch.dtype) -> None:
     x, y = (torch.linspace(-2, 3, 6).to(dtype), torch.linspace(1, -4, 6).to(dtype))
 
     def fresh() -> tuple[Any, Any]:
-        return infinicore.from_torch(x.clone()), infinicore.from_torch(y.clone())
+        return put(x.clone()), put(y.clone())
 
     def same(made: Any, expected: torch.Tensor) -> None:
         torch.testing.assert_close(

@@ -11,6 +11,7 @@ import infinicore
 from infinicore.lib import _infinicore
 from kit.functions import to_torch
 from kit.models import attend, check, integers, normal, order
+from kit.place import put
 
 FLOATS = ["f32", "f16", "bf16"]
 
@@ -62,7 +63,7 @@ def test_cross_entropy(kind: str, reduction: str, ignored: int | None) -> None:
 def test_cross_entropy_of_rows_in_more_dimensions() -> None:
     x, target = torch.randn(2, 3, 5), torch.randint(0, 5, (2, 3))
     expected = torch.nn.functional.cross_entropy(x.transpose(1, 2), target, reduction="none")
-    made = infinicore.cross_entropy(infinicore.from_torch(x), infinicore.from_torch(target))
+    made = infinicore.cross_entropy(put(x), put(target))
     torch.testing.assert_close(to_torch(made), expected)
 
 
@@ -173,7 +174,7 @@ def test_rwkv5() -> None:
     r, k, v = (normal(seed, torch.float32, *shape) for seed in range(3))
     decay, first = (normal(seed, torch.float32, 2, 2) for seed in (3, 4))
     state = normal(5, torch.float32, 1, 2, 2, 2)
-    ours = [infinicore.from_torch(t.clone()) for t in (r, k, v, decay, first, state)]
+    ours = [put(t.clone()) for t in (r, k, v, decay, first, state)]
     made = to_torch(_infinicore.rwkv5_wkv(*ours))
     for t in range(3):
         for h in range(2):
@@ -192,7 +193,7 @@ def test_latent_caches_of_bytes() -> None:
     cache = infinicore.zeros(pages, 4, 656, dtype=infinicore.uint8)
     plain = infinicore.zeros(pages, 4, 576, dtype=infinicore.bfloat16)
     slots = infinicore.tensor([5, 2])
-    given = [infinicore.from_torch(t) for t in (kv, weight, rope)]
+    given = [put(t) for t in (kv, weight, rope)]
     _infinicore.fp8_mla_rmsnorm_dual_cache_(cache, plain, *given, slots, 1e-6)
     alone = infinicore.zeros_like(cache)
     _infinicore.fp8_mla_rmsnorm_cache_(alone, *given, slots, 1e-6)
@@ -205,7 +206,7 @@ def test_latent_caches_of_bytes() -> None:
 
     query = normal(2, torch.bfloat16, 1, 2, 576)
     chosen = torch.tensor([[[5, 2]]], dtype=torch.int32)
-    ours = [infinicore.from_torch(t) for t in (query, chosen, torch.tensor([2]).int())]
+    ours = [put(t) for t in (query, chosen, torch.tensor([2]).int())]
     rows = stored.view(-1, 576)[[5, 2]].double()[None]
     right = attend(query[0].double()[:, None], rows, rows[..., :512], 0.04)[:, 0]
     for sparse in (_infinicore.fp8_sparse_mla_, infinicore.sparse_flash_mla_):

@@ -11,6 +11,7 @@ import torch
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import to_torch
+from kit.place import put
 
 SIZE = 8
 W = torch.linspace(-1, 1, SIZE * SIZE).reshape(SIZE, SIZE)
@@ -18,7 +19,7 @@ IMAGE = (1, 1, SIZE, SIZE)
 
 
 def ours(tensor: torch.Tensor) -> Any:
-    return infinicore.from_torch(tensor.clone())
+    return put(tensor.clone())
 
 
 def values() -> torch.Tensor:
@@ -104,16 +105,17 @@ def test_rows_that_overlap() -> None:
 def test_one_memory_under_two_names() -> None:
     x = values()
     memory = x.clone()
-    one, other = infinicore.from_torch(memory), infinicore.from_torch(memory)
+    one = put(memory)
+    other = infinicore.from_blob(one.data_ptr(), one.shape, dtype=one.dtype, device=one.device)
     infinicore.matmul(one, ours(W), out=other)
     torch.testing.assert_close(to_torch(other), x @ W, rtol=1e-4, atol=1e-4)
 
 
 def test_recorded() -> None:
     x = values()
-    here = ours(x)
+    here, weight = ours(x), ours(W)
     with infinicore.record() as recorded:
-        infinicore.matmul(here, ours(W), out=here)
+        infinicore.matmul(here, weight, out=here)
     assert torch.equal(to_torch(here), x), "recording changes nothing"
     expected = x
     for _ in range(3):

@@ -10,6 +10,7 @@ import torch
 
 import infinicore
 from kit.functions import KINDS, to_torch
+from kit.place import put
 
 NAMES = ["add", "mul", "div", "eq", "lt", "maximum", "pow", "floor_divide", "atan2", "logical_and"]
 VALUES = {name: torch.ones(2, 3).to(kind) for name, kind in KINDS.items()}
@@ -18,7 +19,7 @@ NUMBERS: list[Any] = [True, 2, 2.5]
 
 def both(name: str, one: Any, other: Any) -> tuple[Any, Any]:
     """What torch and infinicore say, or the errors they give."""
-    ours = [infinicore.from_torch(e) if isinstance(e, torch.Tensor) else e for e in (one, other)]
+    ours = [put(e) if isinstance(e, torch.Tensor) else e for e in (one, other)]
     try:
         expected: Any = getattr(torch, name)(one, other)
     except (RuntimeError, TypeError) as error:
@@ -54,9 +55,9 @@ def test_numbers(name: str) -> None:
 
 def test_where_and_cat() -> None:
     mask = torch.tensor([[True, False, True], [False, True, False]])
-    held = infinicore.from_torch(mask)
+    held = put(mask)
     for one, other in itertools.product(VALUES.values(), VALUES.values()):
-        a, b = infinicore.from_torch(one), infinicore.from_torch(other)
+        a, b = put(one), put(other)
         for made, expected in (
             (infinicore.where(held, a, b), torch.where(mask, one, other)),
             (infinicore.cat([a, b]), torch.cat([one, other])),

@@ -10,6 +10,7 @@ import torch
 
 import infinicore
 from kit.functions import to_torch
+from kit.place import put
 
 ROUNDS = 60
 
@@ -21,7 +22,7 @@ def drawn(choose: random.Random, shape: list[int]) -> tuple[torch.Tensor, Any]:
     steps = [choose.choice((1, 1, 2)) for _ in shape]
     whole = torch.randn([shape[d] * steps[d] for d in order], dtype=torch.float64)
     back = [order.index(d) for d in range(len(shape))]
-    ours = infinicore.from_torch(whole)
+    ours = put(whole)
     key = tuple(slice(None, None, steps[d]) for d in range(len(shape)))
     if not shape:
         return whole, ours
@@ -116,6 +117,6 @@ def test_shapes(seed: int) -> None:
         if shape[dim]:
             count = choose.choice((0, 1, 3))
             index = torch.randint(0, shape[dim], (count,))
-            ours = infinicore.from_torch(index)
+            ours = put(index)
             same(infinicore.index_select(a, dim, ours), torch.index_select(x, dim, index), shape)
             same(infinicore.movedim(a, dim, 0), torch.movedim(x, dim, 0), shape)

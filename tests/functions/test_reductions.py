@@ -9,6 +9,7 @@ import torch
 
 import infinicore
 from kit.functions import Run, T, case, runs, to_torch
+from kit.place import put
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
 NUMBERS = "f32 f16 bf16 f64 i32 i64 u8"
@@ -119,7 +120,7 @@ HOLES = torch.tensor([[1.0, NAN, 3.0, -2.0], [NAN, NAN, NAN, NAN], [4.0, 2.0, 8.
     "name", ["median", "nanmedian", "nansum", "nanmean", "amax", "amin", "max", "min", "logsumexp"]
 )
 def test_nan(name: str) -> None:
-    made = getattr(infinicore, name)(infinicore.from_torch(HOLES), 1)
+    made = getattr(infinicore, name)(put(HOLES), 1)
     expected = getattr(torch, name)(HOLES, 1)
     if not isinstance(expected, torch.Tensor):
         made, expected = made[0], expected[0]
@@ -130,16 +131,14 @@ def test_nan(name: str) -> None:
 def test_quantiles_with_nan(name: str) -> None:
     q = torch.tensor([0.0, 0.3, 1.0])
     for dim in (0, 1):
-        made = getattr(infinicore, name)(
-            infinicore.from_torch(HOLES), infinicore.from_torch(q), dim
-        )
+        made = getattr(infinicore, name)(put(HOLES), put(q), dim)
         expected = getattr(torch, name)(HOLES, q, dim)
         torch.testing.assert_close(to_torch(made), expected, equal_nan=True)
 
 
 def test_infinite_logsumexp() -> None:
     x = torch.tensor([[float("inf"), 1.0], [float("-inf"), float("-inf")], [1000.0, 1000.0]])
-    made = infinicore.logsumexp(infinicore.from_torch(x), 1)
+    made = infinicore.logsumexp(put(x), 1)
     torch.testing.assert_close(to_torch(made), torch.logsumexp(x, 1))
 
 
@@ -153,7 +152,7 @@ def test_types_of_sums() -> None:
 
 def test_running_sums_from_the_end() -> None:
     x = torch.randn(3, 5)
-    made = infinicore.logcumsumexp(infinicore.from_torch(x), 1, exclusive=True, reverse=True)
+    made = infinicore.logcumsumexp(put(x), 1, exclusive=True, reverse=True)
     expected = torch.logcumsumexp(x.flip(1), 1).flip(1)[:, 1:]
     torch.testing.assert_close(to_torch(made)[:, :-1], expected)
 

@@ -25,9 +25,13 @@ def both_ways(body: Any, *inputs: Any) -> None:
     with infinicore.record() as made:
         result = body(*inputs)
     made.graph.run()
-    np.testing.assert_allclose(result.numpy(), at_once.numpy(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        result.numpy(force=True), at_once.numpy(force=True), rtol=1e-4, atol=1e-4
+    )
     for tensor, other in zip(inputs, mine, strict=True):
-        np.testing.assert_allclose(tensor.numpy(), other.numpy(), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            tensor.numpy(force=True), other.numpy(force=True), rtol=1e-4, atol=1e-4
+        )
 
 
 def test_written_transposed_after_it_was_read() -> None:
@@ -78,7 +82,7 @@ def test_views_that_lie_over_each_other_in_a_body(step: int) -> None:
     else:
         wanted[:-1] += values[1:]
     for _ in range(2):
-        assert (body(infinicore.from_numpy(values.copy())).numpy() == wanted).all()
+        assert (body(infinicore.from_numpy(values.copy())).numpy(force=True) == wanted).all()
 
 
 def test_arguments_that_lie_over_each_other() -> None:
@@ -93,7 +97,7 @@ def test_arguments_that_lie_over_each_other() -> None:
     body(infinicore.ones(4999), apart)  # a recipe for tensors that are apart is there
     assert (apart == 3).all().item()
     body(tensor[:-1], tensor[1:])
-    np.testing.assert_array_equal(tensor[1:].numpy(), values[1:] + values[:-1] * 2 + 1)
+    np.testing.assert_array_equal(tensor[1:].numpy(force=True), values[1:] + values[:-1] * 2 + 1)
 
 
 # ---- Random programs ----------------------------------------------------------------------------
@@ -200,9 +204,9 @@ def test_random_programs(seed: int) -> None:
 
     def check(results: list[Any], wanted: list[Any]) -> None:
         for one, other in zip(results, wanted, strict=True):
-            np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(one.numpy(force=True), other, rtol=1e-4, atol=1e-4)
 
-    wanted = [tensor.numpy().copy() for tensor in perform(steps, inputs())]
+    wanted = [tensor.numpy(force=True).copy() for tensor in perform(steps, inputs())]
 
     given = inputs()
     with infinicore.record() as made:

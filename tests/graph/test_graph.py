@@ -12,6 +12,7 @@ import infinicore
 from infinicore import nn
 from infinicore.cli.block import DecodeBlock, Layer
 from infinicore.nn import functional as F  # noqa: N812
+from kit.place import ON_HOST
 
 
 @pytest.fixture(autouse=True)
@@ -34,16 +35,36 @@ def tensor(array):
 
 def test_recording_runs_nothing_and_changes_nothing():
     x, z = tensor(numbers(4, 4)), infinicore.full((4, 4), 7.0)
-    before = x.numpy().copy()
+    before = x.numpy(force=True).copy()
     infinicore.start_graph_recording()
     assert infinicore.is_graph_recording()
     infinicore.add(x, x, out=z)
     x += 1
     graph = infinicore.stop_graph_recording()
     assert not infinicore.is_graph_recording()
-    assert np.array_equal(x.numpy(), before) and np.all(z.numpy() == 7)
+    assert np.array_equal(x.numpy(force=True), before) and np.all(z.numpy(force=True) == 7)
     graph.run()
-    assert np.array_equal(z.numpy(), before + before) and np.array_equal(x.numpy(), before + 1)
+    assert np.array_equal(z.numpy(force=True), before + before) and np.array_equal(
+        x.numpy(force=True), before + 1
+    )
+
+
+def test_segments_are_graphs_of_the_device():
+    x = tensor(numbers(16, 16))
+    with infinicore.record() as made:
+        y = x
+        for _ in range(4):
+            y = (y @ x).softmax(-1)  # products are launches of their own
+    assert len(made.graph.nodes) >= 4
+    segments = made.graph._native.segments
+    assert [s[:3] for s in segments] == [(0, len(made.graph.nodes), not ON_HOST)], segments
+    expected = x.numpy(force=True)
+    for _ in range(4):
+        raised = np.exp(expected @ x.numpy(force=True))
+        expected = raised / raised.sum(-1, keepdims=True)
+    for _ in range(3):
+        made.graph.run()
+    assert np.allclose(y.numpy(force=True), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_results_are_where_the_recorded_tensors_are():
@@ -54,7 +75,7 @@ def test_results_are_where_the_recorded_tensors_are():
         new = numbers(3, 5, seed=seed)
         x.copy_(tensor(new))
         made.graph.run()
-        assert np.allclose(y.numpy(), np.exp(new * 2 + 1), rtol=1e-5)
+        assert np.allclose(y.numpy(force=True), np.exp(new * 2 + 1), rtol=1e-5)
 
 
 def test_replays_equal_eager_over_100_changing_inputs():
@@ -66,24 +87,26 @@ def test_replays_equal_eager_over_100_changing_inputs():
     for step in range(100):
         x = tensor(numbers(1, 32, seed=step))
         position = infinicore.full((1,), step, dtype=infinicore.int64)
-        expected = other(x, position).numpy()
+        expected = other(x, position).numpy(force=True)
         block.x.copy_(x)
         block.position.copy_(position)
         made.graph.run()
-        assert np.allclose(result.numpy(), expected, rtol=1e-4, atol=1e-5), step
-    assert np.allclose(block.layer.k_cache.numpy(), other.k_cache.numpy(), rtol=1e-4, atol=1e-5)
+        assert np.allclose(result.numpy(force=True), expected, rtol=1e-4, atol=1e-5), step
+    assert np.allclose(
+        block.layer.k_cache.numpy(force=True), other.k_cache.numpy(force=True), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_a_graph_keeps_what_it_needs():
     x = tensor(numbers(64))
     weight = tensor(numbers(64, seed=1))
-    expected = x.numpy() * weight.numpy() + 1
+    expected = x.numpy(force=True) * weight.numpy(force=True) + 1
     with infinicore.record() as made:
         y = x * weight + 1
     del weight
     junk = [infinicore.full((64,), float(i)) for i in range(100)]
     made.graph.run()
-    assert np.allclose(y.numpy(), expected) and len(junk) == 100
+    assert np.allclose(y.numpy(force=True), expected) and len(junk) == 100
 
 
 def test_tensors_inside_share_their_memory():
@@ -98,14 +121,14 @@ def test_tensors_inside_share_their_memory():
     expected = x
     for _ in range(10):
         expected = infinicore.softmax(expected @ weight, -1)
-    assert np.allclose(y.numpy(), expected.numpy(), rtol=1e-4, atol=1e-6)
+    assert np.allclose(y.numpy(force=True), expected.numpy(force=True), rtol=1e-4, atol=1e-6)
 
 
 def test_host_reads_are_refused_at_their_line():
     x = tensor(numbers(4))
     for read in (
         lambda t: t.item() if t.ndim == 0 else t.tolist(),
-        lambda t: t.numpy(),
+        lambda t: t.numpy(force=True),
         lambda t: bool(t.sum()),
         lambda t: float(t.sum()),
         lambda t: infinicore.nonzero(t),
@@ -152,15 +175,15 @@ def test_recording_is_per_thread():
     y = x + 1
 
     def other():
-        seen.append((infinicore.is_graph_recording(), (x + 2).numpy()))
+        seen.append((infinicore.is_graph_recording(), (x + 2).numpy(force=True)))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
     graph = infinicore.stop_graph_recording()
     graph.run()
-    assert not seen[0][0] and np.allclose(seen[0][1], x.numpy() + 2)
-    assert np.allclose(y.numpy(), x.numpy() + 1)
+    assert not seen[0][0] and np.allclose(seen[0][1], x.numpy(force=True) + 2)
+    assert np.allclose(y.numpy(force=True), x.numpy(force=True) + 1)
 
 
 # ---- Fusing -------------------------------------------------------------------------------------
@@ -172,8 +195,8 @@ def test_chains_of_maps_are_one_launch():
         z = ((x + y) * 0.5).tanh() * x - 3
     assert len(made.graph.nodes) == 1 < len(made.graph.recorded)
     made.graph.run()
-    expected = np.tanh((x.numpy() + y.numpy()) * 0.5) * x.numpy() - 3
-    assert np.allclose(z.numpy(), expected, rtol=1e-5, atol=1e-6)
+    expected = np.tanh((x.numpy(force=True) + y.numpy(force=True)) * 0.5) * x.numpy(force=True) - 3
+    assert np.allclose(z.numpy(force=True), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_norms_take_maps_along():
@@ -182,7 +205,12 @@ def test_norms_take_maps_along():
         y = F.silu(F.rms_norm(x, (64,), w) * 2)
     made.graph.run()
     assert len(made.graph.nodes) == 1
-    assert np.allclose(y.numpy(), F.silu(F.rms_norm(x, (64,), w) * 2).numpy(), rtol=1e-5, atol=1e-6)
+    assert np.allclose(
+        y.numpy(force=True),
+        F.silu(F.rms_norm(x, (64,), w) * 2).numpy(force=True),
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 def test_products_take_bias_and_activation_along():
@@ -193,7 +221,9 @@ def test_products_take_bias_and_activation_along():
         y = F.gelu(layer(x))
     made.graph.run()
     assert len(made.graph.nodes) == 1
-    assert np.allclose(y.numpy(), F.gelu(layer(x)).numpy(), rtol=1e-5, atol=1e-5)
+    assert np.allclose(
+        y.numpy(force=True), F.gelu(layer(x)).numpy(force=True), rtol=1e-5, atol=1e-5
+    )
 
 
 # ---- Functions ----------------------------------------------------------------------------------
@@ -210,12 +240,14 @@ def test_a_function_is_recorded_for_each_shape():
     for shape in ((4,), (2, 3), (4,), (2, 3)):
         array = numbers(*shape)
         got = step(tensor(array))
-        assert np.allclose(got.numpy(), F.silu(tensor(array)).numpy() * 2, rtol=1e-6)
+        assert np.allclose(
+            got.numpy(force=True), F.silu(tensor(array)).numpy(force=True) * 2, rtol=1e-6
+        )
     assert calls == [(4,), (2, 3)] and len(step.graphs) == 2
     first = step(tensor(numbers(4, seed=1)))
-    copy = first.numpy().copy()
+    copy = first.numpy(force=True).copy()
     step(tensor(numbers(4, seed=2)))
-    assert np.array_equal(first.numpy(), copy)  # results are the caller's own
+    assert np.array_equal(first.numpy(force=True), copy)  # results are the caller's own
     assert step(tensor(numbers(4)), scale=3.0).shape == (4,) and len(step.graphs) == 3
 
 
@@ -244,9 +276,9 @@ def test_random_numbers_are_new_in_each_run():
     with infinicore.record() as made:
         x = infinicore.rand((64,))
     made.graph.run()
-    first = x.numpy().copy()
+    first = x.numpy(force=True).copy()
     made.graph.run()
-    assert not np.array_equal(first, x.numpy())
+    assert not np.array_equal(first, x.numpy(force=True))
 
 
 # ---- Looking at graphs --------------------------------------------------------------------------
@@ -265,7 +297,12 @@ def test_graphs_can_be_looked_at(tmp_path):
     assert len(profile) == len(graph.nodes) and "share" in str(profile)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert len(events) == 2 * len(graph.nodes)
-    assert np.allclose(y.numpy(), np.maximum(x.numpy() @ w.numpy(), 0) + 1, rtol=1e-4, atol=1e-5)
+    assert np.allclose(
+        y.numpy(force=True),
+        np.maximum(x.numpy(force=True) @ w.numpy(force=True), 0) + 1,
+        rtol=1e-4,
+        atol=1e-5,
+    )
 
 
 def test_graphs_are_saved_and_loaded(tmp_path):
@@ -276,13 +313,13 @@ def test_graphs_are_saved_and_loaded(tmp_path):
     made.graph.save(tmp_path / "graph.zip")
     loaded = infinicore.Graph.load(tmp_path / "graph.zip")
     loaded.run()
-    assert np.array_equal(loaded.outputs[0].numpy(), y.numpy())
+    assert np.array_equal(loaded.outputs[0].numpy(force=True), y.numpy(force=True))
     new = numbers(4, 8, seed=5)
     loaded.inputs[0].copy_(tensor(new))
     x.copy_(tensor(new))
     loaded.run()
     made.graph.run()
-    assert np.array_equal(loaded.outputs[0].numpy(), y.numpy())
+    assert np.array_equal(loaded.outputs[0].numpy(force=True), y.numpy(force=True))
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as file:
         file.writestr("graph.json", "{}")
     with pytest.raises(ValueError, match="format"):

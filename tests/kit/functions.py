@@ -24,6 +24,8 @@ import torch
 
 import infinicore
 
+from .place import put
+
 KINDS = {
     "f32": torch.float32,
     "f16": torch.float16,
@@ -178,9 +180,7 @@ def laid_out(values: torch.Tensor, layout: str) -> tuple[torch.Tensor, Any]:
             theirs[:1] = values[:1]
         else:
             theirs[...] = values
-    ours = infinicore.from_torch(flat.clone()).as_strided(
-        list(model.shape), list(model.stride()), start
-    )
+    ours = put(flat.clone()).as_strided(list(model.shape), list(model.stride()), start)
     return theirs, ours
 
 

@@ -14,6 +14,7 @@ import torch
 
 import infinicore
 from kit.functions import to_torch
+from kit.place import put
 
 KINDS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 CLOSE = {torch.float32: 3e-5, torch.float16: 3e-3, torch.bfloat16: 2.5e-2}
@@ -59,10 +60,7 @@ def _listed(results: Any) -> list[Any]:
 
 
 def _ours(given: Tensors) -> Tensors:
-    return {
-        name: None if value is None else infinicore.from_torch(value.clone())
-        for name, value in given.items()
-    }
+    return {name: None if value is None else put(value.clone()) for name, value in given.items()}
 
 
 def _widened(given: Tensors) -> Tensors:

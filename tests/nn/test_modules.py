@@ -128,7 +128,7 @@ def test_parameter() -> None:
     assert isinstance(parameter, infinicore.Tensor)
     data.copy_(infinicore.ones(2))
     assert parameter.tolist() == [1.0, 1.0]
-    assert repr(parameter) == "Parameter containing:\ntensor([1., 1.])"
+    assert repr(parameter) == f"Parameter containing:\n{parameter.data!r}"
     assert type(parameter + 1) is infinicore.Tensor
     assert type(parameter.data) is infinicore.Tensor
     assert parameter.data.data_ptr() == parameter.data_ptr()

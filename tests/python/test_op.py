@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import numpy as np
 from infinicore import op, rt
 
 from .conftest import Latch
+
+pytestmark = pytest.mark.host  # on arrays; test_op_device.py has the rest
 
 
 def silu(x: Any) -> Any:
@@ -318,7 +321,8 @@ def test_nothing_is_imported() -> None:
         "a = array.array('f', [1, 2]); op.add(a, a, out=a); print(list(a));"
         "assert not {'numpy', 'torch', 'ml_dtypes'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    host = {**os.environ, "INFINI_DEVICE": "cpu"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=host)
     assert done.stdout == "[2.0, 4.0]\n", done.stderr
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from infinicore import op
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
+from kit.place import here, there
 from kit.reference import compare, evaluate, tolerances
 from operators.cases import all_cases
 from spec.generate.operator_face import Face, is_result
@@ -51,10 +52,11 @@ TYPES = {"BF16": ml_dtypes.bfloat16, "F8": ml_dtypes.float8_e4m3fn}
 
 def array(values: Any, dtype: str) -> Any:
     made = np.ascontiguousarray(encode(values, dtype)).reshape(np.shape(values))
-    return made.view(TYPES[dtype]) if dtype in TYPES else made
+    return there(made.view(TYPES[dtype]) if dtype in TYPES else made)
 
 
 def raw(made: Any, dtype: str) -> Any:
+    made = here(made)
     if dtype in TYPES:
         made = made.view(np.uint8 if dtype == "F8" else np.uint16)
     return decode(made, dtype)
@@ -152,7 +154,8 @@ def test_made_results(name: str) -> None:
     if not expected or any(s.optional or s.name in case.values for s in case.face.outputs):
         return  # nothing is made, or it may be left out, or is added to
     made = call(*inputs, **case.keywords())
-    made = made if isinstance(made, tuple) else (made,)
+    made = tuple(map(here, made)) if isinstance(made, tuple) else (here(made),)
+    expected = [here(each) for each in expected]
     for slot, got, wanted in zip(case.face.outputs, made, expected, strict=True):
         assert got.size == wanted.size, (slot.name, got.shape, wanted.shape)
         if wanted.shape not in ((), (1,)):

@@ -49,8 +49,8 @@ def test_streams() -> None:
 
 
 def test_events() -> None:
-    begin, end = ic.DeviceEvent(enable_timing=True), ic.DeviceEvent(True, device="cpu")
-    assert not begin.is_recorded and begin.enable_timing and end.device == ic.device("cpu")
+    begin, end = ic.DeviceEvent(enable_timing=True), ic.DeviceEvent(True, device=ic.get_device())
+    assert not begin.is_recorded and begin.enable_timing and end.device == ic.get_device()
     begin.record()
     end.record()
     end.synchronize()
@@ -68,7 +68,7 @@ def test_memory_stats() -> None:
     gc.collect()
     before = ic.memory_stats()
     x = ic.empty(1 << 20, dtype=ic.uint8)
-    during = ic.memory_stats("cpu")
+    during = ic.memory_stats(ic.get_default_device())
     assert during["allocated"] >= before["allocated"] + (1 << 20)
     assert during["peak_allocated"] >= during["allocated"]
     del x
@@ -82,7 +82,7 @@ def test_memory_stats() -> None:
 def work(rounds: int) -> None:
     """A bit of everything."""
     base = ic.arange(64).reshape(8, 8).float()
-    array = base.numpy()
+    array = base.numpy(force=True)
     index, mask = ic.tensor([1, -1, 3]), ic.tensor(array > 20)
     for _ in range(rounds):
         x = base.clone()
@@ -128,6 +128,7 @@ def test_nothing_is_left_behind() -> None:
     assert size_after - size < 4096, "kilobytes"
 
 
+@pytest.mark.host
 def test_loans_are_ended() -> None:
     torch = pytest.importorskip("torch")
     source, tensor = torch.ones(100), ic.ones(100)
@@ -136,7 +137,7 @@ def test_loans_are_ended() -> None:
         for _ in range(rounds):
             ic.from_torch(source)
             torch.from_dlpack(tensor)
-            tensor.numpy()
+            tensor.numpy(force=True)
             memoryview(tensor).release()
             tensor.__dlpack__()
 

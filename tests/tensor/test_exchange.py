@@ -15,6 +15,8 @@ import infinicore as ic
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.host  # test_exchange_device.py has the rest
+
 NAMES = "float32 float64 float16 int8 int16 int32 int64 uint8 uint16 bool complex64"
 TYPES = f"{NAMES} bfloat16 float8_e4m3fn complex128"
 

@@ -82,7 +82,7 @@ def test_more_dimensions_than_there_are() -> None:
 
 
 def test_lists_too_long_for_memory() -> None:
-    with pytest.raises(MemoryError):
+    with pytest.raises((MemoryError, RuntimeError)):
         infinicore.ones(1, dtype=infinicore.uint8).expand(2**60).tolist()
 
 
@@ -120,8 +120,8 @@ def test_recorded_functions_tell_equal_values_apart() -> None:
     ones = infinicore.ones(2)
     for factor, wanted in ((1, 1.0), (True, 101.0), (1.0, 1.0), (True, 101.0)):
         assert scaled(ones, factor).tolist() == [wanted] * 2
-    assert np.signbit(scaled(ones, -0.0).numpy()).all()
-    assert not np.signbit(scaled(ones, 0.0).numpy()).any()
+    assert np.signbit(scaled(ones, -0.0).numpy(force=True)).all()
+    assert not np.signbit(scaled(ones, 0.0).numpy(force=True)).any()
     before = len(scaled.graphs)
     scaled(ones, float("nan"))
     scaled(ones, float("nan"))
@@ -232,10 +232,11 @@ def test_owner_of_memory_that_was_refused() -> None:
     assert sys.getrefcount(owner) == before
 
 
+@pytest.mark.host
 def test_buffers_in_the_order_of_fortran() -> None:
     matrix = infinicore.ones(2, 3)
-    assert memoryview(matrix).tobytes(order="F") == matrix.numpy().tobytes(order="F")
-    assert bytes(X) == X.numpy().tobytes()
+    assert memoryview(matrix).tobytes(order="F") == matrix.numpy(force=True).tobytes(order="F")
+    assert bytes(X) == X.numpy(force=True).tobytes()
 
 
 # ---- The end of the interpreter -----------------------------------------------------------------

@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch")
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float8 float16 bfloat16"
 
+pytestmark = pytest.mark.host  # elsewhere the device is printed too
+
 SAMPLES = [
     torch.tensor(3.0),
     torch.tensor(7),

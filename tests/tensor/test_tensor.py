@@ -25,20 +25,22 @@ def test_views(data: st.DataObject) -> None:
     assert tuple(tensor.shape) == array.shape == tuple(tensor.size())
     assert tensor.numel() == array.size and tensor.ndim == tensor.dim() == array.ndim
     assert tensor.nbytes == array.size * array.itemsize
-    np.testing.assert_array_equal(tensor.T.numpy(), array.T)
-    np.testing.assert_array_equal(tensor.contiguous().numpy(), array)
+    np.testing.assert_array_equal(tensor.T.numpy(force=True), array.T)
+    np.testing.assert_array_equal(tensor.contiguous().numpy(force=True), array)
     assert tensor.contiguous().is_contiguous()
-    np.testing.assert_array_equal(tensor.clone().numpy(), array)
-    np.testing.assert_array_equal(tensor.reshape(array.size).numpy(), array.reshape(-1))
-    np.testing.assert_array_equal(tensor.flatten().numpy(), array.reshape(-1))
+    np.testing.assert_array_equal(tensor.clone().numpy(force=True), array)
+    np.testing.assert_array_equal(tensor.reshape(array.size).numpy(force=True), array.reshape(-1))
+    np.testing.assert_array_equal(tensor.flatten().numpy(force=True), array.reshape(-1))
     order = data.draw(st.permutations(range(array.ndim)))
-    np.testing.assert_array_equal(tensor.permute(*order).numpy(), array.transpose(order))
+    np.testing.assert_array_equal(tensor.permute(*order).numpy(force=True), array.transpose(order))
     assert tensor.tolist() == array.tolist()
     if array.ndim:
         dim = data.draw(st.integers(-array.ndim, array.ndim - 1))
         assert tensor.size(dim) == array.shape[dim] and len(tensor) == len(array)
-        np.testing.assert_array_equal(tensor.unsqueeze(dim).numpy(), np.expand_dims(array, dim))
-        parts = [each.numpy() for each in tensor]
+        np.testing.assert_array_equal(
+            tensor.unsqueeze(dim).numpy(force=True), np.expand_dims(array, dim)
+        )
+        parts = [each.numpy(force=True) for each in tensor]
         assert len(parts) == len(array)
         for one, other in zip(parts, array, strict=True):
             np.testing.assert_array_equal(one, other)
@@ -58,10 +60,10 @@ def test_reshape(data: st.DataObject) -> None:
     sizes.append(count)
     tensor = ic.as_tensor(array)
     found = tensor.reshape(sizes)
-    np.testing.assert_array_equal(found.numpy(), array.reshape(sizes))
+    np.testing.assert_array_equal(found.numpy(force=True), array.reshape(sizes))
     if array.size > 1 and np.shares_memory(array, array.reshape(sizes)):
         assert found._memory == tensor._memory
-        np.testing.assert_array_equal(tensor.view(*sizes).numpy(), array.reshape(sizes))
+        np.testing.assert_array_equal(tensor.view(*sizes).numpy(force=True), array.reshape(sizes))
     if sizes.count(-1) == 0 and array.size:
         open_one = list(sizes)
         open_one[data.draw(st.integers(0, len(sizes) - 1))] = -1
@@ -79,10 +81,10 @@ def test_copy(data: st.DataObject) -> None:
     with np.errstate(all="ignore"):
         expected = array.astype(kind)
     assert target.copy_(tensor) is target
-    np.testing.assert_array_equal(target.numpy(), expected)
-    np.testing.assert_array_equal(tensor.to(target.dtype).numpy(), expected)
+    np.testing.assert_array_equal(target.numpy(force=True), expected)
+    np.testing.assert_array_equal(tensor.to(target.dtype).numpy(force=True), expected)
     wide = ic.zeros((2, *array.shape), dtype=target.dtype).copy_(tensor)
-    np.testing.assert_array_equal(wide.numpy(), np.stack([expected, expected]))
+    np.testing.assert_array_equal(wide.numpy(force=True), np.stack([expected, expected]))
 
 
 def test_copy_of_other_things() -> None:
@@ -132,7 +134,9 @@ def test_types() -> None:
         assert made.dtype is kind is x.to(kind).dtype is x.type(kind).dtype
     assert x.int().tolist() == [1, -2] and x.bool().tolist() == [True, True]
     assert x.float() is x and x.to(ic.float32, copy=True) is not x
-    assert x.to("cpu") is x and x.cpu() is x and x.to(ic.ones(1, dtype=ic.int8)).dtype is ic.int8
+    assert x.to(x.device) is x and x.cpu().cpu().tolist() == x.tolist()
+    assert x.to("cpu").device == ic.device("cpu") and x.cpu().cpu().device == ic.device("cpu")
+    assert x.to(ic.ones(1, dtype=ic.int8)).dtype is ic.int8
     assert x.to("cpu", ic.float64).dtype is ic.float64
     assert x.to(dtype=ic.float64, device="cpu").dtype is ic.float64
     with pytest.raises(TypeError, match="to: expected"):

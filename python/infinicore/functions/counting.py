@@ -9,6 +9,7 @@ from infinicore import _core
 from infinicore._dtype import bool_, category, int64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function
+from infinicore._places import places
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of, needs_tensor
 from infinicore.functions._results import Histogram
@@ -41,12 +42,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             return nonzero(input.view(1), as_tuple=True)
         count = int(input.item() != 0)
         return input.new_empty(count, 0, dtype=int64)
-    places = _core.nonzero(input if input.dtype is bool_ else input != 0)
+    found = places(input if input.dtype is bool_ else input != 0)
     if as_tuple:
-        return tuple(places)
+        return tuple(found)
     from infinicore.functions.joining import stack
 
-    return stack(places, 1, out=out)
+    return stack(found, 1, out=out)
 
 
 def argwhere(x: Tensor) -> Tensor:
@@ -196,11 +197,6 @@ def _histogram(input: Tensor, edges: Tensor, weight: Any, density: bool) -> Tens
     return emit("rearrange", made)
 
 
-def _runs(flags: Tensor) -> tuple[list[int], int]:
-    starts = _core.nonzero(flags)[0].tolist()
-    return starts, len(starts)
-
-
 @function
 def _new_ones(input: Tensor) -> Tensor:
     """Where an element, or a row, differs from the one before it."""
@@ -220,7 +216,7 @@ _range = range
 
 def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) -> Any:
     """Rows without repetitions; which of these each was; how many there were of each."""
-    from infinicore._data import tensor
+    from infinicore.functions.joining import cat
     from infinicore.functions.taking import index_select
 
     size = rows.shape[0]
@@ -228,8 +224,7 @@ def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) 
         nothing = rows.new_empty(*shape, dtype=int64)
         return rows, nothing, nothing
     flags = _new_ones(rows)
-    starts, _ = _runs(flags)
-    index = tensor(starts, dtype=int64, device=rows.device)
+    index = places(flags)[0]
     made = index_select(rows, 0, index)
     which = None
     if inverse:
@@ -237,8 +232,10 @@ def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) 
         if back is not None:
             which = which.new_empty(size).scatter(0, back, which)
         which = which.view(*shape) if shape else which.view(())
-    ends = tensor([*starts[1:], size], dtype=int64, device=rows.device)
-    return made, which, ends - index if counts else None
+    if not counts:
+        return made, which, None
+    ends = cat([index[1:], index.new_full((1,), size)])
+    return made, which, ends - index
 
 
 def unique(
@@ -259,22 +256,22 @@ def unique(
     _core.refuse_while_recording("unique")
     if dim is None:
         flat = input.reshape(input.numel())
-        order, places = sort(flat, 0, stable=True)
+        order, came_from = sort(flat, 0, stable=True)
         made, which, counts = _distinct(
-            order, places, return_inverse, return_counts, tuple(input.shape)
+            order, came_from, return_inverse, return_counts, tuple(input.shape)
         )
     else:
         at = dim_of("unique", input, dim)
         rows = input.movedim(at, 0).contiguous()
         flat = rows.reshape(rows.shape[0], rows.numel() // max(rows.shape[0], 1))
         # Sorted by the last column first: stable sorts leave the first one to decide.
-        places = None
+        came_from = None
         for column in reversed(_range(flat.shape[1])):
             found = argsort(flat[:, column], 0, stable=True)
             flat = flat[found]
-            places = found if places is None else places[found]
+            came_from = found if came_from is None else came_from[found]
         made, which, counts = _distinct(
-            flat, places, return_inverse, return_counts, (rows.shape[0],)
+            flat, came_from, return_inverse, return_counts, (rows.shape[0],)
         )
         made = made.reshape(made.shape[0], *rows.shape[1:]).movedim(0, at)
     return _chosen(made, which, counts, return_inverse, return_counts)

@@ -88,6 +88,10 @@ def empty_as(like: Any) -> Any:
             library = sys.modules.get(name)
             if library is not None:
                 _makers[getattr(library, kind)] = library.empty_like
+        if "infinicore._tensor" in sys.modules:
+            from infinicore import _creation
+
+            _makers[_creation.Tensor] = _creation.empty_like
         make = _makers.get(type(like))
     return make and make(like)
 
@@ -95,16 +99,26 @@ def empty_as(like: Any) -> Any:
 def empty_like(like: Sequence[Any], shape: Sequence[int], dtype: str) -> Any:
     """A new array of the library that the first of these objects with a library comes from."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    own = sys.modules.get("infinicore._tensor")
     flat = [each for one in like for each in (one if isinstance(one, (list, tuple)) else (one,))]
     for given in flat:
         if torch is not None and isinstance(given, torch.Tensor):
-            return torch.empty(tuple(shape), dtype=getattr(torch, TORCH_NAMES[dtype]))
+            kind = getattr(torch, TORCH_NAMES[dtype])
+            return torch.empty(tuple(shape), dtype=kind, device=given.device)
         if numpy is not None and isinstance(given, (numpy.ndarray, numpy.generic)):
             return numpy.empty(tuple(shape), numpy_dtype(dtype))
+        if own is not None and isinstance(given, own.Tensor):
+            return _core_empty(shape, dtype, given.device)
     raise TypeError(
-        "out= is needed: no input is an array of NumPy or a tensor of torch, so it is not known"
+        "out= is needed: no input is an array of NumPy or a tensor, so it is not known"
         " what kind of result to make"
     )
+
+
+def _core_empty(shape: Sequence[int], dtype: str, device: Any) -> Any:
+    from infinicore import _creation, _dtype
+
+    return _creation.empty(tuple(shape), dtype=_dtype.ALL[dtype], device=device)
 
 
 def numpy_dtype(dtype: str) -> Any:
