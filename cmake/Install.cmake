@@ -6,7 +6,7 @@ set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
 
 install(TARGETS infinirt infiniop infinicore_core infini_headers EXPORT InfiniTargets
     LIBRARY DESTINATION "${INFINI_LIBDIR}")
-install(TARGETS infini_cpu LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
+install(TARGETS infini_cpu ${INFINI_CUDA_LIKE} LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
 install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"
     "${INFINI_CONTRACT}/" DESTINATION "${INFINI_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

@@ -4,8 +4,9 @@
 new ones are listed; of types only those that this API declares. A test compares these lists with
 NVIDIA's headers.
 
-From these lists follows how a program for 12.9 runs on a library of 13 (spec/generate/forwarding.py).
-INSTEAD and ATTRIBUTES say what the lists cannot: where something that is gone is found now.
+From these lists follows how a program for 12.9 runs on a library of 13: see
+spec/generate/forwarding.py. INSTEAD and ATTRIBUTES say what the lists cannot: where something that
+is gone is found now.
 """
 
 VERSION = "13.4"

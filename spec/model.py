@@ -22,6 +22,8 @@ Names stand without the prefix `infinirt`; a function without a return type retu
 Tags:  [unsupported: reason]  the core's software cannot do it; a back end's own function can
        [served]               unlike the rest of a file that is UNSUPPORTED as a whole
        [anywhere]             needs no device and may be called inside a host function
+       [the core's]           the core's software for every device, whatever its back end has
+       [across]               its stream and its event may be of different kinds of device
        [symbol: Name]         the library's symbol, where it is not the function's name
        [same as: Name]        second name of another function; both share that one's symbol
        [calls: Name(args)]    first generation: the call of the aligned face that does the work
@@ -107,6 +109,10 @@ class Function:
     @property
     def anywhere(self) -> bool:
         return "anywhere" in self.tags
+
+    @property
+    def of_the_core(self) -> bool:
+        return "the core's" in self.tags
 
     @property
     def same_as(self) -> str:
@@ -218,7 +224,8 @@ def _unfinished(head: str) -> bool:
 
 
 _ROLE = re.compile(r"(out\??|inout|in\??|ptr|(?:list\??|fill|text)\((?P<count>\w+)\)) (?P<rest>.*)")
-_TAG = re.compile(r"\[(unsupported|served|anywhere|symbol|same as|calls|by hand)(?:: ([^\]]*))?\]")
+_TAGS = "unsupported|served|anywhere|the core's|across|symbol|same as|calls|by hand"
+_TAG = re.compile(rf"\[({_TAGS})(?:: ([^\]]*))?\]")
 
 
 def parse_param(text: str) -> Param:

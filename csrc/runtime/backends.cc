@@ -127,6 +127,7 @@ Backend *add(const std::string &place, bool ours) {
             const char *name = function_word(static_cast<Function>(i));
             backend->own[i] = table.function(name);
         }
+        backend->own_handles = backend->own[size_t(Function::StreamCreate)];
         for (int i = 0; i < opened.devices; ++i)
             backend->devices.push_back(std::make_unique<Device>(*backend, i));
     }

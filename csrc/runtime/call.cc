@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "across.h"
 #include "exec.h"
 #include "memory.h"
 #include "pool.h"
@@ -40,7 +41,10 @@ bool Call::prepare() {
         done(fail(infinirtErrorNoDevice, "%s", default_backend_problem().c_str()));
         return false;
     }
-    thread.use(*backend);
+    if (Error error = thread.use(*backend)) {
+        done(driver(error, "choosing the device"));
+        return false;
+    }
     return true;
 }
 
@@ -99,7 +103,9 @@ void Call::finish(Error code) {
     if (code != infinirtErrorNotReady) thread.last_error = code;
     if (explained_) return;
     // The message is made when somebody asks: a polled query must stay cheap.
-    thread.message = std::move(thread.explanation);
+    thread.message.clear();
+    if (!thread.explanation.empty())
+        thread.message = std::string(function_name(function)) + ": " + thread.explanation;
     thread.explanation.clear();
     thread.failed_code = code;
     thread.failed_function = function_name(function);
@@ -146,9 +152,14 @@ T *look_up(Call &call, const void *handle, Error code, int index, const char *na
 }  // namespace
 
 Event *Call::event(infinirtEvent_t handle, int index, const char *name) {
-    Event *event = look_up<Event>(*this, handle, infinirtErrorInvalidResourceHandle, index, name,
-                                  "an event from infinirtEventCreate");
-    if (event && &event->device.backend != thread.backend) {
+    Event *event = EventTable::get().find(handle);
+    if (!event) [[unlikely]] {
+        crossing_ = function == Function::StreamWaitEvent && device_of_event(handle);
+        if (crossing_) return nullptr;
+        return look_up<Event>(*this, handle, infinirtErrorInvalidResourceHandle, index, name,
+                              "an event from infinirtEventCreate");
+    }
+    if (&event->device.backend != thread.backend) {
         done(fail(infinirtErrorInvalidResourceHandle,
                   "argument %d (%s) is an event of kind %s, but this thread uses kind %s", index,
                   name, event->device.backend.name.c_str(), thread.backend->name.c_str()));

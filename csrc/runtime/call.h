@@ -26,7 +26,7 @@ public:
 
     template <class F>
     F own() const {
-        return reinterpret_cast<F>(thread.backend->own[static_cast<size_t>(function)]);
+        return thread.backend->function<F>(function);
     }
 
     // Argument checks. `index` counts from 1. On failure the error is recorded: return call.error().
@@ -56,6 +56,21 @@ public:
     Pool *pool(infinirtMemPool_t handle, int index, const char *name);
     UserObject *user_object(infinirtUserObject_t handle, int index, const char *name);
 
+    // For calls that go to the back end's own function: is the handle one of the core's, and so an
+    // object of another kind of device? Then the error is recorded. The back end's own handles
+    // cannot be told from wrong ones here.
+    bool strange(infinirtStream_t handle, int index, const char *name);
+    bool strange(infinirtEvent_t handle, int index, const char *name);
+    bool strange(infinirtGraph_t handle, int index, const char *name);
+    bool strange(infinirtGraphNode_t handle, int index, const char *name);
+    bool strange(infinirtGraphExec_t handle, int index, const char *name);
+    bool strange(infinirtMemPool_t handle, int index, const char *name);
+    bool strange(infinirtUserObject_t handle, int index, const char *name);
+    // Is one of the two the core's?
+    bool across(infinirtStream_t stream, infinirtEvent_t event) const;
+    // The event that was looked up is another back end's own: no error was recorded.
+    bool crossing() const { return crossing_; }
+
     // Records a sentence and gives back the code. The function's name is put in front.
     Error fail(Error code, const char *format, ...) __attribute__((format(printf, 3, 4)));
     // As fail, for the result of a driver function: keeps the sentence that the back end explained.
@@ -78,6 +93,7 @@ public:
     Thread &thread;
 
 private:
+    bool crossing_ = false;
     bool explained_ = false;  // fail() made the message for the error that ends this call
 
     bool look_at(const void *pointer, size_t bytes, bool write, int index, const char *name);
@@ -86,6 +102,13 @@ private:
     bool missing(int index, const char *name);
     void finish(Error code);
 };
+
+// Lets a stream wait for an event of another kind of device (across.cc).
+Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags);
+// Events that back ends made themselves are remembered, so that streams of other kinds can wait for
+// them.
+Error note_event(Call &call, Error code, const infinirtEvent_t *event);
+void forget_event(infinirtEvent_t event);
 
 // For code without a Call (first-generation face, ext.h): set message and last error.
 void record_error(Thread &thread, Error code, const std::string &sentence);

@@ -1,6 +1,7 @@
 // Memcpy and its 2-D, 3-D and asynchronous forms.
 #include "copy.h"
 
+#include "across.h"
 #include "capture.h"
 #include "impl.h"
 
@@ -26,12 +27,7 @@ Error run_copy(Call &call, const CopyPlan &plan) {
 }
 
 Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now) {
-    if (foreign(call, plan.dst) || foreign(call, plan.src))
-        return call.fail(
-            infinirtErrorNotSupported,
-            "%s belongs to another kind of device than the stream: a stream cannot wait "
-            "for it; use infinirtMemcpy",
-            foreign(call, plan.dst) ? "dst" : "src");
+    if (foreign(call, plan.dst) || foreign(call, plan.src)) return copy_across(call, plan, stream);
     // A graph does all this when it runs.
     if (stream.capture.load(std::memory_order_acquire)) return submit(call, stream, plan.work);
     // As in CUDA, copies between host memory and to pageable memory are waited for.

@@ -1,5 +1,5 @@
 // The checks of a copy: kinds of memory against the direction, bounds of allocations, pitches.
-#include "copy.h"
+#include "across.h"
 #include "pool.h"
 
 namespace infini::rt {
@@ -60,10 +60,12 @@ Error find_operand(Call &call, const char *name, const void *pointer, size_t byt
     operand->place = Place::Pageable;
     if (!pointer)
         return call.fail(infinirtErrorInvalidValue, "%s is null: expected %zu bytes", name, bytes);
-    if (!probe_host(cache, pointer, bytes, role == 0))
+    if (!probe_host(cache, pointer, bytes, role == 0)) {
+        if (find_elsewhere(pointer, operand)) return infinirtSuccess;
         return call.fail(infinirtErrorInvalidValue,
                          "%s is %p: expected %zu bytes of memory that can be %s", name, pointer,
                          bytes, role == 0 ? "written" : "read");
+    }
     return infinirtSuccess;
 }
 
@@ -89,12 +91,20 @@ Error not_of_a_device(Call &call, const char *name, const void *pointer, infinir
                      name, pointer, kKinds[kind]);
 }
 
-Error check_direction(Call &call, infinirtMemcpyKind kind, const CopyPlan &plan) {
+// Memory of another kind of device may be mapped for the host, and so pass for host memory.
+Error check_direction(Call &call, infinirtMemcpyKind kind, CopyPlan *plan) {
     const bool *device = kDeviceSides[kind];
-    if (device[0] && plan.dst.place == Place::Pageable) [[unlikely]]
-        return not_of_a_device(call, "dst", plan.work.as.copy.dst, kind);
-    if (device[1] && plan.src.place == Place::Pageable) [[unlikely]]
-        return not_of_a_device(call, "src", plan.work.as.copy.src, kind);
+    InfiniCopy &copy = plan->work.as.copy;
+    if (device[0] && plan->dst.place == Place::Pageable) [[unlikely]] {
+        if (!find_elsewhere(copy.dst, &plan->dst))
+            return not_of_a_device(call, "dst", copy.dst, kind);
+        copy.dst_device = plan->dst.device_number();
+    }
+    if (device[1] && plan->src.place == Place::Pageable) [[unlikely]] {
+        if (!find_elsewhere(copy.src, &plan->src))
+            return not_of_a_device(call, "src", copy.src, kind);
+        copy.src_device = plan->src.device_number();
+    }
     return infinirtSuccess;
 }
 
@@ -149,7 +159,7 @@ Error check_plan(Call &call, infinirtMemcpyKind kind, CopyPlan *plan) {
     if (Error error = find_operand(call, "src", copy.src, src_span, 1, &plan->src)) return error;
     copy.dst_device = plan->dst.device_number();
     copy.src_device = plan->src.device_number();
-    return check_direction(call, kind, *plan);
+    return check_direction(call, kind, plan);
 }
 
 Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMemcpyKind kind,
@@ -171,7 +181,7 @@ Error plan_line(Call &call, void *dst, const void *src, size_t count, infinirtMe
     }
     copy.dst_device = plan->dst.device_number();
     copy.src_device = plan->src.device_number();
-    return check_direction(call, kind, *plan);
+    return check_direction(call, kind, plan);
 }
 
 Error plan_rows(Call &call, void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "across.h"
 #include "capture.h"
-#include "copy.h"
 
 namespace infini::rt {
 namespace {
@@ -114,6 +114,15 @@ Error copy_foreign(Call &call, const CopyPlan &plan) {
                     &plan.dst.device->backend == &plan.src.device->backend;
     if (one_kind)
         return run_on(call, plan.dst.on_device() ? *plan.dst.device : *plan.src.device, copy);
+    // What the host reaches is the other device's host memory, once work on it is done.
+    if (is_host(*plan.dst.device) || is_host(*plan.src.device)) {
+        bool to_host = is_host(*plan.dst.device);
+        InfiniCopy direct = copy;
+        (to_host ? direct.dst_device : direct.src_device) = -1;
+        if (Error error = wait_for_legacy(call, to_host ? *plan.dst.device : *plan.src.device))
+            return error;
+        return run_on(call, to_host ? *plan.src.device : *plan.dst.device, direct);
+    }
 
     size_t width = std::min(copy.width, kPieceBytes);
     size_t height = std::min(copy.height, std::max<size_t>(1, kPieceBytes / width));

@@ -51,6 +51,13 @@ struct Backend {
     const InfiniOperators *operators = nullptr;  // that one; null: it has none
     std::vector<std::unique_ptr<Device>> devices;
     void *own[kFunctionCount]{};  // the back end's own functions, by Function
+    // Its streams and all other handles are its own: the core passes them on, unseen.
+    bool own_handles = false;
+
+    template <class F>
+    F function(Function function) const {
+        return reinterpret_cast<F>(own[static_cast<size_t>(function)]);
+    }
 };
 
 inline const InfiniDriver &Device::driver() const { return backend.driver; }
@@ -84,8 +91,10 @@ struct Thread {
             return *instance;
         return make();
     }
-    void use(Device &device);
-    void use(Backend &backend);  // the device of it that this thread used last, else its first
+    // A back end with functions of its own is told. Its error, which it explained, leaves all as it
+    // was.
+    Error use(Device &device);
+    Error use(Backend &backend);  // the device of it that this thread used last, else its first
     ~Thread();
 
 private:

@@ -156,7 +156,7 @@ Error GetDevice(Call &call, int *device) {
 Error SetDevice(Call &call, int device) {
     Device *found = look_up(call, device, 1);
     if (!found) return call.error();
-    call.thread.use(*found);
+    if (Error error = call.thread.use(*found)) return call.driver(error, "choosing the device");
     return infinirtSuccess;
 }
 
@@ -180,7 +180,9 @@ Error SetValidDevices(Call &call, int *device_arr, int len) {
                          len);
     for (int i = 0; i < len; ++i)
         if (!look_up(call, device_arr[i], 1)) return call.error();
-    if (len > 0) call.thread.use(*call.thread.backend->devices[device_arr[0]]);
+    if (len > 0)
+        if (Error error = call.thread.use(*call.thread.backend->devices[device_arr[0]]))
+            return call.driver(error, "choosing the device");
     return infinirtSuccess;
 }
 

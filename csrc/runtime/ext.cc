@@ -38,7 +38,9 @@ infiniStatus_t infinirtSetDeviceKind(const char *kind) try {
                     "kind is no text: expected a word such as \"cpu\"");
     Backend *backend = find_backend(std::string(kind));
     if (backend && !backend->devices.empty()) {
-        Thread::current().use(*backend);
+        Thread &thread = Thread::current();
+        if (Error error = thread.use(*backend))
+            return fail(kName, error, INFINI_STATUS_INTERNAL_ERROR, thread.explanation);
         return INFINI_STATUS_SUCCESS;
     }
     std::string sentence = std::string("no ") + kind + " device: ";

@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "device_names.h"
+#include "infini/ext.h"
 #include "memory.h"
 
 namespace infini::rt::first {
@@ -102,9 +103,12 @@ infiniStatus_t GetDeviceCount(infiniDevice_t device, int *count) {
 
 infiniStatus_t SetDevice(infiniDevice_t device, int device_id) {
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
-    if (Device *found = look_up("SetDevice", device, device_id, &status))
-        Thread::current().use(*found);
-    return status;
+    Device *found = look_up("SetDevice", device, device_id, &status);
+    if (!found) return status;
+    Thread &thread = Thread::current();
+    Error error = thread.use(*found);
+    if (error == infinirtSuccess) return INFINI_STATUS_SUCCESS;
+    return fail("SetDevice", error, status_of(error), thread.explanation);
 }
 
 infiniStatus_t GetDevice(infiniDevice_t *device_ptr, int *device_id_ptr) {
@@ -203,7 +207,7 @@ infiniStatus_t GraphInstantiate(infinirtGraphExec_t *graph_exec_ptr, infinirtGra
         static_cast<::infinirtGraph_t>(graph), &parameters);
     if (node_ptr) *node_ptr = parameters.errNode_out;
     if (log_buffer && buffer_size)
-        snprintf(log_buffer, buffer_size, "%s", error ? Thread::current().message.c_str() : "");
+        snprintf(log_buffer, buffer_size, "%s", error ? infiniGetLastErrorMessage() : "");
     return status_of(error);
 }
 

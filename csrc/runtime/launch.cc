@@ -27,7 +27,7 @@ infiniStatus_t failed(const char *function, Error error) {
     return status == INFINI_STATUS_INTERNAL_ERROR && !no_memory ? INFINI_STATUS_BAD_PARAM : status;
 }
 
-// The stream, or null with *status saying why not.
+// The stream, or null with *status saying why not; success: it is the back end's own.
 Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, void *handle,
                   infiniStatus_t *status) {
     Device &device = *static_cast<Device *>(target.device);
@@ -38,9 +38,12 @@ Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, 
     if (!handle) return device.legacy.get();
     auto client = static_cast<infinirtStream_t>(handle);
     if (client == infinirtStreamLegacy) return device.legacy.get();
-    Stream *stream = client == infinirtStreamPerThread ? thread_stream(call, device)
-                                                       : StreamTable::get().find(handle);
+    // Only here is anything to be known of streams that are the back end's own.
+    bool own = device.backend.own_handles;
+    Stream *stream = client == infinirtStreamPerThread && !own ? thread_stream(call, device)
+                                                               : StreamTable::get().find(handle);
     if (!stream) {
+        if (own) return nullptr;
         *status = fail(function, INFINI_STATUS_BAD_PARAM,
                        "stream is no live stream: expected one from infinirtStreamCreate that was "
                        "not destroyed");
@@ -54,6 +57,20 @@ Stream *stream_of(Call &call, const char *function, const InfiniTarget &target, 
                  std::to_string(stream->device.index) + ": expected one of " + target.kind +
                  " device " + std::to_string(target.index) + ", for which the descriptor was made");
     return nullptr;
+}
+
+// A stream of the back end's own: it knows by itself whether the stream is being captured.
+Error submit_raw(Call &call, const InfiniTarget &target, void *stream, const InfiniWork &work) {
+    const InfiniDriver &driver = static_cast<Device *>(target.device)->driver();
+    Error error = driver.submit(target.index, stream, &work, 1);
+    if (error == infinirtSuccess) [[likely]]
+        return error;
+    return call.driver(error, "the device did not take the work");
+}
+
+Error synchronize_raw(Call &call, const InfiniTarget &target, void *stream) {
+    const InfiniDriver &driver = static_cast<Device *>(target.device)->driver();
+    return call.driver(driver.stream_synchronize(target.index, stream), "waiting for the stream");
 }
 
 }  // namespace
@@ -83,11 +100,11 @@ infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *targ
     Call call(Function::LaunchKernel);
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
     Stream *stream = stream_of(call, function, *target, handle, &status);
-    if (!stream) return status;
+    if (!stream && status != INFINI_STATUS_SUCCESS) return status;
     InfiniWork work;
     work.kind = INFINI_WORK_KERNEL;
     work.as.kernel = *kernel;
-    Error error = submit(call, *stream, work);
+    Error error = stream ? submit(call, *stream, work) : submit_raw(call, *target, handle, work);
     if (error == infinirtSuccess) [[likely]]
         return INFINI_STATUS_SUCCESS;
     return failed(function, error);
@@ -100,8 +117,8 @@ infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *tar
     Call call(Function::StreamSynchronize);
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
     Stream *stream = stream_of(call, function, *target, handle, &status);
-    if (!stream) return status;
-    Error error = synchronize(call, *stream);
+    if (!stream && status != INFINI_STATUS_SUCCESS) return status;
+    Error error = stream ? synchronize(call, *stream) : synchronize_raw(call, *target, handle);
     return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : failed(function, error);
 } catch (...) {
     return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");

@@ -1,6 +1,7 @@
 // Device memory: Malloc, Free and their pitched forms; what the runtime tells about an address.
 #include "memory.h"
 
+#include "across.h"
 #include "capture.h"
 #include "graph.h"
 #include "impl.h"
@@ -158,6 +159,13 @@ Error PointerGetAttributes(Call &, infinirtPointerAttributes *attributes, const 
     MemoryRange range;
     void *pointer = const_cast<void *>(ptr);
     if (!find_memory(ptr, &range)) {
+        Operand elsewhere;
+        if (ptr && find_elsewhere(ptr, &elsewhere)) {
+            bool managed = elsewhere.place == Place::Managed;
+            *attributes = {managed ? infinirtMemoryTypeManaged : infinirtMemoryTypeDevice,
+                           elsewhere.device->index, pointer, managed ? pointer : nullptr};
+            return infinirtSuccess;
+        }
         *attributes = {infinirtMemoryTypeUnregistered, infinirtInvalidDeviceId, nullptr, pointer};
         return infinirtSuccess;
     }

@@ -31,7 +31,9 @@ Thread::~Thread() {
     }
 }
 
-void Thread::use(Device &next) {
+Error Thread::use(Device &next) {
+    if (auto set = next.backend.function<Error (*)(int)>(Function::SetDevice))
+        if (Error error = set(next.index)) return error;
     if (device && &device->backend != &next.backend) {
         std::erase_if(chosen, [&](Device *old) {
             return &old->backend == &device->backend || &old->backend == &next.backend;
@@ -40,13 +42,14 @@ void Thread::use(Device &next) {
     }
     backend = &next.backend;
     device = &next;
+    return infinirtSuccess;
 }
 
-void Thread::use(Backend &next) {
-    if (backend == &next) return;
+Error Thread::use(Backend &next) {
+    if (backend == &next) return infinirtSuccess;
     for (Device *old : chosen)
         if (&old->backend == &next) return use(*old);
-    use(*next.devices.front());
+    return use(*next.devices.front());
 }
 
 Stream *thread_stream(Call &call, Device &device) {

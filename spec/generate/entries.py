@@ -46,21 +46,23 @@ def entry(function: Function) -> str:
 
 
 def _body(function: Function) -> list[str]:
-    arguments = [param.name for param in function.params]
     lines = [f"Call call(Function::{function.name});"]
+    checks = [
+        line for index, param in enumerate(function.params, 1) for line in _check(param, index)
+    ]
     if not function.anywhere:
         lines.append("if (!call.ready()) return call.error();")
-        take = f"if (auto own = call.own<decltype(&{function.c_name})>())"
-        if len(take) > text.WIDTH - 4:
-            take = take.replace(" = ", " =\n            ")
-        own = text.call("return call.done(own", arguments, ");", 8).lstrip()
-        lines += [take, f"    {own}"]
+    if function.served:
+        lines += checks
+    if not function.anywhere and not function.of_the_core:
+        lines += _own(function, [] if function.served else checks)
     if not function.served:
         reason = f'"{function.unsupported}"'
         return [*lines, text.call("return call.unsupported", [reason], ";", 4).lstrip()]
     passed = ["call"]
     for index, param in enumerate(function.params, 1):
-        lines += _check(param, index)
+        if param.handle:
+            lines += _look_up(function, param, index)
         passed.append(f"*{param.name}_" if param.handle else param.name)
     call = f"impl::{function.name}"
     if function.group == "error":  # they tell the last error; they must not set it
@@ -68,14 +70,51 @@ def _body(function: Function) -> list[str]:
     return [*lines, text.call(f"return call.done({call}", passed, ");", 4).lstrip()]
 
 
+def _own(function: Function, checks: list[str]) -> list[str]:
+    """The back end's own function. Its handles are its own, too: those of the core, which can be
+    told, are of another kind of device."""
+    take = f"if (auto own = call.own<decltype(&{function.c_name})>()) {{"
+    if len(take) > text.WIDTH - 4:
+        take = take.replace(" = ", " =\n            ")
+    lines = list(checks)
+    arguments = [param.name for param in function.params]
+    if "across" in function.tags:
+        cross = text.call("return call.done(wait_across", ["call", *arguments], ");", 12)
+        lines += [f"if (call.across({', '.join(arguments[:2])}))", cross.removeprefix(" " * 8)]
+    else:
+        lines += [
+            f'if (call.strange({param.name}, {index}, "{param.name}")) return call.error();'
+            for index, param in enumerate(function.params, 1)
+            if param.handle
+        ]
+    made = next((p.name for p in function.params if p.type == "infinirtEvent_t *"), "")
+    if function.name == "EventDestroy":
+        lines.append("forget_event(event);")
+    head, tail = (
+        ("return call.done(note_event(call, own", f", {made}));")
+        if made
+        else ("return call.done(own", ");")
+    )
+    lines.append(text.call(head, arguments, tail, 8).lstrip())
+    return [take, *(f"    {line}" for line in lines), "}"]
+
+
+def _look_up(function: Function, param: Param, index: int) -> list[str]:
+    assert param.handle
+    class_, look_up = param.handle
+    name = param.name
+    lines = [f'{class_} *{name}_ = call.{look_up}({name}, {index}, "{name}");']
+    if "across" in function.tags and look_up == "event":
+        given = ["call", *(param.name for param in function.params)]
+        crossing = text.call("return call.done(wait_across", given, ");", 8).lstrip()
+        lines += [f"if (!{name}_ && call.crossing())", f"    {crossing}"]
+    return [*lines, f"if (!{name}_) return call.error();"]
+
+
 def _check(param: Param, index: int) -> list[str]:
     where = f'{index}, "{param.name}"'
     if param.handle:
-        class_, look_up = param.handle
-        return [
-            f"{class_} *{param.name}_ = call.{look_up}({param.name}, {where});",
-            f"if (!{param.name}_) return call.error();",
-        ]
+        return []
     if param.required and not param.is_pointer:
         # A pointer to a function is no pointer to void for C++, but POSIX makes it one.
         pointer = f"reinterpret_cast<void *>({param.name})"

@@ -1,6 +1,6 @@
-"""How the back end for CUDA-like devices serves the aligned face: by the vendor's function of the same
-name. The declarations are those of toolkit 12.9; where 13 differs, an adapter stands between, derived
-from the names of parameters and members."""
+"""How the back end for CUDA-like devices serves the aligned face: by the vendor's function of the
+same name. The declarations are those of toolkit 12.9; where 13 differs, an adapter stands between,
+derived from the names of parameters and members."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from ..model import PREFIX, Field, Function, Struct, declare
 from . import text
 
 PART = "c"
-
-# What the core does for every kind of device: which devices there are, and which one a thread uses.
-OF_THE_CORE = ("GetDevice", "GetDeviceCount", "SetDevice")
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,8 @@ class Forward:
 
     @property
     def reordered(self) -> bool:
-        """Whether the arguments of 12.9 are not those of 13. Two of one type that only swapped their
-        names are still passed in their old places: what the library does has not changed."""
+        """Whether the arguments of 12.9 are not those of 13. Two of one type that only swapped
+        their names keep their places: what the library does with them has not changed."""
         return [p.bare for p in self.params12] != [p.bare for p in self.params13]
 
 
@@ -75,7 +72,7 @@ def forwards(api: Api) -> list[Forward]:
     renamed = {name[2:] for name, _ in model.blocks_of(cuda13_differences.NAMES)}
     found = []
     for function in api.entries:
-        if function.anywhere or function.name in OF_THE_CORE:
+        if function.anywhere or function.of_the_core:
             continue
         name12 = name13 = function.tags.get("symbol") or function.name
         if f"{PREFIX}{function.name}" in renamed:

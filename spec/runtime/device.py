@@ -72,7 +72,7 @@ ThreadSetCacheConfig(enum infinirtFuncCache cacheConfig)
     Old name of DeviceSetCacheConfig.
 
 GetDeviceCount(out int *count)
-    Count the devices of the thread's kind.
+    Count the devices of the thread's kind. [the core's]
 
 GetDeviceProperties(out struct infinirtDeviceProp *prop, int device)
     Tell name, memory and abilities of a device. [symbol: GetDeviceProperties_v2]
@@ -87,14 +87,14 @@ InitDevice(int device, unsigned int deviceFlags, unsigned int flags)
     Set a device up without making it current. `deviceFlags` count if `flags` says so.
 
 SetDevice(int device)
-    Make a device the calling thread's current one.
+    Make a device the calling thread's current one. [the core's]
 
 GetDevice(out int *device)
-    Tell the calling thread's current device.
+    Tell the calling thread's current device. [the core's]
 
 SetValidDevices(list(len) int *device_arr, int len)
     Say which devices, in which order, to try when a thread has chosen none. Length 0 restores the
-    default.
+    default. [the core's]
 
 SetDeviceFlags(unsigned int flags)
     Say how the current device's waits and allocations are to work.

@@ -47,7 +47,7 @@ StreamDestroy(infinirtStream_t stream)
 
 StreamWaitEvent(infinirtStream_t stream, infinirtEvent_t event, unsigned int flags = 0)
     Let all later work in a stream wait for the latest record of an event, also one of another
-    device.
+    device. [across]
 
 StreamAddCallback(infinirtStream_t stream, in infinirtStreamCallback_t callback, ptr void *userData,
         unsigned int flags)

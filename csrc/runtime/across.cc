@@ -1,0 +1,288 @@
+#include "across.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <unordered_map>
+
+#include "capture.h"
+#include "exec.h"
+#include "pool.h"
+
+namespace infini::rt {
+namespace {
+
+// ---- Events that back ends made themselves ------------------------------------------------------
+
+struct OwnEvents {
+    ForkSafeMutex mutex{LockRank::Registry};
+    std::unordered_map<const void *, Device *> devices;
+};
+
+// Leaked: clients may still call during process exit.
+OwnEvents &own_events() {
+    static auto *instance = new OwnEvents;
+    return *instance;
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+// Opened by one host function, waited for by another; whoever is last frees it.
+struct Latch {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+    int users = 2;
+
+    static void leave(Latch *latch, std::unique_lock<std::mutex> lock) {
+        bool last = --latch->users == 0;
+        lock.unlock();
+        if (last) delete latch;
+    }
+    static void open_it(void *self) {
+        auto *latch = static_cast<Latch *>(self);
+        std::unique_lock lock(latch->mutex);
+        latch->open = true;
+        latch->changed.notify_all();
+        leave(latch, std::move(lock));
+    }
+    static void wait_for_it(void *self) {
+        auto *latch = static_cast<Latch *>(self);
+        std::unique_lock lock(latch->mutex);
+        latch->changed.wait(lock, [&] { return latch->open; });
+        leave(latch, std::move(lock));
+    }
+};
+
+InfiniWork host_work(void (*function)(void *), void *data) {
+    InfiniWork work;
+    work.kind = INFINI_WORK_HOST;
+    work.as.host = {function, data};
+    return work;
+}
+
+// A stream and an event, as their back ends know them.
+struct Side {
+    Device *device = nullptr;
+    void *handle = nullptr;  // the driver's
+};
+
+bool is_capturing(const Side &stream) {
+    using Ask = Error (*)(infinirtStream_t, infinirtStreamCaptureStatus *);
+    auto ask = stream.device->backend.function<Ask>(Function::StreamIsCapturing);
+    infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
+    if (!ask) return false;
+    return ask(static_cast<infinirtStream_t>(stream.handle), &status) == infinirtSuccess &&
+           status != infinirtStreamCaptureStatusNone;
+}
+
+Error no_capture(Call &call) {
+    return call.fail(infinirtErrorStreamCaptureUnsupported,
+                     "a capture cannot hold a wait for another kind of device");
+}
+
+// Opens the latch when what was recorded last has happened: in a stream of its own, so that it
+// waits for nothing else, and a later record of the event is another matter.
+Error open_after(Call &call, const Side &event, Latch *latch) {
+    Device &device = *event.device;
+    const InfiniDriver &driver = device.driver();
+    Side stream{&device, nullptr};
+    Error error = driver.stream_create(device.index, infinirtStreamNonBlocking, 0, &stream.handle);
+    if (error != infinirtSuccess) return call.driver(error, "making a stream to wait in");
+    InfiniWork work[2] = {};
+    work[0].kind = INFINI_WORK_WAIT;
+    work[0].as.event = event.handle;
+    work[1] = host_work(Latch::open_it, latch);
+    error = driver.submit(device.index, stream.handle, work, 1);
+    bool captured = error == infinirtSuccess && is_capturing(stream);
+    if (error == infinirtSuccess && !captured)
+        error = driver.submit(device.index, stream.handle, work + 1, 1);
+    driver.stream_destroy(device.index, stream.handle);
+    return captured ? no_capture(call) : call.driver(error, "waiting for the event");
+}
+
+}  // namespace
+
+Error note_event(Call &call, Error code, const infinirtEvent_t *event) {
+    if (code == infinirtSuccess) {
+        std::lock_guard lock(own_events().mutex);
+        own_events().devices[*event] = &call.device();
+    }
+    return code;
+}
+
+void forget_event(infinirtEvent_t event) {
+    std::lock_guard lock(own_events().mutex);
+    own_events().devices.erase(event);
+}
+
+Device *device_of_event(infinirtEvent_t event) {
+    std::lock_guard lock(own_events().mutex);
+    auto found = own_events().devices.find(event);
+    return found == own_events().devices.end() ? nullptr : found->second;
+}
+
+bool Call::across(infinirtStream_t stream, infinirtEvent_t event) const {
+    auto foreign = [&](auto *object) {
+        return object && &object->device.backend != thread.backend;
+    };
+    return foreign(StreamTable::get().find(stream)) || foreign(EventTable::get().find(event));
+}
+
+Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags) {
+    if (flags != 0)
+        return call.fail(infinirtErrorInvalidValue,
+                         "flags is 0x%x: expected 0 with an event of another kind of device",
+                         flags);
+    Event *recorded = EventTable::get().find(event);
+    Side waiting{&call.device(), stream}, awaited{&call.device(), event};
+    Stream *core = StreamTable::get().find(stream);
+    if (!call.thread.backend->own_handles) {
+        core = call.stream(stream, 1, "stream");
+        if (!core) return call.error();
+    }
+    if (core) waiting = {&core->device, core->driver};
+    if (recorded)
+        awaited = {&recorded->device, recorded->driver};
+    else if (Device *device = device_of_event(event))
+        awaited.device = device;
+    if (&waiting.device->backend == &awaited.device->backend)
+        return call.fail(infinirtErrorInvalidResourceHandle,
+                         "stream and event are of kind %s, but this thread uses kind %s",
+                         waiting.device->backend.name.c_str(), call.thread.backend->name.c_str());
+    bool captured = recorded && recorded->capture_id.load(std::memory_order_acquire);
+    if (captured || (core ? core->capture.load() != nullptr : is_capturing(waiting)))
+        return no_capture(call);
+
+    auto *latch = new Latch;
+    if (Error error = open_after(call, awaited, latch)) {
+        delete latch;
+        return error;
+    }
+    InfiniWork wait = host_work(Latch::wait_for_it, latch);
+    Error error =
+        core ? submit_now(call, *core, &wait, 1)
+             : waiting.device->driver().submit(waiting.device->index, waiting.handle, &wait, 1);
+    if (error == infinirtSuccess) return error;
+    Latch::leave(latch, std::unique_lock(latch->mutex));
+    return core ? error : call.driver(error, "the device did not take the wait");
+}
+
+// ---- Handles of the core in calls for a back end's own functions --------------------------------
+
+namespace {
+
+Error strange_handle(Call &call, int index, const char *name, const char *what, const char *kind) {
+    return call.done(call.fail(infinirtErrorInvalidResourceHandle,
+                               "argument %d (%s) is %s of kind %s, but this thread uses kind %s",
+                               index, name, what, kind, call.thread.backend->name.c_str()));
+}
+
+template <class T>
+bool is_strange(Call &call, const void *handle, int index, const char *name, const char *what) {
+    T *object = HandleTable<T>::get().find(handle);
+    if (!object) [[likely]]
+        return false;
+    const char *kind = "another device";
+    if constexpr (requires { object->device.backend; }) {
+        if (&object->device.backend == call.thread.backend) return false;
+        kind = object->device.backend.name.c_str();
+    } else if (!call.thread.backend->own_handles) {
+        return false;
+    }
+    strange_handle(call, index, name, what, kind);
+    return true;
+}
+
+}  // namespace
+
+bool Call::strange(infinirtStream_t handle, int index, const char *name) {
+    return is_strange<Stream>(*this, handle, index, name, "a stream");
+}
+bool Call::strange(infinirtEvent_t handle, int index, const char *name) {
+    return is_strange<Event>(*this, handle, index, name, "an event");
+}
+bool Call::strange(infinirtGraph_t handle, int index, const char *name) {
+    return is_strange<Graph>(*this, handle, index, name, "a graph");
+}
+bool Call::strange(infinirtGraphNode_t handle, int index, const char *name) {
+    return is_strange<Node>(*this, handle, index, name, "a graph node");
+}
+bool Call::strange(infinirtGraphExec_t handle, int index, const char *name) {
+    return is_strange<Exec>(*this, handle, index, name, "an instantiated graph");
+}
+bool Call::strange(infinirtMemPool_t handle, int index, const char *name) {
+    return is_strange<Pool>(*this, handle, index, name, "a memory pool");
+}
+bool Call::strange(infinirtUserObject_t handle, int index, const char *name) {
+    return is_strange<UserObject>(*this, handle, index, name, "a user object");
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+bool find_elsewhere(const void *pointer, Operand *operand) {
+    using Ask = Error (*)(infinirtPointerAttributes *, const void *);
+    for (Backend *backend : backends()) {
+        auto ask = backend->function<Ask>(Function::PointerGetAttributes);
+        infinirtPointerAttributes found{};
+        if (!ask || backend->devices.empty() || ask(&found, pointer) != infinirtSuccess) continue;
+        bool managed = found.type == infinirtMemoryTypeManaged;
+        if (!managed && found.type != infinirtMemoryTypeDevice) continue;
+        if (found.device < 0 || size_t(found.device) >= backend->devices.size()) continue;
+        operand->device = backend->devices[found.device].get();
+        operand->place = managed ? Place::Managed : Place::Device;
+        return true;
+    }
+    Thread::current().explanation.clear();
+    return false;
+}
+
+namespace {
+
+// Done by a host function in a stream of the host's device: the other device copies meanwhile.
+struct LateCopy {
+    Device &device;
+    InfiniWork work;
+
+    static void run(void *self) {
+        auto *copy = static_cast<LateCopy *>(self);
+        Device &device = copy->device;
+        const InfiniDriver &driver = device.driver();
+        void *stream = nullptr;
+        if (driver.stream_create(device.index, infinirtStreamNonBlocking, 0, &stream) ==
+            infinirtSuccess) {
+            driver.submit(device.index, stream, &copy->work, 1);
+            driver.stream_synchronize(device.index, stream);
+            driver.stream_destroy(device.index, stream);
+        }
+        delete copy;
+    }
+};
+
+}  // namespace
+
+Error copy_across(Call &call, const CopyPlan &plan, Stream &stream) {
+    auto on_host = [](const Operand &side) { return !side.on_device() || is_host(*side.device); };
+    bool to_other = foreign(call, plan.dst), from_other = foreign(call, plan.src);
+    bool possible = is_host(stream.device) && !stream.capture.load(std::memory_order_acquire) &&
+                    on_host(to_other ? plan.src : plan.dst) && to_other != from_other;
+    if (!possible)
+        return call.fail(infinirtErrorNotSupported,
+                         "%s belongs to another kind of device than the stream: a stream cannot "
+                         "wait for it; use infinirtMemcpy",
+                         to_other ? "dst" : "src");
+    auto *late = new LateCopy{to_other ? *plan.dst.device : *plan.src.device, plan.work};
+    InfiniCopy &copy = late->work.as.copy;
+    (to_other ? copy.src_device : copy.dst_device) = -1;
+    InfiniWork work = host_work(LateCopy::run, late);
+    Error error = submit_now(call, stream, &work, 1);
+    if (error != infinirtSuccess) {
+        delete late;
+        return error;
+    }
+    // As with pageable memory: the client may use what is on the host when this returns.
+    Device &device = stream.device;
+    error = device.driver().stream_synchronize(device.index, stream.driver);
+    return call.driver(error, "waiting for the copy");
+}
+
+}  // namespace infini::rt

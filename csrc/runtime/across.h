@@ -1,0 +1,23 @@
+// Where the core's objects meet those of back ends whose handles are their own.
+#pragma once
+
+#include "copy.h"
+
+namespace infini::rt {
+
+// The device of an event that a back end made itself; null when no such event is known.
+Device *device_of_event(infinirtEvent_t event);
+
+// Memory that the core did not allocate: does it lie on a device of a back end that keeps its own
+// record? Asks the back ends, so this is for addresses that cannot be anything else.
+bool find_elsewhere(const void *pointer, Operand *operand);
+
+// Does the host follow the device's pointers?
+inline bool is_host(const Device &device) {
+    return device.info.integrated && device.info.host_pointers_usable;
+}
+
+// A copy in a stream of the core whose other side lies on another kind of device.
+Error copy_across(Call &call, const CopyPlan &plan, Stream &stream);
+
+}  // namespace infini::rt
