@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+DEVICE = "--" + (os.environ.get("INFINI_DEVICE") or "cpu")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "libinfiniop"
 
 
@@ -37,12 +38,12 @@ def test_all_are_tested() -> None:
 
 
 def test_gemm() -> None:
-    assert output("gemm_test.py", "--cpu").splitlines()[-1] == "18 tests passed"
+    assert output("gemm_test.py", DEVICE).splitlines()[-1] == "18 tests passed"
 
 
 def test_gemm_measured_and_shown() -> None:
     said = output(
-        *("gemm_test.py", "--cpu", "--profile", "--debug", "--num_prerun", "1"),
+        *("gemm_test.py", DEVICE, "--profile", "--debug", "--num_prerun", "1"),
         *("--num_iterations", "2"),
     )
     assert said.count(" time: ") == 36 and said.count("(2 runs)") == 36
@@ -57,7 +58,7 @@ def test_gemm_without_a_device() -> None:
 
 
 def test_broadcast_add() -> None:
-    said = output("broadcast_add.py", "--cpu")
+    said = output("broadcast_add.py", DEVICE)
     assert "broadcast: True, in torch (3, 1)" in said and "all 12 elements agree" in said
 
 
@@ -71,5 +72,5 @@ def test_the_test_of_the_docs(tmp_path: Path) -> None:
     assert len(code.splitlines()) <= 30
     script = tmp_path / "silu_test.py"
     script.write_text(code)
-    said = output(str(script), "--cpu", "--profile", "--num_iterations", "2")
+    said = output(str(script), DEVICE, "--profile", "--num_iterations", "2")
     assert said.count("all 32 elements agree") == 4 and said.count(" time: ") == 4

@@ -195,12 +195,13 @@ def test_synchronizing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream of the CPU works by itself."""
     monkeypatch.setattr(_memory, "torch_device_of", lambda device: None)  # memory of the runtime
     stream = ctypes.c_void_p()
-    check_error(LIBINFINIOP.infinirtStreamCreate(ctypes.byref(stream)))
     data = TestTensor((1 << 22,), None, InfiniDtype.U8, CPU, "ones")
-    check_error(LIBINFINIOP.infinirtMemsetAsync(data.data(), 7, 1 << 22, stream))
-    synchronize_device(CPU)
-    assert (data.actual_tensor() == 7).all()
-    check_error(LIBINFINIOP.infinirtStreamDestroy(stream))
+    with _memory.on_device(CPU):
+        check_error(LIBINFINIOP.infinirtStreamCreate(ctypes.byref(stream)))
+        check_error(LIBINFINIOP.infinirtMemsetAsync(data.data(), 7, 1 << 22, stream))
+        synchronize_device(CPU)
+        assert (data.actual_tensor() == 7).all()
+        check_error(LIBINFINIOP.infinirtStreamDestroy(stream))
 
 
 # ---- A device of its own ------------------------------------------------------------------------

@@ -89,9 +89,10 @@ def empty_as(like: Any) -> Any:
             if library is not None:
                 _makers[getattr(library, kind)] = library.empty_like
         if "infinicore._tensor" in sys.modules:
-            from infinicore import _creation
+            from infinicore._creation import empty_like as make_like
+            from infinicore._tensor import Tensor
 
-            _makers[_creation.Tensor] = _creation.empty_like
+            _makers[Tensor] = make_like
         make = _makers.get(type(like))
     return make and make(like)
 
