@@ -1,6 +1,8 @@
 """The CPU: complete, so it is excluded from nothing."""
 
 TAGS = {
+    "core-words",  # arguments are checked by the core, whose messages name them
+    "checked-handles",  # handles that are dead or never were are recognised
     "asynchronous",  # a submit returns before its work is done
     "host-readable",  # the host follows device pointers
     "ipc",

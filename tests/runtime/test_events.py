@@ -215,6 +215,7 @@ def test_destroying_a_pending_event_does_not_wait(rt, make):
     assert order.seen == ["a", "b"]
 
 
+@pytest.mark.needs("checked-handles")
 def test_a_destroyed_event_is_recognised(rt, make, refused):
     event = rt.EventCreate()
     rt.EventDestroy(event)

@@ -136,6 +136,7 @@ def test_graphs_with_both_spellings(rt, old, make, launch, mode):
     assert old.StreamDestroy(stream) == OK
 
 
+@pytest.mark.needs("checked-handles")
 def test_a_graph_that_cannot_be_instantiated_says_why(rt, old):
     log = ctypes.create_string_buffer(200)
     assert old.GraphInstantiate(0xDEAD0000, log, 200)[0] == BAD
@@ -213,6 +214,7 @@ def test_both_faces_on_the_same_handles(rt, old, make):
     rt.StreamDestroy(theirs)
 
 
+@pytest.mark.needs("checked-handles")
 def test_an_error_of_one_face_is_seen_by_the_other(rt, old):
     assert old.StreamDestroy(0xDEAD0000) == BAD
     assert rt.code.GetLastError() == "ErrorInvalidResourceHandle"

@@ -45,6 +45,7 @@ CALLS = {
 }
 
 
+@pytest.mark.needs("core-words")  # elsewhere it must not either, but nobody promises to notice
 @pytest.mark.parametrize("null", [False, True], ids=["stream", "null"])
 @pytest.mark.parametrize("name", CALLS)
 def test_it_must_not_call_the_runtime(rt, make, name, null):

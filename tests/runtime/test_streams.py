@@ -135,6 +135,7 @@ def test_default_streams_cannot_be_destroyed(rt, refused):
             rt.StreamDestroy(stream)
 
 
+@pytest.mark.needs("checked-handles")
 def test_a_destroyed_stream_is_recognised(rt, refused):
     stream = rt.StreamCreate()
     rt.StreamDestroy(stream)

@@ -34,7 +34,8 @@ def test_sixty_four_threads_at_once(rt):
                 rt.EventRecord(event, stream)
                 rt.EventSynchronize(event)
                 assert bytes(host.view()) == bytes([value]) * 1024
-                assert rt.code.StreamDestroy(0xDEAD0000) == "ErrorInvalidResourceHandle"
+                if "checked-handles" in rt.tags:
+                    assert rt.code.StreamDestroy(0xDEAD0000) == "ErrorInvalidResourceHandle"
         except BaseException as error:
             problems.append(error)
         made.append(make)
