@@ -35,10 +35,15 @@ template <class O, class C>
 struct Finish {
     const MatmulParams &p;
     O *c;
+    const O *addend;
     C alpha, beta;
 
     INFINI_DEVICE Finish(const MatmulParams &p, int64_t batch)
-        : p(p), c(static_cast<O *>(p.c) + batch * p.c_batch), alpha(C(p.alpha)), beta(C(p.beta)) {}
+        : p(p),
+          c(static_cast<O *>(p.c) + batch * p.c_batch),
+          addend(static_cast<const O *>(p.addend) + batch * p.addend_batch),
+          alpha(C(p.alpha)),
+          beta(C(p.beta)) {}
 
     template <int n, class Sum>
     INFINI_DEVICE void operator()(int row, int column, const Sum (&sums)[n], int count) const {
@@ -54,6 +59,12 @@ struct Finish {
                         static_cast<const O *>(p.bias)[int64_t(column + i) * p.bias_stride]);
             }
         }
+        if (beta != C(0)) {
+            const O *from = addend + row * p.addend_row + column * p.addend_column;
+#pragma unroll
+            for (int i = 0; i < n; ++i)
+                if (i < count) values[i] += beta * convert<C>(from[i * p.addend_column]);
+        }
         O *to = c + row * p.c_row + column * p.c_column;
         constexpr int kWidth = n < kWide<O> ? n : kWide<O>;
         const bool together = p.c_column == 1 && count == n &&
@@ -64,21 +75,12 @@ struct Finish {
                 C part[kWidth];
 #pragma unroll
                 for (int j = 0; j < kWidth; ++j) part[j] = values[i + j];
-                if (beta != C(0)) {
-                    const Vec<O, kWidth> old = load<kWidth>(to + i);
-#pragma unroll
-                    for (int j = 0; j < kWidth; ++j) part[j] += beta * convert<C>(old[j]);
-                }
                 store(to + i, narrow<O, kWidth>(part));
             }
         } else {
 #pragma unroll
-            for (int i = 0; i < n; ++i) {
-                if (i >= count) continue;
-                O *at = to + i * p.c_column;
-                if (beta != C(0)) values[i] += beta * convert<C>(*at);
-                *at = convert<O>(values[i]);
-            }
+            for (int i = 0; i < n; ++i)
+                if (i < count) to[i * p.c_column] = convert<O>(values[i]);
         }
     }
 };

@@ -135,18 +135,16 @@ struct MmaTile {
             a.finish(stage);
             b.finish(stage + TileA::kBytes);
         };
+        // The first rounds only begin stages.
 #pragma unroll 1
-        for (int step = 0; step < kStages - 1; ++step) {
-            if (step < steps) begin(step), finish(step);
-            commit_copies();
-        }
-#pragma unroll 1
-        for (int step = 0; step < steps; ++step) {
+        for (int step = 1 - kStages; step < steps; ++step) {
             const int next = step + kStages - 1;
-            wait_for_copies<kStages - 2>();
-            __syncthreads();  // this stage is full, and the last one has been read
+            if (step >= 0) {
+                wait_for_copies<kStages - 2>();
+                __syncthreads();  // this stage is full, and the last one has been read
+            }
             if (next < steps) begin(next);
-            multiply_stage(shared + step % kStages * kStage);
+            if (step >= 0) multiply_stage(shared + step % kStages * kStage);
             if (next < steps) finish(next);
             commit_copies();
         }

@@ -14,12 +14,14 @@ struct MatmulOperand {
     int64_t line, along, batch;
 };
 
-// c = alpha * a @ b * row_scale * column_scale + bias + beta * c. What is null is left out; c is not
-// read when beta is 0.
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend. What is null is left out; the
+// addend, which may be c, is not read when beta is 0.
 struct MatmulParams {
     MatmulOperand a, b;
     void *c;
     int64_t c_row, c_column, c_batch;
+    const void *addend;  // of c's type
+    int64_t addend_row, addend_column, addend_batch;
     double alpha, beta;
     const float *row_scale, *column_scale;
     const void *bias;  // of the columns

@@ -102,18 +102,18 @@ struct PlainTile {
     template <class Use>
     INFINI_DEVICE void store_runs(int m, int n, const Use &use) {
         const int ty = int(threadIdx.x) / kAcross, tx = int(threadIdx.x) % kAcross;
+        // One copy of the code for all runs: their sums are chosen, not indexed.
+#pragma unroll 1
+        for (int run = 0; run < micro * kGroups; ++run) {
+            const int row = line<rows>(ty, run / kGroups);
+            const int column = line<columns>(tx, run % kGroups * 4);
+            C values[4] = {};
 #pragma unroll
-        for (int i = 0; i < micro; ++i) {
-            const int row = line<rows>(ty, i);
-            if (row >= m) continue;
+            for (int i = 0; i < micro; ++i)
 #pragma unroll
-            for (int group = 0; group < kGroups; ++group) {
-                const int column = line<columns>(tx, group * 4);
-                if (column >= n) continue;
-                const C values[4] = {sums[i][group * 4], sums[i][group * 4 + 1],
-                                     sums[i][group * 4 + 2], sums[i][group * 4 + 3]};
-                use(row, column, values, n - column < 4 ? n - column : 4);
-            }
+                for (int j = 0; j < micro; ++j)
+                    if (i == run / kGroups && j / 4 == run % kGroups) values[j % 4] = sums[i][j];
+            if (row < m && column < n) use(row, column, values, n - column < 4 ? n - column : 4);
         }
     }
 };

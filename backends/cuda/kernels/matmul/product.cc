@@ -31,17 +31,49 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     const int64_t kMost = INT32_MAX - 1024;
     // A batch that is only more rows.
     if (shape.batch > 1 && shape.b.batch == 0 && shape.a.batch == shape.m * shape.a.row &&
-        shape.c.batch == shape.m * shape.c.row && shape.m * shape.batch <= kMost)
+        shape.c.batch == shape.m * shape.c.row && shape.m * shape.batch <= kMost &&
+        (!shape.addend.dtype || shape.addend.batch == shape.m * shape.addend.row))
         shape.m *= shape.batch, shape.batch = 1;
     simplify(shape.a, shape.m, shape.k, shape.batch);
     simplify(shape.b, shape.k, shape.n, shape.batch);
     simplify(shape.c, shape.m, shape.n, shape.batch);
+    if (shape.addend.dtype) simplify(shape.addend, shape.m, shape.n, shape.batch);
     if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                       "a matrix has more than 2^31 rows or columns"};
     if (auto product = make_skinny_product(shape, device)) return product;
     if (auto product = make_library_product(shape, device)) return product;
     return make_tiled_product(shape, device);
+}
+
+void place_output(MatmulParams &p, const ProductShape &s) {
+    const Matrix &addend = s.addend.dtype ? s.addend : s.c;
+    p.c_row = s.c.row, p.c_column = s.c.column, p.c_batch = s.c.batch;
+    p.addend_row = addend.row, p.addend_column = addend.column, p.addend_batch = addend.batch;
+    p.m = int(s.m), p.n = int(s.n), p.k = int(s.k);
+    p.batch = int(s.batch), p.bias_stride = 1;
+}
+
+void place_data(MatmulParams &p, const ProductShape &s, const ProductData &data) {
+    p.c = data.c, p.alpha = data.alpha, p.beta = data.beta;
+    p.addend = s.addend.dtype ? data.addend : data.c;
+    p.row_scale = data.row_scale, p.column_scale = data.column_scale, p.bias = data.bias;
+}
+
+Join::Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device)
+    : shape_(shape), parts_(int(parts)) {
+    Source source("matmul/join.cuh");
+    source.type("C", sum_dtype).type("O", shape.c.dtype);
+    kernel_ = device.compile(source);
+    blocks_ = device.blocks_for(shape.batch * shape.m * ((shape.n + 3) / 4), 256);
+}
+
+Error Join::run(const ProductData &data, const void *sums, const Stream &stream) const {
+    MatmulParams p{};
+    place_output(p, shape_);
+    place_data(p, shape_, data);
+    p.splits = parts_, p.partial = const_cast<void *>(sums);
+    return kernel_->launch(stream, blocks_, 256, p);
 }
 
 // ---- Kernels in two forms -----------------------------------------------------------------------

@@ -23,17 +23,20 @@ struct Matrix {
 struct ProductShape {
     int64_t batch = 1, m = 0, n = 0, k = 0;
     Matrix a, b, c;  // [m, k], [k, n], [m, n]
+    Matrix addend;   // [m, n], of c's dtype; without one it is c itself
     // Something is done with the sums that the library cannot: see ProductData.
     bool scaled = false, biased = false;
 };
 
-// c = alpha * a @ b * row_scale * column_scale + bias + beta * c; c is not read when beta is 0.
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend; the addend is not read when beta
+// is 0.
 struct ProductData {
     const void *a, *b;
     void *c;
     double alpha = 1, beta = 0;
     const float *row_scale = nullptr, *column_scale = nullptr;  // [m], [n]
     const void *bias = nullptr;                                 // [n], of c's dtype
+    const void *addend = nullptr;                               // if the shape has one
 };
 
 class Product {
@@ -45,6 +48,21 @@ public:
 };
 
 std::shared_ptr<const Product> make_product(const ProductShape &shape, Device &device);
+
+// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to what the product is:
+// the parts are added up, always in the same order.
+class Join {
+public:
+    Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device);
+
+    Error run(const ProductData &data, const void *sums, const Stream &stream) const;
+
+private:
+    ProductShape shape_;
+    int parts_;
+    std::shared_ptr<const Kernel> kernel_;
+    int64_t blocks_;
+};
 
 // Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch of 1
 // serves all.

@@ -67,7 +67,7 @@ class LibraryProduct final : public Product {
 public:
     LibraryProduct(const Library &library, blas::Handle handle) : l_(library), handle_(handle) {}
     ~LibraryProduct() override {
-        for (blas::Layout layout : {a_, b_, c_})
+        for (blas::Layout layout : {a_, b_, c_, addend_})
             if (layout) l_.layout_destroy(layout);
         if (description_) l_.describe_destroy(description_);
     }
@@ -80,11 +80,15 @@ public:
         if (s.c.column == 1) {
             swapped_ = true;
             std::swap(s.m, s.n), std::swap(s.a, s.b);
-            for (Matrix *matrix : {&s.a, &s.b, &s.c}) std::swap(matrix->row, matrix->column);
+            for (Matrix *matrix : {&s.a, &s.b, &s.c, &s.addend})
+                std::swap(matrix->row, matrix->column);
         }
-        Stored a, b, c;
+        has_addend_ = s.addend.dtype != 0;
+        if (!has_addend_) s.addend = s.c;
+        Stored a, b, c, addend;
         if (!a.find(s.a, s.m, s.k) || !b.find(s.b, s.k, s.n) || !c.find(s.c, s.m, s.n) ||
-            c.operation != blas::kAsIs)
+            !addend.find(s.addend, s.m, s.n) || c.operation != blas::kAsIs ||
+            addend.operation != blas::kAsIs)
             return false;
         if (s.biased && !swapped_) return false;  // it adds the bias to columns
         if (s.batch > INT32_MAX || (s.batch > 1 && s.c.batch == 0)) return false;
@@ -95,6 +99,7 @@ public:
         const bool made = layout(a_, types.in, a, s.batch, s.a.batch) &&
                           layout(b_, types.in, b, s.batch, s.b.batch) &&
                           layout(c_, types.out, c, s.batch, s.c.batch) &&
+                          layout(addend_, types.out, addend, s.batch, s.addend.batch) &&
                           l_.describe(&description_, types.computation, types.scale) == 0;
         if (!made) return false;
         set(a.operation, blas::kTransposeA), set(b.operation, blas::kTransposeB);
@@ -110,7 +115,9 @@ public:
         const int32_t whole_alpha = int32_t(data.alpha), whole_beta = int32_t(data.beta);
         const void *factor = wide_ ? &data.alpha : bytes_ ? &whole_alpha : (const void *)&alpha;
         const void *keep = wide_ ? &data.beta : bytes_ ? &whole_beta : (const void *)&beta;
-        const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(data.c);
+        const void *addend = has_addend_ ? data.addend : data.c;
+        const bool aligned =
+            is_aligned(a) && is_aligned(b) && is_aligned(data.c) && is_aligned(addend);
         const Chosen &chosen = aligned ? usual_ : odd_;
         std::unique_lock<std::mutex> lock;
         if (biased_) {  // the pointer stands in the description
@@ -118,8 +125,8 @@ public:
             l_.describe_set(description_, blas::kBiasPointer, &data.bias, sizeof data.bias);
         }
         const int status =
-            l_.multiply(handle_, description_, factor, a, a_, b, b_, keep, data.c, c_, data.c, c_,
-                        &chosen.algorithm, memory, chosen.workspace, stream.handle);
+            l_.multiply(handle_, description_, factor, a, a_, b, b_, keep, addend, addend_, data.c,
+                        c_, &chosen.algorithm, memory, chosen.workspace, stream.handle);
         if (status == 0) [[likely]]
             return infinirtSuccess;
         return fail(infinirtErrorLaunchFailure, "the product of matrices failed with code %d (%s)",
@@ -160,7 +167,7 @@ private:
         blas::Candidate best{};
         int found = 0;
         const int status =
-            l_.choose(handle_, description_, a_, b_, c_, c_, preference, 1, &best, &found);
+            l_.choose(handle_, description_, a_, b_, addend_, c_, preference, 1, &best, &found);
         l_.preference_destroy(preference);
         if (status != 0 || found == 0 || best.state != 0) return false;
         chosen = {best.algorithm, best.workspace};
@@ -171,9 +178,10 @@ private:
     const Library &l_;
     blas::Handle handle_;
     blas::Description description_ = nullptr;
-    blas::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr;
+    blas::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr, addend_ = nullptr;
     Chosen usual_{}, odd_{};
     bool swapped_ = false, wide_ = false, bytes_ = false, biased_ = false;
+    bool has_addend_ = false;
     mutable std::mutex bias_lock_;
 };
 

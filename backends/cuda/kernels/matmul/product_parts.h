@@ -1,6 +1,7 @@
 // The ways to do a product, for make_product.
 #pragma once
 
+#include "device/matmul/product_params.h"
 #include "product.h"
 
 namespace infini::cuda {
@@ -11,6 +12,10 @@ std::shared_ptr<const Product> make_tiled_product(const ProductShape &shape, Dev
 std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device);
 // For few rows, where reading b is all the work. Null: not for this case.
 std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
+
+// What kernels are told of c.
+void place_output(MatmulParams &params, const ProductShape &shape);
+void place_data(MatmulParams &params, const ProductShape &shape, const ProductData &data);
 
 // A kernel in two forms: for pointers that are aligned to 16 bytes, and for others, which is compiled
 // when such pointers come.

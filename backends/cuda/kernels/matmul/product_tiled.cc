@@ -1,7 +1,6 @@
 // Products with tiles in shared memory: on the tensor cores, or with plain multiplications.
 #include <algorithm>
 
-#include "../../device/matmul/product_params.h"
 #include "product_parts.h"
 
 namespace infini::cuda {
@@ -33,29 +32,27 @@ public:
             std::swap(shape.a, shape.b);
             std::swap(shape.a.row, shape.a.column), std::swap(shape.b.row, shape.b.column);
             std::swap(shape.c.row, shape.c.column);
+            std::swap(shape.addend.row, shape.addend.column);
         }
         params_.a = {nullptr, shape.a.row, shape.a.column, shape.a.batch};
         params_.b = {nullptr, shape.b.column, shape.b.row, shape.b.batch};
-        params_.c_row = shape.c.row, params_.c_column = shape.c.column;
-        params_.c_batch = shape.c.batch;
-        params_.m = int(shape.m), params_.n = int(shape.n), params_.k = int(shape.k);
-        params_.batch = int(shape.batch), params_.bias_stride = 1;
+        place_output(params_, shape);
+        shape_ = shape;
         const bool bytes = shape.a.dtype == INFINI_DTYPE_I8;
         const bool halves = shape.a.dtype == INFINI_DTYPE_F16 || shape.a.dtype == INFINI_DTYPE_BF16;
         const bool mma = device.has_mma && shape.a.dtype == shape.b.dtype && (bytes || halves);
-        sum_bytes_ = 4;
         mma ? prepare_mma(shape, device) : prepare_plain(shape, device);
         if (params_.splits > 1) {
             workspace = padded(size_t(params_.splits) * size_t(shape.batch * shape.m * shape.n) *
-                               sum_bytes_);
+                               dtype_bytes(sums_in_));
+            join_ = std::make_shared<Join>(shape, params_.splits, sums_in_, device);
         }
     }
 
     Error run(const ProductData &data, const Stream &stream, char *memory) const override {
         MatmulParams p = params_;
         p.a.data = swapped_ ? data.b : data.a, p.b.data = swapped_ ? data.a : data.b;
-        p.c = data.c, p.alpha = data.alpha, p.beta = data.beta;
-        p.row_scale = data.row_scale, p.column_scale = data.column_scale, p.bias = data.bias;
+        place_data(p, shape_, data);
         p.partial = memory;
         Error error = infinirtSuccess;
         const bool aligned =
@@ -64,8 +61,7 @@ public:
         if (!kernel) return error;
         const int64_t blocks = int64_t(p.tiles_m) * p.tiles_n * p.splits * p.batch;
         error = kernel->launch(stream, blocks, threads_, p, shared_);
-        if (error == infinirtSuccess && p.splits > 1)
-            error = join_->launch(stream, join_blocks_, 256, p);
+        if (error == infinirtSuccess && p.splits > 1) error = join_->run(data, memory, stream);
         return error;
     }
 
@@ -102,25 +98,26 @@ private:
         source.constant("kRows", tile).constant("kColumns", tile);
         source.constant("kWarpsM", 2).constant("kWarpsN", small ? 2 : 4);
         compile(source, element, shape.a.dtype == INFINI_DTYPE_I8, device);
-        join(shape, shape.a.dtype == INFINI_DTYPE_I8 ? "int" : "float", device);
+        sums_in_ = shape.a.dtype == INFINI_DTYPE_I8 ? INFINI_DTYPE_I32 : INFINI_DTYPE_F32;
     }
 
     void prepare_plain(const ProductShape &shape, Device &device) {
         const bool wide = shape.a.dtype == INFINI_DTYPE_F64 || shape.b.dtype == INFINI_DTYPE_F64;
-        const char *sum = wide ? "double" : is_float(shape.a.dtype) ? "float" : "int";
+        sums_in_ = wide                      ? INFINI_DTYPE_F64
+                   : is_float(shape.a.dtype) ? INFINI_DTYPE_F32
+                                             : INFINI_DTYPE_I32;
         const int64_t large = ((shape.m + 127) / 128) * ((shape.n + 127) / 128) * shape.batch;
         const bool small = wide || large < device.multiprocessors || shape.m <= 64 || shape.n <= 64;
         const int tile = small ? 64 : 128;
         cut(tile, tile, 8, shape, device);
-        threads_ = 256, sum_bytes_ = wide ? 8 : 4;
+        threads_ = 256;
         Source source("matmul/gemm_plain.cuh");
         source.type("A", shape.a.dtype).type("B", shape.b.dtype).type("O", shape.c.dtype);
-        source.type("C", std::string(sum));
+        source.type("C", sums_in_);
         source.constant("kTile", tile).constant("kMicro", small ? 4 : 8);
         // Runs of 2 or 4 elements; alignment to 16 bytes is more than they need.
         compile(source, std::min(dtype_bytes(shape.a.dtype), dtype_bytes(shape.b.dtype)), false,
                 device);
-        join(shape, sum, device);
     }
 
     void compile(Source source, size_t element, bool only_along, Device &device) {
@@ -135,20 +132,13 @@ private:
         kernel_ = std::make_shared<AlignedKernel>(device, source, other);
     }
 
-    void join(const ProductShape &shape, const char *sum, Device &device) {
-        if (params_.splits == 1) return;
-        Source source("matmul/join.cuh");
-        source.type("C", std::string(sum)).type("O", shape.c.dtype);
-        join_ = device.compile(source);
-        join_blocks_ = device.blocks_for(shape.batch * shape.m * ((shape.n + 3) / 4), 256);
-    }
-
     MatmulParams params_{};
     std::shared_ptr<const AlignedKernel> kernel_;
-    std::shared_ptr<const Kernel> join_;
-    int64_t join_blocks_ = 0;
+    ProductShape shape_;
+    std::shared_ptr<const Join> join_;
+    int sums_in_ = 0;
     unsigned threads_ = 0;
-    size_t shared_ = 0, sum_bytes_ = 4;
+    size_t shared_ = 0;
     bool swapped_ = false, vector_a_ = false, vector_b_ = false;
 };
 

@@ -1,0 +1,34 @@
+// Small kernels around products.
+#pragma once
+
+#include "device/matmul/rows_params.h"
+#include "product.h"
+
+namespace infini::cuda {
+
+// A dense run of elements in another type; from null: the identity matrix of `side` rows.
+class Converter {
+public:
+    Converter(int from, int to, Device &device);
+    Error run(void *to, const void *from, int64_t count, const Stream &stream,
+              int64_t side = 1) const;
+
+private:
+    std::shared_ptr<const Kernel> kernel_;
+    int64_t most_;
+};
+
+// The activation of rows, dense.
+class GateRows {
+public:
+    GateRows(int dtype, int kind, int64_t rows, int64_t columns, Device &device);
+    Error run(void *to, const void *from, const Stream &stream, const float *scales = nullptr,
+              const int *order = nullptr, const int *count = nullptr) const;
+
+private:
+    std::shared_ptr<const Kernel> kernel_;
+    GateRowsParams params_{};
+    int64_t blocks_;
+};
+
+}  // namespace infini::cuda
