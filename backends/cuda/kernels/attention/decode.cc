@@ -1,8 +1,86 @@
+// Attention of few rows to many keys: keys are cut into ranges until the device is full, and the results
+// of ranges put together by a second kernel.
+#include <algorithm>
+#include <cmath>
+
 #include "attention.h"
 
 namespace infini::cuda {
+namespace {
 
-std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &, Device &) { return nullptr; }
+constexpr int64_t kWarps = 4, kTile = 16, kPiece = 8;
+constexpr int64_t kLeastRange = 256;  // keys
+
+int64_t rounded(int64_t size) { return std::max<int64_t>(16, (size + 15) / 16 * 16); }
+
+// How many ranges: so many that the last blocks do not run alone.
+int64_t choose_splits(int64_t units, int64_t slots, int64_t most) {
+    for (int64_t splits = 1; splits < most; ++splits) {
+        const double waves = double(units * splits) / double(slots);
+        if (waves >= 1 && waves / std::ceil(waves) >= 0.85) return splits;
+    }
+    return most;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &device) {
+    const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
+    if (!device.has_mma || !half || c.ragged() || c.rows() > 32) return nullptr;
+    if (c.depth > 256 || c.value_depth > 256) return nullptr;
+    const int64_t depth = rounded(c.depth), value = rounded(c.value_depth);
+    const int64_t tiles = c.rows() > 16 ? 2 : 1, rows = 16 * tiles;
+    if (tiles == 2 && value > 128) return nullptr;  // results would not fit into registers
+    const int64_t stage = kTile * (depth + value + 2 * kPiece);
+    auto bytes = [&](int64_t stages) {
+        return size_t(2 * (kWarps * stages * stage + rows * (depth + kPiece)));
+    };
+    int64_t stages = depth + value <= 192 ? 4 : 3;
+    while (stages > 2 && bytes(stages) + 2048 > device.shared_bytes) --stages;
+    if (bytes(stages) + 2048 > device.shared_bytes || rows * value * 2 > stages * stage)
+        return nullptr;
+
+    Source source = c.source("attention/decode.cuh");
+    source.constant("kDepth", depth).constant("kValue", value);
+    source.constant("kM", tiles).constant("kStages", stages);
+    auto kernel = device.compile(source);
+    const unsigned threads = kWarps * 32;
+    const size_t shared = bytes(stages);
+    const int64_t units = c.sequences * c.heads;
+    const int64_t slots =
+        int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
+    const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
+    AttentionParams fixed = c.params();
+    fixed.splits = int32_t(choose_splits(units, slots, most));
+    if (fixed.splits == 1)
+        return make_plan([=](const Arguments &a, const Stream &stream) {
+            return kernel->launch(stream, units, threads, c.params(fixed, a), shared);
+        });
+
+    Source joining("attention/combine.cuh");
+    joining.type("T", c.q.dtype);
+    auto combine = device.compile(joining);
+    CombineParams join{};
+    join.out_stride = c.out_stride, join.units = units * c.rows();
+    join.group = fixed.group, join.rows = Divider(uint32_t(c.rows()));
+    join.heads = Divider(uint32_t(c.heads));
+    join.splits = fixed.splits, join.value_depth = int32_t(c.value_depth);
+    const int64_t partial = (c.value_depth + 3) / 4 * 4 + 4;
+    const size_t workspace = size_t(join.units * fixed.splits * partial) * sizeof(float);
+    return make_plan(
+        [=](const Arguments &a, const Stream &stream) {
+            AttentionParams p = c.params(fixed, a);
+            p.partials = reinterpret_cast<float *>(a.workspace());
+            const Error error = kernel->launch(stream, units * p.splits, threads, p, shared);
+            if (error != infinirtSuccess) return error;
+            CombineParams j = join;
+            j.partials = p.partials, j.out = p.out;
+            const unsigned width = unsigned(4 * stream.device.warp);
+            return combine->launch(stream, (j.units + 3) / 4, width, j);
+        },
+        workspace);
+}
+
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &, Device &) { return nullptr; }
 
 }  // namespace infini::cuda

@@ -1,0 +1,235 @@
+// Attention of few rows to many keys, on the tensor cores: rows of one key head, a range of its keys. Bytes
+// of keys and values are what takes the time (1 FLOP for each with a group of 1), so the kernel is a
+// pipeline of copies with little arithmetic behind it.
+//
+// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, a softmax and results of
+// its own. Warps do not wait for each other until the end, where their results are put together.
+// With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has 102 KiB, two
+// blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
+//
+// Before this: what tile.cuh wants; constants kM (16 kM rows at most), kStages.
+#include "tile.cuh"
+
+namespace infini {
+
+inline constexpr int kWarps = 4;
+inline constexpr int kTile = 16;  // keys
+inline constexpr int kStageElements = kTile * (kPitch + kValuePitch);
+inline constexpr int kRows = 16 * kM;
+// Queries stay in registers where there is room.
+inline constexpr bool kKeepQueries = kM * kDepth <= 128;
+static_assert(kStages <= 4);
+static_assert(kRows * kValue * 2 <= kStages * kStageElements);  // results fit where keys were
+
+struct Copier {
+    const AttentionParams &p;
+    const Sequence &s;
+    T *stages;  // this warp's
+    int end;    // of the keys
+
+    // The page of key first + lane, -1 for what is not there; of one page for all where there are none.
+    INFINI_DEVICE int find_page(int first) const {
+        const int t = first + lane();
+        if (t >= end) return -1;
+        if constexpr (!kPaged) return 0;
+        if (lane() >= kTile) return -1;
+        const int64_t page = int64_t(s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+        return page >= 0 && page < p.pages ? int(page) : -1;
+    }
+
+    // Begins the copies of the keys from `first` on; lane i knows the page of key i.
+    INFINI_DEVICE void begin(int stage, int first, int page) const {
+        T *keys = stages + stage * kStageElements, *values = keys + kTile * kPitch;
+        copy_rows<kDepth, kPitch>(keys, first, page, s.k, p.k_stride, p.depth);
+        copy_rows<kValue, kValuePitch>(values, first, page, s.v, p.v_stride, p.value_depth);
+    }
+
+    template <int columns, int pitch>
+    INFINI_DEVICE void copy_rows(T *to, int first, int page, const T *from,
+                                 const AttentionStrides &stride, int size) const {
+        constexpr int kPieces = columns / kPiece, kCount = kTile * kPieces;
+        auto row_at = [&](int row, int row_page) {
+            const int t = first + row;
+            if constexpr (!kPaged) return from + t * stride.token;
+            return from + row_page * stride.batch +
+                   int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
+        };
+        if (p.vector) {
+#pragma unroll
+            for (int i = 0; i < (kCount + 31) / 32; ++i) {
+                const int piece = i * 32 + lane(), row = piece / kPieces % kTile;
+                const int row_page = shuffle(page, row), column = piece % kPieces * kPiece;
+                const bool valid = row_page >= 0;
+                if (kCount % 32 == 0 || piece < kCount)
+                    load_piece(to + row * pitch + column, valid ? row_at(row, row_page) : from,
+                               column, size, valid);
+            }
+            return;
+        }
+#pragma unroll 1
+        for (int i = 0; i < (kCount + 31) / 32; ++i) {
+            const int piece = i * 32 + lane(), row = piece / kPieces % kTile;
+            const int row_page = shuffle(page, row), column = piece % kPieces * kPiece;
+            const bool valid = row_page >= 0;
+            if (piece < kCount)
+                load_elements(to + row * pitch + column, valid ? row_at(row, row_page) : from,
+                              column, size, stride.inner, valid);
+        }
+    }
+};
+
+INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
+    INFINI_DYNAMIC_SHARED(memory);
+    INFINI_SHARED float greatests[kWarps][kRows], sums[kWarps][kRows];
+    int64_t rest = blockIdx.x;
+    const int split = int(rest % p.splits);
+    rest /= p.splits;
+    const int row_tiles = (p.rows + kRows - 1) / kRows;
+    const int first_row = int(rest % row_tiles) * kRows;
+    rest /= row_tiles;
+    const int head = int(rest % p.heads), index = int(rest / p.heads);
+    const Sequence s = find_sequence(p, index, head);
+
+    // The range of keys: of those that the last row sees.
+    const int last_row = first_row + kRows < p.rows ? first_row + kRows - 1 : p.rows - 1;
+    const int seen = key_limit(s, int(p.group.divide(uint32_t(last_row))));
+    constexpr int kStep = kWarps * kTile;
+    int share = (seen + p.splits - 1) / p.splits;
+    share = (share + kStep - 1) / kStep * kStep;
+    const int begin = seen < split * share ? seen : split * share;
+    const int end = seen < begin + share ? seen : begin + share;
+
+    T *stages = reinterpret_cast<T *>(memory) + warp() * kStages * kStageElements;
+    const Copier copier = {p, s, stages, end};
+    T *query_tile = reinterpret_cast<T *>(memory) + kWarps * kStages * kStageElements;
+    load_queries<kRows, kWarps * 32>(p, s, head, first_row, query_tile);
+    commit_copies();
+
+    int first = begin + warp() * kTile;  // key of the tile
+    uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
+#pragma unroll 1
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+        const int at = first + stage * kStep, page = copier.find_page(at);
+        known |= uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff) << 16 * stage;
+        if (at < end) copier.begin(stage, at, page);
+        commit_copies();
+    }
+    int page = copier.find_page(first + (kStages - 1) * kStep);  // long before it is needed
+    wait_for_copies<kStages - 1>();
+    __syncthreads();
+    RowPair rows[kM];
+    float results[kM][kValue / 8][4] = {};
+    uint32_t queries[kM][kDepth / 16][4];
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        rows[m].find(p, s, head, first_row + 16 * m);
+        if constexpr (kKeepQueries)
+#pragma unroll
+            for (int k = 0; k < kDepth / 16; ++k)
+                load_matrices<4>(queries[m][k], query_matrix(query_tile + 16 * m * kPitch, 16 * k));
+    }
+
+    for (int stage = 0; first < end; first += kStep, stage = stage + 1 < kStages ? stage + 1 : 0) {
+        wait_for_copies<kStages - 2>();
+        __syncwarp();  // all lanes' copies are here, and the stage before has been used
+        const int ahead = first + (kStages - 1) * kStep;
+        if constexpr (kPaged)
+            known |= uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff) << 16 * (kStages - 1);
+        if (ahead < end) copier.begin(stage == 0 ? kStages - 1 : stage - 1, ahead, page);
+        commit_copies();
+        page = copier.find_page(ahead + kStep);
+
+        const T *keys = stages + stage * kStageElements, *values = keys + kTile * kPitch;
+        float scores[kM][2][4] = {};
+#pragma unroll
+        for (int k = 0; k < kDepth / 16; ++k) {
+            uint32_t b[4];
+            load_matrices<4>(b, key_matrix(keys, 16 * k));
+            if constexpr (!kKeepQueries)
+#pragma unroll
+                for (int m = 0; m < kM; ++m)
+                    load_matrices<4>(queries[m][k],
+                                     query_matrix(query_tile + 16 * m * kPitch, 16 * k));
+            const uint32_t low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+#pragma unroll
+            for (int m = 0; m < kM; ++m) {
+                mma<T>(scores[m][0], queries[m][k], low);
+                mma<T>(scores[m][1], queries[m][k], high);
+            }
+        }
+        uint32_t weights[kM][4];
+#pragma unroll
+        for (int m = 0; m < kM; ++m) {
+            float factor[2];
+            mask_scores<2, !kPaged>(scores[m], rows[m], p.scale, first, uint32_t(known));
+            take_scores<2>(scores[m], rows[m], factor);
+            // Mostly the greatest score was seen long ago.
+            if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
+                scale_results<kValue / 8>(results[m], factor);
+            pack_weights(weights[m], scores[m][0], scores[m][1]);
+        }
+        known >>= 16;
+#pragma unroll
+        for (int n = 0; n < kValue / 16; ++n) {
+            uint32_t b[4];
+            load_matrices<4, true>(b, value_matrix(values, 16 * n));
+            const uint32_t low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+#pragma unroll
+            for (int m = 0; m < kM; ++m) {
+                mma<T>(results[m][2 * n], weights[m], low);
+                mma<T>(results[m][2 * n + 1], weights[m], high);
+            }
+        }
+    }
+
+    // The warps' results, each where its keys were.
+    wait_for_copies<0>();
+    __syncwarp();
+    float *mine = reinterpret_cast<float *>(stages);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        finish_rows(rows[m]);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int row = 16 * m + lane() / 4 + 8 * i;
+            if (lane() % 4 == 0)
+                greatests[warp()][row] = rows[m].greatest[i], sums[warp()][row] = rows[m].sum[i];
+#pragma unroll
+            for (int n = 0; n < kValue / 8; ++n)
+                store(mine + row * kValue + 8 * n + 2 * (lane() % 4),
+                      Vec<float, 2>{results[m][n][2 * i], results[m][n][2 * i + 1]});
+        }
+    }
+    __syncthreads();
+    const int64_t unit = (int64_t(index) * p.heads + head) * p.rows + first_row;
+    const int64_t units = int64_t(p.sequences) * p.heads * p.rows;
+    const int partial = (p.value_depth + 3) / 4 * 4 + 4;
+    for (int row = warp(); row < kRows && first_row + row < p.rows; row += kWarps) {
+        float greatest = kNone, sum = 0, factor[kWarps];
+#pragma unroll
+        for (int i = 0; i < kWarps; ++i) greatest = fmaxf(greatest, greatests[i][row]);
+        const float base = greatest == kNone ? 0.0f : greatest;
+#pragma unroll
+        for (int i = 0; i < kWarps; ++i) {
+            factor[i] = exp2_fast(greatests[i][row] - base);
+            sum += sums[i][row] * factor[i];
+        }
+        const float *from = reinterpret_cast<const float *>(memory) + row * kValue;
+        constexpr int kNext = kStages * kStageElements / 2;  // floats from one warp to the next
+        float *part = p.partials + (split * units + unit + row) * partial;
+        T *to = result_row(p, s, head, first_row + row);
+        const float inverse = sum == 0 ? 0.0f : 1 / sum;
+        for (int e = lane(); e < p.value_depth; e += 32) {
+            float value = 0;
+#pragma unroll
+            for (int i = 0; i < kWarps; ++i) value += from[i * kNext + e] * factor[i];
+            if (p.splits > 1)
+                part[e] = value;
+            else
+                to[e * p.out_stride.inner] = convert<T>(value * inverse);
+        }
+        if (p.splits > 1 && lane() == 0) part[partial - 4] = greatest, part[partial - 3] = sum;
+    }
+}
+
+}  // namespace infini

@@ -1,0 +1,152 @@
+// Pieces of attention on the tensor cores, for 16-bit floats: rows in shared memory, scores, the running
+// softmax, results.
+//
+// Rows in shared memory are 16 bytes longer than what they hold: so eight rows that ldmatrix reads at once
+// lie in different banks, for every size that is a multiple of 16.
+//
+// Before this: what sequence.cuh wants; constants kDepth, kValue: sizes of keys and of values, rounded up
+// to multiples of 16. What is behind the true size is 0.
+#pragma once
+
+#include "mma.cuh"
+#include "sequence.cuh"
+
+namespace infini {
+
+inline constexpr int kPiece = 8;  // elements of 16 bytes
+inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
+
+// 16 bytes of a row to shared memory, zeros where there is none: asynchronously, or element by element
+// where rows do not lie well.
+INFINI_DEVICE void load_piece(T *to, const T *row, int column, int size, bool valid) {
+    valid = valid && column < size;
+    copy_async(to, valid ? row + column : row, valid ? 16 : 0);
+}
+INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int64_t inner,
+                                 bool valid) {
+#pragma unroll 1
+    for (int i = 0; i < kPiece; ++i)
+        to[i] = valid && column + i < size ? row[(column + i) * inner] : T{0};
+}
+
+// Rows of queries from `first` on to shared memory, by `threads` threads.
+template <int rows, int threads>
+INFINI_DEVICE void load_queries(const AttentionParams &p, const Sequence &s, int head, int first,
+                                T *to) {
+    constexpr int kPieces = kDepth / kPiece;
+    const int count = s.queries * int(p.group.divisor);
+#pragma unroll 1
+    for (int i = int(threadIdx.x); i < rows * kPieces; i += threads) {
+        const int row = i / kPieces, column = i % kPieces * kPiece;
+        const bool present = first + row < count;
+        const T *from = query_row(p, s, head, present ? first + row : 0);
+        if (p.vector)
+            load_piece(to + row * kPitch + column, from, column, p.depth, present);
+        else
+            load_elements(to + row * kPitch + column, from, column, p.depth, p.q_stride.inner,
+                          present);
+    }
+}
+
+// Scores of 16 rows and 8 * tiles keys: thread (g, t) has keys 8 n + 2 t, + 1 of rows g and g + 8.
+template <int tiles>
+using Scores = float[tiles][4];
+
+// What a thread keeps for its two rows of 16.
+struct RowPair {
+    float greatest[2] = {kNone, kNone}, sum[2] = {0, 0};
+    float slope[2] = {0, 0};
+    int limit[2] = {0, 0};  // keys before this are seen
+    int place[2] = {0, 0};  // of the query itself among the keys
+
+    INFINI_DEVICE void find(const AttentionParams &p, const Sequence &s, int head, int first) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int row = first + lane() / 4 + 8 * i;
+            if (row >= s.queries * int(p.group.divisor)) continue;
+            const int query = int(p.group.divide(uint32_t(row)));
+            limit[i] = key_limit(s, query);
+            place[i] = s.keys - s.queries + query;
+            slope[i] = row_slope(p, head, row);
+        }
+    }
+};
+
+// Scaled scores; those of keys that are hidden become -inf. `first` is the first key's place; bits of
+// `known` that are 0 hide keys (of 32 at most).
+template <int tiles, bool all_known>
+INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, float scale, int first,
+                               uint32_t known) {
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int at = 8 * n + 2 * (lane() % 4) + i % 2, key = first + at, row = i / 2;
+            float score = scores[n][i] * scale;
+            if constexpr (kSloped) score += rows.slope[row] * float(key - rows.place[row]);
+            const bool seen = key < rows.limit[row] && (all_known || (known >> at & 1));
+            scores[n][i] = seen ? score : kNone;
+        }
+}
+
+// Scores become weights; gives the factors that older results must be multiplied with.
+template <int tiles>
+INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float (&factor)[2]) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+        float greatest = rows.greatest[row];
+#pragma unroll
+        for (int n = 0; n < tiles; ++n)
+            greatest = fmaxf(greatest, fmaxf(scores[n][2 * row], scores[n][2 * row + 1]));
+        greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
+        greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
+        const float base = greatest == kNone ? 0.0f : greatest;
+        factor[row] = exp2_fast(rows.greatest[row] - base);
+        rows.greatest[row] = greatest;
+        float sum = 0;
+#pragma unroll
+        for (int n = 0; n < tiles; ++n) {
+            scores[n][2 * row] = exp2_fast(scores[n][2 * row] - base);
+            scores[n][2 * row + 1] = exp2_fast(scores[n][2 * row + 1] - base);
+            sum += scores[n][2 * row] + scores[n][2 * row + 1];
+        }
+        rows.sum[row] = rows.sum[row] * factor[row] + sum;  // of this thread's keys only
+    }
+}
+
+// The sums of all threads of a row.
+INFINI_DEVICE void finish_rows(RowPair &rows) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+        rows.sum[row] += shuffle_xor(rows.sum[row], 1);
+        rows.sum[row] += shuffle_xor(rows.sum[row], 2);
+    }
+}
+
+template <int tiles>
+INFINI_DEVICE void scale_results(Scores<tiles> &results, const float (&factor)[2]) {
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) results[n][i] *= factor[i / 2];
+}
+
+// The weights of 16 keys, two tiles of 8, as an operand.
+INFINI_DEVICE void pack_weights(uint32_t (&a)[4], const float (&low)[4], const float (&high)[4]) {
+    a[0] = pack_pair<T>(low[0], low[1]), a[1] = pack_pair<T>(low[2], low[3]);
+    a[2] = pack_pair<T>(high[0], high[1]), a[3] = pack_pair<T>(high[2], high[3]);
+}
+
+// Where this lane's row lies for load_matrices<4> of 16 keys and 16 columns: of keys, whose rows are
+// columns of the operand, of queries, and (transposed) of values.
+INFINI_DEVICE const T *key_matrix(const T *tile, int column) {
+    return tile + (lane() / 16 * 8 + lane() % 8) * kPitch + column + lane() / 8 % 2 * 8;
+}
+INFINI_DEVICE const T *query_matrix(const T *tile, int column) {
+    return tile + (lane() / 8 % 2 * 8 + lane() % 8) * kPitch + column + lane() / 16 * 8;
+}
+INFINI_DEVICE const T *value_matrix(const T *tile, int column) {
+    return tile + (lane() / 8 % 2 * 8 + lane() % 8) * kValuePitch + column + lane() / 16 * 8;
+}
+
+}  // namespace infini
