@@ -1,0 +1,90 @@
+// An input in a frame, or turned round: each dimension has a map from places of the output to places of the
+// input. Words W have one or more elements E; with kPack a word of the output takes that many elements,
+// each with a place of its own. T: the numbers, where there are constants (kConstants) among them.
+#include "moved_params.h"
+#include "words.cuh"
+
+namespace infini {
+
+// The place in an input of `size` elements that `at` stands for; -1: the constant.
+INFINI_DEVICE int64_t place_of(Beyond mode, int64_t at, int64_t size) {
+    if (uint64_t(at) < uint64_t(size)) return at;
+    switch (mode) {
+        case Beyond::kReflect:
+            return at < 0 ? -at : 2 * (size - 1) - at;
+        case Beyond::kReplicate:
+            return at < 0 ? 0 : size - 1;
+        case Beyond::kCircular: {
+            const int64_t near = at < 0 ? at + size : at - size;
+            if (uint64_t(near) < uint64_t(size)) return near;
+            const int64_t rest = at - divide_apart(at, size) * size;
+            return rest < 0 ? rest + size : rest;
+        }
+        default:
+            return -1;
+    }
+}
+
+INFINI_DEVICE E constant(const MovedParams &p) {
+    if constexpr (kConstants && sizeof(T) == sizeof(E))
+        return bit_cast<E>(convert<T>(p.value));
+    else
+        return E{};
+}
+
+INFINI_DEVICE W all_constant(const MovedParams &p) {
+    struct Parts {
+        E part[sizeof(W) / sizeof(E)];
+    } parts;
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(W) / sizeof(E); ++i) parts.part[i] = constant(p);
+    return bit_cast<W>(parts);
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(MovedParams, 256, 1) {
+    int64_t rest = grid_thread();
+    if (rest >= p.count) return;
+    const char *from = static_cast<const char *>(p.from);
+    char *to = static_cast<char *>(p.to);
+    bool inside = true;
+    int64_t first = 0;  // of the packed elements
+#pragma unroll 1
+    for (int d = 0; d < p.ndim; ++d) {
+        const MovedDim &dim = p.dim[d];
+        int64_t at = rest;
+        if (d + 1 < p.ndim) {
+            const int64_t next =
+                p.large ? divide_apart(rest, dim.size) : dim.divider.divide(uint32_t(rest));
+            at -= next * dim.size;
+            rest = next;
+        }
+        if (kPack > 1 && d == 0) {
+            first = at * kPack - dim.before;
+            to += at * int64_t(sizeof(W));
+            continue;
+        }
+        const int64_t place = place_of(p.mode, at - dim.before, dim.from_size);
+        inside = inside && place >= 0;
+        to += at * dim.to;
+        from += place * dim.from;
+    }
+    W word;
+    if (kPack > 1) {
+        Vec<E, sizeof(W) / sizeof(E)> parts;
+#pragma unroll
+        for (unsigned i = 0; i < sizeof(W) / sizeof(E); ++i) {
+            const int64_t place = place_of(p.mode, first + i, p.dim[0].from_size);
+            parts[i] = inside && place >= 0
+                           ? *reinterpret_cast<const E *>(from + place * p.dim[0].from)
+                           : constant(p);
+        }
+        word = bit_cast<W>(parts);
+    } else {
+        word = inside ? load_word<W, E>(from, p.whole) : all_constant(p);
+    }
+    store_word<E>(to, word, p.whole);
+}

@@ -1,0 +1,65 @@
+// Where the i-th element lies in each of several tensors of one shape, in row-major order. For host
+// and device.
+#pragma once
+
+#include "divide.h"
+
+#ifdef INFINI_DEVICE
+#define INFINI_ROLLED _Pragma("unroll 1")
+#define INFINI_APART __device__ __noinline__
+#else
+#define INFINI_ROLLED
+#define INFINI_APART inline
+#endif
+
+namespace infini {
+
+// Functions of their own: divisions of 64 bits are long, and code is compiled while someone waits.
+INFINI_APART int64_t divide_apart(int64_t a, int64_t b) { return a / b; }
+
+template <int tensors>
+struct Places {
+    static constexpr int kMost = 8;
+    int64_t count = 1;
+    int32_t ndim = 1;
+    int32_t large = 0;  // more elements than a Divider takes
+    // The innermost dimension comes first.
+    Divider divider[kMost];
+    // (One of size 1 if there is none.)
+    int64_t size[kMost] = {1}, stride[tensors][kMost] = {};
+
+    INFINI_BOTH void at(int64_t index, int64_t (&offset)[tensors]) const {
+        if (large) {
+            const Offset found = at_large(index);
+            for (int t = 0; t < tensors; ++t) offset[t] = found.of[t];
+            return;
+        }
+        for (int t = 0; t < tensors; ++t) offset[t] = 0;
+        uint32_t rest = uint32_t(index);
+        INFINI_ROLLED
+        for (int d = 0; d + 1 < ndim; ++d) {
+            const Quotient q = divider[d].split(rest);
+            for (int t = 0; t < tensors; ++t) offset[t] += q.remainder * stride[t][d];
+            rest = q.quotient;
+        }
+        for (int t = 0; t < tensors; ++t) offset[t] += rest * stride[t][ndim - 1];
+    }
+
+private:
+    struct Offset {
+        int64_t of[tensors];
+    };
+    INFINI_APART Offset at_large(int64_t index) const {
+        Offset offset = {};
+        INFINI_ROLLED
+        for (int d = 0; d < ndim; ++d) {
+            const int64_t next = index / size[d];
+            for (int t = 0; t < tensors; ++t)
+                offset.of[t] += (index - next * size[d]) * stride[t][d];
+            index = next;
+        }
+        return offset;
+    }
+};
+
+}  // namespace infini

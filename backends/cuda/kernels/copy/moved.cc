@@ -1,0 +1,135 @@
+// pad and roll: for each dimension a map from places of the output to places of the input.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/copy/moved_params.h"
+#include "kernels/dims.h"
+
+namespace infini::cuda {
+namespace {
+
+Beyond mode_of(const char *text) {
+    const std::string_view mode = text ? text : "";
+    return mode == "reflect"     ? Beyond::kReflect
+           : mode == "replicate" ? Beyond::kReplicate
+           : mode == "circular"  ? Beyond::kCircular
+                                 : Beyond::kConstant;
+}
+
+bool stays(const MovedDim &dim) { return dim.before == 0 && dim.size == dim.from_size; }
+
+// Dimensions from the outermost on, strides in bytes.
+std::unique_ptr<Plan> plan_moved(const std::vector<MovedDim> &given, Beyond mode, double value,
+                                 int dtype, Device &device) {
+    const int64_t element = int64_t(dtype_bytes(dtype));
+    std::vector<MovedDim> dims;
+    int64_t total = 1;
+    for (const MovedDim &dim : given) {
+        total *= dim.size;
+        if (dim.size == 1 && stays(dim)) continue;
+        if (!dims.empty() && stays(dim) && stays(dims.back()) &&
+            dims.back().to == dim.to * dim.size && dims.back().from == dim.from * dim.size) {
+            const int64_t size = dims.back().size * dim.size;
+            dims.back() = {size, dim.to, 0, size, dim.from, {}};
+        } else {
+            dims.push_back(dim);
+        }
+    }
+    if (total == 0) return make_empty_plan();
+    if (dims.empty()) dims.push_back({1, element, 0, 1, element, {}});
+
+    // Words: of what stays together, or several elements that are written together.
+    MovedDim &inner = dims.back();
+    int64_t word = element, pack = 1;
+    const bool together = stays(inner) && inner.to == element && inner.from == element;
+    if (inner.to == element) {
+        int64_t bits = inner.size * element;
+        for (size_t i = 0; i + 1 < dims.size(); ++i) {
+            bits |= dims[i].to;
+            if (together) bits |= dims[i].from;
+        }
+        word = common_word({bits});
+        pack = together ? 1 : word / element;
+        inner.size /= word / element;
+        if (together) inner.from_size = inner.size, inner.to = inner.from = word;
+    }
+
+    MovedParams params = {};
+    params.value = value, params.mode = mode;
+    params.ndim = int32_t(dims.size());
+    params.count = 1;
+    for (const MovedDim &dim : dims) params.count *= dim.size;
+    params.large = params.count >= int64_t(1) << 31;
+    for (size_t i = 0; i < dims.size(); ++i) {
+        MovedDim &dim = params.dim[i] = dims[dims.size() - 1 - i];
+        if (!params.large) dim.divider = Divider(uint32_t(dim.size));
+    }
+    const bool constants = mode == Beyond::kConstant;
+    Source source("copy/moved.cuh");
+    source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
+    source.constant("kPack", pack).constant("kConstants", constants);
+    source.type("T", constants ? device_type(dtype) : "uint8_t");
+    const auto kernel = device.compile(source);
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        MovedParams here = params;
+        here.to = a.pointer<void>(0), here.from = a.pointer<void>(1);
+        here.whole =
+            is_aligned(here.to, size_t(word)) && (pack > 1 || is_aligned(here.from, size_t(word)));
+        return kernel->launch(stream, divide_up(here.count, 256), 256, here);
+    });
+}
+
+std::unique_ptr<Plan> plan_pad(const Operation &operation, Device &device) {
+    const Tensor to = operation.tensor(0), from = operation.tensor(1);
+    const int64_t *pads = operation.list(0);
+    const int count = pads ? int(operation.count(0)) : 0;
+    const Beyond mode = mode_of(operation.text(2));
+    const int64_t element = int64_t(dtype_bytes(to.dtype));
+    std::vector<MovedDim> dims;
+    for (int d = 0; d < to.ndim; ++d) {
+        const int pair = 2 * (to.ndim - 1 - d);
+        const int64_t before = pair < count ? pads[pair] : 0;
+        const int64_t after = pair + 1 < count ? pads[pair + 1] : 0, size = from.shape[d];
+        if (mode == Beyond::kReflect && std::max(before, after) >= std::max<int64_t>(size, 1))
+            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
+        if (to.shape[d] != size + before + after)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "pad: the output's sizes are not those of the input with the padding"};
+        if (mode != Beyond::kConstant && size == 0 && std::max(before, after) > 0)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "pad: this mode needs elements to take from"};
+        dims.push_back(
+            {to.shape[d], to.strides[d] * element, before, size, from.strides[d] * element, {}});
+    }
+    return plan_moved(dims, mode, operation.number(3), to.dtype, device);
+}
+
+std::unique_ptr<Plan> plan_roll(const Operation &operation, Device &device) {
+    const Tensor y = operation.tensor(0), x = operation.tensor(1);
+    const int64_t *shifts = operation.list(0), *listed = operation.list(1);
+    if ((!shifts || !listed) && operation.integer(2) != 0)
+        throw Refusal{INFINI_STATUS_NULL_POINTER, "roll: shifts and dim have to be given"};
+    const int64_t element = int64_t(dtype_bytes(y.dtype));
+    std::vector<MovedDim> dims;
+    for (int d = 0; d < x.ndim; ++d)
+        dims.push_back(
+            {x.shape[d], y.strides[d] * element, 0, x.shape[d], x.strides[d] * element, {}});
+    for (size_t i = 0; listed && i < operation.count(1); ++i) {
+        const int64_t dim = listed[i] < 0 ? listed[i] + x.ndim : listed[i];
+        if (dim < 0 || dim >= x.ndim)
+            throw Refusal{INFINI_STATUS_BAD_PARAM, "roll: dim[" + std::to_string(i) + "] is " +
+                                                       std::to_string(listed[i]) + " of " +
+                                                       std::to_string(x.ndim) + " dimensions"};
+        int64_t &by = dims[size_t(dim)].before;
+        const int64_t size = x.shape[dim];
+        if (size > 0) by = ((by + shifts[i] % size) % size + size) % size;
+    }
+    return plan_moved(dims, Beyond::kCircular, 0, y.dtype, device);
+}
+
+INFINI_CUDA_KERNEL("pad", plan_pad);
+INFINI_CUDA_KERNEL("roll", plan_roll);
+
+}  // namespace
+}  // namespace infini::cuda

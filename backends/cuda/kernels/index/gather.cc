@@ -1,0 +1,128 @@
+// Elements and rows at places that an index names: gather, index_select, embedding,
+// select_last_token_hidden. Where a row of the output has one entry of the index it is moved in words of
+// several elements.
+#include "device/index/gather_params.h"
+#include "kernels/dims.h"
+
+namespace infini::cuda {
+namespace {
+
+struct Picking {
+    Dims<3>
+        dims;  // output, input, index: strides in elements; that of the input where it is indexed is 0
+    int64_t limit = 0, step = 0, shift = 0;  // of the indexed dimension
+    int dtype = 0, index_dtype = 0;
+    int index_at = 2, from_at = 1;  // among the pointers
+    bool skip = false;              // an entry that names nothing leaves the output as it is
+
+    std::unique_ptr<Plan> plan(Device &device) const;
+};
+
+std::unique_ptr<Plan> Picking::plan(Device &device) const {
+    if (dims.count == 0) return make_empty_plan();
+    const int64_t element = int64_t(dtype_bytes(dtype));
+    Dims<3> words;
+    Dims<3> outer = dims;
+    int64_t word = element;
+    const bool rows = dims.ndim && dims.inner().stride[2] == 0 && dims.inner().stride[0] == 1 &&
+                      dims.inner().stride[1] == 1;
+    Dims<3>::Dim run = {1, {}};
+    if (rows) {
+        run = outer.take_inner();
+        int64_t bits = run.size | step;
+        for (int d = 0; d < outer.ndim; ++d)
+            bits |= outer.dim[d].stride[0] | outer.dim[d].stride[1];
+        word = common_word({bits * element});
+    }
+    for (int d = 0; d < outer.ndim; ++d)
+        words.add(outer.dim[d].size, outer.dim[d].stride[0] * element,
+                  outer.dim[d].stride[1] * element, outer.dim[d].stride[2]);
+    if (rows) words.add(run.size * element / word, word, word, 0);
+
+    GatherParams params = {};
+    params.words = words.places();
+    params.limit = limit, params.step = step * element, params.shift = shift;
+    Source source("index/gather.cuh");
+    source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
+    source.type("I", index_dtype).constant("kSkip", skip);
+    const auto kernel = device.compile(source);
+    const int index = index_at, from = from_at;
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        GatherParams here = params;
+        here.to = a.pointer<void>(0), here.from = a.pointer<void>(from);
+        here.index = a.pointer<void>(index);
+        here.whole = is_aligned(here.to, size_t(word)) && is_aligned(here.from, size_t(word));
+        return kernel->launch(stream, divide_up(here.words.count, 1024), 256, here);
+    });
+}
+
+std::unique_ptr<Plan> plan_picking(const Operation &operation, Device &device, bool select) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    const Tensor index = operation.tensor(2);
+    int axis = int(operation.integer(0));
+    if (axis < 0) axis += input.ndim;
+    Picking picking;
+    picking.limit = input.size(axis), picking.step = input.stride(axis);
+    picking.dtype = output.dtype, picking.index_dtype = index.dtype;
+    for (int d = 0; d < output.ndim; ++d) {
+        const bool here = d == axis;
+        if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the output has not one slice of the input for each index"};
+        if (!select && !here && index.shape[d] > input.shape[d])
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the index has a dimension that is larger than the input's"};
+        const int64_t index_stride = !select ? index.strides[d] : here ? index.stride(0) : 0;
+        picking.dims.add(output.shape[d], output.strides[d], here ? 0 : input.strides[d],
+                         index_stride);
+    }
+    return picking.plan(device);
+}
+
+std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device) {
+    return plan_picking(operation, device, false);
+}
+std::unique_ptr<Plan> plan_index_select(const Operation &operation, Device &device) {
+    return plan_picking(operation, device, true);
+}
+
+std::unique_ptr<Plan> plan_embedding(const Operation &operation, Device &device) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    const Tensor weight = operation.tensor(2);
+    Picking picking;
+    picking.limit = weight.size(0), picking.step = weight.stride(0);
+    picking.dtype = output.dtype, picking.index_dtype = input.dtype;
+    picking.index_at = 1, picking.from_at = 2, picking.skip = true;
+    for (int d = 0; d < input.ndim; ++d)
+        picking.dims.add(input.shape[d], output.strides[d], 0, input.strides[d]);
+    picking.dims.add(weight.size(1), output.stride(-1), weight.stride(1), 0);
+    return picking.plan(device);
+}
+
+std::unique_ptr<Plan> plan_select_last(const Operation &operation, Device &device) {
+    const Tensor output = operation.tensor(0), hidden = operation.tensor(1);
+    const Tensor offsets = operation.tensor(2);
+    Picking picking;
+    picking.limit = hidden.size(0) * hidden.size(1), picking.step = hidden.size(2);
+    picking.dtype = output.dtype, picking.index_dtype = offsets.dtype;
+    picking.shift = -1, picking.skip = true;
+    picking.dims.add(output.size(1), output.stride(1), 0, offsets.stride(0));
+    picking.dims.add(output.size(2), output.stride(2), 1, 0);
+    // Entry r + 1 is where sequence r ends.
+    const int64_t first = offsets.stride(0) * int64_t(dtype_bytes(offsets.dtype));
+    std::shared_ptr<const Plan> plan = picking.plan(device);
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        void *pointers[] = {a.pointer<void>(0), a.pointer<void>(1), a.pointer<char>(2) + first};
+        InfiniArguments moved = a.c;
+        moved.pointers = pointers;
+        return plan->run(Arguments{moved}, stream);
+    });
+}
+
+INFINI_CUDA_KERNEL("gather", plan_gather);
+INFINI_CUDA_KERNEL("index_select", plan_index_select);
+INFINI_CUDA_KERNEL("embedding", plan_embedding);
+INFINI_CUDA_KERNEL("select_last_token_hidden", plan_select_last);
+
+}  // namespace
+}  // namespace infini::cuda
