@@ -59,7 +59,7 @@ def _operator(operator: Operator) -> str:
         split = "nullptr"
         if program.split:
             split = f"split_{name}"
-            parts.append(_split_function(split, trace))
+            parts.append(split_function(split, trace))
         across = "{}"
         if program.axis is not None:
             parts.append(Row(f"{name}_across", trace, across=True).text)
@@ -71,11 +71,29 @@ def _operator(operator: Operator) -> str:
             parts.append(row.columns)
             columns = f"columns_{name}, {row.kept[0]}, {row.kept[1]}"
         count = len(trace.coordinates)
-        case_text, value = _case(operator, trace)
+        case_text, value = case_of(trace)
         forms.append(
             f"    {{{trace.rank}, {count}, {program.inner % count}, {case_text}, {value}, {split},"
             f" {columns},\n     {_rows(name, trace)}, {across}}},"
         )
+    name = operator.name
+    lines = "\n".join(forms)
+    parts.append(f"""\
+constexpr GatherForm kForms_{name}[] = {{
+{lines}
+}};
+std::unique_ptr<Plan> plan_{name}(const Operation &operation) {{
+    static constexpr GatherInfo kInfo = {{
+        {info_of(operator)}}};
+    return plan_gather(operation, kInfo, kForms_{name}, std::size(kForms_{name}));
+}}
+INFINI_KERNEL("{name}", plan_{name});""")
+    return "\n\n".join(parts)
+
+
+def info_of(operator: Operator) -> str:
+    """The members of a GatherInfo."""
+    program: Gather = vars(operator.definition)["gather"]
     attributes = {param.name: number for number, param in enumerate(operator.attributes)}
     way, amount = "kLast", program.last or 1
     if program.flat:
@@ -90,19 +108,7 @@ def _operator(operator: Operator) -> str:
     otherwise = f'"{program.otherwise}"' if program.otherwise else "nullptr"
     letters = {"list": "l", "numbers": "l", "text": "t"}
     kinds = "".join(letters.get(param.kind, "s") for param in operator.attributes)
-    name = operator.name
-    lines = "\n".join(forms)
-    parts.append(f"""\
-constexpr GatherForm kForms_{name}[] = {{
-{lines}
-}};
-std::unique_ptr<Plan> plan_{name}(const Operation &operation) {{
-    static constexpr GatherInfo kInfo = {{
-        GatherWay::{way}, {amount}, {len(program.tensors)}, "{kinds}", {case}, {otherwise}}};
-    return plan_gather(operation, kInfo, kForms_{name}, std::size(kForms_{name}));
-}}
-INFINI_KERNEL("{name}", plan_{name});""")
-    return "\n\n".join(parts)
+    return f'GatherWay::{way}, {amount}, {len(program.tensors)}, "{kinds}", {case}, {otherwise}'
 
 
 def _rows(name: str, trace: Trace) -> str:
@@ -118,7 +124,7 @@ def _rows(name: str, trace: Trace) -> str:
     return f"{{false, {types}}}"
 
 
-def _case(operator: Operator, trace: Trace) -> tuple[str, str]:
+def case_of(trace: Trace) -> tuple[str, str]:
     """The text and the number that the attribute of a case must have."""
     value: Any = next(iter(trace.case.values()), ANY)
     if value is ANY:
@@ -126,7 +132,7 @@ def _case(operator: Operator, trace: Trace) -> tuple[str, str]:
     return (f'"{value}"', "kAnyCase") if isinstance(value, str) else ("nullptr", str(value))
 
 
-def _split_function(name: str, trace: Trace) -> str:
+def split_function(name: str, trace: Trace) -> str:
     writer = Writer()
     lines, place = [], 0
     for dim, group in enumerate(trace.factors):
@@ -134,7 +140,7 @@ def _split_function(name: str, trace: Trace) -> str:
             lines.append(f"sizes[{place}] = {writer.name(factor)};")
             lines.append(f"dims[{place}] = {dim};")
             place += 1
-    body = _indent([*writer.row.lines, *lines])
+    body = indent([*writer.row.lines, *lines])
     return f"void {name}(const Gather &g, int64_t *sizes, int *dims) {{\n{body}\n}}"
 
 
@@ -364,7 +370,7 @@ class Row:
 template <class T, class V>
 void {name}(INFINI_GATHER_ROW) {{
     T *const __restrict out = static_cast<T *>(to);
-{_indent(lines)}
+{indent(lines)}
 }}"""
         tables = [writer.column(node) for node in writer.columns]
         self.kept = tuple(sum(table[0] == letter for table in tables) for letter in "ir")
@@ -405,12 +411,12 @@ void {name}(INFINI_GATHER_ROW) {{
             *(f"    {line}" for line in [*writer.element.lines, *stores]),
             "}",
         ]
-        return f"void columns_{name}(Gather &g, int64_t count) {{\n{_indent(lines)}\n}}"
+        return f"void columns_{name}(Gather &g, int64_t count) {{\n{indent(lines)}\n}}"
 
 
 def _member(table: str) -> str:
     return f"{'integers' if table[0] == 'i' else 'reals'}[{table[1:]}]"
 
 
-def _indent(lines: list[str]) -> str:
+def indent(lines: list[str]) -> str:
     return textwrap.indent("\n".join(lines), "    ")

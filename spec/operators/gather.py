@@ -52,6 +52,7 @@ class Gather:
     # Whether there is at most one rounding, so that F32 can be computed in F32; for a case.
     exact: Callable[[Mapping[str, Any]], bool] = lambda case: False
     cpu: bool = True  # the CPU has no faster kernel of its own
+    cuda: bool | None = None  # nor have CUDA-like devices; None: as the CPU
 
     @property
     def tensors(self) -> list[str]:

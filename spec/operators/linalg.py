@@ -67,7 +67,7 @@ def kron(out: Out, x1: Array, x2: Array) -> Any:
     """,
     kernel=True,
 )
-@gather(batch=0, ranks=(2,), dims={"input": 1}, cpu=False)
+@gather(batch=0, ranks=(2,), dims={"input": 1}, cpu=False, cuda=True)
 def vander(out: Out, input: Array, *, N: Any, increasing: Any) -> Any:
     """Powers of the input as rows: column j is the power N - 1 - j, or j with `increasing`. An N of
     0 or less means as many columns as rows."""

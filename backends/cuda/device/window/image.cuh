@@ -1,0 +1,34 @@
+// Where an element of an image lies. I: integers that hold every number of elements.
+#pragma once
+
+#include "image_params.h"
+
+namespace infini {
+
+// An element's coordinates, from its number in row-major order.
+struct Pixel {
+    I image, channel, at[3];
+
+    INFINI_DEVICE Pixel(const ImageParams &p, int64_t number) {
+        I rest = I(number);
+#pragma unroll
+        for (int d = 2; d >= 0; --d) {
+            const I next = rest / I(p.size[d]);
+            at[d] = rest - next * I(p.size[d]);
+            rest = next;
+        }
+        image = rest / I(p.channels);
+        channel = rest - image * I(p.channels);
+    }
+    INFINI_DEVICE int64_t plane(const ImageParams &p) const {
+        return int64_t(image) * p.batch_stride + int64_t(channel) * p.channel_stride;
+    }
+    INFINI_DEVICE int64_t offset(const ImageParams &p) const {
+        return plane(p) + int64_t(at[0]) * p.stride[0] + int64_t(at[1]) * p.stride[1] +
+               int64_t(at[2]) * p.stride[2];
+    }
+};
+
+INFINI_DEVICE I least_of(I a, I b) { return a < b ? a : b; }
+
+}  // namespace infini

@@ -1,0 +1,69 @@
+// Images [N, C, ...] with three more dimensions: missing ones come first and have size 1.
+#pragma once
+
+#include "divide.h"
+
+namespace infini {
+
+struct ImageParams {
+    int64_t batch = 0, channels = 0, size[3] = {1, 1, 1};
+    int64_t batch_stride = 0, channel_stride = 0, stride[3] = {0, 0, 0};
+
+    INFINI_BOTH int64_t elements() const { return size[0] * size[1] * size[2]; }
+};
+
+// Windows over the dimensions: from a kernel that slides, or as bins that cover each dimension.
+struct PoolParams {
+    const void *x;
+    void *y;
+    int64_t *found;  // places, if they are wanted
+    ImageParams from, to, places;
+    int64_t kernel[3] = {1, 1, 1}, step[3] = {1, 1, 1}, pad[3] = {0, 0, 0}, gap[3] = {1, 1, 1};
+    int64_t divisor = 0;       // of a mean; 0: the elements of the window
+    int32_t with_padding = 0;  // which count even where they lie in the padding
+};
+
+struct FractionalParams {
+    const void *x, *samples;
+    void *y;
+    int64_t *found;
+    ImageParams from, to, places;
+    int64_t kernel[3] = {1, 1, 1}, sample_stride[3] = {0, 0, 0};
+    int32_t rank;
+};
+
+struct FoldParams {
+    const void *columns;
+    void *image;
+    int64_t count, channels, size[2], windows[2], taps[2], step[2], pad[2], gap[2];
+    int64_t to[4], from[3];  // strides
+};
+
+// Tables of a dimension of resampling: for each output where its elements begin, how many there are,
+// and their weights.
+struct AxisParams {
+    int64_t in = 1, out = 1, taps = 1;
+    double scale = 0;  // 0: by the sizes
+    int32_t *first;
+    int32_t *count;
+    void *weight;
+};
+
+struct ResampleParams {
+    const void *x;
+    void *y;
+    ImageParams from, to;
+    AxisParams axes[3];
+    int32_t corners = 0;
+};
+
+struct GridParams {
+    const void *x, *grid;
+    void *y;
+    ImageParams from, to;
+    int64_t grid_stride[5] = {};  // batch, three dimensions, component
+    int64_t chunk;                // channels that a thread takes
+    int32_t corners;
+};
+
+}  // namespace infini
