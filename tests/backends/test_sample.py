@@ -20,7 +20,8 @@ def test_both_kinds_in_one_process(sample):
     said = with_sample(
         sample(),
         """
-print([(info.name.decode(), info.device_count, info.reason) for info in rt.backends()])
+infos = [info for info in rt.backends() if info.device_count]
+print([(info.name.decode(), info.device_count, info.reason) for info in infos])
 results = []
 for kind in ("cpu", "sample", "cpu"):
     assert rt.set_kind(kind) == "INFINI_STATUS_SUCCESS"
@@ -149,7 +150,7 @@ def test_loaded_later(sample):
         f"""
 print(rt.set_kind("sample"))
 print(rt.load_backend({str(sample())!r}), rt.set_kind("sample"), rt.load_backend({str(sample())!r}))
-print(len(rt.backends()))
+print(sum(info.device_count > 0 for info in rt.backends()))
 """,
     )
     assert said == ["INFINI_STATUS_DEVICE_NOT_FOUND", " ".join(["INFINI_STATUS_SUCCESS"] * 3), "2"]

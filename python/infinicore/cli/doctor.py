@@ -137,8 +137,8 @@ def replay() -> None:
 def refuse() -> None:
     """A wrong call raises with its reason."""
     try:
-        rt.StreamSynchronize(12345)
+        rt.SetDevice(12345)
     except rt.InfiniRTError as error:
-        _expect(error.argument == "stream", f"the message does not name the argument: {error}")
+        _expect(error.argument == "device", f"the message does not name the argument: {error}")
     else:
         raise AssertionError("nothing was raised")

@@ -46,16 +46,21 @@ def text(found: dict[str, Any]) -> str:
             f"{device['kind']}:{device['index']}",
             device["name"],
             f"{size(device['memory_free'])} free of {size(device['memory_total'])}",
-            f"{device['vendor']} {device['version']}",
+            f"{device['vendor']} {device['version'].partition(', ')[0]}",
         )
         for device in found["devices"]
     ]
+    # A back end says with its version what it works with: the vendor's libraries.
+    uses = {d["kind"]: d["version"].partition(", ")[2] for d in found["devices"]}
+    lines = [(kind, use) for kind, words in uses.items() for use in words.split(", ") if use]
     parts = []
     if rows:
         parts.append(table(("device", "name", "memory", "back end"), rows))
         parts.append(
             f"Calls go to: {found['default']}  (INFINI_DEVICE or set_kind() choose another)"
         )
+        if lines:
+            parts.append(table(("kind", "works with"), lines))
     else:
         parts.append("No device of any kind can be used.")
     if found["absent"]:

@@ -91,7 +91,7 @@ def kinds() -> dict[str, int]:
 def absent_kinds() -> dict[str, str]:
     """The kinds of device that are absent, and why.
 
-    >>> rt.absent_kinds()["nvidia"]
+    >>> rt.absent_kinds()["ascend"]
     'no back end found'
     """
     present = kinds()
