@@ -1,0 +1,49 @@
+#include "kernels/index/grouping.h"
+
+#include <algorithm>
+
+namespace infini::cuda {
+namespace {
+
+constexpr int64_t kDigitBits = 8, kDigits = 256, kWarps = 4;  // of group_digit.cuh
+constexpr int64_t kLeastPiece = 256, kMostPieces = 2048;
+
+}  // namespace
+
+Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
+    : entries_(entries), groups_(groups) {
+    if (entries >= int64_t(1) << 31 || groups >= int64_t(1) << 32)
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more indices, or places for them, than 2^31"};
+    for (int64_t rest = groups; rest > 0; rest >>= kDigitBits) ++passes_;
+    piece_ = std::max(kLeastPiece, round_up(divide_up(entries, kMostPieces), device.warp));
+    pieces_ = divide_up(entries, piece_);
+    words_ = round_up(entries * int64_t(sizeof(uint32_t)), 256);
+    counts_ = pieces_ * kDigits;
+    if (entries == 0) return;
+    sum_ = RunningSum(device, sizeof(uint32_t));
+    count_ = device.compile(Source("index/group_count.cuh"));
+    place_ = device.compile(Source("index/group_place.cuh"));
+}
+
+Error Grouping::run(const Stream &stream, char *workspace) const {
+    if (entries_ == 0) return infinirtSuccess;
+    auto list = [&](int64_t i) { return reinterpret_cast<uint32_t *>(workspace + i * words_); };
+    const unsigned threads = unsigned(kWarps * stream.device.warp);
+    for (int64_t pass = 0; pass < passes_; ++pass) {
+        GroupParams params = {};
+        params.keys = list(pass % 2), params.sorted_keys = list(1 - pass % 2);
+        params.order = pass ? list(2 + pass % 2) : nullptr;
+        params.sorted_order = list(3 - pass % 2);
+        params.counts = list(4);
+        params.entries = entries_;
+        params.piece = int32_t(piece_), params.pieces = int32_t(pieces_);
+        params.shift = int32_t(pass * kDigitBits);
+        const Grid grid(divide_up(pieces_, kWarps));
+        INFINI_CUDA_TRY(count_->launch(stream, grid, threads, params));
+        INFINI_CUDA_TRY(sum_.run(stream, params.counts, counts_));
+        INFINI_CUDA_TRY(place_->launch(stream, grid, threads, params));
+    }
+    return infinirtSuccess;
+}
+
+}  // namespace infini::cuda

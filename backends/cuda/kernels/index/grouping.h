@@ -1,0 +1,69 @@
+// Entries sorted by their groups, those of one group in their order: for operators that fold what goes
+// to one place, always in the same way.
+#pragma once
+
+#include "device/index/group_params.h"
+#include "kernels/lines.h"
+
+namespace infini::cuda {
+
+// Running sums in place; `element` is the size of the numbers, 4 or 8 bytes.
+class RunningSum {
+public:
+    RunningSum() = default;
+    RunningSum(Device &device, size_t element)
+        : kernel_(device.compile(Source("index/running_sum.cuh").type("N", bytes_type(element)))) {}
+    Error run(const Stream &stream, void *counts, int64_t count, void *total = nullptr) const {
+        return kernel_->launch(stream, 1, 1024, RunningSumParams{counts, total, count});
+    }
+
+private:
+    std::shared_ptr<const Kernel> kernel_;
+};
+
+class Grouping {
+public:
+    Grouping() = default;
+    // Of keys from 0 to `groups`: the last one is for entries in no group.
+    Grouping(Device &device, int64_t entries, int64_t groups);
+
+    size_t workspace() const { return size_t(4 * words_ + int64_t(sizeof(uint32_t)) * counts_); }
+    // Where the keys have to be when run() is called, and where the sorted ones, and the numbers of
+    // their entries, are then.
+    uint32_t *keys(char *workspace) const { return reinterpret_cast<uint32_t *>(workspace); }
+    const uint32_t *sorted(char *workspace) const {
+        return reinterpret_cast<uint32_t *>(workspace + passes_ % 2 * words_);
+    }
+    const uint32_t *order(char *workspace) const {
+        return reinterpret_cast<uint32_t *>(workspace + (2 + passes_ % 2) * words_);
+    }
+    Error run(const Stream &stream, char *workspace) const;
+
+    int64_t entries() const { return entries_; }
+    int64_t groups() const { return groups_; }
+
+private:
+    int64_t entries_ = 0, groups_ = 0, passes_ = 0, piece_ = 0, pieces_ = 0;
+    int64_t words_ = 0;   // bytes of a list of entries
+    int64_t counts_ = 0;  // of digits and pieces
+    RunningSum sum_;
+    std::shared_ptr<const Kernel> count_, place_;
+};
+
+// first[g] for g from 0 to groups: where group g begins in `sorted`.
+class GroupFirst {
+public:
+    GroupFirst() = default;
+    explicit GroupFirst(Device &device)
+        : kernel_(device.compile(Source("index/group_first.cuh"))) {}
+    Error run(const Stream &stream, const uint32_t *sorted, int64_t entries, int64_t groups,
+              uint32_t *first) const {
+        return kernel_->launch(stream, divide_up(groups + 1, 256), 256,
+                               GroupFirstParams{sorted, first, entries, groups});
+    }
+
+private:
+    std::shared_ptr<const Kernel> kernel_;
+};
+
+}  // namespace infini::cuda

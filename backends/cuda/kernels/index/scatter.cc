@@ -1,0 +1,130 @@
+// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places that
+// the indices name along one axis. Entries are sorted by their places, so that sums have one order and
+// 16-bit floats are rounded once.
+#include "device/index/scatter_params.h"
+#include "kernels/copy/strided.h"
+#include "kernels/index/fold.h"
+#include "kernels/index/grouping.h"
+
+namespace infini::cuda {
+namespace {
+
+struct Scatter {
+    ScatterParams params = {};
+    StridedCopy copy;
+    int dtype = 0, index_dtype = 0;
+
+    Scatter(const Operation &operation, Device &device);
+
+    // The copy from input to output.
+    Error start(const Arguments &a, const Stream &stream) const {
+        if (a.pointer<void>(0) == a.pointer<void>(1)) return infinirtSuccess;
+        return copy.run(stream, a.pointer<void>(0), a.pointer<void>(1));
+    }
+    ScatterParams with(const Arguments &a) const {
+        ScatterParams here = params;
+        here.out = a.pointer<void>(0);
+        here.index = a.pointer<void>(2), here.updates = a.pointer<void>(3);
+        return here;
+    }
+    Grid grid() const { return divide_up(params.entries.count, 256); }
+};
+
+Scatter::Scatter(const Operation &operation, Device &device) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    const Tensor indices = operation.tensor(2), updates = operation.tensor(3);
+    int axis = int(operation.integer(0));
+    if (axis < 0) axis += output.ndim;
+    for (int i = 0; i < output.ndim; ++i)
+        if (i != axis && indices.shape[i] > output.shape[i])
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the indices have a dimension that is larger than the input's"};
+    dtype = output.dtype, index_dtype = indices.dtype;
+    copy = StridedCopy(device, dtype_bytes(dtype), output.ndim, output.shape, output.strides,
+                       input.strides);
+    params.rows = output.size(axis), params.step = output.stride(axis);
+    int64_t first[Shape::kMost] = {}, groups = params.rows;  // of the lines' places
+    for (int d = output.ndim - 1; d >= 0; --d) {
+        if (d == axis) continue;
+        first[d] = groups;
+        groups *= indices.shape[d];
+    }
+    Dims<3> entries;
+    Dims<1> lines;
+    for (int d = 0; d < output.ndim; ++d) {
+        entries.add(indices.shape[d], indices.strides[d], updates.strides[d], first[d]);
+        if (d != axis) lines.add(indices.shape[d], output.strides[d]);
+    }
+    params.entries = entries.places(), params.lines = lines.places();
+    params.groups = groups;
+    if (groups > 0 && groups < int64_t(1) << 31)
+        params.rows_divider = Divider(uint32_t(params.rows));
+    if (groups == 0) params.entries.count = 0;  // nothing to go to
+}
+
+std::unique_ptr<Plan> plan_assign(const Scatter &s, Device &device) {
+    const int64_t entries = s.params.entries.count;
+    if (entries >= int64_t(1) << 31)
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more than 2^31 indices"};
+    Source keys("index/scatter_keys.cuh"), assign("index/scatter_assign.cuh");
+    keys.type("I", s.index_dtype).constant("kLast", true);
+    assign.type("I", s.index_dtype).type("E", bytes_type(dtype_bytes(s.dtype)));
+    const auto find = device.compile(keys), write = device.compile(assign);
+    const size_t room = entries ? size_t(s.params.groups) * sizeof(int32_t) : 0;
+    auto run = [=](const Arguments &a, const Stream &stream) {
+        INFINI_CUDA_TRY(s.start(a, stream));
+        if (entries == 0) return infinirtSuccess;
+        ScatterParams params = s.with(a);
+        params.last = reinterpret_cast<int32_t *>(a.workspace());
+        INFINI_CUDA_TRY(fill_bytes(stream, params.last, 0xff, room));  // -1
+        INFINI_CUDA_TRY(find->launch(stream, s.grid(), 256, params));
+        return write->launch(stream, s.grid(), 256, params);
+    };
+    return make_plan(run, room);
+}
+
+std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, Device &device) {
+    const int64_t entries = s.params.entries.count;
+    const Grouping grouping(device, entries, s.params.groups);
+    Source keys("index/scatter_keys.cuh"), folding("index/scatter_fold.cuh");
+    keys.type("I", s.index_dtype).constant("kLast", false);
+    describe(folding, s.dtype, reduction);
+    const auto find = device.compile(keys), fold = device.compile(folding);
+    auto run = [=](const Arguments &a, const Stream &stream) {
+        INFINI_CUDA_TRY(s.start(a, stream));
+        if (entries == 0) return infinirtSuccess;
+        ScatterParams params = s.with(a);
+        params.keys = grouping.keys(a.workspace());
+        INFINI_CUDA_TRY(find->launch(stream, s.grid(), 256, params));
+        INFINI_CUDA_TRY(grouping.run(stream, a.workspace()));
+        params.sorted = grouping.sorted(a.workspace());
+        params.order = grouping.order(a.workspace());
+        return fold->launch(stream, s.grid(), 256, params);
+    };
+    return make_plan(run, entries ? grouping.workspace() : 0);
+}
+
+std::unique_ptr<Plan> plan_scatter(const Operation &operation, Device &device) {
+    const Scatter s(operation, device);
+    const int64_t reduction = operation.integer(1);  // 0 assigns, 1 adds, 2 multiplies
+    if (reduction == 0) return plan_assign(s, device);
+    return plan_fold(s, reduction_of(s.dtype, reduction - 1, true), device);
+}
+
+std::unique_ptr<Plan> plan_scatter_add(const Operation &operation, Device &device) {
+    const Scatter s(operation, device);
+    return plan_fold(s, reduction_of(s.dtype, 0, true), device);
+}
+
+std::unique_ptr<Plan> plan_scatter_reduce(const Operation &operation, Device &device) {
+    const Scatter s(operation, device);
+    const bool include_self = operation.integer(2) != 0;
+    return plan_fold(s, reduction_of(s.dtype, operation.integer(1), include_self), device);
+}
+
+INFINI_CUDA_KERNEL("scatter", plan_scatter);
+INFINI_CUDA_KERNEL("scatter_add", plan_scatter_add);
+INFINI_CUDA_KERNEL("scatter_reduce", plan_scatter_reduce);
+
+}  // namespace
+}  // namespace infini::cuda
