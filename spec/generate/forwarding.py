@@ -237,9 +237,9 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
         else:
             arguments.append("nullptr" if param.type.endswith("*") else "0")
         types.append(type_)
-    for param in left:
-        if param.is_pointer:  # which of many failed: 13 does not tell any more
-            after.append(f"if (error && {param.name}) *{param.name} = SIZE_MAX;")
+    for mine in left:
+        if mine.is_pointer:  # which of many failed: 13 does not tell any more
+            after.append(f"if (error && {mine.name}) *{mine.name} = SIZE_MAX;")
     call = f"vendor_function<int({', '.join(types)})>({index})"
     lines = [text.call(f"Error {function.name}13", [param.c for param in function.params], " {")]
     lines += [f"    {line}" for line in before]

@@ -273,8 +273,12 @@ class Machine:
         if not self.pooled:
             return
         stream, cell = stream % STREAMS, sorted(self.pooled)[cell % len(self.pooled)]
-        self.order(stream, set(), {cell})
-        # Bookkeeping of the pool, not work: nothing else is held up by it.
+        # Bookkeeping of the pool, not work: nothing else is held up by it, so it enters no stream.
+        before = list(self.model.tail)
+        unordered = self.model.unordered(stream, set(), {cell})
+        self.model.tail = before
+        for other in unordered:
+            self.fence(other, stream)
         self.rt.FreeAsync(self.pooled.pop(cell), self.streams[stream])
 
     # ---- Captures -------------------------------------------------------------------------------
