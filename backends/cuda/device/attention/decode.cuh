@@ -117,6 +117,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     int page = copier.find_page(first + (kStages - 1) * kStep);  // long before it is needed
     wait_for_copies<kStages - 1>();
     __syncthreads();
+    const float scale = folded_scale(p);
     RowPair rows[kM];
     float results[kM][kValue / 8][4] = {};
     uint32_t queries[kM][kDepth / 16][4];
@@ -161,8 +162,10 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
 #pragma unroll
         for (int m = 0; m < kM; ++m) {
             float factor[2];
-            mask_scores<2, !kPaged>(scores[m], rows[m], p.scale, first, uint32_t(known));
-            take_scores<2>(scores[m], rows[m], factor);
+            const uint32_t bits[1] = {uint32_t(known)};
+            if (scale != p.scale || kSloped) scale_scores<2>(scores[m], rows[m], p.scale, first);
+            mask_scores<2, !kPaged>(scores[m], rows[m], first, bits);
+            take_scores<2>(scores[m], rows[m], scale, factor);
             // Mostly the greatest score was seen long ago.
             if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
                 scale_results<kValue / 8>(results[m], factor);
@@ -188,7 +191,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     float *mine = reinterpret_cast<float *>(stages);
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
-        finish_rows(rows[m]);
+        finish_rows(rows[m], scale);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int row = 16 * m + lane() / 4 + 8 * i;

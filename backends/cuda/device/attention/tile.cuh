@@ -72,26 +72,46 @@ struct RowPair {
     }
 };
 
-// Scaled scores; those of keys that are hidden become -inf. `first` is the first key's place; bits of
-// `known` that are 0 hide keys (of 32 at most).
+// Scores are compared as they come from the product and multiplied with the scale in the exponent, which
+// is one instruction; that is right for scales above 0 and without slopes.
+INFINI_DEVICE float folded_scale(const AttentionParams &p) {
+    return !kSloped && p.scale > 0 ? p.scale : 1.0f;
+}
+
+// Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0 hide
+// keys.
 template <int tiles, bool all_known>
-INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, float scale, int first,
-                               uint32_t known) {
+INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first,
+                               const uint32_t (&known)[(8 * tiles + 31) / 32]) {
 #pragma unroll
     for (int n = 0; n < tiles; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int at = 8 * n + 2 * (lane() % 4) + i % 2, key = first + at, row = i / 2;
-            float score = scores[n][i] * scale;
-            if constexpr (kSloped) score += rows.slope[row] * float(key - rows.place[row]);
-            const bool seen = key < rows.limit[row] && (all_known || (known >> at & 1));
-            scores[n][i] = seen ? score : kNone;
+            const int at = 8 * n + 2 * (lane() % 4) + i % 2;
+            const bool seen =
+                first + at < rows.limit[i / 2] && (all_known || (known[8 * n / 32] >> at % 32 & 1));
+            if (!seen) scores[n][i] = kNone;
+        }
+}
+// Where the scale is not folded.
+template <int tiles>
+INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows, float scale,
+                                int first) {
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int key = first + 8 * n + 2 * (lane() % 4) + i % 2;
+            scores[n][i] *= scale;
+            if constexpr (kSloped)
+                scores[n][i] += rows.slope[i / 2] * float(key - rows.place[i / 2]);
         }
 }
 
 // Scores become weights; gives the factors that older results must be multiplied with.
 template <int tiles>
-INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float (&factor)[2]) {
+INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale,
+                               float (&factor)[2]) {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
         float greatest = rows.greatest[row];
@@ -100,24 +120,25 @@ INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float (&fac
             greatest = fmaxf(greatest, fmaxf(scores[n][2 * row], scores[n][2 * row + 1]));
         greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
         greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
-        const float base = greatest == kNone ? 0.0f : greatest;
-        factor[row] = exp2_fast(rows.greatest[row] - base);
+        const float base = greatest == kNone ? 0.0f : greatest * scale;
+        factor[row] = exp2_fast(rows.greatest[row] * scale - base);
         rows.greatest[row] = greatest;
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < tiles; ++n) {
-            scores[n][2 * row] = exp2_fast(scores[n][2 * row] - base);
-            scores[n][2 * row + 1] = exp2_fast(scores[n][2 * row + 1] - base);
+            scores[n][2 * row] = exp2_fast(scores[n][2 * row] * scale - base);
+            scores[n][2 * row + 1] = exp2_fast(scores[n][2 * row + 1] * scale - base);
             sum += scores[n][2 * row] + scores[n][2 * row + 1];
         }
         rows.sum[row] = rows.sum[row] * factor[row] + sum;  // of this thread's keys only
     }
 }
 
-// The sums of all threads of a row.
-INFINI_DEVICE void finish_rows(RowPair &rows) {
+// The sums of all threads of a row; the greatest scores are scaled.
+INFINI_DEVICE void finish_rows(RowPair &rows, float scale) {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
+        rows.greatest[row] *= scale;
         rows.sum[row] += shuffle_xor(rows.sum[row], 1);
         rows.sum[row] += shuffle_xor(rows.sum[row], 2);
     }

@@ -44,6 +44,14 @@ std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
 
+// How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at once.
+int64_t choose_splits(int64_t units, int64_t slots, int64_t most);
+// Launches `blocks` for each range, then puts the ranges' results together if there are several.
+std::unique_ptr<Plan> plan_splits(const AttentionCase &attention, Device &device,
+                                  std::shared_ptr<const Kernel> kernel,
+                                  const AttentionParams &fixed, int64_t blocks, unsigned threads,
+                                  size_t shared);
+
 // Finds the segments of ragged queries: a plan of its own, to be run with the bounds' pointer.
 class Segments {
 public:

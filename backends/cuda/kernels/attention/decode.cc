@@ -1,7 +1,6 @@
 // Attention of few rows to many keys: keys are cut into ranges until the device is full, and the results
 // of ranges put together by a second kernel.
 #include <algorithm>
-#include <cmath>
 
 #include "attention.h"
 
@@ -12,15 +11,6 @@ constexpr int64_t kWarps = 4, kTile = 16, kPiece = 8;
 constexpr int64_t kLeastRange = 256;  // keys
 
 int64_t rounded(int64_t size) { return std::max<int64_t>(16, (size + 15) / 16 * 16); }
-
-// How many ranges: so many that the last blocks do not run alone.
-int64_t choose_splits(int64_t units, int64_t slots, int64_t most) {
-    for (int64_t splits = 1; splits < most; ++splits) {
-        const double waves = double(units * splits) / double(slots);
-        if (waves >= 1 && waves / std::ceil(waves) >= 0.85) return splits;
-    }
-    return most;
-}
 
 }  // namespace
 
@@ -52,35 +42,7 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &devi
     const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
     AttentionParams fixed = c.params();
     fixed.splits = int32_t(choose_splits(units, slots, most));
-    if (fixed.splits == 1)
-        return make_plan([=](const Arguments &a, const Stream &stream) {
-            return kernel->launch(stream, units, threads, c.params(fixed, a), shared);
-        });
-
-    Source joining("attention/combine.cuh");
-    joining.type("T", c.q.dtype);
-    auto combine = device.compile(joining);
-    CombineParams join{};
-    join.out_stride = c.out_stride, join.units = units * c.rows();
-    join.group = fixed.group, join.rows = Divider(uint32_t(c.rows()));
-    join.heads = Divider(uint32_t(c.heads));
-    join.splits = fixed.splits, join.value_depth = int32_t(c.value_depth);
-    const int64_t partial = (c.value_depth + 3) / 4 * 4 + 4;
-    const size_t workspace = size_t(join.units * fixed.splits * partial) * sizeof(float);
-    return make_plan(
-        [=](const Arguments &a, const Stream &stream) {
-            AttentionParams p = c.params(fixed, a);
-            p.partials = reinterpret_cast<float *>(a.workspace());
-            const Error error = kernel->launch(stream, units * p.splits, threads, p, shared);
-            if (error != infinirtSuccess) return error;
-            CombineParams j = join;
-            j.partials = p.partials, j.out = p.out;
-            const unsigned width = unsigned(4 * stream.device.warp);
-            return combine->launch(stream, (j.units + 3) / 4, width, j);
-        },
-        workspace);
+    return plan_splits(c, device, kernel, fixed, units, threads, shared);
 }
-
-std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &, Device &) { return nullptr; }
 
 }  // namespace infini::cuda

@@ -1,0 +1,249 @@
+// Attention of many rows, on the tensor cores with mma.sync: a block has 64 kM rows of one key head and
+// goes over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied while these
+// are used.
+//
+// FLOPs: 4 * depth for each row and key that it sees (causal: half of them). Bytes: keys and values once
+// for each block of rows, mostly from L2, where neighbouring blocks read the same ones.
+// With bf16 and sizes of 128: 128 rows (kM 2) and two stages of 64 keys have 102 KiB, 2 blocks of 4 warps
+// on a multiprocessor of Hopper.
+//
+// Before this: what tile.cuh wants; constant kM.
+#include "tile.cuh"
+
+namespace infini {
+
+inline constexpr int kWarps = 4;
+inline constexpr int kThreads = kWarps * 32;
+inline constexpr int kKeys = 64, kStep = 32;  // of a tile, and at a time
+inline constexpr int kWarpRows = 16 * kM, kRows = kWarps * kWarpRows;
+inline constexpr int kStageElements = kKeys * (kPitch + kValuePitch);
+
+// Pages of the keys of four tiles: this one, two that come, one that was.
+struct Pages {
+    int page[4][kKeys];  // -1: there is none
+    uint32_t known[4][kKeys / 32];
+};
+
+struct Copier {
+    const AttentionParams &p;
+    const Sequence &s;
+    T *stages;
+    Pages &pages;
+    int end;  // of the keys
+
+    // Looks up the pages of a tile; to be seen after the next barrier.
+    INFINI_DEVICE void find_pages(int tile) const {
+        if constexpr (kPaged) {
+            if (threadIdx.x >= kKeys) return;
+            const int t = tile * kKeys + int(threadIdx.x);
+            int64_t page = -1;
+            if (t < end) page = int64_t(s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+            const bool known = page >= 0 && page < p.pages;
+            pages.page[tile % 4][threadIdx.x] = known ? int(page) : -1;
+            const uint32_t bits = __ballot_sync(kAllLanes, known);
+            if (lane() == 0) pages.known[tile % 4][warp()] = bits;
+        }
+    }
+
+    INFINI_DEVICE void begin(int tile) const {
+        T *keys = stages + tile % 2 * kStageElements, *values = keys + kKeys * kPitch;
+        copy_rows<kDepth, kPitch>(keys, tile, s.k, p.k_stride, p.depth);
+        copy_rows<kValue, kValuePitch>(values, tile, s.v, p.v_stride, p.value_depth);
+    }
+
+    template <int columns, int pitch>
+    INFINI_DEVICE void copy_rows(T *to, int tile, const T *from, const AttentionStrides &stride,
+                                 int size) const {
+        constexpr int kPieces = columns / kPiece, kCount = kKeys * kPieces;
+        auto copy = [&](int piece, bool vector) {
+            const int row = piece / kPieces, column = piece % kPieces * kPiece;
+            const int t = tile * kKeys + row;
+            bool valid = t < end;
+            int64_t place = t * stride.token;
+            if constexpr (kPaged) {
+                const int page = pages.page[tile % 4][row];
+                valid = page >= 0;
+                place = page * stride.batch +
+                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
+            }
+            const T *at = valid ? from + place : from;
+            if (vector)
+                load_piece(to + row * pitch + column, at, column, size, valid);
+            else
+                load_elements(to + row * pitch + column, at, column, size, stride.inner, valid);
+        };
+        if (p.vector) {
+#pragma unroll
+            for (int i = 0; i < kCount / kThreads; ++i) copy(i * kThreads + int(threadIdx.x), true);
+        } else {
+#pragma unroll 1
+            for (int i = int(threadIdx.x); i < kCount; i += kThreads) copy(i, false);
+        }
+        static_assert(kCount % kThreads == 0);
+    }
+};
+
+// Some keys, kStep of them, for the rows of a warp.
+INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
+                          float (&results)[kM][kValue / 8][4], float scale, int first, bool masked,
+                          uint32_t known, const T *queries, const T *keys, const T *values) {
+    float scores[kM][kStep / 8][4] = {};
+#pragma unroll
+    for (int k = 0; k < kDepth / 16; ++k) {
+        uint32_t a[kM][4];
+#pragma unroll
+        for (int m = 0; m < kM; ++m)
+            load_matrices<4>(a[m], query_matrix(queries + 16 * m * kPitch, 16 * k));
+#pragma unroll
+        for (int n = 0; n < kStep / 16; ++n) {
+            uint32_t b[4];
+            load_matrices<4>(b, key_matrix(keys + 16 * n * kPitch, 16 * k));
+            const uint32_t low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+#pragma unroll
+            for (int m = 0; m < kM; ++m) {
+                mma<T>(scores[m][2 * n], a[m], low);
+                mma<T>(scores[m][2 * n + 1], a[m], high);
+            }
+        }
+    }
+    const uint32_t bits[1] = {known};
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        float factor[2];
+        if (kSloped || scale != p.scale)
+            scale_scores<kStep / 8>(scores[m], rows[m], p.scale, first);
+        if (masked || known != 0xffffffffu)
+            mask_scores<kStep / 8, !kPaged>(scores[m], rows[m], first, bits);
+        take_scores<kStep / 8>(scores[m], rows[m], scale, factor);
+        if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
+            scale_results<kValue / 8>(results[m], factor);
+    }
+#pragma unroll
+    for (int k = 0; k < kStep / 16; ++k) {
+        uint32_t a[kM][4];
+#pragma unroll
+        for (int m = 0; m < kM; ++m) pack_weights(a[m], scores[m][2 * k], scores[m][2 * k + 1]);
+#pragma unroll
+        for (int n = 0; n < kValue / 16; ++n) {
+            uint32_t b[4];
+            load_matrices<4, true>(b, value_matrix(values + 16 * k * kValuePitch, 16 * n));
+            const uint32_t low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+#pragma unroll
+            for (int m = 0; m < kM; ++m) {
+                mma<T>(results[m][2 * n], a[m], low);
+                mma<T>(results[m][2 * n + 1], a[m], high);
+            }
+        }
+    }
+}
+
+INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
+    INFINI_DYNAMIC_SHARED(memory);
+    INFINI_SHARED Pages pages;
+    // Rows that see most keys come first; blocks of one head follow each other and share its keys in L2.
+    int64_t rest = blockIdx.x;
+    const int split = int(rest % p.splits);
+    rest /= p.splits;
+    int tile = int(rest % p.tiles);
+    tile = p.tiles - 1 - tile;
+    rest /= p.tiles;
+    const int head = int(rest % p.heads);
+    int index = int(rest / p.heads);
+    if constexpr (kRagged) {
+        const int32_t *tiles = p.segments + p.sequences + 3;
+        if (tile >= tiles[p.sequences + 2]) return;
+        index = find_segment(tiles + 1, p.sequences + 2, tile);
+        tile -= tiles[index];
+    }
+    const Sequence s = find_sequence(p, index, head);
+    const int first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
+    const int last_row = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
+    const int seen = key_limit(s, int(p.group.divide(uint32_t(last_row))));
+    // Tiles of keys, a share of them for each split.
+    const int key_tiles = (seen + kKeys - 1) / kKeys;
+    const int share = (key_tiles + p.splits - 1) / p.splits;
+    const int begin = key_tiles < split * share ? key_tiles : split * share;
+    const int end = key_tiles < begin + share ? key_tiles : begin + share;
+
+    T *query_tile = reinterpret_cast<T *>(memory);
+    T *stages = query_tile + kRows * kPitch;
+    const Copier copier = {p, s, stages, pages, seen};
+    load_queries<kRows, kThreads>(p, s, head, first_row, query_tile);
+    copier.find_pages(begin);
+    copier.find_pages(begin + 1);
+    if constexpr (kPaged) __syncthreads();
+    if (begin < end) copier.begin(begin);
+    commit_copies();
+
+    const T *my_queries = query_tile + warp() * kWarpRows * kPitch;
+    const int my_row = first_row + warp() * kWarpRows;
+    const float scale = folded_scale(p);
+    RowPair rows[kM];
+    float results[kM][kValue / 8][4] = {};
+#pragma unroll
+    for (int m = 0; m < kM; ++m) rows[m].find(p, s, head, my_row + 16 * m);
+    // All rows of the warp see the keys before this.
+    const int all_seen = key_limit(s, int(p.group.divide(uint32_t(my_row))));
+
+    for (int at = begin; at < end; ++at) {
+        wait_for_copies<0>();
+        __syncthreads();  // this tile is here, and the one before has been used
+        copier.find_pages(at + 2);
+        if (at + 1 < end) copier.begin(at + 1);
+        commit_copies();
+        const T *keys = stages + at % 2 * kStageElements, *values = keys + kKeys * kPitch;
+#pragma unroll 1
+        for (int part = 0; part < kKeys / kStep; ++part) {
+            const int first = at * kKeys + part * kStep;
+            attend(p, rows, results, scale, first, first + kStep > all_seen,
+                   kPaged ? pages.known[at % 4][part] : 0xffffffffu, my_queries,
+                   keys + part * kStep * kPitch, values + part * kStep * kValuePitch);
+        }
+    }
+    wait_for_copies<0>();
+    __syncthreads();
+
+    // Results go through shared memory, each warp's on its own, and out in whole rows.
+    static_assert(kRows * (kValue + 2) * 4 <= 2 * kStageElements * 2);
+    float *mine = reinterpret_cast<float *>(stages) + warp() * kWarpRows * (kValue + 2);
+#pragma unroll
+    for (int m = 0; m < kM; ++m) {
+        finish_rows(rows[m], scale);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float *row = mine + (16 * m + lane() / 4 + 8 * i) * (kValue + 2);
+#pragma unroll
+            for (int n = 0; n < kValue / 8; ++n)
+                store(row + 8 * n + 2 * (lane() % 4),
+                      Vec<float, 2>{results[m][n][2 * i], results[m][n][2 * i + 1]});
+            if (lane() % 4 == 0)
+                store(row + kValue, Vec<float, 2>{rows[m].greatest[i], rows[m].sum[i]});
+        }
+    }
+    __syncwarp();
+    const int64_t unit = (int64_t(index) * p.heads + head) * p.rows;
+    const int64_t units = int64_t(p.sequences) * p.heads * p.rows;
+#pragma unroll 1
+    for (int i = 0; i < kWarpRows && my_row + i < row_count; ++i) {
+        const float *row = mine + i * (kValue + 2), sum = row[kValue + 1];
+        if (p.splits > 1) {
+            const int partial = (p.value_depth + 3) / 4 * 4 + 4;
+            float *to = p.partials + (split * units + unit + my_row + i) * partial;
+            for (int e = lane(); e < p.value_depth; e += 32) to[e] = row[e];
+            if (lane() == 0) to[partial - 4] = row[kValue], to[partial - 3] = sum;
+            continue;
+        }
+        const float inverse = sum == 0 ? 0.0f : 1 / sum;
+        T *to = result_row(p, s, head, my_row + i);
+        if (p.store_vector) {
+            for (int e = 2 * lane(); e < p.value_depth; e += 64)
+                *reinterpret_cast<uint32_t *>(to + e) =
+                    pack_pair<T>(row[e] * inverse, row[e + 1] * inverse);
+        } else {
+            for (int e = lane(); e < p.value_depth; e += 32)
+                to[e * p.out_stride.inner] = convert<T>(row[e] * inverse);
+        }
+    }
+}
+
+}  // namespace infini
