@@ -44,7 +44,9 @@ inline int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / t
 inline int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 // What comes to an end early when a launch failed.
-#define INFINI_CUDA_TRY(launch) \
-    if (const ::infini::cuda::Error error = (launch)) return error
+#define INFINI_CUDA_TRY(launch)                                         \
+    do {                                                                \
+        if (const ::infini::cuda::Error error = (launch)) return error; \
+    } while (0)
 
 }  // namespace infini::cuda

@@ -44,7 +44,7 @@ INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
 using namespace infini;
 
 INFINI_ENTRY(SelectParams, 512, 1) {
-    INFINI_SHARED alignas(16) Key keys[kPiece];
+    INFINI_SHARED Key keys[kPiece];
     const int64_t line = blockIdx.x / p.pieces, piece = blockIdx.x - line * p.pieces;
     const int64_t begin = piece * p.piece;
     const int n = int(p.size - begin < p.piece ? p.size - begin : p.piece);

@@ -1,0 +1,99 @@
+// What the kernels of linear algebra share: a block works on a matrix of doubles in memory of its own,
+// rows one after the other. kThreads: of a block. Every function here is called by all threads and
+// begins after, and ends before, a barrier of its callers' unless it says otherwise.
+#pragma once
+
+#include "linalg_params.h"
+
+namespace infini {
+
+// Long functions are called, not copied: they compile once, and take long enough.
+#define INFINI_CALLED __device__ __noinline__
+
+inline constexpr int kPanel = 16;  // columns that are factored before the rest is updated
+
+INFINI_DEVICE int64_t thread() { return threadIdx.x; }
+
+struct MostFold {  // a NaN wins
+    INFINI_DEVICE double operator()(double a, double b) const { return fold::Max()(a, b); }
+};
+
+INFINI_CALLED double block_sum(double x) { return fold_block<kThreads>(x, fold::Sum()); }
+INFINI_CALLED double block_most(double x) { return fold_block<kThreads>(x, MostFold()); }
+
+// ---- In and out ---------------------------------------------------------------------------------
+
+INFINI_CALLED void load_matrix(double *to, const MatrixParams &m, int64_t index) {
+    const T *from = static_cast<const T *>(m.data) + m.batch(index);
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < m.rows * m.columns; i += kThreads) {
+        const int64_t row = i / m.columns, column = i - row * m.columns;
+        to[i] = convert<double>(from[row * m.row_step + column * m.column_step]);
+    }
+}
+INFINI_CALLED void store_matrix(const MatrixParams &m, int64_t index, const double *from) {
+    T *to = static_cast<T *>(m.data) + m.batch(index);
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < m.rows * m.columns; i += kThreads) {
+        const int64_t row = i / m.columns, column = i - row * m.columns;
+        to[row * m.row_step + column * m.column_step] = convert<T>(from[i]);
+    }
+}
+INFINI_DEVICE void store_number(const MatrixParams &m, int64_t index, double value) {
+    if (thread() == 0) static_cast<T *>(m.data)[m.batch(index)] = convert<T>(value);
+}
+
+INFINI_DEVICE void fill(double *to, int64_t count, double value) {
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < count; i += kThreads) to[i] = value;
+}
+INFINI_DEVICE void set_identity(double *m, int64_t rows, int64_t columns) {
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < rows * columns; i += kThreads)
+        m[i] = i / columns == i % columns ? 1.0 : 0.0;
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+// A matrix within another one.
+struct Block {
+    double *data;
+    int64_t row, column;  // steps
+
+    INFINI_DEVICE double &at(int64_t i, int64_t k) const { return data[i * row + k * column]; }
+};
+
+// c += sign a b, where a has `depth` columns. A warp makes 4 rows of 4 columns for each lane.
+INFINI_CALLED void add_product(Block c, Block a, Block b, int64_t rows, int64_t depth,
+                               int64_t columns, double sign) {
+    constexpr int kEach = 4;
+    if (rows <= 0 || columns <= 0) return;
+    const int64_t bands = (rows + kEach - 1) / kEach;
+    const int64_t tiles = (columns + kEach * kWarp - 1) / (kEach * kWarp);
+    for (int64_t task = warp(); task < bands * tiles; task += kThreads / kWarp) {
+        const int64_t band = task / tiles;
+        const int64_t i = band * kEach, k = (task - band * tiles) * kEach * kWarp + lane();
+        double sum[kEach][kEach] = {};
+#pragma unroll 2
+        for (int64_t d = 0; d < depth; ++d) {
+            double left[kEach], right[kEach];
+#pragma unroll
+            for (int e = 0; e < kEach; ++e) {
+                left[e] = i + e < rows ? a.at(i + e, d) : 0.0;
+                right[e] = k + e * kWarp < columns ? b.at(d, k + e * kWarp) : 0.0;
+            }
+#pragma unroll
+            for (int e = 0; e < kEach; ++e)
+#pragma unroll
+                for (int f = 0; f < kEach; ++f) sum[e][f] += left[e] * right[f];
+        }
+#pragma unroll
+        for (int e = 0; e < kEach; ++e)
+#pragma unroll
+            for (int f = 0; f < kEach; ++f)
+                if (i + e < rows && k + f * kWarp < columns)
+                    c.at(i + e, k + f * kWarp) += sign * sum[e][f];
+    }
+}
+
+}  // namespace infini

@@ -1,0 +1,96 @@
+// matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of degree 13
+// (Higham, 2005), which is then squared as often.
+#include "lu.cuh"
+
+namespace infini {
+
+inline constexpr double kSmall = 5.371920351148152;  // sums of columns for which 13 is exact enough
+
+struct Exponential {
+    int64_t n, size;
+    double *x, *x2, *x4, *x6, *u, *v, *spare;
+    int64_t *swaps;
+
+    INFINI_DEVICE Exponential(int64_t n, double *room) : n(n), size(n * n) {
+        x = room, x2 = x + size, x4 = x2 + size, x6 = x4 + size, u = x6 + size, v = u + size;
+        spare = v + size, swaps = reinterpret_cast<int64_t *>(spare + size);
+    }
+
+    INFINI_CALLED void add(double *c, double *a, double *b) const {
+        __syncthreads();
+        add_product({c, n, 1}, {a, n, 1}, {b, n, 1}, n, n, n, 1);
+        __syncthreads();
+    }
+    INFINI_DEVICE void multiply(double *c, double *a, double *b) const {
+        __syncthreads();
+        fill(c, size, 0.0);
+        add(c, a, b);
+    }
+    // The coefficients of three powers and of 1.
+    INFINI_CALLED void combine(double *y, double c2, double c4, double c6, double c0) const {
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < size; i += kThreads)
+            y[i] = c2 * x2[i] + c4 * x4[i] + c6 * x6[i] + (i / n == i % n ? c0 : 0.0);
+    }
+
+    // The largest sum of the absolute values of a column.
+    INFINI_DEVICE double norm() const {
+        double most = 0;
+        for (int64_t j = thread(); j < n; j += kThreads) {
+            double sum = 0;
+            for (int64_t i = 0; i < n; ++i) sum += fabs(x[i * n + j]);
+            most = MostFold()(most, sum);
+        }
+        return block_most(most);
+    }
+
+    // Where the exponential is in the end.
+    INFINI_DEVICE const double *run() const {
+        const double most = norm();
+        if (!(most < infinity<double>())) {
+            fill(x, size, not_a_number<double>());
+            return x;
+        }
+        int halvings = 0;
+        if (most > kSmall) frexp(most / kSmall, &halvings);
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < size; i += kThreads) x[i] = ldexp(x[i], -halvings);
+        multiply(x2, x, x), multiply(x4, x2, x2), multiply(x6, x4, x2);
+        combine(spare, 40840800.0, 16380.0, 1.0, 0.0);
+        combine(v, 1187353796428800.0, 10559470521600.0, 33522128640.0, 32382376266240000.0);
+        add(v, x6, spare);
+        multiply(u, x, v);  // the odd powers; v becomes the even ones
+        combine(spare, 1323241920.0, 960960.0, 182.0, 0.0);
+        combine(v, 7771770303897600.0, 129060195264000.0, 670442572800.0, 64764752532480000.0);
+        add(v, x6, spare);
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < size; i += kThreads) {
+            const double even = v[i], odd = u[i];
+            v[i] = even - odd, u[i] = even + odd;
+        }
+        if (factor_lu(v, n, swaps, 0) == n) solve_lu(v, n, swaps, u, n);
+        double *from = u, *to = x2;
+        for (; halvings > 0; --halvings) {
+            multiply(to, from, from);
+            double *held = from;
+            from = to, to = held;
+        }
+        return from;
+    }
+};
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(LinalgParams, kThreads, 1) {
+    const Exponential exponential(p.x.rows, p.rooms + blockIdx.x * p.room);
+    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+        load_matrix(exponential.x, p.x, index);
+        __syncthreads();
+        const double *result = exponential.run();
+        __syncthreads();
+        store_matrix(p.y, index, result);
+        __syncthreads();
+    }
+}

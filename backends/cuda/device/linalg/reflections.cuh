@@ -1,0 +1,91 @@
+// Householder's reflections, 1 - tau v v^T with v = (1, ...), and the factors that they make.
+#pragma once
+
+#include "dense.cuh"
+
+namespace infini {
+
+// The length of n numbers, `step` apart; nothing on the way leaves the range.
+INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
+    double most = 0;
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < n; i += kThreads) {
+        const double size = fabs(x[i * step]);
+        most = MostFold()(most, size);
+    }
+    most = block_most(most);
+    if (most == 0 || !(most < infinity<double>())) {
+        double nothing = 0;
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < n; i += kThreads) nothing += x[i * step] * 0;  // NaN stays
+        nothing = block_sum(nothing);
+        return most + nothing;
+    }
+    double sum = 0;
+    INFINI_ROLLED
+    for (int64_t i = thread(); i < n; i += kThreads) {
+        const double part = x[i * step] / most;
+        sum += part * part;
+    }
+    return most * sqrt(block_sum(sum));
+}
+
+// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others those of
+// v. Returns tau. Begins and ends with a barrier.
+INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
+    __syncthreads();
+    const double below = n > 1 ? length(x + step, n - 1, step) : 0;
+    if (below == 0) return 0;
+    const double first = x[0], result = -copysign(hypot(first, below), first);
+    __syncthreads();
+    INFINI_ROLLED
+    for (int64_t i = 1 + thread(); i < n; i += kThreads) x[i * step] /= first - result;
+    if (thread() == 0) x[0] = result;
+    __syncthreads();
+    return (result - first) / result;
+}
+
+// Reflects the columns of a block of `rows` rows. A warp takes neighbouring columns, the lanes one each.
+INFINI_CALLED void reflect(double *block, int64_t pitch, int64_t rows, int64_t columns,
+                           const double *v, int64_t step, double tau) {
+    if (tau == 0) return;
+    INFINI_ROLLED
+    for (int64_t j = thread(); j < columns; j += kThreads) {
+        double *column = block + j;
+        double sum = column[0];
+#pragma unroll 8
+        for (int64_t i = 1; i < rows; ++i) sum += v[i * step] * column[i * pitch];
+        sum *= -tau;
+        column[0] += sum;
+#pragma unroll 8
+        for (int64_t i = 1; i < rows; ++i) column[i * pitch] += sum * v[i * step];
+    }
+}
+
+// The rows x columns matrix m becomes R, and below the diagonal the vectors of the reflections.
+INFINI_DEVICE void factor_qr(double *m, int64_t rows, int64_t columns, double *tau) {
+    const int64_t count = rows < columns ? rows : columns;
+    for (int64_t k = 0; k < count; ++k) {
+        double *corner = m + k * columns + k;
+        const double factor = make_reflection(corner, rows - k, columns);
+        if (thread() == 0) tau[k] = factor;
+        reflect(corner + 1, columns, rows - k, columns - k - 1, corner, columns, factor);
+    }
+    __syncthreads();
+}
+
+// The first `count` columns of Q, from the first `count` reflections: those of the columns of m, of
+// that pitch, each beginning `below` rows under the diagonal.
+INFINI_DEVICE void make_q(double *q, int64_t rows, int64_t count, const double *m, int64_t pitch,
+                          const double *tau, int64_t below = 0) {
+    set_identity(q, rows, count);
+    for (int64_t k = (count < rows ? count : rows) - 1 - below; k >= 0; --k) {
+        const int64_t row = k + below;
+        __syncthreads();
+        reflect(q + row * count + row, count, rows - row, count - row, m + row * pitch + k, pitch,
+                tau[k]);
+    }
+    __syncthreads();
+}
+
+}  // namespace infini

@@ -1,0 +1,176 @@
+// svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal to
+// each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows in rounds
+// of disjoint ones, which the warps share.
+#include "reflections.cuh"
+
+namespace infini {
+
+inline constexpr int kSweeps = 60;
+
+struct Svd {
+    int64_t rows, columns;  // not fewer rows than columns
+    double *m, *q, *r, *j, *sorted, *values, *tau;
+    int64_t *order;
+
+    INFINI_DEVICE Svd(const LinalgParams &p, double *room) : rows(p.x.rows), columns(p.x.columns) {
+        m = room, q = m + rows * columns, r = q + rows * columns, j = r + columns * columns;
+        sorted = j + columns * columns, values = sorted + columns * columns;
+        tau = values + columns, order = reinterpret_cast<int64_t *>(tau + columns);
+    }
+
+    INFINI_DEVICE double warp_sum(double x) const { return fold_warp(x, fold::Sum()); }
+
+    // Makes rows a and b of R orthogonal. False: they were. By a warp.
+    INFINI_DEVICE bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
+        double *x = r + a * columns, *y = r + b * columns;
+        double xx = 0, yy = 0, xy = 0;
+        for (int64_t i = lane(); i < columns; i += kWarp) {
+            const double u = x[i], v = y[i];
+            xx += u * u, yy += v * v, xy += u * v;
+        }
+        xx = warp_sum(xx), yy = warp_sum(yy), xy = warp_sum(xy);
+        if (!(fabs(xy) > tolerance * sqrt(xx) * sqrt(yy))) return false;
+        const double zeta = (yy - xx) / (2 * xy);
+        const double t = copysign(1 / (fabs(zeta) + hypot(1.0, zeta)), zeta);
+        const double c = 1 / sqrt(1 + t * t), s = c * t;
+        double *ja = j + a * columns, *jb = j + b * columns;
+        for (int64_t i = lane(); i < columns; i += kWarp) {
+            const double u = x[i], v = y[i], f = ja[i], g = jb[i];
+            x[i] = c * u - s * v, y[i] = s * u + c * v;
+            ja[i] = c * f - s * g, jb[i] = s * f + c * g;
+        }
+        return true;
+    }
+
+    // One sweep over all pairs. False: nothing was left to do.
+    INFINI_DEVICE bool sweep(double tolerance) const {
+        const int64_t players = columns + columns % 2, others = players - 1;
+        int changed = 0;
+        for (int64_t round = 0; round < others; ++round) {
+            for (int64_t i = warp(); i < players / 2; i += kThreads / kWarp) {
+                const int64_t a = i ? (round + i) % others : others;
+                const int64_t b = (round + others - i) % others;
+                if (a < columns && rotate_pair(a < b ? a : b, a < b ? b : a, tolerance))
+                    changed = 1;
+                __syncwarp();
+            }
+            __syncthreads();
+        }
+        return __syncthreads_or(changed);
+    }
+
+    // A row of length 1 that is orthogonal to the `known` ones before it.
+    INFINI_CALLED void complete(int64_t known) const {
+        double *row = sorted + known * columns;
+        for (int64_t unit = 0; unit < columns; ++unit) {
+            __syncthreads();
+            INFINI_ROLLED
+            for (int64_t i = thread(); i < columns; i += kThreads) row[i] = i == unit ? 1.0 : 0.0;
+            for (int64_t i = 0; i < 2 * known; ++i) {
+                const double *other = sorted + i % known * columns;
+                double dot = 0;
+                INFINI_ROLLED
+                for (int64_t k = thread(); k < columns; k += kThreads) dot += row[k] * other[k];
+                dot = block_sum(dot);
+                INFINI_ROLLED
+                for (int64_t k = thread(); k < columns; k += kThreads) row[k] -= dot * other[k];
+            }
+            double square = 0;
+            INFINI_ROLLED
+            for (int64_t k = thread(); k < columns; k += kThreads) square += row[k] * row[k];
+            square = block_sum(square);
+            if (!(square * double(2 * columns) >= 1)) continue;  // too near to the others
+            const double norm = sqrt(square);
+            INFINI_ROLLED
+            for (int64_t k = thread(); k < columns; k += kThreads) row[k] /= norm;
+            return;
+        }
+    }
+
+    // values, sorted (the rows of V^T) and m (U), from what lies in m.
+    INFINI_DEVICE void run() const {
+        // The largest element becomes about 1, so that squares stay in range.
+        double most = 0;
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < rows * columns; i += kThreads)
+            most = MostFold()(most, fabs(m[i]));
+        most = block_most(most);
+        if (!(most < infinity<double>())) {
+            fill(m, rows * columns, not_a_number<double>());
+            fill(sorted, columns * columns, not_a_number<double>());
+            fill(values, columns, not_a_number<double>());
+            return;
+        }
+        int exponent = 0;
+        frexp(most, &exponent);
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < rows * columns; i += kThreads) m[i] = ldexp(m[i], -exponent);
+        factor_qr(m, rows, columns, tau);
+        make_q(q, rows, columns, m, columns, tau);
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < columns * columns; i += kThreads)
+            r[i] = i / columns <= i % columns ? m[i] : 0.0;
+        set_identity(j, columns, columns);
+        __syncthreads();
+        const double tolerance = 0x1p-52 * sqrt(double(rows > 1 ? rows : 1));
+        for (int i = 0; i < kSweeps && sweep(tolerance); ++i) {
+        }
+        sort_rows(exponent);
+        // U = Q J^T with its columns in order; J^T goes to r.
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < columns * columns; i += kThreads) {
+            const int64_t k = i / columns, row = i - k * columns;
+            r[i] = j[order[row] * columns + k];
+        }
+        fill(m, rows * columns, 0.0);
+        __syncthreads();
+        add_product({m, columns, 1}, {q, columns, 1}, {r, columns, 1}, rows, columns, columns, 1);
+    }
+
+    // The rows of R by their lengths, greatest first: these are the values, and the rows become V^T.
+    INFINI_DEVICE void sort_rows(int exponent) const {
+        double *norms = tau;
+        for (int64_t i = 0; i < columns; ++i) {
+            const double norm = length(r + i * columns, columns, 1);
+            if (thread() == 0) norms[i] = norm;
+        }
+        __syncthreads();
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < columns; i += kThreads) {
+            int64_t place = 0;
+            for (int64_t k = 0; k < columns; ++k)
+                place += norms[k] > norms[i] || (norms[k] == norms[i] && k < i);
+            order[place] = i;
+        }
+        __syncthreads();
+        for (int64_t i = 0; i < columns; ++i) {
+            const double norm = norms[order[i]], *from = r + order[i] * columns;
+            if (thread() == 0) values[i] = ldexp(norm, exponent);
+            if (norm > 0x1p-1022) INFINI_ROLLED
+            for (int64_t k = thread(); k < columns; k += kThreads)
+                sorted[i * columns + k] = from[k] / norm;
+            else complete(i);
+        }
+        __syncthreads();
+    }
+};
+
+}  // namespace infini
+
+using namespace infini;
+
+// Of a matrix with fewer rows than columns the planner gives the transpose, with U and V exchanged: y is
+// then V^T, transposed, and w is U.
+INFINI_ENTRY(LinalgParams, kThreads, 1) {
+    const Svd svd(p, p.rooms + blockIdx.x * p.room);
+    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+        load_matrix(svd.m, p.x, index);
+        __syncthreads();
+        svd.run();
+        __syncthreads();
+        store_matrix(p.y, index, svd.m);
+        store_matrix(p.z, index, svd.values);
+        store_matrix(p.w, index, svd.sorted);
+        __syncthreads();
+    }
+}
