@@ -309,12 +309,20 @@ struct Current {
     // Returns the device before, -1 if it was that one.
     int change(int device) const {
         int before = -1;
-        if (!get || !set || (get(&before) == 0 && before == device)) [[likely]]
+        if (!get || !set) return -1;
+        if (get(&before) != 0) before = -1;
+        if (before == device && bound) [[likely]]
             return -1;
-        set(device);
-        return before;
+        if (set(device) == 0) bound = true;
+        return before == device ? -1 : before;
     }
+
+    // A thread has a device from its birth, but functions of the driver work only after it was
+    // chosen once.
+    static thread_local bool bound;
 };
+
+thread_local bool Current::bound = false;
 
 const Current &current() {
     static const Current functions;

@@ -12,11 +12,17 @@ thread_local int chosen = 0;
 
 // The core tells every thread its device by this function before anything else is called.
 Error choose_device(int device) {
+    using Get = int (*)(int *);
     using Set = int (*)(int);
+    static const auto get = function<Get>(Part::kRuntime, "GetDevice");
     static const auto set = function<Set>(Part::kRuntime, "SetDevice");
-    if (!set) return absent("SetDevice");
+    if (!get || !set) return absent("SetDevice");
+    int now = -1;
+    static thread_local bool told = false;
+    if (told && chosen == device && get(&now) == 0 && now == device) return infinirtSuccess;
     if (Error error = check(Part::kRuntime, set(device), "SetDevice")) return error;
     chosen = device;
+    told = true;
     return infinirtSuccess;
 }
 
