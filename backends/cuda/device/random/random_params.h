@@ -1,0 +1,32 @@
+// Of random numbers by a counter, and of choices by one.
+#pragma once
+
+#include "places.h"
+
+namespace infini {
+
+struct RandomParams {
+    void *out;
+    uint64_t seed, offset;
+    Places<1> places;
+    double low, span;      // uniform; mean and standard deviation
+    int64_t first, range;  // integers
+    int32_t dense, whole;  // elements lie side by side, and are aligned
+};
+
+struct Choice {
+    float random, topp, temperature;
+    int32_t topk;
+};
+
+struct SampleParams {
+    static constexpr int kRows = 128;  // of one launch
+    void *result;
+    const void *logits;
+    int64_t size, row, step, result_step;
+    int64_t first;  // row
+    Choice choice[kRows];
+    int32_t same;  // all rows have the first choice
+};
+
+}  // namespace infini
