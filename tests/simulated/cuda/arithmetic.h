@@ -1,13 +1,13 @@
 // Mathematics: CUDA's functions by the host's library.
 #pragma once
 
-#define SIMULATED_UNARY(name)                              \
-    extern "C" double name(double) noexcept;               \
-    extern "C" float name##f(float) noexcept;              \
+#define SIMULATED_UNARY(name)                 \
+    extern "C" double name(double) noexcept;  \
+    extern "C" float name##f(float) noexcept; \
     inline float name(float x) { return name##f(x); }
-#define SIMULATED_BINARY(name)                             \
-    extern "C" double name(double, double) noexcept;       \
-    extern "C" float name##f(float, float) noexcept;       \
+#define SIMULATED_BINARY(name)                       \
+    extern "C" double name(double, double) noexcept; \
+    extern "C" float name##f(float, float) noexcept; \
     inline float name(float x, float y) { return name##f(x, y); }
 SIMULATED_UNARY(exp)
 SIMULATED_UNARY(exp2)
@@ -114,7 +114,8 @@ inline double erfcx(double x) { return exp(x * x) * erfc(x); }
 inline float erfcxf(float x) { return float(erfcx(double(x))); }
 // By Newton's method, from a rough start.
 inline double erfinv(double y) {
-    if (!(y > -1 && y < 1)) return y == 1 ? __builtin_inf() : y == -1 ? -__builtin_inf() : __builtin_nan("");
+    if (!(y > -1 && y < 1))
+        return y == 1 ? __builtin_inf() : y == -1 ? -__builtin_inf() : __builtin_nan("");
     double w = log(1 - y * y), a = 4.3307467508 + w / 2;  // 2 / (pi * 0.147) + w / 2
     double x = copysign(sqrt(sqrt(a * a - w / 0.147) - a), y);
     for (int i = 0; i < 4; ++i) {
@@ -161,21 +162,39 @@ inline float __fsqrt_rn(float x) { return sqrtf(x); }
 inline float __frsqrt_rn(float x) { return rsqrtf(x); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
 // Not contracted with what follows: the compiler must not see them.
-inline float __fadd_rn(float x, float y) { volatile float z = x + y; return z; }
-inline float __fsub_rn(float x, float y) { volatile float z = x - y; return z; }
-inline float __fmul_rn(float x, float y) { volatile float z = x * y; return z; }
+inline float __fadd_rn(float x, float y) {
+    volatile float z = x + y;
+    return z;
+}
+inline float __fsub_rn(float x, float y) {
+    volatile float z = x - y;
+    return z;
+}
+inline float __fmul_rn(float x, float y) {
+    volatile float z = x * y;
+    return z;
+}
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
-inline double __dadd_rn(double x, double y) { volatile double z = x + y; return z; }
-inline double __dsub_rn(double x, double y) { volatile double z = x - y; return z; }
-inline double __dmul_rn(double x, double y) { volatile double z = x * y; return z; }
+inline double __dadd_rn(double x, double y) {
+    volatile double z = x + y;
+    return z;
+}
+inline double __dsub_rn(double x, double y) {
+    volatile double z = x - y;
+    return z;
+}
+inline double __dmul_rn(double x, double y) {
+    volatile double z = x * y;
+    return z;
+}
 inline double __ddiv_rn(double x, double y) { return x / y; }
 inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
 inline double __drcp_rn(double x) { return 1 / x; }
 inline double __dsqrt_rn(double x) { return sqrt(x); }
 
-#define SIMULATED_EXTREMES(T)                                   \
-    inline T min(T a, T b) { return a < b ? a : b; }            \
+#define SIMULATED_EXTREMES(T)                        \
+    inline T min(T a, T b) { return a < b ? a : b; } \
     inline T max(T a, T b) { return a > b ? a : b; }
 SIMULATED_EXTREMES(int)
 SIMULATED_EXTREMES(unsigned)

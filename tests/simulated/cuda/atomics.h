@@ -13,17 +13,17 @@ inline T update(T *address, F function) {
 }  // namespace simulated
 
 // The types that CUDA has the operation for; arguments convert as in a call of a plain function.
-#define SIMULATED_ATOMIC(name, T, expression)                                              \
-    inline T name(T *address, T value) {                                                   \
-        return simulated::update(address, [=](T old) -> T { return (expression); });       \
-    }                                                                                      \
-    inline T name##_block(T *address, T value) { return name(address, value); }            \
+#define SIMULATED_ATOMIC(name, T, expression)                                        \
+    inline T name(T *address, T value) {                                             \
+        return simulated::update(address, [=](T old) -> T { return (expression); }); \
+    }                                                                                \
+    inline T name##_block(T *address, T value) { return name(address, value); }      \
     inline T name##_system(T *address, T value) { return name(address, value); }
-#define SIMULATED_ATOMIC_INTEGERS(name, expression)                \
-    SIMULATED_ATOMIC(name, int, expression)                        \
-    SIMULATED_ATOMIC(name, unsigned, expression)                   \
-    SIMULATED_ATOMIC(name, unsigned long long, expression)         \
-    inline unsigned long name(unsigned long *address, unsigned long value) { \
+#define SIMULATED_ATOMIC_INTEGERS(name, expression)                            \
+    SIMULATED_ATOMIC(name, int, expression)                                    \
+    SIMULATED_ATOMIC(name, unsigned, expression)                               \
+    SIMULATED_ATOMIC(name, unsigned long long, expression)                     \
+    inline unsigned long name(unsigned long *address, unsigned long value) {   \
         return name((unsigned long long *)address, (unsigned long long)value); \
     }
 SIMULATED_ATOMIC(atomicAdd, int, int(unsigned(old) + unsigned(value)))
@@ -51,8 +51,8 @@ inline unsigned long atomicAdd(unsigned long *address, unsigned long value) {
     return atomicAdd((unsigned long long *)address, (unsigned long long)value);
 }
 
-#define SIMULATED_CAS(T)                                                                   \
-    inline T atomicCAS(T *address, T compare, T value) {                                   \
+#define SIMULATED_CAS(T)                                                                        \
+    inline T atomicCAS(T *address, T compare, T value) {                                        \
         return simulated::update(address, [=](T old) { return old == compare ? value : old; }); \
     }
 SIMULATED_CAS(int)

@@ -110,18 +110,18 @@ inline unsigned __match_all_sync(unsigned mask, T value, int *predicate) {
     return *predicate ? mask : 0;
 }
 
-#define SIMULATED_REDUCE(name, T, expression)                                               \
-    inline T __reduce_##name##_sync(unsigned mask, T value) {                               \
-        auto all = simulated::exchange(simulated::Together::kReduce, value, mask);          \
-        bool first = true;                                                                  \
-        T a = value;                                                                        \
-        for (unsigned i = 0; i < 32; ++i) {                                                 \
-            if (!(mask >> i & 1)) continue;                                                 \
-            T b = all[i];                                                                   \
-            a = first ? b : (expression);                                                   \
-            first = false;                                                                  \
-        }                                                                                   \
-        return a;                                                                           \
+#define SIMULATED_REDUCE(name, T, expression)                                      \
+    inline T __reduce_##name##_sync(unsigned mask, T value) {                      \
+        auto all = simulated::exchange(simulated::Together::kReduce, value, mask); \
+        bool first = true;                                                         \
+        T a = value;                                                               \
+        for (unsigned i = 0; i < 32; ++i) {                                        \
+            if (!(mask >> i & 1)) continue;                                        \
+            T b = all[i];                                                          \
+            a = first ? b : (expression);                                          \
+            first = false;                                                         \
+        }                                                                          \
+        return a;                                                                  \
     }
 SIMULATED_REDUCE(add, unsigned, a + b)
 SIMULATED_REDUCE(add, int, int(unsigned(a) + unsigned(b)))

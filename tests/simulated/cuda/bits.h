@@ -58,7 +58,8 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
 inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
 inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
 inline int __dp4a(int a, int b, int c) {
-    for (int i = 0; i < 4; ++i) c += int((signed char)(a >> 8 * i)) * int((signed char)(b >> 8 * i));
+    for (int i = 0; i < 4; ++i)
+        c += int((signed char)(a >> 8 * i)) * int((signed char)(b >> 8 * i));
     return c;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
@@ -119,15 +120,15 @@ inline double __ull2double_rn(unsigned long long x) { return double(x); }
 inline float __double2float_rn(double x) { return float(x); }
 
 // Loads and stores with hints for the caches.
-#define SIMULATED_LOAD(name)                  \
-    template <class T>                        \
-    inline T name(const T *from) {            \
-        return *from;                         \
+#define SIMULATED_LOAD(name)       \
+    template <class T>             \
+    inline T name(const T *from) { \
+        return *from;              \
     }
-#define SIMULATED_STORE(name)                 \
-    template <class T>                        \
-    inline void name(T *to, T value) {        \
-        *to = value;                          \
+#define SIMULATED_STORE(name)          \
+    template <class T>                 \
+    inline void name(T *to, T value) { \
+        *to = value;                   \
     }
 SIMULATED_LOAD(__ldg)
 SIMULATED_LOAD(__ldca)
@@ -142,9 +143,7 @@ SIMULATED_STORE(__stwt)
 #undef SIMULATED_LOAD
 #undef SIMULATED_STORE
 
-inline long long clock64() {
-    return ++simulated::state.clock;
-}
+inline long long clock64() { return ++simulated::state.clock; }
 inline int clock() { return int(clock64()); }
 inline size_t __cvta_generic_to_shared(const void *pointer) { return size_t(pointer); }
 inline size_t __cvta_generic_to_global(const void *pointer) { return size_t(pointer); }

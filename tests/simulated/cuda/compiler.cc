@@ -77,11 +77,13 @@ std::string quoted(const std::string &text) {
 // The exit status; what it printed goes to `output`.
 int run(const std::vector<std::string> &arguments, const std::string &output) {
     std::vector<char *> argv;
-    for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
+    for (const std::string &argument : arguments)
+        argv.push_back(const_cast<char *>(argument.c_str()));
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     // Whatever is preloaded here is not for the compiler.
@@ -110,7 +112,8 @@ std::string architecture(const std::string &option) {
 
 bool begins(const std::string &text, const char *with) { return text.rfind(with, 0) == 0; }
 
-std::vector<std::string> command(const std::vector<std::string> &options, const std::string &folder) {
+std::vector<std::string> command(const std::vector<std::string> &options,
+                                 const std::string &folder) {
     std::vector<std::string> words = {
         variable("INFINI_SIMULATED_CXX", variable("CXX", "c++")),
 #include "kernel_flags.inc"
@@ -132,10 +135,10 @@ std::vector<std::string> command(const std::vector<std::string> &options, const 
         if (length) words.emplace_back(word, length);
         word += length + (word[length] == ' ');
     }
-    words.insert(words.end(), {"-D__CUDA_ARCH__=" + arch, "-I" + folder, "-include",
-                               own_folder() + "/environment.h", "-shared", "-nostartfiles",
-                               "-x", "c++", folder + "/kernel.cu", "-x", "none", "-o",
-                               folder + "/kernel.so", "-lm"});
+    words.insert(words.end(),
+                 {"-D__CUDA_ARCH__=" + arch, "-I" + folder, "-include",
+                  own_folder() + "/environment.h", "-shared", "-nostartfiles", "-x", "c++",
+                  folder + "/kernel.cu", "-x", "none", "-o", folder + "/kernel.so", "-lm"});
     return words;
 }
 
@@ -155,9 +158,9 @@ Result compile(Program &program, const std::vector<std::string> &options) {
     // source stays for a debugger.
     bool keep = getenv("INFINI_SIMULATED_KEEP") != nullptr;
     std::string first = keep ? "" : "#line 1 " + quoted(program.name) + "\n";
-    write_file(folder + "/kernel.cu",
-               first + program.source + "\nextern \"C\" const char infini_simulated_name[] = " +
-                   quoted(program.name) + ";\n");
+    write_file(folder + "/kernel.cu", first + program.source +
+                                          "\nextern \"C\" const char infini_simulated_name[] = " +
+                                          quoted(program.name) + ";\n");
     for (auto &[name, text] : program.headers) write_file(folder + "/" + name, text);
     int status = run(command(options, folder), folder + "/log");
     program.log = read_file(folder + "/log");

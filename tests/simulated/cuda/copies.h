@@ -8,7 +8,8 @@ namespace simulated {
 template <int bytes>
 inline void cp_async(void *shared, const void *from, int valid = bytes) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
-    if (size_t(shared) % bytes || (valid && size_t(from) % bytes)) fail("cp.async with a misaligned address");
+    if (size_t(shared) % bytes || (valid && size_t(from) % bytes))
+        fail("cp.async with a misaligned address");
     state.services->copy(shared, from, bytes, unsigned(valid));
 }
 inline void cp_async_commit() { state.services->commit(); }

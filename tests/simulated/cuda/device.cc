@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -91,10 +92,17 @@ Error device_info(int device, InfiniDeviceInfo *info) {
     return infinirtSuccess;
 }
 
-Error device_attribute(int device, infinirtDeviceAttr attribute, int *value) {
+Error device_memory(int device, size_t *free_bytes, size_t *total_bytes) {
+    if (Error error = cpu->driver->device_memory(device, free_bytes, total_bytes)) return error;
+    size_t used = *total_bytes - std::min(*total_bytes, *free_bytes);
+    *total_bytes = kMemory;
+    *free_bytes = kMemory - std::min(kMemory, used);
+    return infinirtSuccess;
+}
+
+Error device_attribute(int, infinirtDeviceAttr attribute, int *value) {
     if (attribute_of(attribute, value)) return infinirtSuccess;
     return infinirtErrorNotSupported;  // the core answers from device_info
-    (void)device;
 }
 
 int probe(char *reason, size_t reason_bytes) {
@@ -124,6 +132,7 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     if (!cpu) return nullptr;
     driver = *cpu->driver;
     driver.device_info = device_info;
+    driver.device_memory = device_memory;
     driver.device_attribute = device_attribute;
     driver.allocate = allocate;
     driver.release = release;

@@ -1,5 +1,7 @@
 // The simulated libcuda: modules, functions, launches. A launch is a host function in the stream, so
 // streams, events, capture and graphs treat it as they treat everything.
+#include "driver.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,8 +14,6 @@
 
 #include "grid.h"
 #include "infinirt_runtime_api.h"
-
-#include "driver.h"
 
 using namespace simulated;
 
@@ -36,8 +36,9 @@ void *runtime_symbol(const char *name) {
     return dlsym(library, name);
 }
 
-#define RUNTIME(name) \
-    static const auto name = reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
+#define RUNTIME(name)        \
+    static const auto name = \
+        reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
 
 bool traced() {
     static const bool value = getenv("INFINI_SIMULATED_TRACE") != nullptr;
@@ -65,8 +66,8 @@ double now() {
 
 // In the stream.
 void run(void *data) {
-    static const auto report = reinterpret_cast<void (*)(infinirtError_t)>(
-        runtime_symbol("simulatedReportFailure"));
+    static const auto report =
+        reinterpret_cast<void (*)(infinirtError_t)>(runtime_symbol("simulatedReportFailure"));
     auto *record = static_cast<Record *>(data);
     double start = traced() ? now() : 0;
     int error = run_grid(record->launch);
@@ -83,9 +84,9 @@ void run(void *data) {
 
 // The graph that is being captured keeps the record.
 CUresult keep(CUstream stream, Record *record) {
-    using GetInfo = infinirtError_t (*)(infinirtStream_t, infinirtStreamCaptureStatus *,
-                                        unsigned long long *, infinirtGraph_t *,
-                                        const infinirtGraphNode_t **, size_t *);
+    using GetInfo =
+        infinirtError_t (*)(infinirtStream_t, infinirtStreamCaptureStatus *, unsigned long long *,
+                            infinirtGraph_t *, const infinirtGraphNode_t **, size_t *);
     static const auto get_info =
         reinterpret_cast<GetInfo>(runtime_symbol("cudaStreamGetCaptureInfo_v2"));
     RUNTIME(UserObjectCreate);
@@ -96,8 +97,8 @@ CUresult keep(CUstream stream, Record *record) {
     if (auto error = get_info(static_cast<infinirtStream_t>(stream), &status, nullptr, &graph,
                               nullptr, nullptr))
         return error;
-    if (auto error = UserObjectCreate(&object, record, destroy, 1,
-                                      infinirtUserObjectNoDestructorSync))
+    if (auto error =
+            UserObjectCreate(&object, record, destroy, 1, infinirtUserObjectNoDestructorSync))
         return error;
     return GraphRetainUserObject(graph, object, 1, infinirtGraphUserObjectMove);
 }
@@ -130,8 +131,8 @@ CUresult launch(const Launch &wanted, CUstream stream, const void *parameters) {
     RUNTIME(StreamIsCapturing);
     RUNTIME(LaunchHostFunc);
     static const bool named = [] {
-        auto name = reinterpret_cast<void (*)(infinirtHostFn_t)>(
-            runtime_symbol("simulatedNameKernels"));
+        auto name =
+            reinterpret_cast<void (*)(infinirtHostFn_t)>(runtime_symbol("simulatedNameKernels"));
         name(run);
         return true;
     }();
@@ -270,8 +271,9 @@ SIMULATED_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, u
     for (; extra && *extra; extra += 2)
         if (*extra == reinterpret_cast<void *>(1)) given = extra[1];
     if (!given) return CUDA_ERROR_INVALID_VALUE;
-    return launch({function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, nullptr},
-                  stream, given);
+    return launch(
+        {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, nullptr}, stream,
+        given);
 }
 
 SIMULATED_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,

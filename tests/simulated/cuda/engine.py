@@ -37,4 +37,5 @@ def main() -> None:
     copy(libraries / "backends/libinfini_cpu.so", output / "libinfini_cpu.so", names[3:])
 
 
-main()
+if __name__ == "__main__":
+    main()

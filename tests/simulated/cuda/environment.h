@@ -34,14 +34,14 @@ void *memset(void *, int, size_t);
 
 // ---- Types --------------------------------------------------------------------------------------
 
-#define SIMULATED_VECTORS(T, name, align2, align4)     \
-    struct name##1 { T x; };                           \
-    struct alignas(align2) name##2 { T x, y; };        \
-    struct name##3 { T x, y, z; };                     \
-    struct alignas(align4) name##4 { T x, y, z, w; };  \
-    inline name##1 make_##name##1(T x) { return {x}; } \
-    inline name##2 make_##name##2(T x, T y) { return {x, y}; }                 \
-    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }         \
+#define SIMULATED_VECTORS(T, name, align2, align4)                     \
+    struct name##1 { T x; };                                           \
+    struct alignas(align2) name##2 { T x, y; };                        \
+    struct name##3 { T x, y, z; };                                     \
+    struct alignas(align4) name##4 { T x, y, z, w; };                  \
+    inline name##1 make_##name##1(T x) { return {x}; }                 \
+    inline name##2 make_##name##2(T x, T y) { return {x, y}; }         \
+    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; } \
     inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 SIMULATED_VECTORS(signed char, char, 2, 4)
 SIMULATED_VECTORS(unsigned char, uchar, 2, 4)
@@ -74,6 +74,7 @@ __attribute__((section("simulated_state"))) static State state;
 #define gridDim (::simulated::state.grid_size)
 #define warpSize 32
 
+extern "C" const unsigned infini_simulated_version = simulated::kServicesVersion;
 extern "C" __attribute__((used)) inline simulated::State *infini_simulated_state() {
     return &simulated::state;
 }
@@ -87,9 +88,9 @@ extern "C" __attribute__((used)) inline simulated::State *infini_simulated_state
     extern "C" const unsigned name##_bytes = sizeof(Params), name##_threads = threads; \
     static void name##_body(const Params &p)
 
-#include "barriers.h"
-#include "bits.h"
 #include "arithmetic.h"
 #include "atomics.h"
-#include "tensor_core.h"
+#include "barriers.h"
+#include "bits.h"
 #include "copies.h"
+#include "tensor_core.h"

@@ -104,8 +104,8 @@ void *fiber_stack(void *end, void (*function)(void *), void *argument) {
 #if defined(__aarch64__)
     void **frame = top - 20;
     memset(frame, 0, 160);
-    frame[0] = reinterpret_cast<void *>(function);          // x19
-    frame[1] = argument;                                    // x20
+    frame[0] = reinterpret_cast<void *>(function);           // x19
+    frame[1] = argument;                                     // x20
     frame[11] = reinterpret_cast<void *>(&simulated_begin);  // x30
 #else
     // After the return the stack must be aligned to 16 for the call.

@@ -16,6 +16,7 @@ from spec.model import Function, declare
 
 # Written by hand in runtime.cc.
 BY_HAND = {
+    "GetErrorName",
     "GetLastError",
     "PeekAtLastError",
     "GetDeviceProperties",
@@ -57,4 +58,5 @@ def main() -> None:
     Path(sys.argv[1]).write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

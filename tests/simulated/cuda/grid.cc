@@ -93,8 +93,8 @@ Executor &executor() {
 // ---- Reports ------------------------------------------------------------------------------------
 
 const char *describe(const Fiber &fiber, char *buffer, size_t bytes) {
-    static const char *const kWords[] = {"__syncwarp", "a shuffle", "a vote", "__match", "__reduce",
-                                         "a matrix instruction"};
+    static const char *const kWords[] = {"__syncwarp", "a shuffle", "a vote",
+                                         "__match",    "__reduce",  "a matrix instruction"};
     if (fiber.doing == Doing::kEnded) return "ended";
     if (fiber.doing == Doing::kReady) return "can run";
     if (fiber.doing == Doing::kBarrier && fiber.barrier == 0) return "wait at __syncthreads";
@@ -240,10 +240,13 @@ const unsigned char *exchange(Together what, unsigned mask, const void *mine, un
 // Counts one more at a barrier. True: it was the last one.
 bool come(Barrier &barrier, unsigned count, unsigned value) {
     Executor &e = executor();
-    if (count % kWarp) stop(infinirtErrorLaunchFailure, "a barrier for a number of threads that is no multiple of 32");
+    if (count % kWarp)
+        stop(infinirtErrorLaunchFailure,
+             "a barrier for a number of threads that is no multiple of 32");
     unsigned expected = count ? count : e.threads;
     if (barrier.arrived && barrier.expected != expected)
-        stop(infinirtErrorLaunchFailure, "a barrier where others wait for another number of threads");
+        stop(infinirtErrorLaunchFailure,
+             "a barrier where others wait for another number of threads");
     barrier.expected = expected;
     barrier.sum += value;
     if (++barrier.arrived < expected) return false;
@@ -309,8 +312,7 @@ void wait_copies(unsigned pending) {
 
 [[noreturn]] void fail(const char *text) { stop(infinirtErrorLaunchFailure, text); }
 
-const Services kServices = {exchange, barrier, arrive,     yield,
-                            copy,     commit,  wait_copies, fail};
+const Services kServices = {exchange, barrier, arrive, yield, copy, commit, wait_copies, fail};
 
 // ---- Fibers -------------------------------------------------------------------------------------
 
@@ -347,8 +349,7 @@ void run(Fiber &fiber) {
     e.state->thread = fiber.position;
     e.state->lane = fiber.index % kWarp;
     e.state->thread_in_block = fiber.index;
-    if (!fiber.stack)
-        fiber.stack = fiber_stack(e.stacks.end(fiber.index), fiber_main, &fiber);
+    if (!fiber.stack) fiber.stack = fiber_stack(e.stacks.end(fiber.index), fiber_main, &fiber);
     simulated_switch(&e.scheduler, fiber.stack);
 }
 
@@ -428,6 +429,7 @@ void forget_fibers() {
 
 // ---- Faults -------------------------------------------------------------------------------------
 
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE};
 struct sigaction before[NSIG];
 
 void on_signal(int number, siginfo_t *info, void *context) {
@@ -453,13 +455,17 @@ void on_signal(int number, siginfo_t *info, void *context) {
 void watch_signals() {
     static std::once_flag once;
     std::call_once(once, [] {
-        struct sigaction action {};
+        struct sigaction action{};
         action.sa_sigaction = on_signal;
         // A handler never returns to a kernel, so its signal must not stay blocked.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-        for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE})
-            sigaction(number, &action, &before[number]);
+        for (int number : kFaults) sigaction(number, &action, &before[number]);
     });
+    // The threads that serve streams block all signals; a fault would then end the process.
+    sigset_t faults;
+    sigemptyset(&faults);
+    for (int number : kFaults) sigaddset(&faults, number);
+    pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
     // The stack of a fiber may be what is exhausted.
     thread_local std::unique_ptr<char[]> memory;
     stack_t stack{};

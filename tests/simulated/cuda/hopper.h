@@ -12,10 +12,10 @@ constexpr int kWarp = 32;
 constexpr int kMultiprocessors = 4;
 constexpr size_t kMemory = size_t(8) << 30;
 constexpr unsigned kMaxThreads = 1024;
-constexpr unsigned kShared = 48 << 10;            // without asking
-constexpr unsigned kSharedOptin = 227 << 10;      // after cuFuncSetAttribute
+constexpr unsigned kShared = 48 << 10;        // without asking
+constexpr unsigned kSharedOptin = 227 << 10;  // after cuFuncSetAttribute
 constexpr unsigned kSharedOfProcessor = 228 << 10;
-constexpr unsigned kSharedReserved = 1 << 10;     // of each block
+constexpr unsigned kSharedReserved = 1 << 10;  // of each block
 constexpr int kRegisters = 65536;
 constexpr int kThreadsOfProcessor = 2048, kBlocksOfProcessor = 32;
 constexpr unsigned kMaxParameters = 32764;

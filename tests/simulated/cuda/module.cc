@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -46,9 +47,13 @@ void *open_bytes(const unsigned char *image, size_t bytes) {
         if (wrote <= 0) break;
         done += size_t(wrote);
     }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    void *library = done == bytes ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    // The loader takes two libraries for one if their paths are the same, and numbers of files are
+    // used again: so each gets its own way to write the path.
+    static std::atomic<unsigned> counter{0};
+    std::string path = "/proc/self/fd";
+    for (unsigned number = counter++; number; number /= 2) path += number % 2 ? "/." : "/";
+    path += "/" + std::to_string(file);
+    void *library = done == bytes ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (!library) fprintf(stderr, "simulated CUDA: cannot load a kernel: %s\n", dlerror());
     close(file);
     return library;
@@ -64,8 +69,11 @@ Module *load_module(const void *bytes) {
     if (!library) return nullptr;
     using Ask = State *(*)();
     auto ask = reinterpret_cast<Ask>(dlsym(library, "infini_simulated_state"));
+    auto *version = static_cast<const unsigned *>(dlsym(library, "infini_simulated_version"));
     link_map *map = nullptr;
-    if (!ask || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+    if (!ask || !version || *version != kServicesVersion ||
+        dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) {
+        fprintf(stderr, "simulated CUDA: a kernel was compiled by another version of it\n");
         dlclose(library);
         return nullptr;
     }

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdio>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "hopper.h"
@@ -80,6 +82,20 @@ SIMULATED_EXPORT infinirtError_t cudaGetLastError() {
     return first ? first : second;
 }
 
+// "cudaErrorInvalidValue"
+SIMULATED_EXPORT const char *cudaGetErrorName(infinirtError_t error) {
+    static const auto own = own_function<decltype(&infinirtGetErrorName)>("infinirtGetErrorName");
+    static std::mutex lock;
+    static auto *names = new std::map<int, std::string>;
+    const char *name = own(error);
+    constexpr const char *kPrefix = "infinirt";
+    if (strncmp(name, kPrefix, strlen(kPrefix)) != 0) return name;
+    std::lock_guard guard(lock);
+    std::string &renamed = (*names)[error];
+    if (renamed.empty()) renamed = std::string("cuda") + (name + strlen(kPrefix));
+    return renamed.c_str();
+}
+
 SIMULATED_EXPORT infinirtError_t cudaPeekAtLastError() {
     static const auto own =
         own_function<decltype(&infinirtPeekAtLastError)>("infinirtPeekAtLastError");
@@ -98,8 +114,8 @@ SIMULATED_EXPORT infinirtError_t cudaGraphNodeGetType(infinirtGraphNode_t node,
                                                       infinirtGraphNodeType *type) {
     static const auto own =
         own_function<decltype(&infinirtGraphNodeGetType)>("infinirtGraphNodeGetType");
-    static const auto ask = own_function<decltype(&infinirtGraphHostNodeGetParams)>(
-        "infinirtGraphHostNodeGetParams");
+    static const auto ask =
+        own_function<decltype(&infinirtGraphHostNodeGetParams)>("infinirtGraphHostNodeGetParams");
     Error error = own(node, type);
     infinirtHostNodeParams params{};
     if (!error && *type == infinirtGraphNodeTypeHost && ask(node, &params) == infinirtSuccess &&
@@ -111,8 +127,7 @@ SIMULATED_EXPORT infinirtError_t cudaGraphNodeGetType(infinirtGraphNode_t node,
 // Memory of a pool was used before, maybe by the very same operator: garbage shows what it forgets to
 // write.
 static Error spoil(Error error, void **memory, size_t bytes, infinirtStream_t stream) {
-    static const auto fill =
-        own_function<decltype(&infinirtMemsetAsync)>("infinirtMemsetAsync_v2");
+    static const auto fill = own_function<decltype(&infinirtMemsetAsync)>("infinirtMemsetAsync_v2");
     static const auto ask =
         own_function<decltype(&infinirtStreamIsCapturing)>("infinirtStreamIsCapturing");
     infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
@@ -124,8 +139,7 @@ static Error spoil(Error error, void **memory, size_t bytes, infinirtStream_t st
 
 SIMULATED_EXPORT infinirtError_t cudaMallocAsync(void **memory, size_t bytes,
                                                  infinirtStream_t stream) {
-    static const auto own =
-        own_function<decltype(&infinirtMallocAsync)>("infinirtMallocAsync_v2");
+    static const auto own = own_function<decltype(&infinirtMallocAsync)>("infinirtMallocAsync_v2");
     return with_failures("MallocAsync", spoil(own(memory, bytes, stream), memory, bytes, stream));
 }
 

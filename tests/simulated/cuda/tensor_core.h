@@ -110,7 +110,8 @@ struct Rows {
     explicit Rows(const void *mine)
         : at(exchange(Together::kMatrix, static_cast<const uint16_t *>(mine))) {
         for (unsigned i = 0; i < 8 * n; ++i)
-            if (size_t(at[i]) % 16) fail("ldmatrix or stmatrix at an address that is no multiple of 16");
+            if (size_t(at[i]) % 16)
+                fail("ldmatrix or stmatrix at an address that is no multiple of 16");
     }
     uint16_t *row(unsigned matrix, unsigned r) const {
         return const_cast<uint16_t *>(at[8 * matrix + r]);
