@@ -43,6 +43,9 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device
 std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
+// `always`: also where another kernel is thought to be faster.
+std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
+                                            bool always);
 
 // How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at once.
 int64_t choose_splits(int64_t units, int64_t slots, int64_t most);

@@ -96,11 +96,14 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     std::unique_ptr<Plan> plan;
     if (c.tokens == 0 || c.heads == 0 || c.group == 0 || c.value_depth == 0)
         plan = make_empty_plan();
-    // INFINI_CUDA_ATTENTION=rows asks for the plain kernel, to compare with.
+    // INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them.
     const char *wish = std::getenv("INFINI_CUDA_ATTENTION");
-    const bool plain = wish && std::string(wish) == "rows";
-    if (!plan && !plain) plan = plan_attention_decode(c, device);
-    if (!plan && !plain) plan = plan_attention_tiles(c, device);
+    const std::string name = wish ? wish : "";
+    if (!plan && name == "tiles") plan = plan_attention_tiles(c, device);
+    if (!plan && name == "groups") plan = plan_attention_groups(c, device, true);
+    if (!plan && name != "rows") plan = plan_attention_decode(c, device);
+    if (!plan && name != "rows") plan = plan_attention_groups(c, device, false);
+    if (!plan && name != "rows") plan = plan_attention_tiles(c, device);
     if (!plan) plan = plan_attention_rows(c, device);
     if (!before) return plan;
     const size_t workspace = plan->workspace;

@@ -1,0 +1,150 @@
+// What Hopper has besides (sm_90a): barriers in memory, named barriers, registers that warpgroups give each
+// other, and the order of asynchronous products. The products themselves: wgmma.cuh.
+#pragma once
+
+#include "mma.cuh"
+
+namespace infini {
+
+// ---- Operands in shared memory ------------------------------------------------------------------
+
+// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight pieces of
+// 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at multiples of 1024 bytes.
+inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
+
+// The byte of piece `c` of row `row` in a panel.
+INFINI_DEVICE int panel_place(int row, int c) { return row * kPanelRow + ((c ^ row % 8) * 16); }
+
+// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels are
+// `leading` bytes from the next one.
+INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
+#ifdef INFINI_SIMULATED
+    unsigned char *const memory = ::simulated::dynamic_shared;
+    const uint32_t at = uint32_t(static_cast<const unsigned char *>(panel) - memory);
+#else
+    const uint32_t at = shared_address(panel);
+#endif
+    constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
+    return kSwizzle128 | uint64_t((at & 0x3ffff) >> 4) | uint64_t(leading >> 4) << 16 |
+           uint64_t(stride >> 4) << 32;
+}
+// So many bytes further on; 32 of them are 16 elements along a row.
+INFINI_DEVICE uint64_t operand_at(uint64_t operand, int bytes) {
+    return operand + uint64_t(bytes >> 4);
+}
+
+// ---- Order of asynchronous products -------------------------------------------------------------
+
+// Before the first product that uses registers which ordinary instructions wrote.
+INFINI_DEVICE void begin_products() {
+#ifndef INFINI_SIMULATED
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+INFINI_DEVICE void commit_products() {
+#ifndef INFINI_SIMULATED
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#endif
+}
+// Until at most `pending` groups are not done.
+template <int pending>
+INFINI_DEVICE void wait_for_products() {
+#ifndef INFINI_SIMULATED
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+#endif
+}
+// What comes after this reads the registers after what comes before it: the compiler does not know that
+// products write them until they have been waited for.
+template <int tiles>
+INFINI_DEVICE void settle(float (&d)[tiles][4]) {
+#ifndef INFINI_SIMULATED
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+        asm volatile("" : "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])::"memory");
+#endif
+}
+
+// Shows what this thread wrote to shared memory with ordinary instructions to products.
+INFINI_DEVICE void show_to_products() {
+#ifndef INFINI_SIMULATED
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// ---- Registers ----------------------------------------------------------------------------------
+
+template <int count>
+INFINI_DEVICE void give_registers() {
+#if !defined(INFINI_SIMULATED)
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+#endif
+}
+template <int count>
+INFINI_DEVICE void take_registers() {
+#if !defined(INFINI_SIMULATED)
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+#endif
+}
+
+// ---- Barriers -----------------------------------------------------------------------------------
+
+// A barrier in shared memory that goes through phases: one ends when `count` arrivals were made.
+struct PhaseBarrier {
+    uint64_t word;
+
+    // By one thread; a barrier of the block must follow.
+    INFINI_DEVICE void start(int count) {
+#ifdef INFINI_SIMULATED
+        word = uint64_t(count) << 32 | uint64_t(count) << 1;  // count, missing, phase
+#else
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
+                     "r"(count)
+                     : "memory");
+#endif
+    }
+    // What this thread did before is seen by those that wait.
+    INFINI_DEVICE void arrive() {
+#ifdef INFINI_SIMULATED
+        word -= 2;
+        if ((word & 0xfffffffe) == 0) word = (word ^ 1) | (word >> 32) << 1;
+#else
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&word))
+                     : "memory");
+#endif
+    }
+    // Until the phase of this parity (0 is the first) has ended; 1 at first: at once.
+    INFINI_DEVICE void wait(int parity) {
+#ifdef INFINI_SIMULATED
+        while (int(word & 1) == parity) ::simulated::yield();
+#else
+        uint32_t done;
+        do {
+            asm volatile(
+                "{\n.reg .pred p;\n"
+                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                "selp.b32 %0, 1, 0, p;\n}\n"
+                : "=r"(done)
+                : "r"(shared_address(&word)), "r"(parity)
+                : "memory");
+        } while (!done);
+#endif
+    }
+};
+
+// Barrier `id` (1 to 15) for so many threads: those that wait and those that only arrive.
+INFINI_DEVICE void wait_at(int id, int threads) {
+#ifdef INFINI_SIMULATED
+    ::simulated::bar_sync(unsigned(id), unsigned(threads));
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+INFINI_DEVICE void arrive_at(int id, int threads) {
+#ifdef INFINI_SIMULATED
+    ::simulated::bar_arrive(unsigned(id), unsigned(threads));
+#else
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
+}  // namespace infini
