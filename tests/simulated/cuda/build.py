@@ -2,8 +2,8 @@
 
     python build.py --root ROOT [--include FOLDER]... OUTPUT
 
-Needs only a C++ compiler and an installed InfiniRT. Tests call `folder()`, which builds once for each
-state of the sources and keeps the result.
+Needs only a C++ compiler and an installed InfiniRT. Tests call `folder()`, which builds once for
+each state of the sources and keeps the result.
 """
 
 from __future__ import annotations
@@ -106,6 +106,13 @@ def folder(root: Path) -> Path:
             build(output, root)
             (output / "done").touch()
     return output
+
+
+def use(root: Path) -> None:
+    """Lets this process and those that it starts find the simulation in CUDA's place."""
+    libraries = folder(root)
+    os.environ["INFINI_NVIDIA_LIBRARIES"] = str(libraries)
+    os.environ.setdefault("INFINI_CACHE", str(libraries / "cache"))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A small client of CUDA's libraries by their C functions, for the tests of the simulation itself."""
+"""A small client of CUDA's libraries by their C functions, for testing the simulation."""
 
 from __future__ import annotations
 

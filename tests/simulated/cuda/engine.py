@@ -2,8 +2,8 @@
 
     python engine.py ROOT/lib OUTPUT
 
-The copy is another library with other settings: it must not find the client's back ends (the CUDA back
-end would simulate itself for ever), nor count as the client's libinfinirt.
+The copy is another library with other settings: it must not find the client's back ends (the CUDA
+back end would simulate itself for ever), nor count as the client's libinfinirt.
 """
 
 from __future__ import annotations
