@@ -1,6 +1,8 @@
 // Atomic operations. Only one thread of the simulation runs at a time, so plain ones will do.
 #pragma once
 
+#include "barriers.h"
+
 namespace simulated {
 template <class T, class F>
 inline T update(T *address, F function) {

@@ -1,6 +1,8 @@
 // Barriers, shuffles and votes.
 #pragma once
 
+#include "place.h"
+
 namespace simulated {
 
 // The shared memory that the launch asked for.

@@ -1,6 +1,8 @@
 // Bits, conversions and other small intrinsics.
 #pragma once
 
+#include "place.h"
+
 namespace simulated {
 template <class To, class From>
 inline To bits(const From &from) {

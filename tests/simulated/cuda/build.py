@@ -33,7 +33,7 @@ KERNEL_FLAGS = [
     *("-fno-gnu-unique", "-fno-semantic-interposition"),
     *("-DINFINI_SIMULATED", "-D__CUDACC_RTC__"),
 ]
-KERNEL_HEADERS = ["environment.h", "services.h", "barriers.h", "bits.h", "arithmetic.h"]
+KERNEL_HEADERS = ["environment.h", "services.h", "place.h", "barriers.h", "bits.h", "arithmetic.h"]
 KERNEL_HEADERS += ["atomics.h", "tensor_core.h", "copies.h"]
 
 LIBRARIES = {

@@ -2,6 +2,8 @@
 // waits for it, so that reading too early shows.
 #pragma once
 
+#include "barriers.h"
+
 namespace simulated {
 
 // `bytes` of 4, 8 or 16, of which the first `valid` are read and the others become 0.

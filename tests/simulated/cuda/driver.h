@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "module.h"
+
 #define SIMULATED_EXPORT extern "C" __attribute__((visibility("default")))
 
 using CUresult = int;

@@ -61,24 +61,6 @@ struct dim3 {
     constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
 
-#include "services.h"
-
-// ---- Where a thread is --------------------------------------------------------------------------
-
-namespace simulated {
-__attribute__((section("simulated_state"))) static State state;
-}
-#define threadIdx (::simulated::state.thread)
-#define blockIdx (::simulated::state.block)
-#define blockDim (::simulated::state.block_size)
-#define gridDim (::simulated::state.grid_size)
-#define warpSize 32
-
-extern "C" const unsigned infini_simulated_version = simulated::kServicesVersion;
-extern "C" __attribute__((used)) inline simulated::State *infini_simulated_state() {
-    return &simulated::state;
-}
-
 // A kernel: `INFINI_SIMULATED_ENTRY(name, Params, threads) { ... p.count ... }`.
 #define INFINI_SIMULATED_ENTRY(name, Params, threads)                                  \
     static void name##_body(const Params &p);                                          \

@@ -2,6 +2,9 @@
 // fragments are PTX's; products are exact, and summed in double.
 #pragma once
 
+#include "barriers.h"
+#include "bits.h"
+
 namespace simulated {
 
 // ---- Numbers ------------------------------------------------------------------------------------

@@ -1,0 +1,18 @@
+// Where a thread is.
+#pragma once
+
+#include "services.h"
+
+namespace simulated {
+__attribute__((section("simulated_state"))) static State state;
+}
+#define threadIdx (::simulated::state.thread)
+#define blockIdx (::simulated::state.block)
+#define blockDim (::simulated::state.block_size)
+#define gridDim (::simulated::state.grid_size)
+#define warpSize 32
+
+extern "C" const unsigned infini_simulated_version = simulated::kServicesVersion;
+extern "C" __attribute__((used)) inline simulated::State *infini_simulated_state() {
+    return &simulated::state;
+}
