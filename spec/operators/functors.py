@@ -88,7 +88,7 @@ class _Writer:
             text = f"where({self.truth(condition)}, {self.value(yes)}, {self.value(no)})"
         elif node.op == "div":  # of integers too, towards zero
             a, b = map(self.value, node.args)
-            text = f"{a} / {b}"
+            text = f"quotient({a}, {b})"
         else:
             text = self.call(node.op, list(map(self.value, node.args)))
         return self.line("V", "t", text)

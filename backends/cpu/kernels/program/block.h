@@ -16,6 +16,11 @@ INFINI_SIMD V constant(T value) {
     return broadcast<V>(Element<V>(value));
 }
 
+template <class V>
+INFINI_SIMD V quotient(V a, V b) {
+    return a / b;
+}
+
 // A count that is negative or not below the number of bits shifts everything out.
 template <class V>
 INFINI_SIMD V shift_right(V a, V b) {
@@ -189,6 +194,7 @@ enum FunctorTypes : unsigned {
 
 template <template <class> class F, unsigned types, int fold = 0>
 constexpr Functor functor(const char *name) {
+    using namespace infini::program;
     Functor entry{
         name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, nullptr, nullptr, fold, {}};
     if constexpr (types & kForFloat) entry.compute[kFloat] = detail::block<F, float, float>;

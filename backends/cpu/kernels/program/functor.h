@@ -1,6 +1,8 @@
 // The functors of programs as the engine calls them: loops over blocks, by the type they compute in.
 #pragma once
 
+#include <infini/layout.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -14,7 +16,7 @@ using BlockFunction = void (*)(const void *const *in, const ptrdiff_t *step, voi
 // The fold of the functor's only output over i < n, as one value at `result`.
 using FoldFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *result, size_t n);
 
-enum ValueType { kFloat, kDouble, kInt64, kUint64, kValueTypes };
+using infini::program::kValueTypes;
 
 struct Functor {
     const char *name;

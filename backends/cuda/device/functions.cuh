@@ -1,0 +1,39 @@
+// Every function of spec/operators/expression.py under its name (but those of bits, which C++ keeps for
+// itself), for V float, double, int64_t, uint64_t or int32_t. Functors of programs call these; their
+// counterpart for vectors is backends/cpu/kernels/functions.h.
+//
+// A source that defines INFINI_ROUGH before has tensors of 16 bits or fewer only: functions may then be
+// off by some units of the last place of a float, which such a tensor does not show.
+#pragma once
+
+#define INFINI_SIMD INFINI_DEVICE
+#ifndef NAN
+#define NAN __int_as_float(0x7fc00000)
+#endif
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
+namespace infini {
+
+#ifdef INFINI_ROUGH
+inline constexpr bool kRough = true;
+#else
+inline constexpr bool kRough = false;
+#endif
+
+template <class V>
+using Unsigned = Choose<sizeof(V) == 4, uint32_t, uint64_t>;
+template <class V>
+using Signed = Choose<sizeof(V) == 4, int32_t, int64_t>;
+
+template <class V, class T>
+INFINI_DEVICE V constant(T value) {
+    return V(value);
+}
+
+}  // namespace infini
+
+#include "math_basic.cuh"
+#include "math_exp.cuh"
+#include "math_special.cuh"

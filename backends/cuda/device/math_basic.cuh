@@ -1,0 +1,318 @@
+// Arithmetic, conditions, signs, rounding, quotients and remainders, bits.
+#pragma once
+
+namespace infini {
+
+namespace detail {
+// 1 / x in one instruction, to about 22 bits.
+INFINI_DEVICE float reciprocal_short(float x) {
+#ifdef INFINI_SIMULATED
+    return 1.0f / x;
+#else
+    float y;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+}  // namespace detail
+
+// ---- Arithmetic: integers wrap, computed without signs where that is defined --------------------
+
+template <class V>
+INFINI_DEVICE V add(V a, V b) {
+    if constexpr (kIsInteger<V>)
+        return V(Unsigned<V>(a) + Unsigned<V>(b));
+    else
+        return a + b;
+}
+template <class V>
+INFINI_DEVICE V sub(V a, V b) {
+    if constexpr (kIsInteger<V>)
+        return V(Unsigned<V>(a) - Unsigned<V>(b));
+    else
+        return a - b;
+}
+template <class V>
+INFINI_DEVICE V mul(V a, V b) {
+    if constexpr (kIsInteger<V>)
+        return V(Unsigned<V>(a) * Unsigned<V>(b));
+    else
+        return a * b;
+}
+template <class V>
+INFINI_DEVICE V neg(V a) {
+    if constexpr (kIsInteger<V>)
+        return V(Unsigned<V>(0) - Unsigned<V>(a));
+    else
+        return -a;
+}
+template <class V>
+INFINI_DEVICE V quotient(V a, V b) {
+    if constexpr (kIsInteger<V>) {
+        if (b == 0) return V(0);
+        if (kIsSigned<V> && b == V(-1)) return neg(a);
+        return a / b;
+    } else if constexpr (kRough && kSame<V, float>) {
+        // The reciprocal has all digits but the last, unless it is at the ends of the range.
+        const uint32_t exponent = bit_cast<uint32_t>(b) & 0x7f800000u;
+        if (exponent - 0x00800000u < 0x7e000000u) return a * detail::reciprocal_short(b);
+        return a / b;
+    } else {
+        return a / b;
+    }
+}
+
+template <class V>
+INFINI_DEVICE V bit_and(V a, V b) {
+    return a & b;
+}
+template <class V>
+INFINI_DEVICE V bit_or(V a, V b) {
+    return a | b;
+}
+template <class V>
+INFINI_DEVICE V bit_xor(V a, V b) {
+    return a ^ b;
+}
+template <class V>
+INFINI_DEVICE V bit_not(V a) {
+    return ~a;
+}
+// A count that is negative or not below the number of bits shifts everything out.
+template <class V>
+INFINI_DEVICE V shift_left(V a, V b) {
+    constexpr Unsigned<V> kBits = 8 * sizeof(V);
+    return Unsigned<V>(b) < kBits ? V(Unsigned<V>(a) << int(b)) : V(0);
+}
+template <class V>
+INFINI_DEVICE V shift_right(V a, V b) {
+    constexpr Unsigned<V> kBits = 8 * sizeof(V);
+    if (Unsigned<V>(b) < kBits) return a >> int(b);
+    return kIsSigned<V> && a < V(0) ? V(-1) : V(0);
+}
+
+// ---- Conditions ---------------------------------------------------------------------------------
+
+template <class V>
+INFINI_DEVICE bool less(V a, V b) {
+    return a < b;
+}
+template <class V>
+INFINI_DEVICE bool less_equal(V a, V b) {
+    return a <= b;
+}
+template <class V>
+INFINI_DEVICE bool equal(V a, V b) {
+    return a == b;
+}
+INFINI_DEVICE bool both(bool a, bool b) { return a & b; }
+INFINI_DEVICE bool either(bool a, bool b) { return a | b; }
+INFINI_DEVICE bool differ(bool a, bool b) { return a ^ b; }
+INFINI_DEVICE bool negate(bool a) { return !a; }
+template <class V>
+INFINI_DEVICE V where(bool condition, V a, V b) {
+    return condition ? a : b;
+}
+// 1 where it is true, else 0.
+template <class V>
+INFINI_DEVICE V number(bool truth) {
+    return truth ? V(1) : V(0);
+}
+
+// ---- Signs --------------------------------------------------------------------------------------
+
+template <class V>
+INFINI_DEVICE bool isnan(V x) {
+    return x != x;
+}
+template <class V>
+INFINI_DEVICE V absolute(V x) {
+    if constexpr (kIsInteger<V>)
+        return kIsSigned<V> && x < V(0) ? neg(x) : x;  // the smallest integer stays itself
+    else if constexpr (kSame<V, float>)
+        return ::fabsf(x);
+    else
+        return ::fabs(x);
+}
+template <class V>
+INFINI_DEVICE bool isinf(V x) {
+    if constexpr (kIsInteger<V>)
+        return false;
+    else
+        return absolute(x) == infinity<V>();
+}
+template <class V>
+INFINI_DEVICE bool signbit(V x) {
+    if constexpr (kIsInteger<V>)
+        return x < V(0);
+    else
+        return bit_cast<Signed<V>>(x) < 0;
+}
+template <class V>
+INFINI_DEVICE V copysign(V x, V sign) {
+    if constexpr (kSame<V, float>)
+        return ::copysignf(x, sign);
+    else
+        return ::copysign(x, sign);
+}
+
+// A NaN wins.
+template <class V>
+INFINI_DEVICE V maximum(V a, V b) {
+    return a > b || a != a ? a : b;
+}
+template <class V>
+INFINI_DEVICE V minimum(V a, V b) {
+    return a < b || a != a ? a : b;
+}
+// A NaN loses.
+template <class V>
+INFINI_DEVICE V fmax(V a, V b) {
+    return a >= b || b != b ? a : b;
+}
+template <class V>
+INFINI_DEVICE V fmin(V a, V b) {
+    return a <= b || b != b ? a : b;
+}
+
+// ---- Rounding and roots -------------------------------------------------------------------------
+
+// A function of CUDA's for floats and doubles.
+#define INFINI_BOTH_WIDTHS(name, f32, f64) \
+    template <class V>                     \
+    INFINI_DEVICE V name(V x) {            \
+        if constexpr (kSame<V, float>)     \
+            return f32(x);                 \
+        else                               \
+            return f64(x);                 \
+    }
+// One that leaves integers as they are.
+#define INFINI_ROUNDING(name, f32, f64)     \
+    template <class V>                      \
+    INFINI_DEVICE V name(V x) {             \
+        if constexpr (kIsInteger<V>)        \
+            return x;                       \
+        else if constexpr (kSame<V, float>) \
+            return f32(x);                  \
+        else                                \
+            return f64(x);                  \
+    }
+INFINI_ROUNDING(floor, ::floorf, ::floor)
+INFINI_ROUNDING(ceil, ::ceilf, ::ceil)
+INFINI_ROUNDING(trunc, ::truncf, ::trunc)
+INFINI_ROUNDING(nearest, ::rintf, ::rint)  // ties to even
+INFINI_BOTH_WIDTHS(sqrt, ::sqrtf, ::sqrt)
+
+template <class V>
+INFINI_DEVICE V hypot(V a, V b) {
+    if constexpr (kSame<V, float>)
+        return ::hypotf(a, b);
+    else
+        return ::hypot(a, b);
+}
+
+// ---- Quotients and remainders -------------------------------------------------------------------
+
+// The remainder with the sign of the dividend. Of integers by 0 it is 0.
+template <class V>
+INFINI_DEVICE V fmod(V a, V b) {
+    if constexpr (kIsInteger<V>)
+        return b == 0 || (kIsSigned<V> && b == V(-1)) ? V(0) : V(a % b);
+    else if constexpr (kSame<V, float>)
+        return ::fmodf(a, b);
+    else
+        return ::fmod(a, b);
+}
+// The remainder with the sign of the divisor.
+template <class V>
+INFINI_DEVICE V mod(V a, V b) {
+    const V remainder = fmod(a, b);
+    if constexpr (kIsInteger<V>) {
+        return remainder != 0 && (remainder < 0) != (b < 0) ? V(remainder + b) : remainder;
+    } else {
+        if (remainder == 0) return b == 0 ? remainder : copysign(V(0), b);
+        return (b < 0) != (remainder < 0) ? remainder + b : remainder;
+    }
+}
+// Towards minus infinity. Integers by 0 give 0, and the smallest by -1 wraps; floats follow Python's rule,
+// from the exact remainder, and by 0 the quotient is that of a true division.
+template <class V>
+INFINI_DEVICE V floordiv(V a, V b) {
+    if constexpr (kIsInteger<V>) {
+        if (b == 0) return V(0);
+        if (kIsSigned<V> && b == V(-1)) return neg(a);
+        const V whole = a / b;
+        return whole - V(a % b != 0 && (a < 0) != (b < 0));
+    } else {
+        const double p = double(a), q = double(b);
+        if (q == 0) return V(p / q);
+        const double remainder = ::fmod(p, q);
+        double whole = (p - remainder) / q;
+        if (remainder != 0 && (q < 0) != (remainder < 0)) whole -= 1;
+        if (whole == 0) return V(::copysign(0.0, p / q));
+        const double floored = ::floor(whole);
+        return V(whole - floored > 0.5 ? floored + 1 : floored);
+    }
+}
+
+// ---- What floats are made of --------------------------------------------------------------------
+
+// x = mantissa * 2^exponent, the mantissa from 0.5 to 1; zero, infinities and NaN have no parts.
+template <class V>
+INFINI_DEVICE V mantissa(V x) {
+    int power = 0;
+    if (!(absolute(x) < infinity<V>())) return x;
+    if constexpr (kSame<V, float>)
+        return ::frexpf(x, &power);
+    else
+        return ::frexp(x, &power);
+}
+template <class V>
+INFINI_DEVICE V exponent(V x) {
+    int power = 0;
+    if (!(absolute(x) < infinity<V>())) return V(0);
+    if constexpr (kSame<V, float>)
+        ::frexpf(x, &power);
+    else
+        ::frexp(x, &power);
+    return V(power);
+}
+// The number next to a on the way to b.
+template <class V>
+INFINI_DEVICE V nextafter(V a, V b) {
+    if constexpr (kSame<V, float>)
+        return ::nextafterf(a, b);
+    else
+        return ::nextafter(a, b);
+}
+
+// ---- Divisors of integers -----------------------------------------------------------------------
+
+namespace detail {
+template <class V>
+INFINI_DEVICE Unsigned<V> size_of(V x) {
+    return x < 0 ? Unsigned<V>(0) - Unsigned<V>(x) : Unsigned<V>(x);
+}
+template <class U>
+INFINI_DEVICE U gcd(U a, U b) {
+    while (b) {
+        const U rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+}  // namespace detail
+
+template <class V>
+INFINI_DEVICE V gcd(V a, V b) {
+    return V(detail::gcd(detail::size_of(a), detail::size_of(b)));
+}
+template <class V>
+INFINI_DEVICE V lcm(V a, V b) {
+    const Unsigned<V> first = detail::size_of(a), second = detail::size_of(b);
+    const Unsigned<V> divisor = detail::gcd(first, second);
+    return divisor ? V(first / divisor * second) : V(0);
+}
+
+}  // namespace infini

@@ -1,0 +1,84 @@
+// Powers, and functions with series of their own.
+#pragma once
+
+namespace infini {
+
+namespace detail {
+// c[0] + c[1] x + c[2] x^2 + ...
+template <int count>
+INFINI_DEVICE double polynomial(double x, const double (&c)[count]) {
+    double y = c[count - 1];
+#pragma unroll
+    for (int i = count - 2; i >= 0; --i) y = y * x + c[i];
+    return y;
+}
+
+// For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
+INFINI_DEVICE double digamma_positive(double x) {
+    if (x >= 10) {
+        const double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+                                  1. / 132, -691. / 32760, 1. / 12};
+        const double z = 1 / (x * x);
+        return ::log(x) - 0.5 / x - z * polynomial(z, kSeries);
+    }
+    double sum = 0;
+    for (; x > 2; sum += 1 / x) x -= 1;
+    const double kY = 0.99558162689208984;
+    const double kP[] = {0.25479851061131551,  -0.32555031186804491,  -0.65031853770896507,
+                         -0.28919126444774784, -0.045251321448739056, -0.0020713321167745952};
+    const double kQ[] = {1.0,
+                         2.0767117023730469,
+                         1.4606242909763515,
+                         0.43593529692665969,
+                         0.054151797245674225,
+                         0.0021284987017821144,
+                         -0.55789841321675513e-6};
+    double g = x - 1569415565.0 / 1073741824;
+    g -= 381566830.0 / 1073741824 / 1073741824;
+    g -= 0.9016312093258695918615325266959189453125e-19;
+    return sum + g * kY + g * (polynomial(x - 1, kP) / polynomial(x - 1, kQ));
+}
+
+// As torch: -inf at 0 (+inf at -0), NaN at the negative integers.
+INFINI_DEVICE double digamma_of(double x) {
+    if (x >= 1) return digamma_positive(x);
+    if (x == 0) return ::copysign(infinity<double>(), -x);
+    if (x > 0) return digamma_positive(x + 1) - 1 / x;
+    const double fraction = x - ::rint(x);
+    if (!(fraction != 0)) return not_a_number<double>();
+    const double kPi = 3.14159265358979323846;
+    return digamma_positive(1 - x) - kPi / ::tan(kPi * fraction);
+}
+}  // namespace detail
+
+template <class V>
+INFINI_DEVICE V digamma(V x) {
+    return V(detail::digamma_of(double(x)));
+}
+template <class V>
+INFINI_DEVICE V lgamma(V x) {
+    if constexpr (kSame<V, float>)
+        return float(::lgamma(double(x)));  // in float it loses its digits next to the zeros
+    else
+        return ::lgamma(x);
+}
+INFINI_BOTH_WIDTHS(erfinv, ::erfinvf, ::erfinv)
+
+// Integers wrap; their negative powers are rounded to 0.
+template <class V>
+INFINI_DEVICE V power(V a, V b) {
+    if constexpr (kIsInteger<V>) {
+        if (kIsSigned<V> && b < V(0))
+            return a == 1 ? V(1) : a == V(-1) ? (b & 1 ? V(-1) : V(1)) : V(0);
+        Unsigned<V> result = 1, factor = Unsigned<V>(a);
+        for (Unsigned<V> e = Unsigned<V>(b); e; e >>= 1, factor *= factor)
+            if (e & 1) result *= factor;
+        return V(result);
+    } else if constexpr (kSame<V, float>) {
+        return ::powf(a, b);
+    } else {
+        return ::pow(a, b);
+    }
+}
+
+}  // namespace infini

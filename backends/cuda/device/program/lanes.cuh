@@ -1,0 +1,51 @@
+// Threads that work on the same rows: lanes. Along rows they are neighbours, a part of a warp or the whole
+// block; across rows they are kColumns apart.
+#pragma once
+
+namespace infini {
+
+INFINI_DEVICE int my_lane() {
+    return kAcross ? int(threadIdx.x) / kColumns : int(threadIdx.x) % kLanes;
+}
+INFINI_DEVICE int my_group() {
+    return kAcross ? int(threadIdx.x) % kColumns : int(threadIdx.x) / kLanes;
+}
+
+// Joins the folds of all lanes, in a fixed order; every lane gets the result. Called by all threads.
+template <class Folds>
+INFINI_DEVICE void join_lanes(Folds &folds) {
+    if constexpr (kAcross) {
+        INFINI_SHARED Folds parts[kLanes][kColumns];
+        __syncthreads();  // the last call's parts have been read
+        parts[my_lane()][my_group()] = folds;
+        __syncthreads();
+        folds = parts[0][my_group()];
+#pragma unroll 1
+        for (int i = 1; i < kLanes; ++i) folds.join(parts[i][my_group()]);
+    } else {
+        constexpr int kNear = kLanes < kWarp ? kLanes : kWarp;
+#pragma unroll
+        for (int mask = kNear / 2; mask > 0; mask /= 2) {
+            Folds other = shuffle_xor(folds, mask);
+            // Both have to join in the same order.
+            if (lane() & mask) {
+                other.join(folds);
+                folds = other;
+            } else {
+                folds.join(other);
+            }
+        }
+        if constexpr (kLanes > kWarp) {  // the block's only row
+            constexpr int kWarps = kLanes / kWarp;
+            INFINI_SHARED Folds parts[kWarps];
+            __syncthreads();
+            if (lane() == 0) parts[warp()] = folds;
+            __syncthreads();
+            folds = parts[0];
+#pragma unroll
+            for (int i = 1; i < kWarps; ++i) folds.join(parts[i]);
+        }
+    }
+}
+
+}  // namespace infini

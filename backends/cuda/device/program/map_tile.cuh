@@ -1,0 +1,47 @@
+// Maps that read some tensors against their order in memory: a tile of each comes through shared memory, so
+// that reads and writes both go along lines. Vectors lie along the last dimension, those tensors along the
+// one that p.turned says.
+#pragma once
+
+namespace infini {
+
+INFINI_ENTRY(Params, kThreads, 1) {
+    // Which tile: `down` counts along the turned dimension, `across` along the vectors.
+    int64_t rest = blockIdx.x;
+    const int64_t across = rest % p.tiles_across;
+    rest /= p.tiles_across;
+    const int64_t down = rest % p.tiles_down;
+    rest /= p.tiles_down;
+    const Index column = Index(across * kTile), line = Index(down * kTile);
+    const Index columns = p.columns - column < kTile ? p.columns - column : Index(kTile);
+    const Index lines = p.lines - line < kTile ? p.lines - line : Index(kTile);
+    const Place base = locate_tile(p, Index(rest), line, column);
+
+    INFINI_SHARED Tiles tiles;
+    read_tiles(p, base, tiles, int(lines), int(columns));
+    __syncthreads();
+
+    constexpr int kVectors = kTile / kVec;  // in a line of the tile
+    constexpr int kSteps = kTile * kVectors / kThreads;
+    Place at[kSteps];
+    In<kVec> in[kSteps];
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+        const int i = s * kThreads + int(threadIdx.x), d = i / kVectors, a = i % kVectors * kVec;
+        if (d >= lines || a >= columns) continue;
+        at[s] = move_in_tile(p, base, d, a);
+        Pass0::fetch(p, at[s], in[s]);
+        fetch_turned(tiles, d, a, in[s]);
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+        const int i = s * kThreads + int(threadIdx.x), d = i / kVectors, a = i % kVectors * kVec;
+        if (d >= lines || a >= columns) continue;
+        Held<kVec> held;
+        const Rows rows{};
+        Pass0::Folds folds;
+        Pass0::body(p, at[s], Index(0), in[s], held, rows, folds);
+    }
+}
+
+}  // namespace infini

@@ -1,0 +1,243 @@
+// What the text of a phase depends on: numbers of operands, passes, how operands lie, types of indices.
+#include "kernels/program/compose.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace infini::cuda::program {
+
+Composer::Composer(const Layout &layout, const InfiniProgram &program, Direction direction)
+    : layout_(layout), program_(program), direction_(direction) {
+    const size_t count = layout.slots.size();
+    number_.assign(count, -1);
+    access_.assign(count, Access::kUniform);
+    in_elements_.assign(count, false);
+    read_.assign(count, false);
+    written_.assign(count, false);
+    held_.assign(count, false);
+    turned_.assign(count, false);
+    number_operands();
+    find_passes();
+    find_held();
+    find_index_type();
+}
+
+// ---- Numbers ------------------------------------------------------------------------------------
+
+void Composer::number(int slot, bool by_row) {
+    const Slot &s = layout_.slots[size_t(slot)];
+    if (!by_row) in_elements_[size_t(slot)] = true;
+    if (number_[size_t(slot)] >= 0) return;
+    std::vector<int> *list = nullptr;
+    switch (s.kind) {
+        case Slot::kTensor:
+        case Slot::kPosition:
+            list = &operands_;
+            break;
+        case Slot::kShared:
+            list = &shared_;
+            break;
+        case Slot::kElement:
+            list = &elements_;
+            break;
+        default:
+            list = &rows_;
+    }
+    number_[size_t(slot)] = int(list->size());
+    list->push_back(slot);
+}
+
+void Composer::number_operands() {
+    for (const Step &step : layout_.steps) {
+        for (int slot : step.inputs) {
+            number(slot, step.rows);
+            read_[size_t(slot)] = true;
+        }
+        for (size_t i = 0; i < step.outputs.size(); ++i) {
+            if (step.outputs[i] >= 0) {
+                number(step.outputs[i], step.rows);
+                written_[size_t(step.outputs[i])] = true;
+            }
+            if (step.folds[i]) number(step.folded[i], true);
+        }
+    }
+    for (const Layout::Spill &spill : layout_.spills) {
+        number(spill.row, true);
+        number(spill.slot, true);
+        written_[size_t(spill.slot)] = true;
+    }
+    for (int slot : operands_) {
+        const int64_t stride = lane_stride(layout_.slots[size_t(slot)]);
+        access_[size_t(slot)] = stride == 0   ? Access::kUniform
+                                : stride == 1 ? Access::kDense
+                                              : Access::kStrided;
+    }
+}
+
+int Composer::lane_dim() const {
+    return (direction_ == Direction::kAlong ? layout_.folded.count : layout_.kept.count) - 1;
+}
+
+int64_t Composer::lane_stride(const Slot &slot) const {
+    const int dim = lane_dim();
+    if (dim < 0) return 0;
+    return direction_ == Direction::kAlong ? slot.folded[dim] : slot.kept[dim];
+}
+
+int64_t Composer::lane_size() const {
+    const int dim = lane_dim();
+    if (dim < 0) return 1;
+    return direction_ == Direction::kAlong ? layout_.folded.size[dim] : layout_.kept.size[dim];
+}
+
+// ---- Passes -------------------------------------------------------------------------------------
+
+// A pass ends where the next step wants what it folds.
+void Composer::find_passes() {
+    std::vector<char> pending(layout_.slots.size(), false);  // comes from the last pass
+    for (size_t s = 0; s < layout_.steps.size(); ++s) {
+        const Step &step = layout_.steps[s];
+        bool waits = false;
+        for (int slot : step.inputs) waits = waits || pending[size_t(slot)];
+        if (step.rows) {
+            (passes_.empty() ? before_ : passes_.back().rows).push_back(int(s));
+            for (int slot : step.outputs)
+                if (slot >= 0 && !passes_.empty()) pending[size_t(slot)] = true;
+            continue;
+        }
+        if (passes_.empty() || waits) {
+            passes_.emplace_back();
+            std::fill(pending.begin(), pending.end(), false);
+        }
+        passes_.back().steps.push_back(int(s));
+        for (size_t i = 0; i < step.outputs.size(); ++i)
+            if (step.folds[i]) pending[size_t(step.folded[i])] = true;
+    }
+}
+
+void Composer::find_held() {
+    std::vector<size_t> made(layout_.slots.size(), 0);
+    for (size_t p = 0; p < passes_.size(); ++p)
+        for (int s : passes_[p].steps) {
+            const Step &step = layout_.steps[size_t(s)];
+            for (int slot : step.inputs)
+                if (layout_.slots[size_t(slot)].kind == Slot::kElement && made[size_t(slot)] != p)
+                    held_[size_t(slot)] = true;
+            for (int slot : step.outputs)
+                if (slot >= 0) made[size_t(slot)] = p;
+        }
+}
+
+int Composer::held_count() const { return int(std::count(held_.begin(), held_.end(), true)); }
+
+// ---- Indices ------------------------------------------------------------------------------------
+
+void Composer::find_index_type() {
+    constexpr int64_t kMost = INT32_MAX;
+    wide_index_ = layout_.rows * layout_.row_size > kMost;
+    for (int slot : operands_) {
+        const Slot &s = layout_.slots[size_t(slot)];
+        int64_t reach = 0;
+        for (int i = 0; i < layout_.kept.count; ++i)
+            reach += std::llabs(s.kept[i]) * (layout_.kept.size[i] - 1);
+        for (int i = 0; i < layout_.folded.count; ++i)
+            reach += std::llabs(s.folded[i]) * (layout_.folded.size[i] - 1);
+        wide_index_ = wide_index_ || reach > kMost;
+    }
+    // Nothing is divided, so nothing is lost by it.
+    if (direction_ == Direction::kMap && layout_.kept.count <= 1) wide_index_ = true;
+}
+
+bool Composer::moves_kept(int slot) const {
+    const Slot &s = layout_.slots[size_t(slot)];
+    return std::any_of(s.kept, s.kept + layout_.kept.count, [](int64_t x) { return x != 0; });
+}
+
+bool Composer::moves_folded(int slot) const {
+    const Slot &s = layout_.slots[size_t(slot)];
+    return std::any_of(s.folded, s.folded + layout_.folded.count, [](int64_t x) { return x != 0; });
+}
+
+// ---- Widths -------------------------------------------------------------------------------------
+
+int Composer::choose_width(int most) const {
+    int smallest = 0, largest = 0;
+    for (int slot : operands_) {
+        const Slot &s = layout_.slots[size_t(slot)];
+        if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
+            access_[size_t(slot)] != Access::kDense)
+            continue;
+        smallest = smallest ? std::min(smallest, s.bytes) : s.bytes;
+        largest = std::max(largest, s.bytes);
+    }
+    if (!smallest) return 1;
+    int width = std::min({16 / smallest, 32 / largest, most});
+    auto fits = [&](int64_t number) { return number % width == 0; };
+    const bool flat = direction_ == Direction::kMap && layout_.kept.count <= 1;  // has a tail
+    for (; width > 1; width /= 2) {
+        bool good = flat || fits(lane_size());
+        for (int slot : operands_) {
+            const Slot &s = layout_.slots[size_t(slot)];
+            if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
+                access_[size_t(slot)] != Access::kDense)
+                continue;
+            const bool kept = direction_ != Direction::kAlong;
+            good = good && (s.pointer < 0 || fits(s.start));
+            for (int i = 0; i < layout_.kept.count - kept; ++i) good = good && fits(s.kept[i]);
+            for (int i = 0; i < layout_.folded.count - !kept; ++i) good = good && fits(s.folded[i]);
+        }
+        if (good) break;
+    }
+    return width;
+}
+
+uint32_t Composer::alignment(int slot, int width) const {
+    const Slot &s = layout_.slots[size_t(slot)];
+    if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
+        access_[size_t(slot)] != Access::kDense)
+        return 1;
+    return uint32_t(std::min(16, s.bytes * width));
+}
+
+int Composer::dense_bytes() const {
+    int bytes = 0;
+    for (int slot : operands_)
+        if (read_[size_t(slot)] && in_elements_[size_t(slot)] &&
+            access_[size_t(slot)] != Access::kUniform)
+            bytes += layout_.slots[size_t(slot)].bytes;
+    return bytes;
+}
+
+int Composer::turned_dimension() const {
+    if (direction_ != Direction::kMap || layout_.kept.count < 2) return -1;
+    int best = -1, found = 0;
+    for (int slot : operands_) {
+        const Slot &s = layout_.slots[size_t(slot)];
+        if (s.kind != Slot::kTensor || written_[size_t(slot)]) continue;
+        if (access_[size_t(slot)] != Access::kStrided) continue;
+        for (int i = 0; i < lane_dim(); ++i)
+            if (s.kept[i] == 1 && layout_.kept.size[i] >= 16 && (best < 0 || best == i))
+                best = i, ++found;
+    }
+    // Tiles of more operands than these would not find room.
+    return lane_size() >= 16 && found <= 4 ? best : -1;
+}
+
+void Composer::turn(int dimension) {
+    for (int slot : operands_) {
+        const Slot &s = layout_.slots[size_t(slot)];
+        turned_[size_t(slot)] = s.kind == Slot::kTensor && !written_[size_t(slot)] &&
+                                access_[size_t(slot)] == Access::kStrided && s.kept[dimension] == 1;
+    }
+}
+
+bool Composer::has_row_results() const {
+    if (!layout_.spills.empty()) return true;
+    for (const Step &step : layout_.steps)
+        for (int slot : step.outputs)
+            if (step.rows && slot >= 0 && layout_.slots[size_t(slot)].kind == Slot::kTensor)
+                return true;
+    return false;
+}
+
+}  // namespace infini::cuda::program

@@ -1,0 +1,104 @@
+// Kernels of generated text: their parameter struct, made of members that are known when a plan is made, and
+// its launch, which fills in what each run brings.
+#pragma once
+
+#include <infini/layout.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "kernel.h"
+
+namespace infini::cuda::program {
+
+using namespace infini::program;
+using Layout = LayoutOf<Step>;
+
+// The parameter struct as bytes, and as text for the device: both from the same calls, so that they agree.
+class ParameterText {
+public:
+    // A member, or an array of `count`. Returns where it is.
+    size_t add(const std::string &type, const std::string &name, size_t bytes, size_t alignment,
+               size_t count = 1);
+    template <class T>
+    void set(size_t offset, const T &value) {
+        std::memcpy(bytes_.data() + offset, &value, sizeof value);
+    }
+    // With the value it has in every run.
+    template <class T>
+    size_t add(const std::string &type, const std::string &name, const T &value) {
+        const size_t offset = add(type, name, sizeof value, alignof(T));
+        set(offset, value);
+        return offset;
+    }
+
+    std::string text() const;
+    const std::vector<char> &bytes() const { return bytes_; }
+
+private:
+    std::string members_;
+    std::vector<char> bytes_;
+};
+
+constexpr int32_t kPartial = -2;
+
+// What a launch has in its struct that each run brings.
+struct PointerMember {
+    uint32_t offset;
+    uint32_t alignment;  // that wide accesses of it need; 1: any
+    int32_t pointer;     // of the run; -1: in the workspace; kPartial: see move_partials
+    int64_t start;       // bytes
+};
+struct ScalarMember {
+    uint32_t offset;
+    int32_t scalar;
+    ValueType type;
+    bool integer;
+};
+
+// A value that all elements share, in the type of computation.
+void store_shared(ValueType type, bool integer, int64_t whole, double number, char *to);
+
+// Code that is compiled when a plan is made, or, if it is for rare cases, when it is first needed.
+class Code {
+public:
+    explicit Code(Source source) : source_(std::move(source)) {}
+    // Throws Refusal.
+    const Kernel &get(Device &device) const;
+
+private:
+    const Source source_;
+    mutable std::once_flag once_;
+    mutable std::shared_ptr<const Kernel> kernel_;
+};
+
+// One launch of a kernel.
+class Launch {
+public:
+    Error run(const Arguments &arguments, const Stream &stream) const;
+    // Are the pointers of a run aligned as wide accesses need it?
+    bool is_aligned(const Arguments &arguments) const;
+
+    std::shared_ptr<const Code> code;
+    std::vector<char> parameters;
+    std::vector<PointerMember> pointers;
+    std::vector<ScalarMember> scalars;
+    Grid grid;
+    unsigned threads = 256;
+    int32_t wide =
+        -1;  // offset of an int that says whether pointers are aligned; -1: there is none
+};
+
+// Launches one after the other; others for pointers that are not aligned.
+struct Launches {
+    Error run(const Arguments &arguments, const Stream &stream) const;
+
+    // Partial results of a phase lie behind what phases leave for others: only now is it known where.
+    void move_partials(int64_t bytes);
+    // Compiles what is usual.
+    void prepare(Device &device) const;
+
+    std::vector<Launch> usual, unaligned;
+};
+
+}  // namespace infini::cuda::program

@@ -1,0 +1,67 @@
+// Plans programs: the launches of each phase, one after the other.
+#include <infini/lay_out.h>
+
+#include "kernels/program/engines.h"
+
+namespace infini::cuda::program {
+namespace {
+
+int64_t aligned(int64_t bytes) { return (bytes + 255) & ~int64_t(255); }
+
+class Phases final : public Plan {
+public:
+    Error run(const Arguments &arguments, const Stream &stream) const override {
+        for (const Launches &launches : phases)
+            if (Error error = launches.run(arguments, stream)) return error;
+        return infinirtSuccess;
+    }
+    std::vector<Launches> phases;
+};
+
+// Do all tensors have so few bits that the last ones of a float do not show?
+bool is_rough(const Operation &operation, ValueType type) {
+    for (int i = 0; i < operation.tensor_count(); ++i) {
+        const int dtype = operation.tensor(i).dtype;
+        if (dtype == INFINI_DTYPE_F32 || dtype == INFINI_DTYPE_I32 || dtype == INFINI_DTYPE_U32 ||
+            dtype == INFINI_DTYPE_I64 || dtype == INFINI_DTYPE_U64)
+            return false;
+    }
+    return type == kFloat;
+}
+
+std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
+    if (!operation.program()) return nullptr;
+    const InfiniProgram &program = *operation.program();
+    const ValueType type = value_type(operation, program);
+    auto plan = std::make_unique<Phases>();
+    std::vector<Left> left(size_t(program.operand_count));
+    int64_t workspace = 0;  // that phases leave for later ones
+    int64_t most = 0;       // that they use for themselves
+    for (int phase = 0; phase < program.phase_count; ++phase) {
+        Layout layout = lay_out<Step>(operation, program, phase, type, left);
+        for (const Layout::Spill &spill : layout.spills) {
+            Left &mine = left[size_t(spill.row)];
+            mine.start = layout.slots[size_t(spill.slot)].start = workspace;
+            mine.ndim = layout.ndim;
+            for (int i = 0; i < layout.ndim; ++i)
+                mine.size[i] = layout.is_folded[i] ? 1 : layout.size[i];
+            workspace += aligned(layout.rows * int64_t(layout.value_bytes));
+        }
+        const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
+        if (layout.rows == 0 || (!folds && layout.row_size == 0)) continue;  // nothing to do
+        Phase planned{layout, program, device, is_rough(operation, type), 0};
+        plan->phases.push_back(folds ? plan_rows(planned) : plan_map(planned));
+        most = std::max(most, planned.workspace);
+    }
+    plan->workspace = size_t(workspace + most);
+    for (Launches &launches : plan->phases) {
+        launches.move_partials(workspace);
+        launches.prepare(device);
+    }
+    return plan;
+}
+
+INFINI_CUDA_KERNEL("program", plan_program);
+
+}  // namespace
+}  // namespace infini::cuda::program
