@@ -1,0 +1,58 @@
+// A row of logits T in the order that sampling goes through it: the greatest first, NaN before all, both zeros
+// equal, of equal ones the first.
+#pragma once
+
+#include "random_params.h"
+
+namespace infini {
+
+constexpr int kKeyBits = 8 * int(sizeof(T));
+using Key = Choose<sizeof(T) == 8, uint64_t, uint32_t>;
+using C = Choose<kSame<T, double>, double, float>;
+using Bits = Choose<sizeof(T) == 8, uint64_t, Choose<sizeof(T) == 4, uint32_t, uint16_t>>;
+
+INFINI_DEVICE float exponential(float x) { return expf(x); }
+INFINI_DEVICE double exponential(double x) { return exp(x); }
+
+struct Row {
+    const T *data;
+    int64_t size, step;
+
+    INFINI_DEVICE C value(int64_t i) const { return convert<C>(data[i * step]); }
+    // Less for what comes first.
+    INFINI_DEVICE Key key(int64_t i) const {
+        constexpr Bits kSign = Bits(Bits(1) << (kKeyBits - 1));
+        const T x = data[i * step];
+        const C value = convert<C>(x);
+        const Bits bits = value == 0 ? Bits(0) : bit_cast<Bits>(x);
+        const Bits ascending = value != value ? Bits(~Bits(0))
+                               : bits & kSign ? Bits(~bits)
+                                              : Bits(bits | kSign);
+        return Bits(~ascending);
+    }
+};
+
+// A key and the first place that has it.
+struct Best {
+    Key key;
+    int64_t place;
+};
+struct Earlier {
+    INFINI_DEVICE Best operator()(Best a, Best b) const {
+        return a.key < b.key || (a.key == b.key && a.place < b.place) ? a : b;
+    }
+};
+
+// Weights exp((x - base) / temperature) as integers, so that their sums do not depend on an order. The
+// greatest weight is 1: sums of a row's weights stay below 2^63.
+struct Weights {
+    C base, temperature;
+    double unit;
+
+    INFINI_DEVICE uint64_t of(C x) const {
+        const double weight = double(exponential((x - base) / temperature));
+        return weight <= 1 ? uint64_t(weight * unit) : 0;  // a NaN has none
+    }
+};
+
+}  // namespace infini

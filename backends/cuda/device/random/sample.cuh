@@ -1,0 +1,196 @@
+// random_sample: a block draws an index from a row of logits T, into a result of type R. The place in the
+// sorted row is found digit by digit of the keys, with a histogram of counts and weights for each.
+#include "row.cuh"
+
+namespace infini {
+
+constexpr int kThreads = 1024, kWarps = kThreads / kWarp, kDigitBits = 11;
+constexpr int kBins = 1 << kDigitBits, kEach = kBins / kThreads;
+
+struct Sum {
+    uint64_t count, weight;
+};
+INFINI_DEVICE Sum operator+(Sum a, Sum b) { return {a.count + b.count, a.weight + b.weight}; }
+
+struct Found {
+    Key key;
+    Sum before;      // of smaller keys
+    uint64_t equal;  // that many entries have the key
+};
+
+struct Shared {
+    uint64_t weight[kBins];
+    uint32_t count[kBins];
+    Sum warps[kWarps];
+    Sum before;
+    uint32_t digit, equal;
+};
+
+// What sums are to reach: a count or a weight.
+struct Aim {
+    uint64_t count;
+    double weight;
+
+    INFINI_DEVICE bool operator()(const Sum &sum) const {
+        return sum.count >= count || double(sum.weight) >= weight;
+    }
+};
+
+// The first digit with which the sums reach the aim, or the last one that occurs.
+INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
+    Sum mine[kEach], all = {0, 0};
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+        const int bin = int(threadIdx.x) * kEach + i;
+        mine[i] = {shared.count[bin], shared.weight[bin]};
+        all = all + mine[i];
+    }
+    Sum upto = all;
+#pragma unroll
+    for (int distance = 1; distance < kWarp; distance *= 2) {
+        const Sum other = shuffle_up(upto, distance);
+        if (lane() >= distance) upto = upto + other;
+    }
+    if (lane() == kWarp - 1) shared.warps[warp()] = upto;
+    if (threadIdx.x == 0) shared.digit = 0;
+    __syncthreads();
+    Sum total = before;
+#pragma unroll 1
+    for (int i = 0; i < kWarps; ++i) {
+        if (i < warp()) before = before + shared.warps[i];
+        total = total + shared.warps[i];
+    }
+    before = {before.count + upto.count - all.count, before.weight + upto.weight - all.weight};
+    // Nothing may reach the aim when sums were rounded: the last one then does.
+    const bool possible = reached(total);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+        const Sum after = before + mine[i];
+        const bool first = possible ? reached(after) && (before.count == 0 || !reached(before))
+                                    : after.count == total.count;
+        if (mine[i].count && first) {
+            shared.digit = uint32_t(threadIdx.x) * kEach + i;
+            shared.before = before, shared.equal = uint32_t(mine[i].count);
+        }
+        before = after;
+    }
+    __syncthreads();
+}
+
+// The key of the entry with which the sums reach the aim.
+INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weights, const Aim &aim) {
+    Found found = {0, {0, 0}, 0};
+    int left = kKeyBits;
+#pragma unroll 1
+    while (left > 0) {
+        const int width = left < kDigitBits ? left : kDigitBits, shift = left - width;
+        for (int i = int(threadIdx.x); i < kBins; i += kThreads)
+            shared.count[i] = 0, shared.weight[i] = 0;
+        __syncthreads();
+#pragma unroll 2
+        for (int64_t i = threadIdx.x; i < row.size; i += kThreads) {
+            const Key key = row.key(i);
+            if (left < kKeyBits && key >> left != found.key) continue;
+            const uint32_t digit = uint32_t(key >> shift) & ((1u << width) - 1);
+            atomicAdd(&shared.count[digit], 1u);
+            atomicAdd(reinterpret_cast<unsigned long long *>(&shared.weight[digit]),
+                      static_cast<unsigned long long>(weights.of(row.value(i))));
+        }
+        __syncthreads();
+        find_digit(shared, found.before, aim);
+        found = {Key(found.key << width | shared.digit), shared.before, shared.equal};
+        __syncthreads();
+        left = shift;
+    }
+    return found;
+}
+
+// The place of the n-th entry (from 1 on) that has a key; all threads get it.
+INFINI_APART int64_t place_of(Shared &shared, const Row &row, Key key, uint64_t n) {
+    uint64_t before = 0;
+    int64_t place = 0;
+#pragma unroll 1
+    for (int64_t base = 0; base < row.size; base += kThreads) {
+        const int64_t i = base + threadIdx.x;
+        const bool here = i < row.size && row.key(i) == key;
+        const uint32_t all = uint32_t(__syncthreads_count(here));
+        if (before + all < n) {
+            before += all;
+            continue;
+        }
+        const auto vote = __ballot_sync(kAllLanes, here);
+        if (lane() == 0) shared.count[warp()] = uint32_t(__popc(vote));
+        __syncthreads();
+#pragma unroll 1
+        for (int w = 0; w < warp(); ++w) before += shared.count[w];
+        const auto lower = vote & ((decltype(vote)(1) << lane()) - 1);
+        if (here && before + uint64_t(__popc(lower)) + 1 == n) shared.before.count = uint64_t(i);
+        __syncthreads();
+        place = int64_t(shared.before.count);
+        break;
+    }
+    return place;
+}
+
+// The place of the first entry, or of the last (of equal ones the first).
+INFINI_APART int64_t extreme(const Row &row, bool last) {
+    Best best = {Key(~Key(0)), row.size};
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < row.size; i += kThreads)
+        best = Earlier()(best, {last ? Key(~row.key(i)) : row.key(i), i});
+    return fold_block<kThreads>(best, Earlier()).place;
+}
+
+INFINI_APART uint64_t total_weight(const Row &row, const Weights &weights) {
+    uint64_t total = 0;
+#pragma unroll 2
+    for (int64_t i = threadIdx.x; i < row.size; i += kThreads) total += weights.of(row.value(i));
+    return fold_block<kThreads>(total, fold::Sum());
+}
+
+INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice) {
+    const int64_t first = extreme(row, false);
+    if (choice.random == 0 || choice.topp == 0 || choice.topk == 1 || choice.temperature == 0)
+        return first;
+    int bits = 0;
+    while ((int64_t(1) << bits) < row.size) ++bits;
+    const int64_t greatest = choice.temperature > 0 ? first : extreme(row, true);
+    const Weights weights = {row.value(greatest), C(choice.temperature),
+                             double(uint64_t(1) << (62 - bits))};
+    const uint64_t total = total_weight(row, weights);
+
+    // A topk that is no count takes all.
+    const uint64_t k =
+        choice.topk < 1 || choice.topk > row.size ? uint64_t(row.size) : uint64_t(choice.topk);
+    double limit = double(choice.topp) * double(total);
+    if (k < uint64_t(row.size)) {
+        const Found kth = descend(shared, row, weights, {k, infinity<double>()});
+        const int64_t at = place_of(shared, row, kth.key, 1);
+        const double sum =
+            double(kth.before.weight + (k - kth.before.count) * weights.of(row.value(at)));
+        limit = limit < sum ? limit : sum;
+    }
+    const double threshold = double(choice.random) * limit;
+    const Found found = descend(shared, row, weights, {k, threshold});
+    if (found.equal == 1) return place_of(shared, row, found.key, 1);
+    // Which of several equal ones.
+    const double each = double(weights.of(row.value(place_of(shared, row, found.key, 1))));
+    const double missing = threshold - double(found.before.weight);
+    uint64_t n = missing > each ? uint64_t(ceil(missing / each)) : 1;
+    const uint64_t most =
+        found.before.count + found.equal < k ? found.equal : k - found.before.count;
+    n = n < most ? n : most;
+    return place_of(shared, row, found.key, n);
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(SampleParams, kThreads, 1) {
+    INFINI_SHARED Shared shared;
+    const int64_t number = p.first + blockIdx.x;
+    const Row row = {static_cast<const T *>(p.logits) + number * p.row, p.size, p.step};
+    const int64_t place = draw(shared, row, p.choice[p.same ? 0 : blockIdx.x]);
+    if (threadIdx.x == 0) static_cast<R *>(p.result)[number * p.result_step] = convert<R>(place);
+}

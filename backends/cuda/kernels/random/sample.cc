@@ -1,0 +1,46 @@
+// random_sample: an index drawn from logits by one random number, among the most probable ones.
+#include <algorithm>
+
+#include "device/random/random_params.h"
+#include "kernels/lines.h"
+
+namespace infini::cuda {
+namespace {
+
+std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &device) {
+    const Tensor result = operation.tensor(0), probs = operation.tensor(1);
+    const bool batched = probs.ndim == 2;
+    const int64_t rows = batched ? probs.size(0) : 1;
+    SampleParams params = {};
+    params.size = probs.size(-1), params.step = probs.stride(-1);
+    params.row = batched ? probs.stride(0) : 0;
+    params.result_step = batched ? result.stride(0) : 0;
+    Source source("random/sample.cuh");
+    const auto kernel = device.compile(source.type("T", probs.dtype).type("R", result.dtype));
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        // Plain: four numbers. Batch: four lists, one after the other, and their length. The number of the
+        // run function stands last.
+        const bool lists = a.integer(int(a.c.scalar_count) - 1) == 1;
+        const int64_t given = lists ? int64_t(a.c.scalar_count - 2) / 4 : 1;
+        const int64_t count = lists ? std::min(rows, given) : rows;
+        SampleParams here = params;
+        here.result = a.pointer<void>(0), here.logits = a.pointer<void>(1);
+        here.same = !lists;
+        for (int64_t first = 0; first < count; first += SampleParams::kRows) {
+            const int64_t part = std::min<int64_t>(SampleParams::kRows, count - first);
+            here.first = first;
+            for (int64_t i = 0; i < part; ++i) {
+                const int at = int(lists ? first + i : 0), n = int(given);
+                here.choice[i] = {float(a.number(at)), float(a.number(n + at)),
+                                  float(a.number(3 * n + at)), int32_t(a.integer(2 * n + at))};
+            }
+            INFINI_CUDA_TRY(kernel->launch(stream, part, 1024, here));
+        }
+        return infinirtSuccess;
+    });
+}
+
+INFINI_CUDA_KERNEL("random_sample", plan_random_sample);
+
+}  // namespace
+}  // namespace infini::cuda
