@@ -300,11 +300,20 @@ std::shared_ptr<Memory> Allocator::allocate(size_t bytes, infinirtStream_t strea
     State &state = *state_;
     bool pinned = state.kind == Kind::Pinned;
     Device device = pinned ? Device::cpu() : state.runtime.device;
+    auto *keeper = thread_state().keeper;
+    if (keeper) [[unlikely]]
+        stream = state.runtime.stream;  // the one of the moment will be gone
     Block *block = bytes > 0 ? state.take(bytes, stream) : nullptr;
+    bool owned = false;  // by the memory
     try {
-        return make_pooled<CachedMemory>(state, block, bytes, device, pinned);
+        std::shared_ptr<Memory> made =
+            make_pooled<CachedMemory>(state, block, bytes, device, pinned);
+        owned = true;
+        if (keeper) [[unlikely]]
+            keeper->push_back(made);
+        return made;
     } catch (...) {
-        if (block) state.give(block, nullptr);
+        if (block && !owned) state.give(block, nullptr);
         throw;
     }
 }

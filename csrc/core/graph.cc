@@ -170,8 +170,19 @@ void Graph::State::instantiate() {
         segments_.back().end = i + 1;
     }
     for (Segment &segment : segments_) {
-        const size_t count = segment.end - segment.begin;
+        const auto begin = launches_.begin() + std::ptrdiff_t(segment.begin);
+        const auto end = launches_.begin() + std::ptrdiff_t(segment.end);
+        const bool calls_python =
+            std::any_of(begin, end, [](const Launch &l) { return l.step && l.step->is_python; });
+        const size_t count = size_t(end - begin) + calls_python;
         if (!segment.runtime || !detail::has_device_graphs(*segment.runtime, count)) continue;
+        try {
+            for (auto each = begin; each != end; ++each)
+                if (each->step) each->step->prepare();
+        } catch (const std::exception &error) {
+            segment.reason = error.what();  // running it says so
+            continue;
+        }
         auto work = [&] {
             for (size_t i = segment.begin; i < segment.end; ++i) perform(launches_[i]);
         };

@@ -6,19 +6,25 @@
 namespace infinicore::detail {
 namespace {
 
-// A stream for a scope, in which this thread's work for a device goes.
+// A stream for a scope, in which this thread's work for a device goes. What is allocated is kept.
 class OwnStream {
 public:
-    explicit OwnStream(DeviceRuntime &runtime) : scope_(runtime) {
+    explicit OwnStream(DeviceRuntime &runtime) : scope_(runtime), keeper_(thread_state().keeper) {
         check(infinirtStreamCreate(&stream), "Graph");
         thread_state().stream = stream;  // the scope puts the one before back
+        thread_state().keeper = &kept;
     }
-    ~OwnStream() { infinirtStreamDestroy(stream); }
+    ~OwnStream() {
+        thread_state().keeper = keeper_;
+        infinirtStreamDestroy(stream);
+    }
 
     infinirtStream_t stream = nullptr;
+    std::vector<std::shared_ptr<Memory>> kept;
 
 private:
     DeviceScope scope_;
+    std::vector<std::shared_ptr<Memory>> *keeper_;
 };
 
 }  // namespace
@@ -35,7 +41,8 @@ std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
         reason = infiniGetLastErrorMessage();
         return nullptr;
     };
-    if (infinirtStreamBeginCapture(own.stream, INFINIRT_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+    // Nothing else uses the stream, so that memory may be allocated and kernels loaded meanwhile.
+    if (infinirtStreamBeginCapture(own.stream, INFINIRT_STREAM_CAPTURE_MODE_RELAXED))
         return failed();
     try {
         work();
@@ -58,7 +65,9 @@ std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
     }
     infinirtGraphDestroy(graph);
     if (!executable) return nullptr;
-    return std::unique_ptr<DeviceGraph>(new DeviceGraph(runtime, executable));
+    std::unique_ptr<DeviceGraph> made(new DeviceGraph(runtime, executable));
+    made->kept_ = std::move(own.kept);
+    return made;
 }
 
 DeviceGraph::~DeviceGraph() {

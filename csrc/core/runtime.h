@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "allocator.h"
 #include "contract.h"
@@ -33,6 +34,8 @@ struct ThreadState {
     DeviceRuntime *runtime = nullptr;   // null: the thread has not used a device yet
     Recorder *recorder = nullptr;       // takes operations instead of their being run
     infinirtStream_t stream = nullptr;  // chosen by the client for `runtime`; null: the runtime's
+    // Takes all that is allocated, e.g. while a graph is captured: it will be used again.
+    std::vector<std::shared_ptr<Memory>> *keeper = nullptr;
 };
 
 // In the threads' static storage, so that every library has the address in an instruction or two.

@@ -55,9 +55,12 @@ public:
     DeviceRuntime *runtime = nullptr;
     std::shared_ptr<const void> origin;  // what the client wants to know of it again
     bool is_random = false;  // its first scalars are a seed and an offset, others in each run
+    bool is_python = false;  // a launch calls Python: worth a capture even when it is alone
 
     // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.
     virtual void launch(void *const *places, void *workspace, infinirtStream_t stream) const = 0;
+    // Before it is captured: what the first launch would do besides.
+    virtual void prepare() const {}
     // The same with a workspace from the allocator.
     void launch(void *const *places, infinirtStream_t stream) const;
 

@@ -55,5 +55,6 @@ void bind_functions(nb::module_ &m);
 void bind_context(nb::module_ &m);
 void bind_graph(nb::module_ &m);
 void bind_steps(nb::module_ &m);
+void bind_python_steps(nb::module_ &m);
 
 }  // namespace infini::python

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core, _op
+from infinicore import _registered as registered
 from infinicore._device import device
 from infinicore._dtype import (
     ALL,
@@ -355,6 +356,11 @@ def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
     attributes = this.attribute_values(values) if this.attributes else ()
     scalars = [values.get(name, 0) for name in this.scalars] if this.scalars else ()
     origin = (this.name, attributes, scalars)
+    if registered.kernels:
+        kernel = registered.find(this, tensors[:count], values)
+        if kernel is not None:
+            kernel._emit(tensors[:count], values, origin)
+            return
     _core.step(this.index, this.number, tensors[:count], attributes, scalars, bare, origin)
 
 

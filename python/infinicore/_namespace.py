@@ -17,6 +17,7 @@ _PARTS = (
     "_ranges",
     "_data",
     "_exchange",
+    "_storage",
     "_indexing",
     "_printing",
     "_random",

@@ -1,0 +1,126 @@
+#include "python_step.h"
+
+#include <nanobind/stl/string.h>
+
+#include "exchange.h"
+#include "tensor_object.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+
+namespace core = infinicore::detail;
+
+PythonStep::~PythonStep() {
+    if (!Py_IsInitialized()) {
+        call_.release();
+        return;
+    }
+    Locked held;
+    call_.reset();
+}
+
+void PythonStep::call(void *const *places) const {
+    nb::list given;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        if (!present[i]) {
+            given.append(nb::none());
+            continue;
+        }
+        const core::Layout &layout = tensors[i];
+        given.append(wrap(Tensor::strided_from_blob(
+            places[i], Shape(layout.shape.begin(), layout.shape.end()),
+            Strides(layout.strides.begin(), layout.strides.end()), layout.dtype, runtime->device)));
+    }
+    call_(given);
+}
+
+void PythonStep::launch(void *const *places, void *, infinirtStream_t stream) const {
+    // Python works on the host's memory at once, so the CPU's queue has to be empty.
+    if (runtime->is_cpu()) {
+        core::RuntimeScope scope(*runtime);
+        core::check(infinirtStreamSynchronize(stream), name.c_str());
+    }
+    Locked held;
+    core::DeviceScope scope(*runtime);
+    PausedRecording paused;
+    core::thread_state().stream = stream;  // the scope puts the one before back
+    call(places);
+    was_launched_.store(true, std::memory_order_relaxed);
+}
+
+void PythonStep::prepare() const {
+    if (was_launched_.load(std::memory_order_relaxed)) return;
+    PausedRecording paused;
+    std::vector<Tensor> kept;
+    std::vector<void *> places;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        if (!present[i]) {
+            places.push_back(nullptr);
+            continue;
+        }
+        const core::Layout &layout = tensors[i];
+        Shape shape(layout.shape.begin(), layout.shape.end());
+        Tensor zeros =
+            Tensor::strided_empty(shape, Strides(layout.strides.begin(), layout.strides.end()),
+                                  layout.dtype, runtime->device);
+        auto &memory = *zeros->memory();
+        if (memory.size()) {
+            core::RuntimeScope scope(*runtime);
+            core::check(
+                infinirtMemsetAsync(memory.data(), 0, memory.size(), core::stream_of(*runtime)),
+                name.c_str());
+        }
+        places.push_back(zeros->data());
+        kept.push_back(std::move(zeros));
+    }
+    launch(places.data(), nullptr, core::stream_of(*runtime));
+}
+
+namespace {
+
+// tensors: None where one is absent; roles: "in", "out" or "inout" by tensor. Otherwise as step.
+void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::object call,
+                 nb::object origin) {
+    auto made = std::make_shared<PythonStep>(std::move(call));
+    made->name = name;
+    made->origin = {origin.release().ptr(), [](const void *object) {
+                        if (!Py_IsInitialized()) return;
+                        Locked held;
+                        Py_DECREF(static_cast<PyObject *>(const_cast<void *>(object)));
+                    }};
+    std::vector<const TensorImpl *> places;
+    for (nb::handle each : tensors) {
+        const TensorImpl *tensor = each.is_none() ? nullptr : &*nb::cast<const Tensor &>(each);
+        const auto role = nb::cast<std::string>(nb::object(roles[places.size()]));
+        made->arguments.push_back({int(places.size()), role != "in", role != "out"});
+        places.push_back(tensor);
+        made->present.push_back(tensor != nullptr);
+        made->tensors.push_back(tensor ? core::layout_of(*tensor)
+                                       : core::Layout{DataType::BYTE, {}, {}});
+        if (tensor && !made->runtime) made->runtime = &core::runtime_of(tensor->device());
+        if (tensor && tensor->device() != made->runtime->device)
+            throw std::runtime_error(name + ": tensors lie on " + made->runtime->device.toString() +
+                                     " and " + tensor->device().toString() +
+                                     ": expected one device for all");
+    }
+    if (!made->runtime) throw std::runtime_error(name + ": no tensor is given");
+    Unlocked released;
+    core::perform(made, places);
+}
+
+// Another tensor's place and layout, in the same object: what torch's set_ does.
+void rebind(nb::handle tensor, nb::handle other) {
+    if (!is_tensor(tensor.ptr()) || !is_tensor(other.ptr()))
+        throw nb::type_error("set_: expected tensors");
+    *nb::inst_ptr<Tensor>(tensor) = tensor_of(other.ptr());
+}
+
+}  // namespace
+
+void bind_python_steps(nb::module_ &m) {
+    m.def("python_step", python_step, "name"_a, "tensors"_a, "roles"_a, "call"_a, "origin"_a);
+    m.def("rebind", rebind, "tensor"_a, "other"_a);
+}
+
+}  // namespace infini::python

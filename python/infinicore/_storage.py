@@ -1,0 +1,81 @@
+"""The memory of a tensor as torch's programs, and Triton's interpreter, ask for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _core
+from infinicore._device import device
+from infinicore._dtype import uint8
+from infinicore._tensor import Tensor, attach
+
+__all__: list[str] = []
+
+
+class UntypedStorage:
+    """All bytes that a tensor may see; its views have the same ones."""
+
+    def __init__(self, whole: Tensor) -> None:
+        self._bytes = whole  # in one dimension
+
+    @property
+    def device(self) -> device:
+        return self._bytes.device
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._bytes.data_ptr()
+
+    def nbytes(self) -> int:
+        return self._bytes.numel()
+
+    size = __len__ = nbytes
+
+    def cpu(self) -> UntypedStorage:
+        """In memory of the host; the storage itself if it is there already."""
+        there = self._bytes.cpu()
+        return self if there is self._bytes else UntypedStorage(there)
+
+    def copy_(self, other: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """The bytes of another storage."""
+        if other.data_ptr() != self.data_ptr():
+            self._bytes.copy_(other._bytes)
+        return self
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory that the tensor lies in.
+
+        >>> infinicore.ones(2, 3)[1].untyped_storage().nbytes()
+        24
+        """
+        whole = _core.view_as(self, (self._memory_size,), (1,), -self._offset, uint8)
+        return UntypedStorage(whole)
+
+    def set_(self, source: Any, offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+        """Another place and layout for this tensor: those of a tensor, or within a storage."""
+        if isinstance(source, UntypedStorage):
+            shape = tuple(size) if size is not None else (source.nbytes() // self.itemsize,)
+            steps = tuple(stride) if stride is not None else _dense(shape)
+            place = offset * self.itemsize
+            source = _core.view_as(source._bytes, shape, steps, place, self.dtype)
+        _core.rebind(self, source)
+        return self
+
+
+def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    steps, step = [], 1
+    for size in reversed(shape):
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))
+
+
+attach(_Methods)

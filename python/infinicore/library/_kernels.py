@@ -1,0 +1,271 @@
+"""Registering, finding and calling kernels."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from infinicore import _core
+from infinicore import _registered as registered
+from infinicore._device import device as device_class
+from infinicore._dtype import dtype as dtype_class
+from infinicore.library._languages import LANGUAGES
+from infinicore.op._operator import Function, function
+from infinicore.op._table import FUNCTIONS
+
+__all__ = ["Kernel", "builtin", "kernels", "register", "signature", "unregister"]
+
+
+class Kernel:
+    """A function that serves an operator. It can be called as before; as a context it serves until
+    the end of the block.
+
+    >>> with library.register("relu", clamp, device="cpu"):
+    ...     infinicore.nn.functional.relu(x)
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        call: Callable[..., Any],
+        device: device_class,
+        language: str,
+        when: Callable[..., Any] | None,
+        dtypes: frozenset[dtype_class] | None,
+    ) -> None:
+        self.operator, self.device, self.language = operator, device.type, language
+        self._call, self._when, self._dtypes = call, when, dtypes
+        self._place = (operator, device._underlying[0])
+        self._this: Function = function(operator)
+        functools.update_wrapper(self, call)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._call(*args, **keywords)
+
+    def unregister(self) -> None:
+        """The operator is served as it was before."""
+        unregister(self)
+
+    @property
+    def is_registered(self) -> bool:
+        return self in registered.kernels.get(self._place, ())
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_registered:
+            unregister(self)
+
+    def __repr__(self) -> str:
+        name = getattr(self._call, "__qualname__", repr(self._call))
+        return f"<Kernel {name}: {self.operator} on {self.device}, {self.language}>"
+
+    # ---- For infinicore._emit -------------------------------------------------------------------
+
+    def _arguments(
+        self, tensors: Sequence[Any], values: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+        """Inputs, attributes, and `out` by name."""
+        this = self._this
+        inputs = [tensors[place] for _, place, *_ in this.inputs]
+        attributes = {name: values[name] for name in _attributes(this) if name in values}
+        outputs = [tensors[place] for _, place, _ in this.outputs]
+        if not outputs:
+            return inputs, attributes, {}
+        return inputs, attributes, {"out": outputs[0] if len(outputs) == 1 else tuple(outputs)}
+
+    def _accepts(self, tensors: Sequence[Any], values: dict[str, Any]) -> bool:
+        inputs, attributes, out = self._arguments(tensors, values)
+        if self._dtypes is not None:
+            main = next(
+                (t for t in (*inputs, *tensors) if t is not None and t.dtype.is_floating_point),
+                next(t for t in (*inputs, *tensors) if t is not None),
+            )
+            if main.dtype not in self._dtypes:
+                return False
+        if any(0 in t.shape for t in tensors if t is not None):
+            return False  # nothing to do: kernels need not think of it
+        if self._when is None:
+            return True
+        keywords = {**attributes, **out}
+        return bool(self._when(*inputs, **_known(self._when, keywords)))
+
+    def _emit(self, tensors: list[Any], values: dict[str, Any], origin: Any) -> None:
+        this = self._this
+        index = next(t for t in tensors if t is not None).device._underlying[1]
+        scope = LANGUAGES[self.language].scope
+        given = dict(values)
+
+        def call(there: list[Any]) -> None:
+            inputs, attributes, out = self._arguments(there, given)
+            with scope(self._place[1], index):
+                self._call(*inputs, **attributes, **out)
+
+        roles = [tensor.role for tensor in this.tensors]
+        _core.python_step(f"{this.name}[{self.language}]", tensors, roles, call, origin)
+
+
+def _attributes(this: Function) -> list[str]:
+    names = [*(a.name for a in this.attributes), *this.scalars]
+    return [name for name in names if name not in this.derived and name not in this.counts]
+
+
+def _known(call: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Of these keywords, those that a function takes: predicates name what they look at."""
+    parameters = inspect.signature(call).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return keywords
+    names = {p.name for p in parameters}
+    return {name: value for name, value in keywords.items() if name in names}
+
+
+# ---- Registering ---------------------------------------------------------------------------------
+
+
+def signature(operator: str) -> str:
+    """The parameters that a kernel of an operator has.
+
+    >>> library.signature("rms_norm")
+    'rms_norm(x, w, *, epsilon, out)'
+    """
+    this = _operator(operator)
+    names = [name for name, *_ in this.inputs]
+    keywords = [*_attributes(this), *(["out"] if this.outputs else [])]
+    return f"{operator}({', '.join([*names, *(['*', *keywords] if keywords else [])])})"
+
+
+def register(
+    operator: str,
+    call: Callable[..., Any] | None = None,
+    *,
+    device: Any,
+    language: str = "python",
+    when: Callable[..., Any] | None = None,
+    dtypes: Sequence[dtype_class] | None = None,
+) -> Any:
+    """Let a Python function serve an operator on a kind of device.
+
+    `when` is given the inputs, and by name the attributes and `out` if it has such parameters: it
+    says whether the kernel takes tensors of these layouts. It sees no values. `dtypes` are those of
+    the first floating-point input. What is registered last is asked first; where no kernel accepts,
+    the back end's runs. Tensors that a kernel is given are valid while it is called.
+
+    Without `call` it is a decorator. Either way a `Kernel` comes back.
+    """
+    if call is None:
+        return functools.partial(
+            register, operator, device=device, language=language, when=when, dtypes=dtypes
+        )
+    this = _operator(operator)
+    if language not in LANGUAGES:
+        known = ", ".join(map(repr, LANGUAGES))
+        raise ValueError(f"register: language is {language!r}: expected one of {known}")
+    where = device_class(device)
+    LANGUAGES[language].check(where)
+    if isinstance(call, Kernel):
+        call = call._call
+    _check_signature(this, call)
+    kinds = None if dtypes is None else frozenset(dtypes)
+    for kind in kinds or ():
+        if not isinstance(kind, dtype_class):
+            raise TypeError(f"register: dtypes has {kind!r}: expected types as infinicore.float16")
+    kernel = Kernel(operator, call, where, language, when, kinds)
+    registered.kernels.setdefault(kernel._place, []).insert(0, kernel)
+    _core.forget_all_recipes()
+    return kernel
+
+
+def _operator(name: str) -> Function:
+    if name not in FUNCTIONS:
+        close = difflib.get_close_matches(str(name), FUNCTIONS, 3)
+        hint = f": is it {' or '.join(map(repr, close))}?" if close else ""
+        raise ValueError(f"register: no operator is called {name!r}{hint}")
+    this = function(name)
+    count = len(this.tensors)
+    if (
+        this.found
+        or any(tensor.array for tensor in this.tensors)
+        or any(place >= count for place in this.data_places)
+    ):
+        raise ValueError(
+            f"register: {name} takes lists of tensors, or memory without a layout, or gives results"
+            " to the host: kernels in Python serve operators on tensors alone"
+        )
+    return this
+
+
+def _check_signature(this: Function, call: Callable[..., Any]) -> None:
+    if not callable(call):
+        raise TypeError(f"register: expected a function, got {type(call).__name__}")
+    inputs = [None for _ in this.inputs]
+    keywords = dict.fromkeys([*_attributes(this), *(["out"] if this.outputs else [])])
+    try:
+        inspect.signature(call).bind(*inputs, **keywords)
+    except TypeError as error:
+        name = getattr(call, "__name__", "the function")
+        raise TypeError(
+            f"register: {name} does not take what the operator has: {error}; expected"
+            f" {signature(this.name)}"
+        ) from None
+
+
+def unregister(kernel: Kernel | str, *, device: Any = None) -> None:
+    """Take a kernel back, or all of an operator: on one kind of device, or on every.
+
+    >>> library.unregister("swiglu", device="cuda")
+    """
+    if isinstance(kernel, Kernel):
+        if not kernel.is_registered:
+            raise ValueError(f"unregister: {kernel!r} is not registered")
+        registered.kernels[kernel._place].remove(kernel)
+    else:
+        _operator(kernel)
+        found = [each for each in kernels(kernel) if device is None or _is_on(each, device)]
+        if not found:
+            where = "" if device is None else f" on {device}"
+            raise ValueError(f"unregister: no kernel serves {kernel}{where}")
+        for each in found:
+            registered.kernels[each._place].remove(each)
+    for place in [place for place, left in registered.kernels.items() if not left]:
+        del registered.kernels[place]
+    _core.forget_all_recipes()
+
+
+def _is_on(kernel: Kernel, device: Any) -> bool:
+    return kernel._place[1] == device_class(device)._underlying[0]
+
+
+def kernels(operator: str | None = None) -> list[Kernel]:
+    """What is registered, in the order in which it is asked.
+
+    >>> library.kernels()
+    []
+    """
+    return [
+        kernel
+        for (name, _), each in sorted(registered.kernels.items(), key=lambda item: item[0])
+        for kernel in each
+        if operator is None or name == operator
+    ]
+
+
+@contextmanager
+def builtin() -> Iterator[None]:
+    """For a block, the back ends' own kernels serve everything.
+
+    >>> with library.builtin():
+    ...     expected = infinicore.nn.functional.swiglu(x, x)
+    """
+    before = dict(registered.kernels)
+    registered.kernels.clear()
+    _core.forget_all_recipes()
+    try:
+        yield
+    finally:
+        registered.kernels.update(before)
+        _core.forget_all_recipes()
