@@ -20,59 +20,21 @@ INFINI_DEVICE uint32_t shared_address(const void *pointer) {
 }
 #endif
 
-#ifdef INFINI_SIMULATED
-namespace detail {
-
-// All registers of a warp, for bodies that compute what the hardware does across lanes.
-template <int n>
-struct WarpRegisters {
-    uint32_t (*of)[n];  // of[lane][i]
-
-    explicit WarpRegisters(const uint32_t (&mine)[n]) {
-        static thread_local uint32_t all[32][32][n];  // all fibers are of one thread
-        of = all[warp()];
-        __syncwarp();  // the last ones have been read
-        for (int i = 0; i < n; ++i) of[lane()][i] = mine[i];
-        __syncwarp();
-    }
-};
-
-template <class T>
-INFINI_DEVICE float half_of(uint32_t pair, int upper) {
-    return to_float(T{uint16_t(upper ? pair >> 16 : pair & 0xffff)});
-}
-
-}  // namespace detail
-#endif
-
 // d += a @ b with 16-bit floats and sums in F32.
 template <class T>
 INFINI_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     static_assert(kSame<T, f16> || kSame<T, bf16>);
 #ifdef INFINI_SIMULATED
-    const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-    const detail::WarpRegisters<6> registers(mine);
-    const int g = lane() / 4, t = lane() % 4;
-    for (int i = 0; i < 4; ++i) {
-        const int column = 2 * t + i % 2;
-        float sum = 0;
-        for (int k = 0; k < 16; ++k) {
-            const int at = k % 8 / 2, upper = k / 8;
-            sum += detail::half_of<T>(registers.of[g * 4 + at][upper * 2 + i / 2], k % 2) *
-                   detail::half_of<T>(registers.of[column * 4 + at][4 + upper], k % 2);
-        }
-        d[i] += sum;
-    }
+    using Number = Choose<kSame<T, f16>, ::simulated::F16, ::simulated::BF16>;
+    ::simulated::mma_m16n8k16<Number>(d, a, b);
 #else
     if constexpr (kSame<T, f16>)
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
     else
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -82,21 +44,9 @@ INFINI_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b
 // d += a @ b with signed bytes: a [16, 32], b [32, 8].
 INFINI_DEVICE void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
 #ifdef INFINI_SIMULATED
-    const uint32_t mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-    const detail::WarpRegisters<6> registers(mine);
-    const int g = lane() / 4, t = lane() % 4;
-    for (int i = 0; i < 4; ++i) {
-        const int column = 2 * t + i % 2;
-        for (int k = 0; k < 32; ++k) {
-            const int at = k % 16 / 4, upper = k / 16, shift = k % 4 * 8;
-            const uint32_t x = registers.of[g * 4 + at][upper * 2 + i / 2];
-            const uint32_t y = registers.of[column * 4 + at][4 + upper];
-            d[i] += int(int8_t(x >> shift)) * int(int8_t(y >> shift));
-        }
-    }
+    ::simulated::mma_m16n8k32_s8(d, a, b);
 #else
-    asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -110,20 +60,7 @@ template <int n, bool transposed = false>
 INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
     static_assert(n == 1 || n == 2 || n == 4);
 #ifdef INFINI_SIMULATED
-    const uint64_t address = uint64_t(row);
-    const uint32_t mine[2] = {uint32_t(address), uint32_t(address >> 32)};
-    const detail::WarpRegisters<2> registers(mine);
-    const int g = lane() / 4, t = lane() % 4;
-    auto at = [&](int matrix, int r) {
-        const uint32_t *words = registers.of[matrix * 8 + r];
-        return reinterpret_cast<const uint16_t *>(uint64_t(words[1]) << 32 | words[0]);
-    };
-    for (int i = 0; i < n; ++i) {
-        const uint16_t low = transposed ? at(i, 2 * t)[g] : at(i, g)[2 * t];
-        const uint16_t high = transposed ? at(i, 2 * t + 1)[g] : at(i, g)[2 * t + 1];
-        to[i] = uint32_t(low) | uint32_t(high) << 16;
-    }
-    __syncwarp();
+    ::simulated::ldmatrix<n, transposed>(to, row);
 #else
     const uint32_t from = shared_address(row);
     if constexpr (n == 4 && !transposed)
@@ -159,12 +96,27 @@ INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
 #endif
 }
 
+// 16 bytes that this block reads once and no other soon: they need no place in L1.
+INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
+#ifdef INFINI_SIMULATED
+    return load<4>(static_cast<const uint32_t *>(from));
+#else
+    Vec<uint32_t, 4> words;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "l"(from));
+    return words;
+#endif
+}
+
 // ---- Copies to shared memory that go on by themselves -------------------------------------------
 
 // 16 bytes, of which only the first `bytes` (0 to 16) are read and the others are 0. Both addresses
 // are multiples of 16. Not cached in L1.
 INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
-#if defined(INFINI_SIMULATED) || __CUDA_ARCH__ < 800
+#ifdef INFINI_SIMULATED
+    ::simulated::cp_async<16>(shared, from, bytes);
+#elif __CUDA_ARCH__ < 800
     uint8_t *to = static_cast<uint8_t *>(shared);
     const uint8_t *source = static_cast<const uint8_t *>(from);
     for (int i = 0; i < 16; ++i) to[i] = i < bytes ? source[i] : uint8_t(0);
@@ -179,7 +131,9 @@ INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
 template <int size>
 INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid = true) {
     static_assert(size == 4 || size == 8);
-#if defined(INFINI_SIMULATED) || __CUDA_ARCH__ < 800
+#ifdef INFINI_SIMULATED
+    ::simulated::cp_async<size>(shared, from, valid ? size : 0);
+#elif __CUDA_ARCH__ < 800
     uint8_t *to = static_cast<uint8_t *>(shared);
     const uint8_t *source = static_cast<const uint8_t *>(from);
     for (int i = 0; i < size; ++i) to[i] = valid ? source[i] : uint8_t(0);
@@ -193,7 +147,9 @@ INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid =
 
 // Makes the copies that this thread began since the last call a group.
 INFINI_DEVICE void commit_copies() {
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
+#ifdef INFINI_SIMULATED
+    ::simulated::cp_async_commit();
+#elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -201,7 +157,9 @@ INFINI_DEVICE void commit_copies() {
 // copied to the other threads.
 template <int pending>
 INFINI_DEVICE void wait_for_copies() {
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
+#ifdef INFINI_SIMULATED
+    ::simulated::cp_async_wait(pending);
+#elif __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 #endif
 }
