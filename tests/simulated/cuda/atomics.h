@@ -2,15 +2,25 @@
 #pragma once
 
 #include "barriers.h"
+#include "checks.h"
 
 namespace simulated {
+// In one piece: no other thread comes between.
 template <class T, class F>
-inline T update(T *address, F function) {
-    if (size_t(address) % sizeof(T)) fail("an atomic operation on a misaligned address");
+SIMULATED_UNCHECKED inline T change(T *address, F function) {
     volatile T *place = address;
     T old = *place;
     *place = function(old);
     return old;
+}
+
+template <class T, class F>
+inline T update(T *address, F function) {
+    if (size_t(address) % sizeof(T)) fail("an atomic operation on a misaligned address");
+#ifdef INFINI_SIMULATED_CHECK
+    look(size_t(address), sizeof(T), true, true);
+#endif
+    return change(address, function);
 }
 }  // namespace simulated
 

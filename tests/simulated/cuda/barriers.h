@@ -17,7 +17,7 @@ inline unsigned lane() { return state.lane; }
 template <class T>
 struct Lanes {
     const unsigned char *data;
-    T operator[](unsigned lane) const {
+    SIMULATED_UNCHECKED T operator[](unsigned lane) const {
         T value;
         __builtin_memcpy(&value, data + lane * kLaneBytes, sizeof value);
         return value;
@@ -27,14 +27,14 @@ struct Lanes {
 template <class T>
 inline Lanes<T> exchange(Together what, const T &mine, unsigned mask = 0xffffffffu) {
     static_assert(sizeof(T) <= kLaneBytes);
-    return {state.services->exchange(what, mask, &mine, sizeof mine)};
+    return {state.services.exchange(what, mask, &mine, sizeof mine)};
 }
 
 // bar.sync and bar.arrive
-inline void bar_sync(unsigned id, unsigned threads) { state.services->barrier(id, threads, 0); }
-inline void bar_arrive(unsigned id, unsigned threads) { state.services->arrive(id, threads); }
-inline void yield() { state.services->yield(); }
-[[noreturn]] inline void fail(const char *text) { state.services->fail(text); }
+inline void bar_sync(unsigned id, unsigned threads) { state.services.barrier(id, threads, 0); }
+inline void bar_arrive(unsigned id, unsigned threads) { state.services.arrive(id, threads); }
+inline void yield() { state.services.yield(); }
+[[noreturn]] inline void fail(const char *text) { state.services.fail(text); }
 
 // The lane that a shuffle reads from: `width` lanes form a group of their own.
 inline unsigned within(unsigned source, unsigned width) {
@@ -43,9 +43,9 @@ inline unsigned within(unsigned source, unsigned width) {
 
 }  // namespace simulated
 
-inline void __syncthreads() { simulated::state.services->barrier(0, 0, 0); }
+inline void __syncthreads() { simulated::state.services.barrier(0, 0, 0); }
 inline int __syncthreads_count(int predicate) {
-    return int(simulated::state.services->barrier(0, 0, predicate != 0));
+    return int(simulated::state.services.barrier(0, 0, predicate != 0));
 }
 inline int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
 inline int __syncthreads_and(int predicate) { return __syncthreads_count(predicate == 0) == 0; }

@@ -34,11 +34,20 @@ KERNEL_FLAGS = [
     *("-DINFINI_SIMULATED", "-D__CUDACC_RTC__"),
 ]
 KERNEL_HEADERS = ["environment.h", "services.h", "place.h", "barriers.h", "bits.h", "arithmetic.h"]
-KERNEL_HEADERS += ["atomics.h", "tensor_core.h", "copies.h"]
+KERNEL_HEADERS += ["atomics.h", "checks.h", "tensor_core.h", "copies.h"]
 
 LIBRARIES = {
     "libcudart.so.12": ["runtime.cc", "entries.cc"],
-    "libcuda.so.1": ["driver.cc", "module.cc", "grid.cc", "fiber.cc"],
+    "libcuda.so.1": [
+        "driver.cc",
+        "module.cc",
+        "grid.cc",
+        "services.cc",
+        "checks.cc",
+        "reports.cc",
+        "faults.cc",
+        "fiber.cc",
+    ],
     "libnvrtc.so.12": ["compiler.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }

@@ -12,14 +12,14 @@ inline void cp_async(void *shared, const void *from, int valid = bytes) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
     if (size_t(shared) % bytes || (valid && size_t(from) % bytes))
         fail("cp.async with a misaligned address");
-    state.services->copy(shared, from, bytes, unsigned(valid));
+    state.services.copy(shared, from, bytes, unsigned(valid));
 }
-inline void cp_async_commit() { state.services->commit(); }
+inline void cp_async_commit() { state.services.commit(); }
 // Until at most `pending` groups of this thread are on their way.
-inline void cp_async_wait(unsigned pending) { state.services->wait_copies(pending); }
+inline void cp_async_wait(unsigned pending) { state.services.wait_copies(pending); }
 inline void cp_async_wait_all() {
-    state.services->commit();
-    state.services->wait_copies(0);
+    state.services.commit();
+    state.services.wait_copies(0);
 }
 
 }  // namespace simulated

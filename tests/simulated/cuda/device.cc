@@ -38,12 +38,26 @@ struct Mapping {
 std::mutex lock;
 std::map<void *, Mapping> mappings;
 
+// All memory that a kernel may use, by where it ends.
+std::map<uintptr_t, uintptr_t> ranges;
+
+void remember(void *memory, size_t bytes) {
+    auto start = reinterpret_cast<uintptr_t>(memory);
+    std::lock_guard guard(lock);
+    ranges[start + bytes] = start;
+}
+
+void forget(void *memory, size_t bytes) {
+    std::lock_guard guard(lock);
+    ranges.erase(reinterpret_cast<uintptr_t>(memory) + bytes);
+}
+
 bool guarded() {
     static const bool value = getenv("INFINI_SIMULATED_GUARD") != nullptr;
     return value;
 }
 
-Error allocate(int device, size_t bytes, void **memory) {
+Error get_memory(int device, size_t bytes, void **memory) {
     if (!guarded()) {
         Error error = cpu->driver->allocate(device, bytes, memory);
         if (!error) memset(*memory, kGarbage, bytes);
@@ -62,7 +76,14 @@ Error allocate(int device, size_t bytes, void **memory) {
     return infinirtSuccess;
 }
 
+Error allocate(int device, size_t bytes, void **memory) {
+    Error error = get_memory(device, bytes, memory);
+    if (!error) remember(*memory, bytes);
+    return error;
+}
+
 Error release(int device, void *memory, size_t bytes) {
+    forget(memory, bytes);
     if (!guarded()) return cpu->driver->release(device, memory, bytes);
     std::lock_guard guard(lock);
     auto found = mappings.find(memory);
@@ -75,6 +96,39 @@ Error release(int device, void *memory, size_t bytes) {
     munmap(found->second.start, found->second.bytes);
     mappings.erase(found);
     return infinirtSuccess;
+}
+
+Error allocate_host(size_t bytes, unsigned flags, void **memory) {
+    Error error = cpu->driver->allocate_host(bytes, flags, memory);
+    if (!error) remember(*memory, bytes);
+    return error;
+}
+
+Error release_host(void *memory, size_t bytes) {
+    forget(memory, bytes);
+    return cpu->driver->release_host(memory, bytes);
+}
+
+Error register_host(void *memory, size_t bytes, unsigned) {
+    remember(memory, bytes);
+    return infinirtSuccess;
+}
+
+Error unregister_host(void *memory, size_t bytes) {
+    forget(memory, bytes);
+    return infinirtSuccess;
+}
+
+Error import_memory(int device, const infinirtIpcMemHandle_t *handle, void **memory,
+                    size_t *bytes) {
+    Error error = cpu->driver->memory_import(device, handle, memory, bytes);
+    if (!error) remember(*memory, *bytes);
+    return error;
+}
+
+Error close_memory(int device, void *memory, size_t bytes) {
+    forget(memory, bytes);
+    return cpu->driver->memory_close(device, memory, bytes);
 }
 
 Error device_info(int device, InfiniDeviceInfo *info) {
@@ -136,6 +190,13 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     driver.device_attribute = device_attribute;
     driver.allocate = allocate;
     driver.release = release;
+    driver.allocate_managed = allocate;
+    driver.allocate_host = allocate_host;
+    driver.release_host = release_host;
+    driver.register_host = register_host;
+    driver.unregister_host = unregister_host;
+    driver.memory_import = import_memory;
+    driver.memory_close = close_memory;
     backend = *cpu;
     backend.name = "simulated";
     backend.vendor = "infinicore's tests";
@@ -143,4 +204,17 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     backend.probe = probe;
     backend.operators = nullptr;
     return &backend;
+}
+
+// For the simulated driver: the allocation that an address lies in.
+extern "C" __attribute__((visibility("default"))) bool simulatedFindMemory(uintptr_t address,
+                                                                           uintptr_t *start,
+                                                                           uintptr_t *end) {
+    using namespace simulated;
+    std::lock_guard guard(lock);
+    auto found = ranges.upper_bound(address);
+    if (found == ranges.end() || found->second > address) return false;
+    *start = found->second;
+    *end = found->first;
+    return true;
 }

@@ -74,5 +74,6 @@ struct dim3 {
 #include "atomics.h"
 #include "barriers.h"
 #include "bits.h"
+#include "checks.h"
 #include "copies.h"
 #include "tensor_core.h"

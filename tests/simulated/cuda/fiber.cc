@@ -131,10 +131,13 @@ void *Stacks::end(unsigned index) {
     return base_ + (index + 1) * kBytes;
 }
 
-bool Stacks::is_guard(const void *address) const {
+bool Stacks::holds(const void *address) const {
     auto *at = static_cast<const char *>(address);
-    return base_ && at >= base_ && at < base_ + made_ * kBytes &&
-           size_t(at - base_) % kBytes < kGuard;
+    return base_ && at >= base_ && at < base_ + made_ * kBytes;
+}
+
+bool Stacks::is_guard(const void *address) const {
+    return holds(address) && size_t(static_cast<const char *>(address) - base_) % kBytes < kGuard;
 }
 
 }  // namespace simulated

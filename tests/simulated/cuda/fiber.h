@@ -23,6 +23,7 @@ public:
 
     // The end (highest address) of stack `index`. Made when first asked for; null without memory.
     void *end(unsigned index);
+    bool holds(const void *address) const;
     bool is_guard(const void *address) const;
 
 private:

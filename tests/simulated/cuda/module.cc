@@ -80,8 +80,11 @@ Module *load_module(const void *bytes) {
     auto *module = new Module;
     module->library = library;
     module->state = ask();
+    module->constants.start = map->l_addr;
     for (int i = 0; i < sections.header->e_shnum; ++i) {
         const Elf64_Shdr &section = sections.list[i];
+        if (section.sh_flags & SHF_ALLOC)
+            module->constants.end = map->l_addr + section.sh_addr + section.sh_size;
         if (strcmp(sections.names + section.sh_name, ".bss") != 0) continue;
         module->shared = reinterpret_cast<unsigned char *>(map->l_addr + section.sh_addr);
         module->shared_bytes = section.sh_size;

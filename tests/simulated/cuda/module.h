@@ -18,7 +18,8 @@ struct Module {
     // All variables of the kernel, which are its static shared memory.
     unsigned char *shared = nullptr;
     size_t shared_bytes = 0;
-    std::string name;  // of the program, for messages
+    Range constants{};  // all of it
+    std::string name;   // of the program, for messages
     std::mutex lock;
     std::map<std::string, Function *> functions;
 };

@@ -3,6 +3,13 @@
 
 #include "services.h"
 
+// What belongs to the simulation and not to the kernel.
+#ifdef INFINI_SIMULATED_CHECK
+#define SIMULATED_UNCHECKED __attribute__((noinline, no_sanitize("kernel-address")))
+#else
+#define SIMULATED_UNCHECKED
+#endif
+
 namespace simulated {
 __attribute__((section("simulated_state"))) static State state;
 }

@@ -5,7 +5,7 @@
 namespace simulated {
 
 // Of this file: a kernel that was compiled with another one is not loaded.
-constexpr unsigned kServicesVersion = 1;
+constexpr unsigned kServicesVersion = 3;
 
 struct Position {
     unsigned x, y, z;
@@ -31,11 +31,20 @@ struct Services {
     void (*copy)(void *to, const void *from, unsigned bytes, unsigned valid);
     void (*commit)();
     void (*wait_copies)(unsigned pending);
+    // Kernels that are compiled with checks: an access outside state.known, or to a wrong multiple.
+    void (*check)(unsigned long address, unsigned long bytes, bool write);
+    void (*misaligned)(unsigned long address, unsigned long bytes, bool write);
+    // Lets others run that can, at any place.
+    void (*preempt)();
     // Ends the launch.
     [[noreturn]] void (*fail)(const char *text);
 };
 
 constexpr unsigned kLaneBytes = 64;
+
+struct Range {
+    unsigned long start, end;
+};
 
 struct State {
     Position thread, block;
@@ -44,7 +53,9 @@ struct State {
     unsigned char *dynamic_shared;
     long long clock;
     unsigned long long progress;  // counts what threads that wait in a loop may be waiting for
-    const Services *services;
+    Services services;
+    Range known[4];    // memory that the running thread may use: its stack, and what was found last
+    unsigned preempt;  // a random number; 0: threads run until they wait
 };
 
 }  // namespace simulated

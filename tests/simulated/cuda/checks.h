@@ -1,0 +1,44 @@
+// Every access to memory is looked at, when the kernel is compiled with INFINI_SIMULATED_CHECK: the
+// compiler calls these functions, which it has for a sanitizer, before each load and store.
+#pragma once
+
+#include "barriers.h"
+
+#ifdef INFINI_SIMULATED_CHECK
+namespace simulated {
+
+SIMULATED_UNCHECKED inline void look(size_t address, size_t bytes, bool write, bool aligned) {
+    if (!state.services.check) return;
+    if (aligned && address % bytes) state.services.misaligned(address, bytes, write);
+    bool known = false;
+    for (const Range &range : state.known)
+        known |= address >= range.start && address + bytes <= range.end;
+    if (!known) state.services.check(address, bytes, write);
+    // In another order: any thread may go on before this one.
+    if (state.preempt && (state.preempt = state.preempt * 1664525u + 1013904223u | 1u) >> 26 == 0)
+        state.services.preempt();
+}
+
+}  // namespace simulated
+
+#define SIMULATED_LOOK(n)                                                           \
+    extern "C" SIMULATED_UNCHECKED void __asan_load##n##_noabort(size_t address) {  \
+        simulated::look(address, n, false, true);                                   \
+    }                                                                               \
+    extern "C" SIMULATED_UNCHECKED void __asan_store##n##_noabort(size_t address) { \
+        simulated::look(address, n, true, true);                                    \
+    }
+SIMULATED_LOOK(1)
+SIMULATED_LOOK(2)
+SIMULATED_LOOK(4)
+SIMULATED_LOOK(8)
+SIMULATED_LOOK(16)
+#undef SIMULATED_LOOK
+extern "C" SIMULATED_UNCHECKED void __asan_loadN_noabort(size_t address, size_t bytes) {
+    simulated::look(address, bytes, false, false);
+}
+extern "C" SIMULATED_UNCHECKED void __asan_storeN_noabort(size_t address, size_t bytes) {
+    simulated::look(address, bytes, true, false);
+}
+extern "C" SIMULATED_UNCHECKED void __asan_handle_no_return() {}
+#endif
