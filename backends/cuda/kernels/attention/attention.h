@@ -43,6 +43,10 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device
 std::unique_ptr<Plan> plan_attention_rows(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Device &device);
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
+// For large heads. `entries`: keys are entries of a cache in e4m3; their page has one row, and its
+// stride is in bytes.
+std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &attention, Device &device,
+                                            bool entries);
 // `always`: also where another kernel is thought to be faster.
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
                                             bool always);

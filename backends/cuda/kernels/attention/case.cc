@@ -104,6 +104,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     if (!plan && name != "rows") plan = plan_attention_decode(c, device);
     if (!plan && name != "rows") plan = plan_attention_groups(c, device, false);
     if (!plan && name != "rows") plan = plan_attention_tiles(c, device);
+    if (!plan && name != "rows") plan = plan_attention_latent(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
     if (!before) return plan;
     const size_t workspace = plan->workspace;

@@ -1,18 +1,36 @@
 // Attention to chosen keys in e4m3: fp8_sparse_mla, fp8_indexer_logits, fused_fp8_indexer.
+#include "attention.h"
 #include "device/attention/sparse_params.h"
-#include "kernel.h"
 
 namespace infini::cuda {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634;
-
 bool lies_wide(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+// As paged attention with pages of one entry, which the indices name.
+std::unique_ptr<Plan> plan_sparse_tiles(const Operation &operation, Device &device) {
+    AttentionCase c;
+    c.out = operation.tensor(0), c.q = operation.tensor(1), c.k = c.v = operation.tensor(2);
+    c.lengths = operation.tensor(4);
+    c.out_at = 0, c.q_at = 1, c.k_at = c.v_at = 2, c.table_at = 3, c.lengths_at = 4;
+    const Shape indices = operation.tensor(3);
+    c.table.dtype = indices.dtype, c.table.ndim = 2;
+    c.table.stride[0] = indices.stride[0], c.table.stride[1] = indices.stride[2];
+    c.sequences = c.tokens = c.q.size[0], c.group = c.q.size[1], c.queries = 1;
+    c.keys = indices.size[2], c.pages = c.k.size[0], c.depth = 576, c.value_depth = 512;
+    c.q_stride = {c.q.stride[0], 0, c.q.stride[1], 1};
+    c.out_stride = {c.out.stride[0], 0, c.out.stride[1], 1};
+    c.k_stride = c.v_stride = {c.k.stride[0], 0, 0, 1};
+    c.scale = operation.number(0);
+    return plan_attention_latent(c, device, true);
+}
 
 std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device) {
     constexpr int kWarps = 8;
     const Shape out = operation.tensor(0), q = operation.tensor(1), cache = operation.tensor(2);
     const Shape indices = operation.tensor(3), lengths = operation.tensor(4);
+    if (q.size[0] * q.size[1] == 0) return make_empty_plan();
+    if (auto plan = plan_sparse_tiles(operation, device)) return plan;
     SparseMlaParams fixed{};
     fixed.out_token = out.stride[0], fixed.out_head = out.stride[1];
     fixed.q_token = q.stride[0], fixed.q_head = q.stride[1];
@@ -23,7 +41,6 @@ std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device
     fixed.parts = (fixed.heads + kWarps - 1) / kWarps;
     fixed.scale = float(operation.number(0) * kLog2E);
     const int64_t blocks = q.size[0] * fixed.parts;
-    if (blocks == 0) return make_empty_plan();
     auto kernel = device.compile(Source("attention/sparse_mla.cuh"));
     const unsigned threads = unsigned(kWarps * device.warp);
     return make_plan([=](const Arguments &a, const Stream &stream) {
