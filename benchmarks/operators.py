@@ -248,6 +248,30 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def is_of_device(path: Path) -> bool:
+    return "device" in json.loads(path.read_text())
+
+
+def on_device(options: argparse.Namespace) -> int:
+    import device
+    import device_report
+
+    if options.worker:
+        device.work(options)
+        return 0
+    if options.files:
+        runs = [json.loads(path.read_text()) for path in options.files]
+    else:
+        runs = [device.measured(options, options.commit or commit())]
+    for run in runs:
+        print(device_report.text(run))
+        if options.markdown:
+            device_report.write(run, options.markdown)
+    if options.json and not options.files:
+        options.json.write_text(json.dumps(runs[0], indent=1) + "\n")
+    return any(row.get("failed") or row.get("differs") for run in runs for row in run["rows"])
+
+
 def main() -> int:
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -265,7 +289,19 @@ def main() -> int:
     parser.add_argument("--commit", default="", help="what was measured, where git does not know")
     files = {"dest": "files", "nargs": "+", "type": Path, "metavar": "JSON"}
     parser.add_argument("--from", **files, help="report these instead of measuring")
+    accelerator = parser.add_argument_group("on an accelerator (see device.py)")
+    accelerator.add_argument("--device", default="cpu", help="kind of device: nvidia")
+    names = lambda text: [each for each in text.split(",") if each]  # noqa: E731
+    accelerator.add_argument(
+        "--rows", type=names, default=[], help="parts of rows' names: add,topk"
+    )
+    accelerator.add_argument("--all", action="store_true", help="more rows than the usual ones")
+    accelerator.add_argument("--tiny", action="store_true", help="few elements: to try the program")
+    accelerator.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    accelerator.add_argument("--done", type=json.loads, default=[], help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.device != "cpu" or (options.files and is_of_device(options.files[0])):
+        return on_device(options)
 
     if options.files:
         runs = [json.loads(path.read_text()) for path in options.files]
