@@ -6,7 +6,7 @@
 namespace infini {
 
 using State = Running::State;
-inline constexpr int kItems = kWide<T> < 8 ? kWide<T> : 8;
+inline constexpr int kItems = sizeof(T) == 8 ? 4 : 8, kV = kWide<T> < kItems ? kWide<T> : kItems;
 
 struct Combine {
     INFINI_DEVICE State operator()(State a, State b) const { return Running::combine(a, b); }
@@ -26,9 +26,12 @@ struct Line {
     // Elements [at, at + n), n <= kItems.
     INFINI_DEVICE void read(const ScanParams &p, int64_t at, int n, T (&x)[kItems]) const {
         if (p.vector && n == kItems) {
-            const Vec<T, kItems> all = load<kItems>(from + at);
 #pragma unroll
-            for (int i = 0; i < kItems; ++i) x[i] = all[i];
+            for (int i = 0; i < kItems; i += kV) {
+                const Vec<T, kV> some = load<kV>(from + at + i);
+#pragma unroll
+                for (int k = 0; k < kV; ++k) x[i + k] = some[k];
+            }
         } else {
 #pragma unroll
             for (int i = 0; i < kItems; ++i)
@@ -77,7 +80,7 @@ INFINI_DEVICE State before_piece(const ScanParams &p, int64_t line, int piece, i
 
 using namespace infini;
 
-INFINI_ENTRY(ScanParams, 256, 1) {
+INFINI_ENTRY(ScanParams, 256, kResident) {
     const int thread = threadIdx.x % kLineThreads;
     const int64_t task = (int64_t(blockIdx.x) * 256 + threadIdx.x) / kLineThreads;
     if (task >= p.lines * p.pieces) return;  // of whole warps
@@ -87,11 +90,20 @@ INFINI_ENTRY(ScanParams, 256, 1) {
     const Line line(p, number);
     State running = Running::identity();
     if (!kSums && piece > 0) running = before_piece(p, number, int(piece), thread);
+    T next[kItems];
+    auto items_of = [&](int64_t tile) {
+        const int64_t left = end - tile - thread * kItems;
+        return left < 0 ? 0 : left < kItems ? int(left) : kItems;
+    };
+    if (items_of(begin) > 0) line.read(p, begin + thread * kItems, items_of(begin), next);
     for (int64_t tile = begin; tile < end; tile += kLineThreads * kItems) {
-        const int64_t at = tile + thread * kItems, left = end - at;
-        const int n = left < 0 ? 0 : left < kItems ? int(left) : kItems;
+        const int64_t at = tile + thread * kItems, after = tile + kLineThreads * kItems;
+        const int n = items_of(tile);
         T x[kItems];
-        if (n > 0) line.read(p, at, n, x);
+#pragma unroll
+        for (int i = 0; i < kItems; ++i) x[i] = next[i];
+        // The next elements are on their way while these are added up.
+        if (items_of(after) > 0) line.read(p, after + thread * kItems, items_of(after), next);
         // First each thread for itself, then what comes before it.
         State states[kItems], mine = Running::identity(), all;
 #pragma unroll

@@ -8,7 +8,7 @@
 namespace infini {
 
 inline constexpr int kThreads = 256, kDigits = 256;
-inline constexpr int kItems = sizeof(Key) == 8 ? 8 : 16;
+inline constexpr int kItems = sizeof(Key) == 8 ? 8 : 12;
 inline constexpr int kTile = kThreads * kItems;
 
 // A line and a tile of it.
@@ -24,12 +24,26 @@ struct Tile {
     }
 };
 
-INFINI_DEVICE Key key_at(const RadixParams &p, const Tile &tile, const T *line, int i) {
-    if constexpr (kFirst)
-        return order_key(line[(tile.begin + i) * p.from.step]);
-    else
-        return static_cast<const Key *>(p.in.keys)[tile.line * p.in.pitch + tile.begin + i];
-}
+// The keys of a tile.
+struct TileKeys {
+    const T *elements;
+    const Key *keys;
+    int64_t step;
+
+    INFINI_DEVICE TileKeys(const RadixParams &p, const Tile &tile)
+        : elements(nullptr), keys(nullptr), step(p.from.step) {
+        if constexpr (kFirst)
+            elements = static_cast<const T *>(p.x) + p.from.offsets(tile.line) + tile.begin * step;
+        else
+            keys = static_cast<const Key *>(p.in.keys) + tile.line * p.in.pitch + tile.begin;
+    }
+    INFINI_DEVICE Key operator[](int i) const {
+        if constexpr (kFirst)
+            return order_key(elements[i * step]);
+        else
+            return keys[i];
+    }
+};
 INFINI_DEVICE int digit_of(const RadixParams &p, Key key) { return int(key >> p.shift) & 255; }
 
 }  // namespace infini

@@ -12,7 +12,7 @@ INFINI_DEVICE uint32_t lanes_with(int digit) {
 
 using namespace infini;
 
-INFINI_ENTRY(RadixParams, 256, 1) {
+INFINI_ENTRY(RadixParams, 256, kFirst ? 2 : 3) {
     constexpr int kWarps = kThreads / kWarp;
     INFINI_SHARED uint32_t counts[kWarps][kDigits];
     INFINI_SHARED uint32_t start[kDigits];  // of a digit, in the tile
@@ -20,8 +20,7 @@ INFINI_ENTRY(RadixParams, 256, 1) {
     INFINI_SHARED Key tile_keys[kTile];
     INFINI_SHARED uint32_t tile_places[kTile];
     const Tile tile(p);
-    const T *line =
-        kFirst || kLast ? static_cast<const T *>(p.x) + p.from.offsets(tile.line) : nullptr;
+    const TileKeys from(p, tile);
 #pragma unroll
     for (int i = 0; i < kWarps; ++i) counts[i][threadIdx.x] = 0;
     __syncthreads();
@@ -33,7 +32,7 @@ INFINI_ENTRY(RadixParams, 256, 1) {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
         const int i = (warp() * kItems + k) * kWarp + lane();
-        keys[k] = i < tile.size ? key_at(p, tile, line, i) : kLastKey;
+        keys[k] = i < tile.size ? from[i] : kLastKey;
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
@@ -75,19 +74,26 @@ INFINI_ENTRY(RadixParams, 256, 1) {
     }
     __syncthreads();
 
-    for (int i = threadIdx.x; i < tile.size; i += kThreads) {
-        const Key key = tile_keys[i];
-        const int64_t at = base[digit_of(p, key)] + i;
-        const uint32_t place = tile_places[i];
-        if constexpr (kLast) {
+    if constexpr (kLast) {
+        const T *line = static_cast<const T *>(p.x) + p.from.offsets(tile.line);
+        T *values = static_cast<T *>(p.values) + p.to.offsets(tile.line) - p.first * p.to.step;
+        P *places =
+            static_cast<P *>(p.places) + p.stood.offsets(tile.line) - p.first * p.stood.step;
+        for (int i = threadIdx.x; i < tile.size; i += kThreads) {
+            const int64_t at = base[digit_of(p, tile_keys[i])] + i;
+            const uint32_t place = tile_places[i];
             if (at < p.first || at >= p.first + p.count) continue;
-            static_cast<T *>(p.values)[p.to.offsets(tile.line) + (at - p.first) * p.to.step] =
-                line[place * p.from.step];
-            static_cast<P *>(p.places)[p.stood.offsets(tile.line) + (at - p.first) * p.stood.step] =
-                P(place);
-        } else {
-            static_cast<Key *>(p.out.keys)[tile.line * p.out.pitch + at] = key;
-            p.out.places[tile.line * p.out.pitch + at] = place;
+            values[at * p.to.step] = line[place * p.from.step];
+            places[at * p.stood.step] = P(place);
+        }
+    } else {
+        Key *to = static_cast<Key *>(p.out.keys) + tile.line * p.out.pitch;
+        uint32_t *places = p.out.places + tile.line * p.out.pitch;
+        for (int i = threadIdx.x; i < tile.size; i += kThreads) {
+            const Key key = tile_keys[i];
+            const int64_t at = base[digit_of(p, key)] + i;
+            to[at] = key;
+            places[at] = tile_places[i];
         }
     }
 }

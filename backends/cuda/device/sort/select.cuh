@@ -39,11 +39,23 @@ INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
     return bound;
 }
 
+// Which lanes have a key below the bound, and which a tie.
+struct Found {
+    uint32_t below, ties;
+
+    INFINI_DEVICE Found(const Key *keys, int first, int end, const Bound &bound) {
+        const int i = first + lane();
+        const Key key = i < end ? keys[i] & bound.mask : Key(0);
+        below = __ballot_sync(kAllLanes, i < end && key < bound.prefix);
+        ties = __ballot_sync(kAllLanes, i < end && key == bound.prefix);
+    }
+};
+
 }  // namespace infini
 
 using namespace infini;
 
-INFINI_ENTRY(SelectParams, 512, 1) {
+INFINI_ENTRY(SelectParams, 512, 3) {
     INFINI_SHARED Key keys[kPiece];
     const int64_t line = blockIdx.x / p.pieces, piece = blockIdx.x - line * p.pieces;
     const int64_t begin = piece * p.piece;
@@ -74,21 +86,28 @@ INFINI_ENTRY(SelectParams, 512, 1) {
     const Bound bound = find_bound(keys, n, count);
     Key *to = static_cast<Key *>(p.out.keys) + line * p.out.pitch + piece * p.count;
     uint32_t *places = p.out.places + line * p.out.pitch + piece * p.count;
-    // Both kinds at once: those below the bound in the lower half of a word, ties in the upper one.
-    uint32_t done = (count - bound.ties) << 16;
-    for (int first = 0; first < n; first += kThreads) {
-        const int i = first + threadIdx.x;
-        const Key key = i < n ? keys[i] : kLastKey;
-        const bool below = i < n && (key & bound.mask) < bound.prefix;
-        const bool tie = i < n && (key & bound.mask) == bound.prefix;
-        uint32_t all;
-        const uint32_t before =
-            scan_block<kThreads>(uint32_t(below) | uint32_t(tie) << 16, 0u, fold::Sum(), &all);
-        const uint32_t slot = below ? (done + before) & 0xffff : (done + before) >> 16;
-        if (below || (tie && slot < count)) {
-            to[slot] = key;
+    // Every warp has a stretch of the keys. Both kinds are counted at once: those below the bound in the
+    // lower half of a word, ties in the upper one.
+    const int stretch = (n + kThreads - 1) / kThreads * kWarp;
+    const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
+    uint32_t mine = 0, all;
+    for (int first = low; first < high; first += kWarp) {
+        const Found found(keys, first, high, bound);
+        mine += __popc(found.below) | __popc(found.ties) << 16;
+    }
+    uint32_t done = scan_block<kThreads>(lane() == 0 ? mine : 0u, 0u, fold::Sum(), &all);
+    done = shuffle(done, 0) + ((count - bound.ties) << 16);
+    for (int first = low; first < high; first += kWarp) {
+        const Found found(keys, first, high, bound);
+        const uint32_t before = (1u << lane()) - 1, here = 1u << lane();
+        uint32_t slot = count;
+        if (found.below & here) slot = (done & 0xffff) + __popc(found.below & before);
+        if (found.ties & here) slot = (done >> 16) + __popc(found.ties & before);
+        if (slot < count) {
+            const int i = first + lane();
+            to[slot] = keys[i];
             places[slot] = kEntries ? p.in.places[entry + i] : uint32_t(begin + i);
         }
-        done += all;
+        done += __popc(found.below) | __popc(found.ties) << 16;
     }
 }

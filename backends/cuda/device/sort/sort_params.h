@@ -27,6 +27,7 @@ struct TileParams {
     int64_t lines;
     int32_t size;          // elements of a line
     int32_t padded;        // to a power of two
+    int32_t together;      // lines that a block has
     int32_t first, count;  // of the sorted line, which are written
 };
 

@@ -39,29 +39,29 @@ struct Layout {
                 *step = -*step;
             }
         }
-        const int64_t vector = std::min<int64_t>(8, 16 / int64_t(dtype_bytes(scan.x.dtype)));
+        const int64_t items = dtype_bytes(scan.x.dtype) == 8 ? 4 : 8;  // of a thread, at a time
         vectors = !scan.reverse && from.aligned(dtype_bytes(scan.x.dtype), 16) &&
                   to.aligned(dtype_bytes(scan.y.dtype), 16);
         across = p.from_step != 1 && (p.lines >= 64 || p.size <= 8);
-        cut(device, vector);
+        cut(device, items);
     }
 
 private:
-    void cut(const Device &device, int64_t vector) {
+    void cut(const Device &device, int64_t items) {
         ScanParams &p = params;
         int64_t pieces = 1, unit = 1;
         if (across) {
             const int64_t wanted = device.multiprocessors * 1024;
             pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / 64);
         } else {
-            unit = kThreads * vector;
+            unit = kThreads * items;
             const int64_t wanted = device.multiprocessors * 4;
             pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / (8 * unit));
         }
         pieces = std::clamp<int64_t>(pieces, 1, kMostPieces);
         p.piece = round_up(divide_up(p.size, pieces), unit);
         p.pieces = int32_t(divide_up(p.size, p.piece));
-        if (!across && p.pieces == 1 && p.size <= 2 * device.warp * vector)
+        if (!across && p.pieces == 1 && p.size <= 2 * device.warp * items)
             line_threads = device.warp;
         const int64_t tasks = p.lines * p.pieces;
         blocks = divide_up(across ? tasks : tasks * line_threads, kThreads);
@@ -80,7 +80,9 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
             .line("template <class T, class R> struct RunningLogSum;")
             .type("Running", scan.running);
         source.constant("kSums", sums).constant("kPlaces", bool(scan.places));
-        if (!layout.across) source.constant("kLineThreads", layout.line_threads);
+        if (!layout.across)
+            source.constant("kLineThreads", layout.line_threads)
+                .constant("kResident", scan.running == "RunningSum<T, R>" ? 4 : 2);
         return device.compile(source.constant("kExclusive", scan.exclusive));
     };
     std::shared_ptr<const Kernel> sums, kernel = compile(false);

@@ -30,7 +30,7 @@ struct Pass {
 }  // namespace
 
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) {
-    const int64_t tile = kThreads * (ordering.key_bytes() == 8 ? 8 : 16);
+    const int64_t tile = kThreads * (ordering.key_bytes() == 8 ? 8 : 12);
     RadixParams params = {};
     params.from = sort_lines(ordering.from);
     params.to = sort_lines(ordering.to), params.stood = sort_lines(ordering.stood);

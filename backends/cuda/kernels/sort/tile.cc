@@ -20,11 +20,12 @@ TileSort::TileSort(const Ordering &ordering, Device &device, int64_t size, const
     params_.padded = 1;
     while (params_.padded < size) params_.padded *= 2;
     params_.first = int32_t(ordering.first), params_.count = int32_t(ordering.count);
-    // A block has one line, or as many as fit.
-    const int64_t lines = kTileEntries / params_.padded;
-    shared_ =
-        size_t(std::min(lines * params_.padded, kTileEntries)) * size_t(ordering.key_bytes() + 4);
-    blocks_ = divide_up(params_.lines, lines);
+    // A block has as many lines as fit, unless there are few.
+    const int64_t most = kTileEntries / params_.padded;
+    const int64_t each = divide_up(params_.lines, int64_t(device.multiprocessors) * 4);
+    params_.together = int32_t(std::min(most, each));
+    shared_ = size_t(params_.together * params_.padded) * size_t(ordering.key_bytes() + 4);
+    blocks_ = divide_up(params_.lines, params_.together);
 }
 
 Error TileSort::run(const Arguments &a, const Stream &stream) const {
