@@ -53,6 +53,7 @@ void check_access(unsigned long address, unsigned long bytes, bool write) {
     Executor &e = executor();
     const Launch &launch = *e.launch;
     const Module &module = *launch.function->module;
+    const Find find = allocations();
     Range found{};
     unsigned char *const shared = e.state->dynamic_shared;
     if (covers(range_of(shared, launch.dynamic_bytes), address, bytes)) {
@@ -65,13 +66,18 @@ void check_access(unsigned long address, unsigned long bytes, bool write) {
                                  address, bytes) ||
                           covers(module.constants, address, bytes))) {
         return;
-    } else if (Find find = allocations(); find && find(address, &found.start, &found.end)) {
+    } else if (find && find(address, &found.start, &found.end)) {
         if (!covers(found, address, bytes)) {
             char text[96];
             snprintf(text, sizeof text, "the allocation there has %lu bytes and begins %lu before",
                      found.end - found.start, address - found.start);
             refuse(text, address, bytes, write);
         }
+    } else if (find && find(address - 1, &found.start, &found.end)) {
+        char text[96];
+        snprintf(text, sizeof text, "right behind an allocation of %lu bytes",
+                 found.end - found.start);
+        refuse(text, address, bytes, write);
     } else if (covers(range_of(shared, kMaxShared), address, bytes)) {
         refuse("behind the dynamic shared memory", address, bytes, write);
     } else if (e.stacks.holds(reinterpret_cast<void *>(address))) {
@@ -86,6 +92,13 @@ void check_access(unsigned long address, unsigned long bytes, bool write) {
 
 void check_multiple(unsigned long address, unsigned long bytes, bool write) {
     refuse("not a multiple of its size", address, bytes, write);
+}
+
+void check_type(const char *file, unsigned line, unsigned long address, unsigned alignment) {
+    char text[512];
+    snprintf(text, sizeof text, "%s:%u uses %#lx as what must be a multiple of %u", file, line,
+             address, alignment);
+    stop(infinirtErrorMisalignedAddress, text);
 }
 
 }  // namespace simulated

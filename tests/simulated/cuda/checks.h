@@ -41,4 +41,21 @@ extern "C" SIMULATED_UNCHECKED void __asan_storeN_noabort(size_t address, size_t
     simulated::look(address, bytes, true, false);
 }
 extern "C" SIMULATED_UNCHECKED void __asan_handle_no_return() {}
+
+// A struct of 16 bytes may be read as two of 8: whether its address is right is asked in the source, as
+// undefined behaviour.
+namespace simulated {
+struct Mismatch {
+    const char *file;
+    unsigned line, column;
+    const void *type;
+    unsigned char log_alignment, kind;
+};
+}  // namespace simulated
+extern "C" SIMULATED_UNCHECKED void __ubsan_handle_type_mismatch_v1(
+    const simulated::Mismatch *place, size_t address) {
+    if (simulated::state.services.check)
+        simulated::state.services.mismatch(place->file, place->line, address,
+                                           1u << place->log_alignment);
+}
 #endif

@@ -131,9 +131,10 @@ std::vector<std::string> command(const std::vector<std::string> &options,
                                     : option);
     }
     if (getenv("INFINI_SIMULATED_CHECK"))
-        words.insert(words.end(), {"-DINFINI_SIMULATED_CHECK", "-fsanitize=kernel-address",
-                                   "--param", "asan-instrumentation-with-call-threshold=0",
-                                   "--param", "asan-globals=0", "--param", "asan-stack=0"});
+        words.insert(words.end(),
+                     {"-DINFINI_SIMULATED_CHECK", "-fsanitize=kernel-address,alignment", "--param",
+                      "asan-instrumentation-with-call-threshold=0", "--param", "asan-globals=0",
+                      "--param", "asan-stack=0"});
     for (const char *word = variable("INFINI_SIMULATED_FLAGS", ""); *word;) {
         size_t length = strcspn(word, " ");
         if (length) words.emplace_back(word, length);

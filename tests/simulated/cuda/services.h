@@ -5,7 +5,7 @@
 namespace simulated {
 
 // Of this file: a kernel that was compiled with another one is not loaded.
-constexpr unsigned kServicesVersion = 3;
+constexpr unsigned kServicesVersion = 4;
 
 struct Position {
     unsigned x, y, z;
@@ -34,6 +34,7 @@ struct Services {
     // Kernels that are compiled with checks: an access outside state.known, or to a wrong multiple.
     void (*check)(unsigned long address, unsigned long bytes, bool write);
     void (*misaligned)(unsigned long address, unsigned long bytes, bool write);
+    void (*mismatch)(const char *file, unsigned line, unsigned long address, unsigned alignment);
     // Lets others run that can, at any place.
     void (*preempt)();
     // Ends the launch.
