@@ -6,7 +6,7 @@
 
 namespace infini {
 
-constexpr int kDigits = 256, kWarps = 4, kThreads = kWarps * kWarp;
+constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kWarps = 4, kThreads = kWarps * kWarp;
 
 INFINI_DEVICE uint32_t digit_of(const GroupParams &p, uint32_t key) {
     return key >> p.shift & (kDigits - 1);

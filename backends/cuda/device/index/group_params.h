@@ -15,6 +15,14 @@ struct GroupParams {
     int32_t shift;          // of the digit
 };
 
+// The same for few entries, all by one block. Lists of entries are `stride` words apart: keys and sorted
+// keys, which change places with each pass, and two of the entries' numbers.
+struct GroupSmallParams {
+    uint32_t *lists;
+    int64_t stride;
+    int32_t entries, passes;
+};
+
 // counts[i] becomes the sum of those before it, and `total` of all.
 struct RunningSumParams {
     void *counts, *total;

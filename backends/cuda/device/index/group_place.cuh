@@ -1,5 +1,6 @@
 // Puts the entries of each piece in the order of their digits; those of one digit keep their order.
 #include "group_digit.cuh"
+#include "group_rank.cuh"
 
 using namespace infini;
 
@@ -16,16 +17,11 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
         const int64_t i = base + lane();
         const bool here = i < end;
         const uint32_t key = here ? p.keys[i] : 0, digit = digit_of(p, key);
-        auto same = __ballot_sync(kAllLanes, here);  // lanes with this lane's digit
-        for (int bit = 1; bit < kDigits; bit *= 2) {
-            const auto set = __ballot_sync(kAllLanes, (digit & bit) != 0);
-            same &= digit & bit ? set : ~set;
-        }
-        const auto before = same & ((decltype(same)(1) << lane()) - 1);
+        const Rank rank = rank_of<kDigitBits>(digit, here);
         uint32_t to = 0;
-        if (here) to = mine[digit] + __popc(before);
+        if (here) to = mine[digit] + rank.before;
         __syncwarp();
-        if (here && before == 0) mine[digit] += __popc(same);
+        if (here && rank.before == 0) mine[digit] += rank.equal;
         __syncwarp();
         if (here) {
             p.sorted_keys[to] = key;

@@ -19,6 +19,14 @@ struct AlignParams {
     int64_t pairs, groups, block, capacity, blocks;
 };
 
+// moe_align of few pairs, by one block.
+struct AlignSmallParams {
+    const int32_t *ids, *map;
+    int32_t *sorted, *labels, *total;
+    int32_t pairs, experts, capacity, blocks;
+    Divider block;
+};
+
 struct PrepareParams {
     const uint32_t *first, *order;
     int32_t *offsets, *scales, *sizes1, *sizes2, *token, *place;

@@ -6,6 +6,7 @@ namespace infini::cuda {
 namespace {
 
 constexpr int64_t kDigitBits = 8, kDigits = 256, kWarps = 4;  // of group_digit.cuh
+constexpr int64_t kFew = 8192;                                // entries that one block sorts
 constexpr int64_t kLeastPiece = 256, kMostPieces = 2048;
 
 }  // namespace
@@ -20,6 +21,11 @@ Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
     words_ = round_up(entries * int64_t(sizeof(uint32_t)), 256);
     counts_ = pieces_ * kDigits;
     if (entries == 0) return;
+    if (entries <= kFew) {
+        small_ = device.compile(Source("index/group_small.cuh"));
+        counts_ = 0;
+        return;
+    }
     sum_ = RunningSum(device, sizeof(uint32_t));
     count_ = device.compile(Source("index/group_count.cuh"));
     place_ = device.compile(Source("index/group_place.cuh"));
@@ -27,6 +33,11 @@ Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
 
 Error Grouping::run(const Stream &stream, char *workspace) const {
     if (entries_ == 0) return infinirtSuccess;
+    if (small_) {
+        const GroupSmallParams params{keys(workspace), words_ / int64_t(sizeof(uint32_t)),
+                                      int32_t(entries_), int32_t(passes_)};
+        return small_->launch(stream, 1, 512, params);
+    }
     auto list = [&](int64_t i) { return reinterpret_cast<uint32_t *>(workspace + i * words_); };
     const unsigned threads = unsigned(kWarps * stream.device.warp);
     for (int64_t pass = 0; pass < passes_; ++pass) {

@@ -47,7 +47,7 @@ private:
     int64_t words_ = 0;   // bytes of a list of entries
     int64_t counts_ = 0;  // of digits and pieces
     RunningSum sum_;
-    std::shared_ptr<const Kernel> count_, place_;
+    std::shared_ptr<const Kernel> small_, count_, place_;
 };
 
 // first[g] for g from 0 to groups: where group g begins in `sorted`.

@@ -41,6 +41,20 @@ private:
     std::shared_ptr<const Kernel> keys_;
 };
 
+constexpr int64_t kFewPairs = 16384, kFewGroups = 512;  // of align_small.cuh
+
+std::unique_ptr<Plan> plan_small_align(AlignSmallParams params, int64_t block, Device &device) {
+    params.block = Divider(uint32_t(block));
+    const auto kernel = device.compile(Source("moe/align_small.cuh"));
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        AlignSmallParams here = params;
+        here.sorted = a.pointer<int32_t>(0), here.labels = a.pointer<int32_t>(1);
+        here.total = a.pointer<int32_t>(2);
+        here.ids = a.pointer<const int32_t>(3), here.map = a.pointer<const int32_t>(4);
+        return kernel->launch(stream, 1, 512, here);
+    });
+}
+
 std::unique_ptr<Plan> plan_moe_align(const Operation &operation, Device &device) {
     const int64_t capacity = operation.tensor(0).numel(), blocks = operation.tensor(1).numel();
     const int64_t pairs = operation.tensor(3).numel();
@@ -52,6 +66,19 @@ std::unique_ptr<Plan> plan_moe_align(const Operation &operation, Device &device)
                       "sorted_token_ids is too short for all blocks of all experts"};
     if (blocks < divide_up(needed, block))
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "expert_ids is too short for all blocks"};
+    if (pairs <= kFewPairs && experts < kFewGroups && capacity < INT32_MAX / 2 &&
+        blocks < INT32_MAX / 2)
+        return plan_small_align({nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 nullptr,
+                                 int32_t(pairs),
+                                 int32_t(experts),
+                                 int32_t(capacity),
+                                 int32_t(blocks),
+                                 {}},
+                                block, device);
     const Pairs grouped(device, pairs, experts, true);
     const RunningSum sum(device, sizeof(uint32_t));
     const auto sizes = device.compile(Source("moe/align_sizes.cuh"));
