@@ -57,8 +57,9 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &c, Device &devi
     if (!device.has_mma || !half || c.ragged() || c.value_depth > 512) return nullptr;
     Latent l{(c.depth + 15) / 16 * 16, (c.value_depth + 127) / 128 * 128, true, entries};
     const AttentionStrides &k = c.k_stride, &v = c.v_stride;
-    const bool maybe = l.value <= l.depth && k.batch == v.batch && k.token == v.token &&
-                       k.head == v.head && k.inner == v.inner;
+    // Strides of dimensions of one are anything.
+    const bool maybe = l.value <= l.depth && k.inner == v.inner && k.token == v.token &&
+                       (k.batch == v.batch || c.pages == 1) && (k.head == v.head || c.heads == 1);
     std::unique_ptr<Plan> joint, apart;
     if (maybe && l.choose(c.rows(), device)) joint = plan_kernel(c, device, l);
     if (entries) return joint;
