@@ -81,6 +81,67 @@ private:
     bool vector_ = false;
 };
 
+// Few rows times Marlin's weights, which go straight to the tensor cores.
+class SkinnyMarlinProduct final : public PackedProduct {
+public:
+    static bool suits(const ProductShape &shape, const Packing &packing, const Device &device) {
+        return device.has_mma && !packing.mxfp4 && !packing.bytes_a && !packing.rows &&
+               shape.m <= 32 && shape.k % (16 * packing.groups) == 0 && shape.a.row % 2 == 0 &&
+               shape.a.column == 1;
+    }
+
+    SkinnyMarlinProduct(const ProductShape &shape, const Packing &packing, Device &device)
+        : shape_(shape) {
+        MatmulParams &p = params_.product;
+        place_output(p, shape);
+        p.a = {nullptr, shape.a.row, 1, 0};
+        p.tiles_m = 1, p.tiles_n = p.n / 64;
+        // Pieces of k so that there are blocks for all, and bands for all warps of a block.
+        const int64_t bands = p.k / 16;
+        const int64_t wanted = 2 * device.multiprocessors / std::max(p.tiles_n, 1);
+        const int64_t splits = std::clamp<int64_t>(std::min(wanted, bands / (4 * kWarps)), 1, 16);
+        const int64_t each = (bands + splits - 1) / splits;
+        p.k_each = int(each * 16), p.splits = int((bands + each - 1) / each);
+        params_.groups = int(packing.groups);
+        params_.group_size = int(shape.k / packing.groups);
+        Source source("matmul/marlin_skinny.cuh");
+        source.type("T", shape.a.dtype).constant("kBits", packing.bits);
+        source.constant("kZeros", packing.zeros).constant("kTilesM", shape.m <= 16 ? 1 : 2);
+        source.constant("kWarps", kWarps).constant("kSplit", p.splits > 1);
+        Source other = source;
+        kernel_ = std::make_shared<AlignedKernel>(device, source.constant("kVector", 1),
+                                                  other.constant("kVector", 0));
+        if (p.splits > 1) {
+            workspace = padded(size_t(p.splits) * size_t(shape.m * shape.n) * 4);
+            join_ = std::make_shared<Join>(shape, p.splits, INFINI_DTYPE_F32, device);
+        }
+    }
+
+    Error run(const ProductData &data, const PackedData &weights, const Stream &stream,
+              char *memory) const override {
+        PackedParams p = params_;
+        place_data(p.product, shape_, data);
+        p.product.a.data = data.a, p.product.b.data = weights.codes, p.product.partial = memory;
+        p.scales = weights.scales, p.zeros = weights.zeros, p.offset = weights.offset;
+        const bool aligned =
+            is_aligned(data.a) && is_aligned(weights.codes) && is_aligned(weights.scales);
+        Error error = infinirtSuccess;
+        const Kernel *kernel = kernel_->get(aligned, error);
+        if (!kernel) return error;
+        error =
+            kernel->launch(stream, int64_t(p.product.tiles_n) * p.product.splits, 32 * kWarps, p);
+        return error || !join_ ? error : join_->run(data, memory, stream);
+    }
+
+private:
+    static constexpr int kWarps = 8;
+
+    ProductShape shape_;
+    PackedParams params_{};
+    std::shared_ptr<const AlignedKernel> kernel_;
+    std::shared_ptr<const Join> join_;
+};
+
 }  // namespace
 
 std::shared_ptr<const PackedProduct> make_packed_product(const ProductShape &shape,
@@ -89,6 +150,8 @@ std::shared_ptr<const PackedProduct> make_packed_product(const ProductShape &sha
     if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                       "a matrix has more than 2^31 rows or columns"};
+    if (SkinnyMarlinProduct::suits(shape, packing, device))
+        return std::make_shared<SkinnyMarlinProduct>(shape, packing, device);
     return std::make_shared<TiledPackedProduct>(shape, packing, device);
 }
 
