@@ -5,6 +5,7 @@ What a kind can do, will never do, and cannot do yet stands in `expectations/<ki
     TAGS                 abilities that tests ask for with @pytest.mark.needs("...")
     EXCLUDED             {part of a test's id: reason}     never run
     EXPECTED_FAILURES    {part of a test's id: reason}     run; passing is reported as a failure
+    make_gate(rt)        optional: how latches hold a stream; see kit/latch.py
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ def _runtime(pytestconfig: pytest.Config) -> Any:
     kind = pytestconfig.getoption("--device")
     if rt.set_kind(kind) != "INFINI_STATUS_SUCCESS":
         pytest.skip(f"no {kind} device: {rt.message()}")
-    rt.tags = expectations(kind).TAGS
+    expected = expectations(kind)
+    rt.tags = expected.TAGS
+    if hasattr(expected, "make_gate"):
+        rt.gate = expected.make_gate(rt)
     return rt
 
 

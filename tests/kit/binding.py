@@ -140,7 +140,10 @@ class Codes:
 
         def name_alone(*arguments: Any) -> str:
             answer = call(*arguments)
-            return answer[0] if isinstance(answer, tuple) else answer
+            code = answer[0] if isinstance(answer, tuple) else answer
+            if code == "Success" and name.endswith("Destroy"):
+                self._runtime.gone.add(arguments[0])
+            return code
 
         setattr(self, name, name_alone)
         return name_alone
@@ -167,6 +170,8 @@ class Runtime:
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
         self.tags: set[str] = {"asynchronous"}  # what the device can do; the suites' conftest knows
+        self.gone: set[int] = set()  # handles that were destroyed
+        self.gate: Any = None  # another way to hold a stream than a host function; see Latch
         self.code = Codes(self)
         self.first = FirstGeneration(library)
         library.infiniGetLastErrorMessage.restype = ctypes.c_char_p
@@ -183,8 +188,17 @@ class Runtime:
         function = api.by_name[name]
         entry = prototype(self.library, function)
         call = caller(function, entry, self._check) if entry.restype is ctypes.c_int else entry
+        if name.endswith("Destroy"):
+            call = self._noting(call)
         setattr(self, name, call)
         return call
+
+    def _noting(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def destroy(handle: int) -> None:
+            call(handle)
+            self.gone.add(handle)
+
+        return destroy
 
     def _check(self, function: str, code: int) -> None:
         if code:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,10 @@ LIMIT = 30.0
 class Latch:
     """Holds a stream: `latch.hold(stream)` queues a host function that waits for `latch.open()`.
 
+    Where host functions of several streams may be run one after the other, one that waits would
+    hold them all. Such a kind of device brings a gate: `close(stream)` queues work that sets the
+    first of two words of host memory and waits for the second, and gives the two.
+
     As a context manager it is open at the end whatever happens, so a failing test leaves nothing
     stuck.
     """
@@ -30,6 +35,7 @@ class Latch:
         self._reached = threading.Event()
         self.timed_out = False
         self.function = HOST_FUNCTION(self._wait)
+        self._words: list[tuple[Any, Any]] = []
         if stream is not None:
             self.hold(stream)
 
@@ -39,20 +45,34 @@ class Latch:
             self.timed_out = True
 
     def hold(self, stream: int) -> Latch:
-        self._rt.LaunchHostFunc(stream, self.function, None)
+        if self._rt.gate:
+            self._words.append(self._rt.gate.close(stream))
+            threading.Thread(target=self._open_late, daemon=True).start()
+        else:
+            self._rt.LaunchHostFunc(stream, self.function, None)
         return self
+
+    def _open_late(self) -> None:
+        if not self._flag.wait(LIMIT):
+            self.timed_out = True
+            self.open()
 
     def reached(self) -> Latch:
         """Wait until the stream stands at the latch."""
-        assert self._reached.wait(LIMIT), "the stream did not get to its latch"
+        end = time.monotonic() + LIMIT
+        while self._words and not self.is_reached and time.monotonic() < end:
+            time.sleep(1e-4)
+        assert self.is_reached or self._reached.wait(LIMIT), "the stream did not get to its latch"
         return self
 
     @property
     def is_reached(self) -> bool:
-        return self._reached.is_set()
+        return self._reached.is_set() or any(there.value for there, _ in self._words)
 
     def open(self) -> None:
         self._flag.set()
+        for _, gate in self._words:
+            gate.value = 1
 
     def __enter__(self) -> Latch:
         return self

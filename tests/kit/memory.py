@@ -43,9 +43,19 @@ class Maker:
     def later(self, end: Callable[..., Any], *arguments: Any) -> None:
         self._ends.append(lambda: end(*arguments))
 
+    def _destroy_later(self, function: str, handle: int) -> None:
+        """Unless the test does it: not every device recognises a handle that is gone."""
+        self.rt.gone.discard(handle)
+
+        def destroy() -> None:
+            if handle not in self.rt.gone or "checked-handles" in self.rt.tags:
+                getattr(self.rt.code, function)(handle)
+
+        self.later(destroy)
+
     def stream(self, flags: int = 0, priority: int = 0) -> int:
         stream = self.rt.StreamCreateWithPriority(flags, priority)
-        self.later(self.rt.code.StreamDestroy, stream)
+        self._destroy_later("StreamDestroy", stream)
         return stream
 
     def free_stream(self) -> int:
@@ -54,7 +64,7 @@ class Maker:
 
     def event(self, flags: int = 0) -> int:
         event = self.rt.EventCreateWithFlags(flags)
-        self.later(self.rt.code.EventDestroy, event)
+        self._destroy_later("EventDestroy", event)
         return event
 
     def buffer(self, size: int, data: bytes | int | None = None) -> Buffer:
@@ -76,17 +86,17 @@ class Maker:
 
     def graph(self) -> int:
         graph = self.rt.GraphCreate(0)
-        self.later(self.rt.code.GraphDestroy, graph)
+        self._destroy_later("GraphDestroy", graph)
         return graph
 
     def own_graph(self, graph: int) -> int:
         """Takes a graph over that a capture gave."""
-        self.later(self.rt.code.GraphDestroy, graph)
+        self._destroy_later("GraphDestroy", graph)
         return graph
 
     def exec(self, graph: int, flags: int = 0) -> int:
         made = self.rt.GraphInstantiate(graph, flags)
-        self.later(self.rt.code.GraphExecDestroy, made)
+        self._destroy_later("GraphExecDestroy", made)
         return made
 
     def pool(self, **members: Any) -> int:
@@ -96,7 +106,7 @@ class Maker:
         for name, value in members.items():
             setattr(properties, name, value)
         pool = self.rt.MemPoolCreate(properties)
-        self.later(self.rt.code.MemPoolDestroy, pool)
+        self._destroy_later("MemPoolDestroy", pool)
         return pool
 
     def end(self) -> None:

@@ -95,6 +95,7 @@ def test_a_diamond(rt, build):
         assert sorted(once[1:3]) == ["left", "right"]
 
 
+@pytest.mark.needs("parallel-host-functions")
 def test_independent_branches_run_side_by_side(rt, make, build):
     # Each waits inside a host function until all have started: one after the other would never end.
     latches = [Latch(rt) for _ in range(6)]
@@ -112,6 +113,7 @@ def test_independent_branches_run_side_by_side(rt, make, build):
     assert build.order.seen == ["end"]
 
 
+@pytest.mark.needs("parallel-host-functions")
 def test_branches_without_a_common_node_run_side_by_side(rt, make, build):
     latches = [Latch(rt) for _ in range(3)]
     for latch in latches:
@@ -163,6 +165,7 @@ def test_launches_of_one_graph_in_two_streams_do_not_overlap(rt, make, build):
     assert inside == [1, -1] * 40
 
 
+@pytest.mark.needs("parallel-host-functions")
 def test_two_graphs_run_side_by_side(rt, make, build):
     latch = Latch(rt)
     build.latch(latch)
@@ -255,7 +258,8 @@ def test_child_graphs(rt, make, build):
     assert order.seen == ["top", "child 1", "child 2", "bottom"] * 3
     inside = rt.GraphChildGraphNodeGetGraph(node)
     assert len(rt.listed("GraphGetNodes", inside)) == 2
-    assert rt.code.GraphDestroy(inside) != "Success"  # it belongs to the node
+    if "checked-handles" in rt.tags:
+        assert rt.code.GraphDestroy(inside) != "Success"  # it belongs to the node
 
 
 def test_a_child_graph_of_a_child_graph(rt, make, build):
@@ -286,7 +290,8 @@ def test_destroying_while_it_runs(rt, make, build):
     latch.reached()
     rt.GraphExecDestroy(made)
     rt.GraphDestroy(build.graph)
-    assert rt.code.GraphLaunch(made, stream) == "ErrorInvalidValue"
+    if "checked-handles" in rt.tags:
+        assert rt.code.GraphLaunch(made, stream) == "ErrorInvalidValue"
     with latch:
         pass
     rt.StreamSynchronize(stream)

@@ -69,6 +69,7 @@ def test_it_may_ask_for_names_and_versions(rt, make):
     assert said == [(12090, b"infinirtSuccess")]
 
 
+@pytest.mark.needs("core-words")
 def test_the_refusal_ends_with_the_function(rt, make):
     # Whichever thread ran it can call the runtime again.
     ask = HOST_FUNCTION(lambda _: rt.code.GetDevice())
@@ -78,6 +79,7 @@ def test_the_refusal_ends_with_the_function(rt, make):
     assert rt.GetDevice() == 0
 
 
+@pytest.mark.needs("core-words")
 def test_callbacks_must_not_call_the_runtime_either(rt, make):
     said, stream = [], make.stream()
     type_ = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
@@ -87,6 +89,7 @@ def test_callbacks_must_not_call_the_runtime_either(rt, make):
     assert said == ["ErrorNotPermitted"]
 
 
+@pytest.mark.needs("core-words")
 def test_those_in_graphs_must_not_either(rt, make):
     said = []
     ask = HOST_FUNCTION(lambda _: said.append(rt.code.DeviceSynchronize()))

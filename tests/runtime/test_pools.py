@@ -292,7 +292,8 @@ def test_destroying_the_current_pool_restores_the_default(rt, make):
     rt.DeviceSetMemPool(0, pool)
     rt.MemPoolDestroy(pool)
     assert rt.DeviceGetMemPool(0) == rt.DeviceGetDefaultMemPool(0)
-    assert rt.code.MemPoolTrimTo(pool, 0) == "ErrorInvalidValue"
+    if "checked-handles" in rt.tags:
+        assert rt.code.MemPoolTrimTo(pool, 0) == "ErrorInvalidValue"
 
 
 def test_a_pool_may_go_before_its_memory(rt, make):

@@ -122,7 +122,8 @@ def test_destroying_does_not_wait_and_loses_nothing(rt):
     order.note(stream, "done all the same")
     rt.StreamDestroy(stream)  # returns although the latch is closed
     assert order.seen == []
-    assert rt.code.StreamQuery(stream) == "ErrorInvalidResourceHandle"
+    if "checked-handles" in rt.tags:
+        assert rt.code.StreamQuery(stream) == "ErrorInvalidResourceHandle"
     with latch:
         pass
     rt.DeviceSynchronize()
