@@ -239,14 +239,12 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
         types.append(type_)
     for mine in left:
         if mine.is_pointer:  # which of many failed: 13 does not tell any more
-            after.append(f"if (error && {mine.name}) *{mine.name} = SIZE_MAX;")
+            before.append(f"if ({mine.name}) *{mine.name} = SIZE_MAX;")
     call = f"vendor_function<int({', '.join(types)})>({index})"
     lines = [text.call(f"Error {function.name}13", [param.c for param in function.params], " {")]
     lines += [f"    {line}" for line in before]
     lines += [f"    int error = {call}({', '.join(arguments)});"]
-    for line in after:
-        guarded = line if "error" in line else f"if (!error) {line}"
-        lines.append(f"    {guarded}")
+    lines += [f"    if (!error) {line}" for line in after]
     return "\n".join([*lines, "    return static_cast<Error>(error);", "}", "", ""])
 
 
