@@ -3,7 +3,8 @@
 // counterpart for vectors is backends/cpu/kernels/functions.h.
 //
 // A source that defines INFINI_ROUGH before has tensors of 16 bits or fewer only: functions may then be
-// off by some units of the last place of a float, which such a tensor does not show.
+// off by some units of the last place of a float, which such a tensor does not show. If it is 2, divisors
+// are never so small that their reciprocal is no float.
 #pragma once
 
 #define INFINI_SIMD INFINI_DEVICE
@@ -17,9 +18,9 @@
 namespace infini {
 
 #ifdef INFINI_ROUGH
-inline constexpr bool kRough = true;
+inline constexpr bool kRough = true, kRoughDivision = INFINI_ROUGH == 2;
 #else
-inline constexpr bool kRough = false;
+inline constexpr bool kRough = false, kRoughDivision = false;
 #endif
 
 template <class V>

@@ -36,7 +36,7 @@ INFINI_DEVICE void join_lanes(Folds &folds) {
             }
         }
         if constexpr (kLanes > kWarp) {  // the block's only row
-            constexpr int kWarps = kLanes / kWarp;
+            constexpr int kWarps = kLanes > kWarp ? kLanes / kWarp : 1;
             INFINI_SHARED Folds parts[kWarps];
             __syncthreads();
             if (lane() == 0) parts[warp()] = folds;

@@ -1,5 +1,5 @@
 // Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have kChunks vectors
-// each; the vectors of a pass are all on their way before the first is used.
+// each; those of the first pass are all on their way before one is used.
 #pragma once
 
 #include "lanes.cuh"
@@ -21,13 +21,19 @@ struct HeldRun {
     INFINI_DEVICE void pass() {
         typename Pass::Folds folds;
         folds.start();
+        if constexpr (Pass::kFirst) {
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k)
-            if (mine(k)) Pass::fetch(p, locate(p, base, element(k)), in[k]);
+            for (int k = 0; k < kChunks; ++k)
+                if (mine(k)) Pass::fetch(p, locate(p, base, element(k)), in[k]);
+        }
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k)
-            if (mine(k))
-                Pass::body(p, locate(p, base, element(k)), element(k), in[k], held[k], rows, folds);
+        for (int k = 0; k < kChunks; ++k) {
+            if (!mine(k)) continue;
+            const Place at = locate(p, base, element(k));
+            // Later passes read what all rows share, from a cache: it need not wait in registers.
+            if constexpr (!Pass::kFirst) Pass::fetch(p, at, in[k]);
+            Pass::body(p, at, element(k), in[k], held[k], rows, folds);
+        }
         if constexpr (Pass::kFolds) join_lanes(folds);
         Pass::finish(p, base, rows, folds, here && my_lane() == 0);
     }
@@ -35,7 +41,7 @@ struct HeldRun {
     INFINI_DEVICE bool mine(int k) const { return here && element(k) < p.row_size; }
 };
 
-INFINI_ENTRY(Params, kThreads, 1) {
+INFINI_ENTRY(Params, kThreads, kMinBlocks) {
     constexpr int kGroups = kThreads / kLanes;
     const int64_t row = int64_t(blockIdx.x) * kGroups + my_group();
     const bool here = row < p.rows;

@@ -193,6 +193,7 @@ int Composer::choose_width(int most) const {
 
 uint32_t Composer::alignment(int slot, int width) const {
     const Slot &s = layout_.slots[size_t(slot)];
+    if (turned_[size_t(slot)]) return uint32_t(s.bytes * turned_width(slot, width > 1 ? 16 : 1));
     if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
         access_[size_t(slot)] != Access::kDense)
         return 1;
@@ -206,6 +207,23 @@ int Composer::dense_bytes() const {
             access_[size_t(slot)] != Access::kUniform)
             bytes += layout_.slots[size_t(slot)].bytes;
     return bytes;
+}
+
+bool Composer::is_row_data(int slot) const {
+    return read_[size_t(slot)] && in_elements_[size_t(slot)] && moves_kept(slot) &&
+           access_[size_t(slot)] != Access::kUniform;
+}
+
+int Composer::row_bytes() const {
+    int bytes = 0;
+    for (int slot : operands_)
+        if (is_row_data(slot)) bytes += layout_.slots[size_t(slot)].bytes;
+    return bytes;
+}
+
+int Composer::row_tensors() const {
+    return int(std::count_if(operands_.begin(), operands_.end(),
+                             [&](int slot) { return is_row_data(slot); }));
 }
 
 int Composer::turned_dimension() const {
@@ -223,12 +241,25 @@ int Composer::turned_dimension() const {
     return lane_size() >= 16 && found <= 4 ? best : -1;
 }
 
-void Composer::turn(int dimension) {
+void Composer::turn() {
     for (int slot : operands_) {
         const Slot &s = layout_.slots[size_t(slot)];
         turned_[size_t(slot)] = s.kind == Slot::kTensor && !written_[size_t(slot)] &&
-                                access_[size_t(slot)] == Access::kStrided && s.kept[dimension] == 1;
+                                access_[size_t(slot)] == Access::kStrided &&
+                                s.kept[layout_.kept.count - 2] == 1;
     }
+}
+
+int Composer::turned_width(int slot, int most) const {
+    const Slot &s = layout_.slots[size_t(slot)];
+    int width = std::min(most, 16 / s.bytes);
+    for (; width > 1; width /= 2) {
+        bool good = s.pointer < 0 || s.start % width == 0;
+        for (int i = 0; i < layout_.kept.count; ++i)
+            good = good && (i == layout_.kept.count - 2 || s.kept[i] % width == 0);
+        if (good) break;
+    }
+    return width;
 }
 
 bool Composer::has_row_results() const {

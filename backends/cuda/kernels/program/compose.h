@@ -29,6 +29,8 @@ struct Pass {
     std::vector<int> rows;
 };
 
+inline bool is_arg(int fold) { return fold >= INFINI_FOLD_ARGMAX; }
+
 class Composer {
 public:
     Composer(const Layout &layout, const InfiniProgram &program, Direction direction);
@@ -44,6 +46,9 @@ public:
     int choose_width(int most) const;
     // Of what is read for an element by loads that are wide, and the values that live from pass to pass.
     int dense_bytes() const;
+    // Of those that are other ones for each row, and how many tensors these are.
+    int row_bytes() const;
+    int row_tensors() const;
     int held_count() const;
     // Bytes that the pointer of an operand has to be a multiple of.
     uint32_t alignment(int slot, int width) const;
@@ -51,8 +56,9 @@ public:
     bool is_wide_index() const { return wide_index_; }
     // Kept dimension whose neighbours an input has next to each other while the vectors do not; -1: none.
     int turned_dimension() const;
-    // Read through a tile in shared memory: the operands that lie along that dimension.
-    void turn(int dimension);
+    // Read through a tile in shared memory: the operands that lie along the last kept dimension but one.
+    void turn();
+    int turned_width(int slot, int most) const;
 
     // ---- Text ----
 
@@ -64,6 +70,13 @@ public:
     // does all stores; else values are held in registers.
     std::string pass_texts(bool recomputed) const;
     std::string map_text() const;
+    // What map_tile.cuh calls: reads tiles of `tile` lines and columns.
+    std::string tile_text(int tile, int width) const;
+    // Place at an index of each kept dimension, by the names a0, a1, ...
+    std::string place_text() const;
+    // The operand is neither read nor made, but there: the caller puts it into Held.
+    void hold(int slot);
+    std::string held_name(int slot) const { return "e" + std::to_string(number_[size_t(slot)]); }
     // Partial results of passes, by split and row: how large, and the members that point to them.
     size_t partial_bytes(int pass) const;
     void add_partials(ParameterText &members, Launch &launch, int64_t rows, int64_t splits,
@@ -83,6 +96,7 @@ private:
     int lane_dim() const;
     int64_t lane_stride(const Slot &slot) const;
     bool moves_kept(int slot) const;
+    bool is_row_data(int slot) const;
     bool moves_folded(int slot) const;
     int64_t lane_size() const;
 

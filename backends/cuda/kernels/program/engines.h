@@ -10,12 +10,17 @@ struct Phase {
     const Layout &layout;
     const InfiniProgram &program;
     Device &device;
-    bool rough;             // its tensors show 16 bits or fewer
+    int rough;              // INFINI_ROUGH of device/functions.cuh; 0: none
     int64_t workspace = 0;  // bytes that are taken already; engines add theirs
 };
 
 Launches plan_map(Phase &phase);
+Launches plan_tiles(Phase &phase, int turned);
 Launches plan_rows(Phase &phase);
+
+// How exact functions have to be: not very, where all tensors have so few bits that the last ones of a
+// float do not show.
+int roughness(const Operation &operation, const InfiniProgram &program, ValueType type);
 
 // A source with everything that stands before a composed text.
 Source begin_source(const char *file, const Phase &phase, const Composer &composer);

@@ -77,21 +77,25 @@ bool Launch::is_aligned(const Arguments &arguments) const {
     return true;
 }
 
-Error Launch::run(const Arguments &arguments, const Stream &stream) const try {
-    Bytes bytes;
-    std::memcpy(bytes.data, parameters.data(), parameters.size());
+void Launch::fill(const Arguments &arguments, char *to) const {
+    std::memcpy(to, parameters.data(), parameters.size());
     uintptr_t off = 0;
     for (const PointerMember &member : pointers) {
         char *const at = address(member, arguments);
         off |= reinterpret_cast<uintptr_t>(at) & (member.alignment - 1);
-        put(bytes.data + member.offset, at);
+        put(to + member.offset, at);
     }
     for (const ScalarMember &member : scalars) {
         const int64_t whole = member.integer ? arguments.integer(member.scalar) : 0;
         const double number = member.integer ? 0 : arguments.number(member.scalar);
-        store_shared(member.type, member.integer, whole, number, bytes.data + member.offset);
+        store_shared(member.type, member.integer, whole, number, to + member.offset);
     }
-    if (wide >= 0) put(bytes.data + wide, int32_t(off == 0));
+    if (wide >= 0) put(to + wide, int32_t(off == 0));
+}
+
+Error Launch::run(const Arguments &arguments, const Stream &stream) const try {
+    Bytes bytes;
+    fill(arguments, bytes.data);
     return code->get(stream.device).launch(stream, grid, threads, bytes);
 } catch (const Refusal &) {
     return infinirtErrorInvalidKernelImage;

@@ -76,6 +76,8 @@ private:
 class Launch {
 public:
     Error run(const Arguments &arguments, const Stream &stream) const;
+    // The parameter struct of a run.
+    void fill(const Arguments &arguments, char *to) const;
     // Are the pointers of a run aligned as wide accesses need it?
     bool is_aligned(const Arguments &arguments) const;
 

@@ -7,7 +7,7 @@ namespace infini::cuda::program {
 
 Source begin_source(const char *file, const Phase &phase, const Composer &composer) {
     Source source(file);
-    if (phase.rough) source.line("#define INFINI_ROUGH 1");
+    if (phase.rough) source.line("#define INFINI_ROUGH " + std::to_string(phase.rough));
     source.type("Index", composer.is_wide_index() ? "int64_t" : "int32_t");
     source.include("functions.cuh");
     source.include("program/values.cuh");
@@ -30,6 +30,8 @@ int choose_unroll(const Phase &phase, const Composer &composer, int width) {
 
 Launches plan_map(Phase &phase) {
     Composer composer(phase.layout, phase.program, Direction::kMap);
+    if (const int turned = composer.turned_dimension(); turned >= 0)
+        return plan_tiles(phase, turned);
     Launches launches;
     const int width = composer.choose_width(16), unroll = choose_unroll(phase, composer, width);
     Launch launch;

@@ -4,6 +4,22 @@
 #include "kernels/program/engines.h"
 
 namespace infini::cuda::program {
+
+int roughness(const Operation &operation, const InfiniProgram &program, ValueType type) {
+    if (type != kFloat) return 0;
+    bool wide_range = false;  // are there numbers next to 0 whose reciprocal is infinite?
+    for (int i = 0; i < operation.tensor_count(); ++i) {
+        const int dtype = operation.tensor(i).dtype;
+        if (dtype && !is_float(dtype) && dtype_bytes(dtype) > 2) return 0;
+        if (dtype == INFINI_DTYPE_F32) return 0;
+        wide_range = wide_range || dtype == INFINI_DTYPE_BF16;
+    }
+    // Where there are exponentials, divisors are sums of them.
+    for (int s = 0; s < program.stage_count; ++s)
+        if (std::strstr(program.stages[s].source, "exp(")) wide_range = false;
+    return wide_range ? 1 : 2;
+}
+
 namespace {
 
 int64_t aligned(int64_t bytes) { return (bytes + 255) & ~int64_t(255); }
@@ -17,17 +33,6 @@ public:
     }
     std::vector<Launches> phases;
 };
-
-// Do all tensors have so few bits that the last ones of a float do not show?
-bool is_rough(const Operation &operation, ValueType type) {
-    for (int i = 0; i < operation.tensor_count(); ++i) {
-        const int dtype = operation.tensor(i).dtype;
-        if (dtype == INFINI_DTYPE_F32 || dtype == INFINI_DTYPE_I32 || dtype == INFINI_DTYPE_U32 ||
-            dtype == INFINI_DTYPE_I64 || dtype == INFINI_DTYPE_U64)
-            return false;
-    }
-    return type == kFloat;
-}
 
 std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     if (!operation.program()) return nullptr;
@@ -49,7 +54,7 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
         }
         const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
         if (layout.rows == 0 || (!folds && layout.row_size == 0)) continue;  // nothing to do
-        Phase planned{layout, program, device, is_rough(operation, type), 0};
+        Phase planned{layout, program, device, roughness(operation, program, type), 0};
         plan->phases.push_back(folds ? plan_rows(planned) : plan_map(planned));
         most = std::max(most, planned.workspace);
     }

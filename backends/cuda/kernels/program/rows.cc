@@ -80,11 +80,11 @@ private:
         const int warp = phase_.device.warp;
         const int64_t vectors = quotient_up(layout_.row_size, width_);
         const int words = int(layout_.value_bytes / 4);
-        const int cost = std::max(1, width_ * composer_.dense_bytes() / 4 +
-                                         width_ * words * (composer_.held_count() + 1));
+        const int cost = std::max(
+            1, width_ * composer_.row_bytes() / 4 + width_ * words * (composer_.held_count() + 1));
         auto fits = [&](int lanes) {
             chunks_ = int(std::min<int64_t>(quotient_up(vectors, lanes), 1 << 20));
-            return chunks_ * cost <= (lanes <= 256 ? 96 : lanes <= 512 ? 72 : 36);
+            return chunks_ * cost <= (lanes <= 512 ? 80 : 36);
         };
         if (vectors <= 4 * warp && fits(warp)) {
             lanes_ = std::min(warp, power_up(vectors));
@@ -112,7 +112,12 @@ private:
         for (size_t i = 0; i < composer_.passes().size(); ++i) calls += pass_call(i);
         Source source = begin_source("program/rows_held.cuh", phase_, composer_);
         add_text(source, members, composer_.pass_texts(false), calls);
-        source.constant("kChunks", chunks_).constant("kColumns", 1);
+        // Registers for so many blocks at a time that memory is never idle.
+        const int data = chunks_ * width_ * composer_.row_bytes() / 4;
+        const bool much = data >= 32 && layout_.type == kFloat && composer_.row_tensors() > 1;
+        int blocks = threads_ <= 128 ? 6 : threads_ <= 256 ? 3 : 1;
+        if (much || layout_.value_bytes > 4) blocks = 1;
+        source.constant("kChunks", chunks_).constant("kColumns", 1).constant("kMinBlocks", blocks);
         finish(launch, members, std::move(source));
         launch.grid = Grid(quotient_up(layout_.rows, threads_ / lanes_));
         return launch;

@@ -1,0 +1,32 @@
+// A map that follows a kernel, element by element of its result (INFINI_PROGRAM_EPILOGUE): text that a kernel
+// of any family takes in, and its parameters.
+//
+//     auto epilogue = Epilogue::make(operation);         // null: not possible
+//     epilogue->add_to(source);                          // before what the kernel's own lines need
+//     ... struct MyParams { ...; };                      // in device code: a member, aligned to 16
+//         struct Params : MyParams { alignas(16) epilogue::Params follows; };
+//         epilogue::apply<n>(p.follows, batch, row, column, values);   // float values[n], n = 1, 2, 4, 8
+//     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));   // on the host, each run
+//
+// apply() stores all that the program writes; the kernel stores nothing.
+#pragma once
+
+#include "kernels/program/compose.h"
+
+namespace infini::cuda::program {
+
+class Epilogue {
+public:
+    static std::unique_ptr<Epilogue> make(const Operation &operation);
+
+    void add_to(Source &source) const;
+    size_t bytes() const { return launch_.parameters.size(); }
+    void fill(const Arguments &arguments, char *to) const { launch_.fill(arguments, to); }
+
+private:
+    Launch launch_;  // only for its parameters
+    std::string text_;
+    int rough_ = 0;
+};
+
+}  // namespace infini::cuda::program
