@@ -29,6 +29,7 @@ struct AttentionParams {
     int32_t depth, value_depth;  // of keys and queries; of values and results
     int32_t splits, rows;        // rows of a sequence at most
     int32_t tiles;               // of rows: of a sequence, or of all ragged queries
+    int32_t chunk;               // sequences and heads whose keys fit into L2
     float scale;                 // with log2(e) in it
     int32_t vector;              // 1: rows can be read 16 bytes at a time
     int32_t store_vector;        // 1: and written

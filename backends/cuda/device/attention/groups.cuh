@@ -10,7 +10,8 @@
 // tensors: a thread waits for its own copies, shows them to the products, and then arrives.
 //
 // FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128 rows, mostly
-// from L2. With sizes of 128: 160 KiB of shared memory, one block of 384 threads on a multiprocessor.
+// from L2. With sizes of 128: 160 KiB of shared memory, one block of 384 threads on a multiprocessor, which
+// goes on with the next rows: their queries and keys are copied while results are written.
 //
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64.
 #include "tile.cuh"
@@ -30,28 +31,53 @@ inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are 
 
 struct Shared {
     PhaseBarrier queries, keys[kStages], values[kStages];  // are here
-    PhaseBarrier keys_used[kStages], values_used[kStages];
+    PhaseBarrier queries_used, keys_used[kStages], values_used[kStages];
     uint32_t known[4][kKeys / 32];  // of four tiles
     int page[4][kKeys];
 };
 
-// What of the work this block has.
+// 128 rows.
 struct Work {
     Sequence s;
     int head, first_row, row_count;
-    int tiles;  // of keys
+    int tiles;  // of keys; 0: results are zeros, or there is nothing to do
     int seen;   // keys
+
+    // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that see most
+    // keys first.
+    INFINI_DEVICE void find(const AttentionParams &p, int item) {
+        const int units = (kRagged ? 1 : p.sequences) * p.heads;
+        const int chunk = item / (p.chunk * p.tiles) * p.chunk;
+        const int count = units - chunk < p.chunk ? units - chunk : p.chunk;
+        const int rest = item - chunk * p.tiles, unit = chunk + rest % count;
+        int tile = p.tiles - 1 - rest / count, index = unit / p.heads;
+        head = unit % p.heads;
+        tiles = row_count = 0;
+        if constexpr (kRagged) {
+            const int32_t *ends = p.segments + p.sequences + 3;
+            if (tile >= ends[p.sequences + 2]) return;
+            index = find_segment(ends + 1, p.sequences + 2, tile);
+            tile -= ends[index];
+        }
+        s = find_sequence(p, index, head);
+        first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
+        const int last = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
+        seen = key_limit(s, int(p.group.divide(uint32_t(last))));
+        tiles = (seen + kKeys - 1) / kKeys;
+    }
 };
 
 // ---- The warpgroup that copies ------------------------------------------------------------------
 
 struct Producer {
     const AttentionParams &p;
-    const Work &w;
     Shared &shared;
     unsigned char *memory;
     int thread;
+    Work w = {};
     int begun = 0, shown = 0;  // copies of keys or values
+    int base = 0;              // tiles of work before this
+    int number = 0;            // of the work
 
     // Copy i of the order keys 0, keys 1, values 0, keys 2, values 1, ..., values n - 1.
     struct Copy {
@@ -68,7 +94,7 @@ struct Producer {
     INFINI_DEVICE void show() {
         const Copy copy = copy_at(shown++);
         show_to_products();
-        (copy.of_keys ? shared.keys : shared.values)[copy.tile % kStages].arrive();
+        (copy.of_keys ? shared.keys : shared.values)[(base + copy.tile) % kStages].arrive();
         if (shown == 1) shared.queries.arrive();  // which came with the first keys
     }
 
@@ -79,9 +105,9 @@ struct Producer {
             if (t < w.seen)
                 page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
             const bool known = page >= 0 && page < p.pages;
-            shared.page[tile % 4][thread] = known ? int(page) : -1;
+            shared.page[(base + tile) % 4][thread] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
-            if (lane() == 0) shared.known[tile % 4][thread / 32] = bits;
+            if (lane() == 0) shared.known[(base + tile) % 4][thread / 32] = bits;
             wait_at(kProducers, kGroup);
         }
     }
@@ -96,7 +122,7 @@ struct Producer {
             bool valid = t < w.seen;
             int64_t place = t * stride.token;
             if constexpr (kPaged) {
-                const int page = shared.page[tile % 4][row];
+                const int page = shared.page[(base + tile) % 4][row];
                 valid = page >= 0;
                 place = page * stride.batch +
                         int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
@@ -134,12 +160,13 @@ struct Producer {
         }
     }
 
-    INFINI_DEVICE void run() {
+    INFINI_DEVICE void run(int item) {
+        w.find(p, item);
         if (w.tiles == 0) return;
-        copy_queries();
+        begun = shown = 0;
         for (; begun < 2 * w.tiles; ++begun) {
             const Copy copy = copy_at(begun);
-            const int stage = copy.tile % kStages, round = copy.tile / kStages;
+            const int stage = (base + copy.tile) % kStages, round = (base + copy.tile) / kStages;
             if (copy.of_keys) {
                 find_pages(copy.tile);
                 shared.keys_used[stage].wait(~round & 1);
@@ -150,6 +177,10 @@ struct Producer {
                 copy_rows<kValue>(memory + kQueryBytes + kStages * kKeyBytes + stage * kValueBytes,
                                   copy.tile, w.s.v, p.v_stride, p.value_depth);
             }
+            if (begun == 0) {
+                shared.queries_used.wait(~number & 1);
+                copy_queries();
+            }
             commit_copies();
             // What a consumer needs before it frees the stage of the next copy has been shown by then.
             if (begun >= kFlight) {
@@ -159,6 +190,8 @@ struct Producer {
         }
         wait_for_copies<0>();
         while (shown < begun) show();
+        base += w.tiles;
+        ++number;
     }
 };
 
@@ -166,21 +199,22 @@ struct Producer {
 
 struct Consumer {
     const AttentionParams &p;
-    const Work &w;
     Shared &shared;
     unsigned char *memory;
     int group;  // 0 or 1
     float scale;
-    int all_seen;  // keys before this are seen by all rows of this warp
-    RowPair rows;
-    uint32_t weights[kKeys / 16][4];
+    Work w = {};
+    int base = 0, number = 0;  // as the producer has them
+    int all_seen = 0;          // keys before this are seen by all rows of this warp
+    RowPair rows = {};
+    uint32_t weights[kKeys / 16][4] = {};
 
     // scores = queries @ keys of a tile.
     INFINI_DEVICE void begin_scores(float (&scores)[kKeys / 8][4], int tile) {
-        shared.keys[tile % kStages].wait(tile / kStages & 1);
+        const int stage = (base + tile) % kStages, round = (base + tile) / kStages;
+        shared.keys[stage].wait(round & 1);
         const uint64_t a = operand(memory + group * 64 * kPanelRow, 16, 8 * kPanelRow);
-        const uint64_t b =
-            operand(memory + kQueryBytes + tile % kStages * kKeyBytes, 16, 8 * kPanelRow);
+        const uint64_t b = operand(memory + kQueryBytes + stage * kKeyBytes, 16, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kDepth / 16; ++k)
@@ -191,10 +225,10 @@ struct Consumer {
 
     // results += weights @ values of a tile.
     INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], int tile) {
-        shared.values[tile % kStages].wait(tile / kStages & 1);
-        const uint64_t b =
-            operand(memory + kQueryBytes + kStages * kKeyBytes + tile % kStages * kValueBytes,
-                    kKeyPanel, 8 * kPanelRow);
+        const int stage = (base + tile) % kStages, round = (base + tile) / kStages;
+        shared.values[stage].wait(round & 1);
+        const uint64_t b = operand(memory + kQueryBytes + kStages * kKeyBytes + stage * kValueBytes,
+                                   kKeyPanel, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
@@ -209,7 +243,7 @@ struct Consumer {
         bool masked = first + kKeys > all_seen;
 #pragma unroll
         for (int i = 0; i < kKeys / 32; ++i) {
-            known[i] = kPaged ? shared.known[tile % 4][i] : 0xffffffffu;
+            known[i] = kPaged ? shared.known[(base + tile) % 4][i] : 0xffffffffu;
             masked = masked || known[i] != 0xffffffffu;
         }
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
@@ -224,21 +258,23 @@ struct Consumer {
         if (lane() == 0) used.arrive();
     }
 
-    INFINI_DEVICE void run() {
+    INFINI_DEVICE void run(int item) {
+        w.find(p, item);
         const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
-        scale = folded_scale(p);
         all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
-        rows.find(p, w.s, w.head, my_row);
+        rows = {};
         float results[kValue / 8][4] = {};
         if (w.tiles > 0) {
+            rows.find(p, w.s, w.head, my_row);
             float scores[kKeys / 8][4], factor[2];
-            shared.queries.wait(0);
-            // The first consumer begins.
-            if (group == 1) arrive_at(kTurn + 0, 2 * kGroup);
+            shared.queries.wait(number & 1);
+            // The first consumer begins. All that arrive somewhere are waited for before the next work.
+            if (group == 1 && w.tiles > 1) arrive_at(kTurn + 0, 2 * kGroup);
             begin_scores(scores, 0);
             wait_for_products<0>();
             settle(scores);
-            free(shared.keys_used[0]);
+            free(shared.keys_used[base % kStages]);
+            if (w.tiles == 1) free(shared.queries_used);
             weigh(scores, 0, factor);
             pack(scores);
             for (int tile = 1; tile < w.tiles; ++tile) {
@@ -248,18 +284,21 @@ struct Consumer {
                 if (group == 0 || tile + 1 < w.tiles) arrive_at(kTurn + 1 - group, 2 * kGroup);
                 wait_for_products<1>();
                 settle(scores);
-                free(shared.keys_used[tile % kStages]);
+                free(shared.keys_used[(base + tile) % kStages]);
+                if (tile + 1 == w.tiles) free(shared.queries_used);
                 weigh(scores, tile, factor);
                 wait_for_products<0>();
                 settle(results);
-                free(shared.values_used[(tile - 1) % kStages]);
+                free(shared.values_used[(base + tile - 1) % kStages]);
                 scale_results<kValue / 8>(results, factor);
                 pack(scores);
             }
-            if (group == 0 && w.tiles == 1) wait_at(kTurn, 2 * kGroup);  // what the other has sent
             begin_results(results, w.tiles - 1);
             wait_for_products<0>();
             settle(results);
+            free(shared.values_used[(base + w.tiles - 1) % kStages]);
+            base += w.tiles;
+            ++number;
         }
         finish_rows(rows, scale);
         write(results, my_row);
@@ -293,41 +332,25 @@ struct Consumer {
 INFINI_ENTRY(AttentionParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
-    Work w;
-    // Rows that see most keys come first; blocks of one head follow each other and share its keys in L2.
-    int64_t rest = blockIdx.x;
-    int tile = p.tiles - 1 - int(rest % p.tiles);
-    rest /= p.tiles;
-    w.head = int(rest % p.heads);
-    int index = int(rest / p.heads);
-    if constexpr (kRagged) {
-        const int32_t *tiles = p.segments + p.sequences + 3;
-        if (tile >= tiles[p.sequences + 2]) return;
-        index = find_segment(tiles + 1, p.sequences + 2, tile);
-        tile -= tiles[index];
-    }
-    w.s = find_sequence(p, index, w.head);
-    w.first_row = tile * kRows, w.row_count = w.s.queries * int(p.group.divisor);
-    const int last = w.first_row + kRows < w.row_count ? w.first_row + kRows - 1 : w.row_count - 1;
-    w.seen = key_limit(w.s, int(p.group.divide(uint32_t(last))));
-    w.tiles = (w.seen + kKeys - 1) / kKeys;
     if (threadIdx.x == 0) {
-        shared.queries.start(kGroup);
+        constexpr int kConsumerWarps = 8;
+        shared.queries.start(kGroup), shared.queries_used.start(kConsumerWarps);
         for (int i = 0; i < kStages; ++i) {
             shared.keys[i].start(kGroup), shared.values[i].start(kGroup);
-            shared.keys_used[i].start(8), shared.values_used[i].start(8);  // warps of consumers
+            shared.keys_used[i].start(kConsumerWarps), shared.values_used[i].start(kConsumerWarps);
         }
     }
     __syncthreads();
     const int group = int(threadIdx.x) / kGroup;
+    const int items = p.tiles * p.heads * (kRagged ? 1 : p.sequences);
     if (group == 2) {
-        give_registers<40>();
-        Producer producer = {p, w, shared, memory, int(threadIdx.x) % kGroup};
-        producer.run();
+        give_registers<56>();
+        Producer producer = {p, shared, memory, int(threadIdx.x) % kGroup};
+        for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) producer.run(item);
     } else {
-        take_registers<232>();
-        Consumer consumer = {p, w, shared, memory, group};
-        consumer.run();
+        take_registers<224>();
+        Consumer consumer = {p, shared, memory, group, folded_scale(p)};
+        for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) consumer.run(item);
     }
 }
 

@@ -1,4 +1,6 @@
 // Attention of many rows, with Hopper's wgmma.
+#include <algorithm>
+
 #include "attention.h"
 
 namespace infini::cuda {
@@ -23,7 +25,10 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();
     fixed.tiles = int32_t(c.ragged() ? segments.most_tiles() : (c.rows() + kRows - 1) / kRows);
-    const int64_t blocks = fixed.tiles * c.heads * (c.ragged() ? 1 : c.sequences);
+    const int64_t units = c.heads * (c.ragged() ? 1 : c.sequences), items = fixed.tiles * units;
+    const int64_t bytes = 2 * std::max<int64_t>(1, c.keys) * (c.depth + c.value_depth);
+    fixed.chunk = int32_t(std::clamp<int64_t>(int64_t(device.l2_bytes) / 2 / bytes, 1, units));
+    const int64_t blocks = std::min<int64_t>(items, device.multiprocessors);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
             AttentionParams p = c.params(fixed, a);
