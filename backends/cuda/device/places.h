@@ -27,6 +27,7 @@ struct Places {
     Divider divider[kMost];
     // (One of size 1 if there is none.)
     int64_t size[kMost] = {1}, stride[tensors][kMost] = {};
+    int64_t outer[tensors] = {};  // strides of the outermost one, once more
 
     INFINI_BOTH void at(int64_t index, int64_t (&offset)[tensors]) const {
         if (large) {
@@ -36,16 +37,25 @@ struct Places {
         }
         for (int t = 0; t < tensors; ++t) offset[t] = 0;
         uint32_t rest = uint32_t(index);
-        INFINI_ROLLED
-        for (int d = 0; d + 1 < ndim; ++d) {
-            const Quotient q = divider[d].split(rest);
-            for (int t = 0; t < tensors; ++t) offset[t] += q.remainder * stride[t][d];
-            rest = q.quotient;
+        // Most have few dimensions: those need no loop, and so no loads of what it is about.
+        if (ndim > 1) {
+            step(0, rest, offset);
+            if (ndim > 2) {
+                step(1, rest, offset);
+                INFINI_ROLLED
+                for (int d = 2; d + 1 < ndim; ++d) step(d, rest, offset);
+            }
         }
-        for (int t = 0; t < tensors; ++t) offset[t] += rest * stride[t][ndim - 1];
+        for (int t = 0; t < tensors; ++t) offset[t] += rest * outer[t];
     }
 
 private:
+    INFINI_BOTH void step(int d, uint32_t &rest, int64_t (&offset)[tensors]) const {
+        const Quotient q = divider[d].split(rest);
+        for (int t = 0; t < tensors; ++t) offset[t] += q.remainder * stride[t][d];
+        rest = q.quotient;
+    }
+
     struct Offset {
         int64_t of[tensors];
     };

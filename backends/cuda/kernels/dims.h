@@ -60,7 +60,8 @@ struct Dims {
             const Dim &from = dim[ndim - 1 - d];
             result.size[d] = from.size;
             if (!result.large && from.size > 0) result.divider[d] = Divider(uint32_t(from.size));
-            for (int t = 0; t < tensors; ++t) result.stride[t][d] = from.stride[t];
+            for (int t = 0; t < tensors; ++t)
+                result.outer[t] = result.stride[t][d] = from.stride[t];
         }
         return result;
     }

@@ -24,7 +24,7 @@ struct TransposeParams {
     int64_t tiles;                // of one matrix
     Divider across;               // tiles along the columns
     Places<2> matrices;
-    int32_t whole_to, whole_from;  // words of several elements can be written, read
+    int32_t whole_to, whole_from;  // in whole words, which divide rows and columns
 };
 
 }  // namespace infini

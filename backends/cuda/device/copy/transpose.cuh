@@ -58,48 +58,52 @@ INFINI_ENTRY(TransposeParams, 256, 4) {
     const char *from = static_cast<const char *>(p.from) + offset[1] + row * p.from_row +
                        (column + x * kSide) * p.from_step;
     const int64_t rows = p.rows - row, columns = p.columns - column;
-    const bool whole = rows >= kTile && columns >= kTile;
-
-    if (whole && p.whole_from) {
+    if (p.whole_from) {
+        const bool inside = x * kSide < columns;
         W word[kWords / kLines][kSide];
 #pragma unroll
         for (int i = 0; i < kWords / kLines; ++i)
 #pragma unroll
-            for (int j = 0; j < kSide; ++j)
-                word[i][j] = *reinterpret_cast<const W *>(from + ((i * kLines + y) * kSide + j) *
-                                                                     p.from_row);
+            for (int j = 0; j < kSide; ++j) {
+                const int at = (i * kLines + y) * kSide + j;
+                if (inside && at < rows)
+                    word[i][j] = *reinterpret_cast<const W *>(from + at * p.from_row);
+            }
 #pragma unroll
         for (int i = 0; i < kWords / kLines; ++i) {
             turn(word[i]);
 #pragma unroll
             for (int j = 0; j < kSide; ++j) tile[j * kWords + x][i * kLines + y] = word[i][j];
         }
-    } else {  // at the edge, or elements that are no neighbours
-#pragma unroll 1
-        for (int i = y; i < kTile && i < rows; i += kLines)
-#pragma unroll 1
-            for (int j = 0; j < kSide && x * kSide + j < columns; ++j)
-                reinterpret_cast<E *>(&tile[j * kWords + x][i / kSide])[i % kSide] =
-                    *reinterpret_cast<const E *>(from + i * p.from_row + j * p.from_step);
+    } else {  // element by element
+#pragma unroll 2
+        for (int i = y; i < kTile; i += kLines)
+#pragma unroll
+            for (int j = 0; j < kSide; ++j)
+                if (i < rows && x * kSide + j < columns)
+                    reinterpret_cast<E *>(&tile[j * kWords + x][i / kSide])[i % kSide] =
+                        *reinterpret_cast<const E *>(from + i * p.from_row + j * p.from_step);
     }
     __syncthreads();
     char *to = static_cast<char *>(p.to) + offset[0] + column * p.to_column +
                (row + x * kSide) * p.to_step;
-    if (whole && p.whole_to) {
+    if (p.whole_to) {
+        const bool inside = x * kSide < rows;
 #pragma unroll
         for (int i = 0; i < kTile / kLines; ++i) {
             const int line = i * kLines + y;
-            *reinterpret_cast<W *>(to + column_of(line) * p.to_column) = tile[line][x];
+            if (inside && column_of(line) < columns)
+                *reinterpret_cast<W *>(to + column_of(line) * p.to_column) = tile[line][x];
         }
     } else {
-#pragma unroll 1
+#pragma unroll 2
         for (int line = y; line < kTile; line += kLines) {
-            if (column_of(line) >= columns) continue;
             char *here = to + column_of(line) * p.to_column;
-#pragma unroll 1
-            for (int j = 0; j < kSide && x * kSide + j < rows; ++j)
-                *reinterpret_cast<E *>(here + j * p.to_step) =
-                    reinterpret_cast<const E *>(&tile[line][x])[j];
+#pragma unroll
+            for (int j = 0; j < kSide; ++j)
+                if (column_of(line) < columns && x * kSide + j < rows)
+                    *reinterpret_cast<E *>(here + j * p.to_step) =
+                        reinterpret_cast<const E *>(&tile[line][x])[j];
         }
     }
 }

@@ -65,7 +65,9 @@ bool StridedCopy::plan_tiles(Device &device) {
     tiles_.matrices = matrices.places();
 
     word_ = std::max<int64_t>(4, element_);
-    tiles_.whole_to = inner.stride[0] == element_, tiles_.whole_from = across.stride[1] == element_;
+    const bool even = inner.size % side == 0 && across.size % side == 0;
+    tiles_.whole_to = even && inner.stride[0] == element_;
+    tiles_.whole_from = even && across.stride[1] == element_;
     auto need = [&](int32_t &whole, int64_t stride) { whole = whole && stride % word_ == 0; };
     need(tiles_.whole_to, across.stride[0]);
     need(tiles_.whole_from, inner.stride[1]);
