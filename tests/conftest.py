@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("infini")
     group.addoption("--device", default="cpu", help="kind of device to run the suites on")
     group.addoption("--backend", help="library of a back end to load first")
+    simulated = "CUDA is simulated on the host: see tests/simulated"
+    group.addoption("--simulated", action="store_true", help=simulated)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,6 +44,11 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "devices(n): runs only where there are so many devices")
     # Before the library is loaded, and inherited by the processes that tests start.
+    if config.getoption("--simulated"):
+        from kit.binding import root
+        from simulated.cuda.build import use
+
+        use(root())
     os.environ["INFINI_DEVICE"] = config.getoption("--device")
     if backend := config.getoption("--backend"):
         os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())
