@@ -1,7 +1,6 @@
 #include "across.h"
 
-#include <condition_variable>
-#include <mutex>
+#include <memory>
 #include <unordered_map>
 
 #include "capture.h"
@@ -25,33 +24,6 @@ OwnEvents &own_events() {
 }
 
 // ---- Waiting ------------------------------------------------------------------------------------
-
-// Opened by one host function, waited for by another; whoever is last frees it.
-struct Latch {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool open = false;
-    int users = 2;
-
-    static void leave(Latch *latch, std::unique_lock<std::mutex> lock) {
-        bool last = --latch->users == 0;
-        lock.unlock();
-        if (last) delete latch;
-    }
-    static void open_it(void *self) {
-        auto *latch = static_cast<Latch *>(self);
-        std::unique_lock lock(latch->mutex);
-        latch->open = true;
-        latch->changed.notify_all();
-        leave(latch, std::move(lock));
-    }
-    static void wait_for_it(void *self) {
-        auto *latch = static_cast<Latch *>(self);
-        std::unique_lock lock(latch->mutex);
-        latch->changed.wait(lock, [&] { return latch->open; });
-        leave(latch, std::move(lock));
-    }
-};
 
 InfiniWork host_work(void (*function)(void *), void *data) {
     InfiniWork work;
@@ -80,24 +52,50 @@ Error no_capture(Call &call) {
                      "a capture cannot hold a wait for another kind of device");
 }
 
-// Opens the latch when what was recorded last has happened: in a stream of its own, so that it
-// waits for nothing else, and a later record of the event is another matter.
-Error open_after(Call &call, const Side &event, Latch *latch) {
+// A record of an event, held by an event of our own: a later record by the client is another matter.
+// A host function of the other kind waits for it. That is no host function of the kind that it
+// belongs to, so one that waits does not stand in the way of one that is waited for.
+struct Awaited {
+    Device &device;
+    void *event = nullptr;  // the driver's
+
+    ~Awaited() {
+        if (event) device.driver().event_destroy(device.index, event);
+    }
+    static void run(void *self) {
+        auto *awaited = static_cast<Awaited *>(self);
+        Device &device = awaited->device;
+        device.driver().event_synchronize(device.index, awaited->event);
+        delete awaited;
+    }
+};
+
+// In a stream of its own, so that it waits for nothing else. Null with the error recorded.
+std::unique_ptr<Awaited> hold_record(Call &call, const Side &event) {
     Device &device = *event.device;
     const InfiniDriver &driver = device.driver();
+    auto awaited = std::make_unique<Awaited>(device);
     Side stream{&device, nullptr};
     Error error = driver.stream_create(device.index, infinirtStreamNonBlocking, 0, &stream.handle);
-    if (error != infinirtSuccess) return call.driver(error, "making a stream to wait in");
+    if (error != infinirtSuccess) {
+        call.driver(error, "making a stream to wait in");
+        return nullptr;
+    }
+    constexpr unsigned kFlags = infinirtEventDisableTiming | infinirtEventBlockingSync;
+    error = driver.event_create(device.index, kFlags, &awaited->event);
     InfiniWork work[2] = {};
     work[0].kind = INFINI_WORK_WAIT;
     work[0].as.event = event.handle;
-    work[1] = host_work(Latch::open_it, latch);
-    error = driver.submit(device.index, stream.handle, work, 1);
+    work[1].kind = INFINI_WORK_RECORD;
+    work[1].as.event = awaited->event;
+    if (error == infinirtSuccess) error = driver.submit(device.index, stream.handle, work, 1);
     bool captured = error == infinirtSuccess && is_capturing(stream);
     if (error == infinirtSuccess && !captured)
         error = driver.submit(device.index, stream.handle, work + 1, 1);
     driver.stream_destroy(device.index, stream.handle);
-    return captured ? no_capture(call) : call.driver(error, "waiting for the event");
+    if (!captured && error == infinirtSuccess) return awaited;
+    captured ? no_capture(call) : call.driver(error, "waiting for the event");
+    return nullptr;
 }
 
 }  // namespace
@@ -153,18 +151,15 @@ Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, un
     if (captured || (core ? core->capture.load() != nullptr : is_capturing(waiting)))
         return no_capture(call);
 
-    auto *latch = new Latch;
-    if (Error error = open_after(call, awaited, latch)) {
-        delete latch;
-        return error;
-    }
-    InfiniWork wait = host_work(Latch::wait_for_it, latch);
+    std::unique_ptr<Awaited> record = hold_record(call, awaited);
+    if (!record) return call.error();
+    InfiniWork wait = host_work(Awaited::run, record.get());
     Error error =
         core ? submit_now(call, *core, &wait, 1)
              : waiting.device->driver().submit(waiting.device->index, waiting.handle, &wait, 1);
-    if (error == infinirtSuccess) return error;
-    Latch::leave(latch, std::unique_lock(latch->mutex));
-    return core ? error : call.driver(error, "the device did not take the wait");
+    if (error != infinirtSuccess) return core ? error : call.driver(error, "waiting for the event");
+    record.release();  // the host function's now
+    return infinirtSuccess;
 }
 
 // ---- Handles of the core in calls for a back end's own functions --------------------------------
@@ -219,12 +214,14 @@ bool Call::strange(infinirtUserObject_t handle, int index, const char *name) {
 
 // ---- Memory -------------------------------------------------------------------------------------
 
-bool find_elsewhere(const void *pointer, Operand *operand) {
+bool find_elsewhere(const void *pointer, Operand *operand, bool only_used) {
     using Ask = Error (*)(infinirtPointerAttributes *, const void *);
     for (Backend *backend : backends()) {
         auto ask = backend->function<Ask>(Function::PointerGetAttributes);
         infinirtPointerAttributes found{};
-        if (!ask || backend->devices.empty() || ask(&found, pointer) != infinirtSuccess) continue;
+        if (!ask || backend->devices.empty()) continue;
+        if (only_used && !backend->used.load(std::memory_order_relaxed)) continue;
+        if (ask(&found, pointer) != infinirtSuccess) continue;
         bool managed = found.type == infinirtMemoryTypeManaged;
         if (!managed && found.type != infinirtMemoryTypeDevice) continue;
         if (found.device < 0 || size_t(found.device) >= backend->devices.size()) continue;

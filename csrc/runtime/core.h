@@ -53,6 +53,7 @@ struct Backend {
     void *own[kFunctionCount]{};  // the back end's own functions, by Function
     // Its streams and all other handles are its own: the core passes them on, unseen.
     bool own_handles = false;
+    std::atomic<bool> used{false};  // by some thread, at some time
 
     template <class F>
     F function(Function function) const {

@@ -160,7 +160,7 @@ Error PointerGetAttributes(Call &, infinirtPointerAttributes *attributes, const 
     void *pointer = const_cast<void *>(ptr);
     if (!find_memory(ptr, &range)) {
         Operand elsewhere;
-        if (ptr && find_elsewhere(ptr, &elsewhere)) {
+        if (ptr && find_elsewhere(ptr, &elsewhere, true)) {
             bool managed = elsewhere.place == Place::Managed;
             *attributes = {managed ? infinirtMemoryTypeManaged : infinirtMemoryTypeDevice,
                            elsewhere.device->index, pointer, managed ? pointer : nullptr};

@@ -42,6 +42,7 @@ Error Thread::use(Device &next) {
     }
     backend = &next.backend;
     device = &next;
+    backend->used.store(true, std::memory_order_relaxed);
     return infinirtSuccess;
 }
 
