@@ -81,8 +81,8 @@ std::vector<std::string> folders() {
         for (auto folder = vendor.folders; folder && *folder; ++folder)
             add(std::string(root) + "/" + *folder);
     }
-    // The vendor's wheels lie beside our own package, some folders above this library. A link to the
-    // package is followed, and the place of the link itself is searched, too.
+    // The vendor's wheels lie beside our own package, some folders above this library. A link to
+    // the package is followed, and the place of the link itself is searched, too.
     Dl_info self;
     if (dladdr(reinterpret_cast<void *>(&folder_of), &self) && self.dli_fname)
         for (const std::string &start : {std::string(self.dli_fname), real(self.dli_fname)}) {
@@ -105,8 +105,8 @@ bool too_new(const Library &library, const std::string &name) {
     return driver > 0 && dot != std::string::npos && atoi(name.c_str() + dot + 4) > driver / 1000;
 }
 
-// What the library opens by plain names must be there before it looks: a name that is loaded already
-// is found wherever it lies.
+// What the library opens by plain names must be there before it looks: a name that is loaded
+// already is found wherever it lies.
 void open_companions(const Library &library, const std::string &folder) {
     for (auto pattern = library.companions; pattern && *pattern; ++pattern)
         for (const std::string &path : matches(folder + "/" + *pattern))

@@ -1,5 +1,5 @@
-// The vendor's libraries, opened when they are first asked for, each once. Nothing is linked against
-// them, so the package loads on machines that have none.
+// The vendor's libraries, opened when they are first asked for, each once. Nothing is linked
+// against them, so the package loads on machines that have none.
 #pragma once
 
 #include <infini/backend.h>
@@ -11,8 +11,8 @@ using Error = infinirtError_t;
 enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kCollectives };
 constexpr int kPartCount = 6;
 
-// A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null when
-// the library is not there or lacks it. Looks through symbols: keep what it gives.
+// A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null
+// when the library is not there or lacks it. Looks through symbols: keep what it gives.
 void *find(Part part, const char *word);
 
 // The same with its type, for a `static const auto`.
@@ -27,8 +27,8 @@ const char *problem(Part part);
 // Where it was found; null when it was not.
 const char *path(Part part);
 
-// Of the toolkit that the runtime library is from, and the newest that the driver knows: 12090 is 12.9.
-// 0: not there.
+// Of the toolkit that the runtime library is from, and the newest that the driver knows: 12090 is
+// 12.9. 0: not there.
 int runtime_version();
 int driver_version();
 

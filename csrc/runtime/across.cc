@@ -52,7 +52,7 @@ Error no_capture(Call &call) {
                      "a capture cannot hold a wait for another kind of device");
 }
 
-// A record of an event, held by an event of our own: a later record by the client is another matter.
+// A record of an event, held by an event of our own: a later one by the client is another matter.
 // A host function of the other kind waits for it. That is no host function of the kind that it
 // belongs to, so one that waits does not stand in the way of one that is waited for.
 struct Awaited {

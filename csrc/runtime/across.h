@@ -9,8 +9,8 @@ namespace infini::rt {
 Device *device_of_event(infinirtEvent_t event);
 
 // Memory that the core did not allocate: does it lie on a device of a back end that keeps its own
-// record? Asking may set its device up: for addresses that cannot be anything else, or only back ends
-// that some thread uses.
+// record? Asking may set its device up: for addresses that cannot be anything else, or with only
+// back ends that some thread uses.
 bool find_elsewhere(const void *pointer, Operand *operand, bool only_used = false);
 
 // Does the host follow the device's pointers?
