@@ -11,7 +11,9 @@ INFINI_ENTRY(GatherParams, 256, 1) {
 #pragma unroll
         for (int d = 0; d < kDims; ++d) {
             const GatherDim &dim = p.dims[d];
-            const I next = d + 1 < kDims ? rest / I(dim.size) : 0;
+            const I next = d + 1 == kDims   ? I(0)
+                           : sizeof(I) == 4 ? I(dim.by.divide(uint32_t(rest)))
+                                            : rest / I(dim.size);
             const int64_t here = rest - next * I(dim.size);
             rest = next;
             out += here * dim.out;

@@ -23,6 +23,7 @@ struct Gather {
 // A dimension of the walk: a carried dimension, or a coordinate.
 struct GatherDim {
     int64_t size, out, in[Gather::kInputs];  // strides in elements
+    Divider by;                              // the size, of fewer than 2^31 outputs
 };
 
 struct GatherParams {

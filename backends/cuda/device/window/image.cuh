@@ -5,6 +5,10 @@
 
 namespace infini {
 
+INFINI_DEVICE I divided(I n, int64_t by, const Divider &divider) {
+    return sizeof(I) == 4 ? I(divider.divide(uint32_t(n))) : n / I(by);
+}
+
 // An element's coordinates, from its number in row-major order.
 struct Pixel {
     I image, channel, at[3];
@@ -13,11 +17,11 @@ struct Pixel {
         I rest = I(number);
 #pragma unroll
         for (int d = 2; d >= 0; --d) {
-            const I next = rest / I(p.size[d]);
+            const I next = divided(rest, p.size[d], p.by[d]);
             at[d] = rest - next * I(p.size[d]);
             rest = next;
         }
-        image = rest / I(p.channels);
+        image = divided(rest, p.channels, p.by_channels);
         channel = rest - image * I(p.channels);
     }
     INFINI_DEVICE int64_t plane(const ImageParams &p) const {

@@ -8,6 +8,7 @@ namespace infini {
 struct ImageParams {
     int64_t batch = 0, channels = 0, size[3] = {1, 1, 1};
     int64_t batch_stride = 0, channel_stride = 0, stride[3] = {0, 0, 0};
+    Divider by[3], by_channels;  // of images with fewer than 2^31 elements
 
     INFINI_BOTH int64_t elements() const { return size[0] * size[1] * size[2]; }
 };

@@ -62,32 +62,40 @@ INFINI_ENTRY(PoolParams, 256, 1) {
         const Span s0(p, 0, to.at[0]), s1(p, 1, to.at[1]), s2(p, 2, to.at[2]);
         C sum = C(0);
         Largest best = {-infinity<C>(), -1};
-        auto take = [&](I a, I b, I c) {
-            const int64_t at = int64_t(a) * p.from.stride[0] + int64_t(b) * p.from.stride[1] +
-                               int64_t(c) * p.from.stride[2];
-            const C value = convert<C>(plane[at]);
+        // An element, and its place in the image.
+        auto take = [&](T element, int64_t place) {
+            const C value = convert<C>(element);
             if constexpr (kFold == 0) {
                 sum += value;
             } else {
                 const bool nan = value != value && best.value == best.value;
-                if (value > best.value || nan || best.place < 0)
-                    best = {value, kFold == 1
-                                       ? 0
-                                       : (int64_t(a) * p.from.size[1] + b) * p.from.size[2] + c};
+                if (value > best.value || nan || best.place < 0) best = {value, place};
             }
+        };
+        const int64_t step0 = s0.gap * p.from.stride[0], step1 = s1.gap * p.from.stride[1];
+        const int64_t step2 = s2.gap * p.from.stride[2];
+        plane +=
+            s0.first * p.from.stride[0] + s1.first * p.from.stride[1] + s2.first * p.from.stride[2];
+        auto place_of = [&](I a, I b, I c) -> int64_t {
+            if constexpr (kFold < 2) return 0;
+            const int64_t row =
+                int64_t(s0.first + a * s0.gap) * p.from.size[1] + s1.first + b * s1.gap;
+            return row * p.from.size[2] + s2.first + c * s2.gap;
         };
         if constexpr (kTogether == 1) {
             for (I a = 0; a < s0.count; ++a)
-                for (I b = 0; b < s1.count; ++b)
+                for (I b = 0; b < s1.count; ++b) {
+                    const T *row = plane + a * step0 + b * step1;
+                    const int64_t place = place_of(a, b, 0);
 #pragma unroll 4
-                    for (I c = 0; c < s2.count; ++c)
-                        take(s0.first + a * s0.gap, s1.first + b * s1.gap, s2.first + c * s2.gap);
+                    for (I c = 0; c < s2.count; ++c) take(row[c * step2], place + c * s2.gap);
+                }
         } else {
             const I elements = s0.count * s1.count * s2.count;
             for (I i = lane_of; i < elements; i += kTogether) {
                 const I row = i / s2.count, c = i - row * s2.count;
                 const I a = row / s1.count, b = row - a * s1.count;
-                take(s0.first + a * s0.gap, s1.first + b * s1.gap, s2.first + c * s2.gap);
+                take(plane[a * step0 + b * step1 + c * step2], place_of(a, b, c));
             }
             if constexpr (kFold == 0)
                 sum = fold_warp(sum, fold::Sum());

@@ -82,6 +82,8 @@ struct Walk {
     void add(const GatherDim &dim, int number) {
         params.count *= dim.size;
         params.dims[ndim] = dim;
+        if (dim.size > 0 && dim.size < int64_t(1) << 31)
+            params.dims[ndim].by = Divider(uint32_t(dim.size));
         coordinate[ndim++] = number;
     }
     // Neighbouring threads take neighbouring outputs.
@@ -141,7 +143,7 @@ std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device,
 
     // Carried dimensions, then coordinates: those of a split dimension share its stride.
     for (int d = 0; d < carried; ++d) {
-        GatherDim dim = {out.shape.size[d], out.shape.stride[d], {}};
+        GatherDim dim = {out.shape.size[d], out.shape.stride[d], {}, {}};
         for (int n = 0; n < info.inputs; ++n) dim.in[n] = in[n].shape.stride[d];
         if (dim.size != 1) walk.add(dim, -1);
     }
@@ -162,7 +164,7 @@ std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device,
     for (int d = 0; d < out.named(); ++d)
         if (covered[d] != g.extent[d])
             refuse(operation, INFINI_STATUS_BAD_TENSOR_SHAPE, "the output has another size");
-    for (int i = 0; i < form->coordinates; ++i) walk.add({sizes[i], steps[i], {}}, i);
+    for (int i = 0; i < form->coordinates; ++i) walk.add({sizes[i], steps[i], {}, {}}, i);
     if (walk.params.count == 0) return make_empty_plan();
     walk.order();
 

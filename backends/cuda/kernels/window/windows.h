@@ -20,6 +20,11 @@ inline ImageParams image_of(const Tensor &t) {
         image.size[kImageDims - t.ndim + i] = t.size(i);
         image.stride[kImageDims - t.ndim + i] = t.stride(i);
     }
+    auto divider = [](int64_t by) {
+        return Divider(by > 0 && by < int64_t(1) << 31 ? uint32_t(by) : 1);
+    };
+    for (int d = 0; d < kImageDims; ++d) image.by[d] = divider(image.size[d]);
+    image.by_channels = divider(image.channels);
     return image;
 }
 
