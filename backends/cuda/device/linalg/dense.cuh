@@ -1,6 +1,6 @@
-// What the kernels of linear algebra share: a block works on a matrix of doubles in memory of its own,
-// rows one after the other. kThreads: of a block. Every function here is called by all threads and
-// begins after, and ends before, a barrier of its callers' unless it says otherwise.
+// What the kernels of linear algebra share: a block works on a matrix of doubles in memory of its
+// own, rows one after the other. kThreads: of a block. Every function here is called by all threads
+// and begins after, and ends before, a barrier of its callers' unless it says otherwise.
 #pragma once
 
 #include "linalg_params.h"

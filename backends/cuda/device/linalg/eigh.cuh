@@ -1,6 +1,6 @@
-// eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the QL
-// method with implicit shifts). The eigenvectors are the rows of Z, where neighbouring threads take
-// neighbouring columns.
+// eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the
+// QL method with implicit shifts). The eigenvectors are the rows of Z, where neighbouring threads
+// take neighbouring columns.
 #include "reflections.cuh"
 
 namespace infini {
@@ -28,7 +28,8 @@ struct Eigh {
             INFINI_ROLLED
             for (int64_t i = thread(); i < rest; i += kThreads) v[i] = i ? corner[i * n] : 1.0;
             __syncthreads();
-            // The rest minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v. A warp for each row.
+            // The rest minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v. A warp for each
+            // row.
             double along = 0;
             for (int64_t i = warp(); i < rest; i += kThreads / kWarp) {
                 double sum = 0;
@@ -58,7 +59,8 @@ struct Eigh {
         return k;
     }
 
-    // One step for the part [k, last], by one thread: the rotations between neighbours [result, last).
+    // One step for the part [k, last], by one thread: the rotations between neighbours [result,
+    // last).
     INFINI_CALLED int64_t step(int64_t k, int64_t last) const {
         double g = (d[k + 1] - d[k]) / (2 * e[k]);
         g = d[last] - d[k] + e[k] / (g + copysign(hypot(g, 1.0), g));

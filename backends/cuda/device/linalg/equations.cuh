@@ -3,7 +3,8 @@
 
 namespace infini {
 
-// The logarithm of the determinant's size, and its sign; 0 and -infinity: a pivot is 0. By thread 0.
+// The logarithm of the determinant's size, and its sign; 0 and -infinity: a pivot is 0. By thread
+// 0.
 INFINI_DEVICE void log_det(const double *m, int64_t n, const int64_t *swaps, int64_t pivots,
                            double *sign, double *log_size) {
     *sign = 1, *log_size = 0;

@@ -18,7 +18,6 @@ struct LinalgParams {
     double *rooms;         // a block's own memory: `room` doubles each
     int64_t count, room;   // matrices
     double least;          // a pivot that is not greater counts as none
-    int64_t power;
 };
 
 }  // namespace infini

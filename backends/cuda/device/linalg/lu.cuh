@@ -41,8 +41,8 @@ INFINI_DEVICE void swap_rows(double *m, int64_t pitch, int64_t columns, int64_t 
     }
 }
 
-// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row k
-// was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
+// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row
+// k was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
 // greater than `least` (or NaN), where it stops.
 INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     __syncthreads();

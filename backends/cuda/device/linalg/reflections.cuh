@@ -30,8 +30,8 @@ INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
     return most * sqrt(block_sum(sum));
 }
 
-// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others those of
-// v. Returns tau. Begins and ends with a barrier.
+// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
+// those of v. Returns tau. Begins and ends with a barrier.
 INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
     __syncthreads();
     const double below = n > 1 ? length(x + step, n - 1, step) : 0;
@@ -45,7 +45,8 @@ INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
     return (result - first) / result;
 }
 
-// Reflects the columns of a block of `rows` rows. A warp takes neighbouring columns, the lanes one each.
+// Reflects the columns of a block of `rows` rows. A warp takes neighbouring columns, the lanes one
+// each.
 INFINI_CALLED void reflect(double *block, int64_t pitch, int64_t rows, int64_t columns,
                            const double *v, int64_t step, double tau) {
     if (tau == 0) return;

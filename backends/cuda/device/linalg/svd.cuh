@@ -1,6 +1,6 @@
-// svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal to
-// each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows in rounds
-// of disjoint ones, which the warps share.
+// svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal
+// to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows
+// in rounds of disjoint ones, which the warps share.
 #include "reflections.cuh"
 
 namespace infini {
@@ -127,7 +127,8 @@ struct Svd {
         add_product({m, columns, 1}, {q, columns, 1}, {r, columns, 1}, rows, columns, columns, 1);
     }
 
-    // The rows of R by their lengths, greatest first: these are the values, and the rows become V^T.
+    // The rows of R by their lengths, greatest first: these are the values, and the rows become
+    // V^T.
     INFINI_DEVICE void sort_rows(int exponent) const {
         double *norms = tau;
         for (int64_t i = 0; i < columns; ++i) {
@@ -159,8 +160,8 @@ struct Svd {
 
 using namespace infini;
 
-// Of a matrix with fewer rows than columns the planner gives the transpose, with U and V exchanged: y is
-// then V^T, transposed, and w is U.
+// Of a matrix with fewer rows than columns the planner gives the transpose, with U and V exchanged:
+// y is then V^T, transposed, and w is U.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const Svd svd(p, p.rooms + blockIdx.x * p.room);
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {

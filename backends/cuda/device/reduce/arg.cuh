@@ -1,5 +1,5 @@
-// argmax and argmin: which element is the largest or smallest, the first of equal ones; the first NaN,
-// if there is one. kLeast: argmin.
+// argmax and argmin: which element is the largest or smallest, the first of equal ones; the first
+// NaN, if there is one. kLeast: argmin.
 #pragma once
 
 #include "arg_params.h"

@@ -1,5 +1,5 @@
-// Where rows lie side by side: a lane takes kV neighbouring rows, and the warps of a block share the
-// lines of a piece.
+// Where rows lie side by side: a lane takes kV neighbouring rows, and the warps of a block share
+// the lines of a piece.
 #include "arg.cuh"
 
 using namespace infini;

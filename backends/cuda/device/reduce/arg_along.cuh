@@ -1,5 +1,5 @@
-// Along rows: kRowThreads threads take a piece of a row. Whole vectors are folded, and only the best one
-// is searched in the end. kGeneral: a row has several strides.
+// Along rows: kRowThreads threads take a piece of a row. Whole vectors are folded, and only the
+// best one is searched in the end. kGeneral: a row has several strides.
 #include "arg.cuh"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// cdist: a block makes a tile of distances, as in a matrix product: pieces of the rows go through shared
-// memory, and each thread has 4 x 4 sums.
+// cdist: a block makes a tile of distances, as in a matrix product: pieces of the rows go through
+// shared memory, and each thread has 4 x 4 sums.
 #include "norms.cuh"
 
 namespace infini {

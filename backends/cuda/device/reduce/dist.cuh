@@ -1,5 +1,5 @@
-// dist: every block adds up some of the differences, and the last kernel (kJoin) what the blocks have.
-// As many blocks each time, so that the sum is the same.
+// dist: every block adds up some of the differences, and the last kernel (kJoin) what the blocks
+// have. As many blocks each time, so that the sum is the same.
 #include "norms.cuh"
 
 using namespace infini;

@@ -6,6 +6,12 @@
 
 namespace infini {
 
+// Long, and so a function of its own.
+template <class C>
+__device__ __noinline__ C power(C x, C p) {
+    return pow(x, p);
+}
+
 // total + |d|^p, or the greater of both.
 template <class S, class C>
 INFINI_DEVICE S accumulate(S total, C d, C p) {
@@ -14,7 +20,7 @@ INFINI_DEVICE S accumulate(S total, C d, C p) {
     if constexpr (kNorm == 1) return total + S(size);
     if constexpr (kNorm == 2) return total + S(d) * S(d);
     if constexpr (kNorm == 3) return fold::Max()(total, S(size));
-    return total + S(pow(size, p));
+    return total + S(power(size, p));
 }
 
 struct Join {
@@ -28,7 +34,7 @@ struct Join {
 template <class S>
 INFINI_DEVICE S finish(S total, S p) {
     if constexpr (kNorm == 2) return sqrt(total);
-    if constexpr (kNorm == 4) return pow(total, S(1) / p);
+    if constexpr (kNorm == 4) return power(total, S(1) / p);
     return total;
 }
 

@@ -1,5 +1,5 @@
-// Along lines: kLineThreads threads take a line, or a piece of it, kItems neighbours each at a time.
-// kSums: only what each piece comes to is written, for the second kernel to begin with.
+// Along lines: kLineThreads threads take a line, or a piece of it, kItems neighbours each at a
+// time. kSums: only what each piece comes to is written, for the second kernel to begin with.
 #include "block_scan.cuh"
 #include "running.cuh"
 

@@ -3,9 +3,9 @@
 
 namespace infini {
 
-// What all threads before this one have, combined; `total` is that of all. Combining need not commute.
-// Called by all threads of a block of `threads`, or, if there are no more, of a warp. Safe to call
-// again and again.
+// What all threads before this one have, combined; `total` is that of all. Combining need not
+// commute. Called by all threads of a block of `threads`, or, if there are no more, of a warp. Safe
+// to call again and again.
 template <int threads, class V, class Combine>
 INFINI_DEVICE V scan_block(V value, V identity, Combine combine, V *total) {
     V running = value;

@@ -1,5 +1,5 @@
-// What runs along a line: a state, how an element begins one, how two that follow each other become one,
-// and what is written, of elements of type T as R. The host says which one: `using Running =
+// What runs along a line: a state, how an element begins one, how two that follow each other become
+// one, and what is written, of elements of type T as R. The host says which one: `using Running =
 // RunningSum<T, R>;`.
 #pragma once
 
@@ -28,8 +28,8 @@ struct RunningSum {
     static INFINI_DEVICE int64_t place(State) { return 0; }
 };
 
-// A product of floats as a fraction and an exponent. Otherwise the product of a part of a line could
-// leave the range where those of the line's beginnings do not.
+// A product of floats as a fraction and an exponent. Otherwise the product of a part of a line
+// could leave the range where those of the line's beginnings do not.
 struct Scaled {
     double fraction;  // 1 <= |fraction| < 2, or 0, infinite, NaN
     int64_t exponent;
@@ -98,8 +98,8 @@ struct RunningExtreme {
     static INFINI_DEVICE int64_t place(State a) { return a.at; }
 };
 
-// The logarithm of a sum of exponentials, as the greatest element and the sum relative to it, so that
-// nothing overflows.
+// The logarithm of a sum of exponentials, as the greatest element and the sum relative to it, so
+// that nothing overflows.
 template <class T, class R>
 struct RunningLogSum {
     using C = Choose<kSame<T, double>, double, float>;

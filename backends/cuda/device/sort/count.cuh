@@ -1,6 +1,6 @@
-// histc and bincount: a block counts a piece of the input, in shared memory if the bins fit there (kBins
-// of them), else in a table in memory that all blocks share. Counts are integers, so their order does
-// not matter. kHistogram: bins of equal width.
+// histc and bincount: a block counts a piece of the input, in shared memory if the bins fit there
+// (kBins of them), else in a table in memory that all blocks share. Counts are integers, so their
+// order does not matter. kHistogram: bins of equal width.
 #include "count_params.h"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// Numbers as unsigned keys in their order: NaN is the greatest, both zeros are equal. With kDescending
-// the keys are turned round. Keys have as few bits as tell the numbers apart.
+// Numbers as unsigned keys in their order: NaN is the greatest, both zeros are equal. With
+// kDescending the keys are turned round. Keys have as few bits as tell the numbers apart.
 #pragma once
 
 #include "sort_params.h"

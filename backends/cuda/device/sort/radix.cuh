@@ -1,5 +1,5 @@
-// Sorting digit by digit: a tile is what a block takes. kFirst: the first pass reads elements, later
-// ones entries.
+// Sorting digit by digit: a tile is what a block takes. kFirst: the first pass reads elements,
+// later ones entries.
 #pragma once
 
 #include "keys.cuh"

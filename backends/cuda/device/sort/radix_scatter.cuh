@@ -1,5 +1,5 @@
-// A tile is sorted by a digit in shared memory, then written to where its digits belong. kLast: elements
-// and their places are written instead of entries.
+// A tile is sorted by a digit in shared memory, then written to where its digits belong. kLast:
+// elements and their places are written instead of entries.
 #include "radix.cuh"
 
 namespace infini {
@@ -25,8 +25,8 @@ INFINI_ENTRY(RadixParams, 256, kFirst ? 2 : 3) {
     for (int i = 0; i < kWarps; ++i) counts[i][threadIdx.x] = 0;
     __syncthreads();
 
-    // Each warp has neighbouring keys and takes a row of them at a time, in their order. How many it has
-    // seen before is the rank of a key.
+    // Each warp has neighbouring keys and takes a row of them at a time, in their order. How many
+    // it has seen before is the rank of a key.
     Key keys[kItems];
     uint32_t ranks[kItems];
 #pragma unroll

@@ -1,6 +1,6 @@
-// The first `count` entries of each piece of a line, in the order of their places: digit by digit it is
-// found how far they reach, with the keys in shared memory. kEntries: of entries, not of elements; their
-// places ascend where keys are equal.
+// The first `count` entries of each piece of a line, in the order of their places: digit by digit
+// it is found how far they reach, with the keys in shared memory. kEntries: of entries, not of
+// elements; their places ascend where keys are equal.
 #include "keys.cuh"
 #include "scan/block_scan.cuh"
 
@@ -86,8 +86,8 @@ INFINI_ENTRY(SelectParams, 512, 3) {
     const Bound bound = find_bound(keys, n, count);
     Key *to = static_cast<Key *>(p.out.keys) + line * p.out.pitch + piece * p.count;
     uint32_t *places = p.out.places + line * p.out.pitch + piece * p.count;
-    // Every warp has a stretch of the keys. Both kinds are counted at once: those below the bound in the
-    // lower half of a word, ties in the upper one.
+    // Every warp has a stretch of the keys. Both kinds are counted at once: those below the bound
+    // in the lower half of a word, ties in the upper one.
     const int stretch = (n + kThreads - 1) / kThreads * kWarp;
     const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
     uint32_t mine = 0, all;

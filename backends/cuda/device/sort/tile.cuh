@@ -43,8 +43,8 @@ struct PairEntries {
 };
 using TileEntries = Choose<sizeof(Key) == 4, WordEntries, PairEntries>;
 
-// Runs of `run` entries become sorted, upwards and downwards in turn. As long as entries are no further
-// apart than that, a warp exchanges among the same ones and need not wait for the others.
+// Runs of `run` entries become sorted, upwards and downwards in turn. As long as entries are no
+// further apart than that, a warp exchanges among the same ones and need not wait for the others.
 INFINI_DEVICE void sort_tile(const TileEntries &entries, int count, int padded) {
     bool alone = false;
     for (int run = 2; run <= padded; run *= 2)

@@ -1,6 +1,6 @@
-// bincount with weights: a warp adds up what falls into a bin, in an order that does not depend on the
-// threads. kSorted: the input comes sorted, with the places where its elements stood, and a bin is a
-// stretch of it; else it is short, and the warp looks at all of it.
+// bincount with weights: a warp adds up what falls into a bin, in an order that does not depend on
+// the threads. kSorted: the input comes sorted, with the places where its elements stood, and a bin
+// is a stretch of it; else it is short, and the warp looks at all of it.
 #include "count_params.h"
 
 namespace infini {

@@ -1,5 +1,6 @@
-// The engine of gather programs: a thread for each output. The host brings `element`, which computes one
-// from its coordinates, and kDims dimensions of the walk with kCoordinate of each (-1: carried).
+// The engine of gather programs: a thread for each output. The host brings `element`, which
+// computes one from its coordinates, and kDims dimensions of the walk with kCoordinate of each (-1:
+// carried).
 #include "gather_params.h"
 
 using namespace infini;

@@ -1,5 +1,6 @@
-// grid_sample: a thread finds what a point is made of, and makes it for some channels. kNeighbours: of
-// each dimension, 1 (nearest), 2 (linear) or 4 (cubic). kAround: 0 zeros, 1 border, 2 reflection.
+// grid_sample: a thread finds what a point is made of, and makes it for some channels. kNeighbours:
+// of each dimension, 1 (nearest), 2 (linear) or 4 (cubic). kAround: 0 zeros, 1 border, 2
+// reflection.
 #include "image.cuh"
 
 namespace infini {
@@ -34,7 +35,8 @@ struct Neighbours {
     C weight[kNeighbours];
 
     INFINI_DEVICE Neighbours(double at, int64_t size, bool corners) {
-        // Rounded after each step, as elsewhere: where a point falls between two elements it matters.
+        // Rounded after each step, as elsewhere: where a point falls between two elements it
+        // matters.
         if (corners)
             at = __dmul_rn((at + 1) / 2, double(size - 1));
         else

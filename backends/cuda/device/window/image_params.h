@@ -40,8 +40,8 @@ struct FoldParams {
     int64_t to[4], from[3];  // strides
 };
 
-// Tables of a dimension of resampling: for each output where its elements begin, how many there are,
-// and their weights.
+// Tables of a dimension of resampling: for each output where its elements begin, how many there
+// are, and their weights.
 struct AxisParams {
     int64_t in = 1, out = 1, taps = 1;
     double scale = 0;  // 0: by the sizes

@@ -1,5 +1,5 @@
-// Pooling: a thread makes an output, or a warp if windows are large (kTogether threads). kFold: 0 sums,
-// 1 largest elements, 2 these and their places. kBins: windows cover each dimension.
+// Pooling: a thread makes an output, or a warp if windows are large (kTogether threads). kFold: 0
+// sums, 1 largest elements, 2 these and their places. kBins: windows cover each dimension.
 #include "image.cuh"
 
 namespace infini {

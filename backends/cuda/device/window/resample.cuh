@@ -1,5 +1,5 @@
-// Resampling: an output is made of the elements that the tables of its dimensions say. kMoves: it is one
-// element, as it is.
+// Resampling: an output is made of the elements that the tables of its dimensions say. kMoves: it
+// is one element, as it is.
 #include "image.cuh"
 
 using namespace infini;

@@ -1,5 +1,6 @@
 // The tables of resampling: a thread for each output of each dimension. kMode: 0 nearest, 1
-// nearest-exact, 2 linear, 3 cubic, 4 linear against aliases, 5 cubic against aliases. W: of weights.
+// nearest-exact, 2 linear, 3 cubic, 4 linear against aliases, 5 cubic against aliases. W: of
+// weights.
 #include "image_params.h"
 
 namespace infini {

@@ -23,8 +23,8 @@ inline MatrixParams transposed(MatrixParams m) {
     return m;
 }
 
-// A block works on a matrix, in `doubles` of its own; there are as many as fit on the device at once.
-// The members of `params` that take a tensor's data, by the number of its pointer.
+// A block works on a matrix, in `doubles` of its own; there are as many as fit on the device at
+// once. The members of `params` that take a tensor's data, by the number of its pointer.
 struct Operand {
     MatrixParams LinalgParams::*member;
     int pointer;

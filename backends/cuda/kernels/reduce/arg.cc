@@ -1,5 +1,6 @@
-// argmax and argmin. A warp or a block takes a row; where rows lie side by side, a lane takes some of
-// them. When there are few rows they are cut into pieces, whose results are joined by a second kernel.
+// argmax and argmin. A warp or a block takes a row; where rows lie side by side, a lane takes some
+// of them. When there are few rows they are cut into pieces, whose results are joined by a second
+// kernel.
 #include <algorithm>
 
 #include "device/reduce/arg_params.h"

@@ -1,4 +1,5 @@
-// dist and cdist: the p-norms of differences, of all elements of two tensors, and of rows with rows.
+// dist and cdist: the p-norms of differences, of all elements of two tensors, and of rows with
+// rows.
 #include <cmath>
 
 #include "device/reduce/dist_params.h"

@@ -1,6 +1,6 @@
-// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block takes a line; where lines lie side
-// by side, a thread does. Long lines of which there are few are cut into pieces: a first kernel finds
-// what each piece comes to, the second one begins with that of the pieces before.
+// cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block takes a line; where lines lie
+// side by side, a thread does. Long lines of which there are few are cut into pieces: a first
+// kernel finds what each piece comes to, the second one begins with that of the pieces before.
 #include <algorithm>
 
 #include "device/scan/scan_params.h"

@@ -1,6 +1,6 @@
-// histc and bincount: how many elements fall into bins, or the sum of weights there. Counts are made with
-// atomic additions of integers, whose order does not matter; weights are added up in a fixed order,
-// after the elements have been sorted.
+// histc and bincount: how many elements fall into bins, or the sum of weights there. Counts are
+// made with atomic additions of integers, whose order does not matter; weights are added up in a
+// fixed order, after the elements have been sorted.
 #include "device/sort/count_params.h"
 #include "kernels/sort/order.h"
 

@@ -1,5 +1,5 @@
-// Long lines, sorted digit by digit. A pass counts the digits of each tile, finds from these where each
-// tile's keys go, and moves them there; equal digits keep their order.
+// Long lines, sorted digit by digit. A pass counts the digits of each tile, finds from these where
+// each tile's keys go, and moves them there; equal digits keep their order.
 #include <vector>
 
 #include "kernels/sort/order.h"

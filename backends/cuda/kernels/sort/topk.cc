@@ -1,6 +1,6 @@
-// topk and kthvalue: the first entries of lines along a dimension. Long lines are cut into pieces, of
-// which each block finds its first entries; these are again cut into pieces, until one block can sort
-// what is left. Where a good part of a line is wanted, all of it is sorted.
+// topk and kthvalue: the first entries of lines along a dimension. Long lines are cut into pieces,
+// of which each block finds its first entries; these are again cut into pieces, until one block can
+// sort what is left. Where a good part of a line is wanted, all of it is sorted.
 #include <algorithm>
 #include <limits>
 #include <vector>

@@ -1,5 +1,5 @@
-// resample: a small kernel makes tables for each dimension, of the elements that outputs are made of and
-// their weights; then every output is made by them.
+// resample: a small kernel makes tables for each dimension, of the elements that outputs are made
+// of and their weights; then every output is made by them.
 #include <algorithm>
 #include <cmath>
 
