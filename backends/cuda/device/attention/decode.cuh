@@ -47,33 +47,36 @@ struct Copier {
     template <int columns, int pitch>
     INFINI_DEVICE void copy_rows(T *to, int first, int page, const T *from,
                                  const AttentionStrides &stride, int size) const {
-        constexpr int kPieces = columns / kPiece, kCount = kTile * kPieces;
-        auto row_at = [&](int row, int row_page) {
-            const int t = first + row;
-            if constexpr (!kPaged) return from + t * stride.token;
-            return from + row_page * stride.batch +
-                   int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-        };
-        if (p.vector) {
-#pragma unroll
-            for (int i = 0; i < (kCount + 31) / 32; ++i) {
-                const int piece = i * 32 + lane(), row = piece / kPieces % kTile;
-                const int row_page = shuffle(page, row), column = piece % kPieces * kPiece;
-                const bool valid = row_page >= 0;
-                if (kCount % 32 == 0 || piece < kCount)
-                    load_piece(to + row * pitch + column, valid ? row_at(row, row_page) : from,
-                               column, size, valid);
+        auto target = [&](int row, int piece) { return to + row * pitch + piece * kPiece; };
+        // Tiles begin at multiples of 16: mostly they lie in one page.
+        if constexpr (kCanStep<columns, kTile, 32>) {
+            if (p.vector && (!kPaged || p.page_size.divisor % kTile == 0)) {
+                const int one = shuffle(page, 0);
+                int64_t place = first * stride.token;
+                if constexpr (kPaged)
+                    place = one * stride.batch +
+                            int64_t(p.page_size.split(uint32_t(first)).remainder) * stride.token;
+                return copy_run<columns, kTile, 32>(lane(), from + place, stride.token,
+                                                    one < 0 ? 0 : end - first, size, target);
             }
-            return;
         }
+        // All lanes go on, for they ask each other.
+        constexpr int kPieces = columns / kPiece;
 #pragma unroll 1
-        for (int i = 0; i < (kCount + 31) / 32; ++i) {
-            const int piece = i * 32 + lane(), row = piece / kPieces % kTile;
-            const int row_page = shuffle(page, row), column = piece % kPieces * kPiece;
-            const bool valid = row_page >= 0;
-            if (piece < kCount)
-                load_elements(to + row * pitch + column, valid ? row_at(row, row_page) : from,
-                              column, size, stride.inner, valid);
+        for (int i = lane(); i < (kTile * kPieces + 31) / 32 * 32; i += 32) {
+            const int row = i / kPieces % kTile, column = i % kPieces * kPiece, t = first + row;
+            const int row_page = shuffle(page, row);
+            int64_t place = t * stride.token;
+            if constexpr (kPaged)
+                place = row_page * stride.batch +
+                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
+            if (i >= kTile * kPieces) continue;
+            if (p.vector)
+                copy_async(target(row, i % kPieces), from + place + column,
+                           row_page >= 0 && column < size ? 16 : 0);
+            else
+                load_elements(target(row, i % kPieces), from + place, column, size, stride.inner,
+                              row_page >= 0);
         }
     }
 };
@@ -163,7 +166,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         for (int m = 0; m < kM; ++m) {
             float factor[2];
             const uint32_t bits[1] = {uint32_t(known)};
-            if (scale != p.scale || kSloped) scale_scores<2>(scores[m], rows[m], p.scale, first);
+            if constexpr (kSloped) scale_scores<2>(scores[m], rows[m], p.scale, first);
             mask_scores<2, !kPaged>(scores[m], rows[m], first, bits);
             take_scores<2>(scores[m], rows[m], scale, factor);
             // Mostly the greatest score was seen long ago.

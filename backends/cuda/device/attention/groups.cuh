@@ -115,49 +115,36 @@ struct Producer {
     template <int columns>
     INFINI_DEVICE void copy_rows(unsigned char *to, int tile, const T *from,
                                  const AttentionStrides &stride, int size) {
-        constexpr int kPieces = columns / kPiece;
-        auto copy = [&](int i, bool vector) {
-            const int row = i / kPieces, piece = i % kPieces, column = piece * kPiece;
-            const int t = tile * kKeys + row;
-            bool valid = t < w.seen;
-            int64_t place = t * stride.token;
-            if constexpr (kPaged) {
-                const int page = shared.page[(base + tile) % 4][row];
-                valid = page >= 0;
-                place = page * stride.batch +
-                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-            }
-            T *target =
-                reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
-            const T *at = valid ? from + place : from;
-            if (vector)
-                load_piece(target, at, column, size, valid);
-            else
-                load_elements(target, at, column, size, stride.inner, valid);
+        const int first = tile * kKeys;
+        auto target = [&](int row, int piece) {
+            return reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
         };
-        if (p.vector) {
-#pragma unroll 4
-            for (int i = thread; i < kKeys * kPieces; i += kGroup) copy(i, true);
-        } else {
-#pragma unroll 1
-            for (int i = thread; i < kKeys * kPieces; i += kGroup) copy(i, false);
-        }
+        if constexpr (!kPaged && kCanStep<columns, kKeys, kGroup>)
+            if (p.vector)
+                return copy_run<columns, kKeys, kGroup>(thread, from + first * stride.token,
+                                                        stride.token, w.seen - first, size, target);
+        auto find = [&](int row) -> const T * {
+            const int t = first + row;
+            if constexpr (!kPaged) return t < w.seen ? from + t * stride.token : nullptr;
+            const int page = shared.page[(base + tile) % 4][row];
+            return page < 0 ? nullptr
+                            : from + page * stride.batch +
+                                  int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
+        };
+        copy_each<columns, kKeys, kGroup>(thread, size, stride.inner, p.vector, find, target);
     }
 
     INFINI_DEVICE void copy_queries() {
-        constexpr int kPieces = kDepth / kPiece;
-#pragma unroll 1
-        for (int i = thread; i < kRows * kPieces; i += kGroup) {
-            const int row = i / kPieces, piece = i % kPieces, column = piece * kPiece;
-            const bool present = w.first_row + row < w.row_count;
-            const T *from = query_row(p, w.s, w.head, present ? w.first_row + row : 0);
-            T *to = reinterpret_cast<T *>(memory + piece / 8 * kQueryPanel +
-                                          panel_place(row, piece % 8));
-            if (p.vector)
-                load_piece(to, from, column, p.depth, present);
-            else
-                load_elements(to, from, column, p.depth, p.q_stride.inner, present);
-        }
+        copy_each<kDepth, kRows, kGroup>(
+            thread, p.depth, p.q_stride.inner, p.vector,
+            [&](int row) {
+                const int at = w.first_row + row;
+                return at < w.row_count ? query_row(p, w.s, w.head, at) : nullptr;
+            },
+            [&](int row, int piece) {
+                return reinterpret_cast<T *>(memory + piece / 8 * kQueryPanel +
+                                             panel_place(row, piece % 8));
+            });
     }
 
     INFINI_DEVICE void run(int item) {
@@ -167,16 +154,22 @@ struct Producer {
         for (; begun < 2 * w.tiles; ++begun) {
             const Copy copy = copy_at(begun);
             const int stage = (base + copy.tile) % kStages, round = (base + copy.tile) / kStages;
+            unsigned char *to = memory + kQueryBytes;
             if (copy.of_keys) {
                 find_pages(copy.tile);
                 shared.keys_used[stage].wait(~round & 1);
-                copy_rows<kDepth>(memory + kQueryBytes + stage * kKeyBytes, copy.tile, w.s.k,
-                                  p.k_stride, p.depth);
+                to += stage * kKeyBytes;
             } else {
                 shared.values_used[stage].wait(~round & 1);
-                copy_rows<kValue>(memory + kQueryBytes + kStages * kKeyBytes + stage * kValueBytes,
-                                  copy.tile, w.s.v, p.v_stride, p.value_depth);
+                to += kStages * kKeyBytes + stage * kValueBytes;
             }
+            // One piece of code for both where it can be.
+            if (copy.of_keys || kDepth == kValue)
+                copy_rows<kDepth>(to, copy.tile, copy.of_keys ? w.s.k : w.s.v,
+                                  copy.of_keys ? p.k_stride : p.v_stride,
+                                  copy.of_keys ? p.depth : p.value_depth);
+            else
+                copy_rows<kValue>(to, copy.tile, w.s.v, p.v_stride, p.value_depth);
             if (begun == 0) {
                 shared.queries_used.wait(~number & 1);
                 copy_queries();
@@ -238,7 +231,7 @@ struct Consumer {
 
     INFINI_DEVICE void weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         const int first = tile * kKeys;
-        if (kSloped || scale != p.scale) scale_scores<kKeys / 8>(scores, rows, p.scale, first);
+        if constexpr (kSloped) scale_scores<kKeys / 8>(scores, rows, p.scale, first);
         uint32_t known[kKeys / 32];
         bool masked = first + kKeys > all_seen;
 #pragma unroll
@@ -344,11 +337,11 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
     const int group = int(threadIdx.x) / kGroup;
     const int items = p.tiles * p.heads * (kRagged ? 1 : p.sequences);
     if (group == 2) {
-        give_registers<56>();
+        give_registers<72>();
         Producer producer = {p, shared, memory, int(threadIdx.x) % kGroup};
         for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) producer.run(item);
     } else {
-        take_registers<224>();
+        take_registers<216>();
         Consumer consumer = {p, shared, memory, group, folded_scale(p)};
         for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) consumer.run(item);
     }

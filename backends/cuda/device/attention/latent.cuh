@@ -66,28 +66,16 @@ struct Copier {
     template <int columns, int pitch>
     INFINI_DEVICE void copy_rows(T *to, int tile, const T *from, const AttentionStrides &stride,
                                  int size) const {
-        constexpr int kPieces = columns / kPiece;
-        auto copy = [&](int i, bool vector) {
-            const int row = i / kPieces, column = i % kPieces * kPiece, t = tile * kKeys + row;
-            const int page = shared.page[tile % kSlots][row];
-            const bool valid = page >= 0;
-            int64_t place = t * stride.token;
-            if constexpr (kPaged)
-                place = page * stride.batch +
-                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-            const T *at = valid ? from + place : from;
-            if (vector)
-                load_piece(to + row * pitch + column, at, column, size, valid);
-            else
-                load_elements(to + row * pitch + column, at, column, size, stride.inner, valid);
+        auto find = [&](int row) -> const T * {
+            const int page = shared.page[tile % kSlots][row], t = tile * kKeys + row;
+            if (page < 0) return nullptr;
+            if constexpr (!kPaged) return from + t * stride.token;
+            return from + page * stride.batch +
+                   int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
         };
-        if (p.vector) {
-#pragma unroll 3
-            for (int i = int(threadIdx.x); i < kKeys * kPieces; i += kThreads) copy(i, true);
-        } else {
-#pragma unroll 1
-            for (int i = int(threadIdx.x); i < kKeys * kPieces; i += kThreads) copy(i, false);
-        }
+        copy_each<columns, kKeys, kThreads>(
+            int(threadIdx.x), size, stride.inner, p.vector, find,
+            [&](int row, int piece) { return to + row * pitch + piece * kPiece; });
     }
 
     // Entries as they are; strides are in bytes.

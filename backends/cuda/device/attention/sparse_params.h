@@ -28,7 +28,8 @@ struct IndexerLogitsParams {
     const int64_t *positions;
     const int32_t *requests;
     int64_t context, pages, most_pages;
-    int32_t tokens, heads, request_count, blocks;  // blocks of 64 keys
+    int32_t tokens, heads, request_count;
+    int32_t blocks, pages_at_once;  // blocks of a token, and pages of 64 keys for each
     int32_t vector;
 };
 

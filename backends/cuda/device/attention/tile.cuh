@@ -16,12 +16,7 @@ namespace infini {
 inline constexpr int kPiece = 8;  // elements of 16 bytes
 inline constexpr int kPitch = kDepth + kPiece, kValuePitch = kValue + kPiece;
 
-// 16 bytes of a row to shared memory, zeros where there is none: asynchronously, or element by element
-// where rows do not lie well.
-INFINI_DEVICE void load_piece(T *to, const T *row, int column, int size, bool valid) {
-    valid = valid && column < size;
-    copy_async(to, valid ? row + column : row, valid ? 16 : 0);
-}
+// 16 bytes of a row to shared memory, element by element, zeros where there is none.
 INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int64_t inner,
                                  bool valid) {
 #pragma unroll 1
@@ -29,23 +24,51 @@ INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int6
         to[i] = valid && column + i < size ? row[(column + i) * inner] : T{0};
 }
 
+// `count` rows that follow one another (the others up to `rows` become 0) to shared memory, 16 bytes at a
+// time by `threads` threads: target(row, piece) is where. Addresses are stepped, not computed: the arithmetic
+// would take more than the copies.
+template <int columns, int rows, int threads, class Target>
+INFINI_DEVICE void copy_run(int thread, const T *from, int64_t step, int count, int size,
+                            const Target &target) {
+    constexpr int kPieces = columns / kPiece, kStep = threads / kPieces;
+    static_assert(threads % kPieces == 0 && rows % kStep == 0);
+    const int row = thread / kPieces, piece = thread % kPieces;
+    const T *at = from + row * step + piece * kPiece;
+    count = piece * kPiece < size ? count : 0;
+    step *= kStep;
+#pragma unroll
+    for (int i = 0; i < rows / kStep; ++i, at += step)
+        copy_async(target(row + i * kStep, piece), at, row + i * kStep < count ? 16 : 0);
+}
+template <int columns, int rows, int threads>
+inline constexpr bool kCanStep =
+    threads % (columns / kPiece) == 0 && rows % (threads / (columns / kPiece)) == 0;
+
+// The same of rows anywhere: find(row) gives a row, null for none.
+template <int columns, int rows, int threads, class Find, class Target>
+INFINI_DEVICE void copy_each(int thread, int size, int64_t inner, bool vector, const Find &find,
+                             const Target &target) {
+    constexpr int kPieces = columns / kPiece;
+#pragma unroll 2
+    for (int i = thread; i < rows * kPieces; i += threads) {
+        const int row = i / kPieces, column = i % kPieces * kPiece;
+        const T *from = find(row);
+        if (vector)
+            copy_async(target(row, i % kPieces), from + column, from && column < size ? 16 : 0);
+        else
+            load_elements(target(row, i % kPieces), from, column, size, inner, from != nullptr);
+    }
+}
+
 // Rows of queries from `first` on to shared memory, by `threads` threads.
 template <int rows, int threads>
 INFINI_DEVICE void load_queries(const AttentionParams &p, const Sequence &s, int head, int first,
                                 T *to) {
-    constexpr int kPieces = kDepth / kPiece;
     const int count = s.queries * int(p.group.divisor);
-#pragma unroll 1
-    for (int i = int(threadIdx.x); i < rows * kPieces; i += threads) {
-        const int row = i / kPieces, column = i % kPieces * kPiece;
-        const bool present = first + row < count;
-        const T *from = query_row(p, s, head, present ? first + row : 0);
-        if (p.vector)
-            load_piece(to + row * kPitch + column, from, column, p.depth, present);
-        else
-            load_elements(to + row * kPitch + column, from, column, p.depth, p.q_stride.inner,
-                          present);
-    }
+    copy_each<kDepth, rows, threads>(
+        int(threadIdx.x), p.depth, p.q_stride.inner, p.vector,
+        [&](int row) { return first + row < count ? query_row(p, s, head, first + row) : nullptr; },
+        [&](int row, int piece) { return to + row * kPitch + piece * kPiece; });
 }
 
 // Scores of 16 rows and 8 * tiles keys: thread (g, t) has keys 8 n + 2 t, + 1 of rows g and g + 8.
@@ -73,10 +96,8 @@ struct RowPair {
 };
 
 // Scores are compared as they come from the product and multiplied with the scale in the exponent, which
-// is one instruction; that is right for scales above 0 and without slopes.
-INFINI_DEVICE float folded_scale(const AttentionParams &p) {
-    return !kSloped && p.scale > 0 ? p.scale : 1.0f;
-}
+// is one instruction; that is right for scales above 0, which planners see to, and without slopes.
+INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kSloped ? 1.0f : p.scale; }
 
 // Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0 hide
 // keys.
@@ -93,7 +114,7 @@ INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int f
             if (!seen) scores[n][i] = kNone;
         }
 }
-// Where the scale is not folded.
+// With slopes.
 template <int tiles>
 INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows, float scale,
                                 int first) {
@@ -103,8 +124,7 @@ INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows, floa
         for (int i = 0; i < 4; ++i) {
             const int key = first + 8 * n + 2 * (lane() % 4) + i % 2;
             scores[n][i] *= scale;
-            if constexpr (kSloped)
-                scores[n][i] += rows.slope[i / 2] * float(key - rows.place[i / 2]);
+            scores[n][i] += rows.slope[i / 2] * float(key - rows.place[i / 2]);
         }
 }
 

@@ -54,32 +54,23 @@ struct Copier {
     template <int columns, int pitch>
     INFINI_DEVICE void copy_rows(T *to, int tile, const T *from, const AttentionStrides &stride,
                                  int size) const {
-        constexpr int kPieces = columns / kPiece, kCount = kKeys * kPieces;
-        auto copy = [&](int piece, bool vector) {
-            const int row = piece / kPieces, column = piece % kPieces * kPiece;
-            const int t = tile * kKeys + row;
-            bool valid = t < end;
-            int64_t place = t * stride.token;
-            if constexpr (kPaged) {
-                const int page = pages.page[tile % 4][row];
-                valid = page >= 0;
-                place = page * stride.batch +
-                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-            }
-            const T *at = valid ? from + place : from;
-            if (vector)
-                load_piece(to + row * pitch + column, at, column, size, valid);
-            else
-                load_elements(to + row * pitch + column, at, column, size, stride.inner, valid);
+        const int first = tile * kKeys;
+        auto target = [&](int row, int piece) { return to + row * pitch + piece * kPiece; };
+        if constexpr (!kPaged && kCanStep<columns, kKeys, kThreads>)
+            if (p.vector)
+                return copy_run<columns, kKeys, kThreads>(int(threadIdx.x),
+                                                          from + first * stride.token, stride.token,
+                                                          end - first, size, target);
+        auto find = [&](int row) -> const T * {
+            const int t = first + row;
+            if constexpr (!kPaged) return t < end ? from + t * stride.token : nullptr;
+            const int page = pages.page[tile % 4][row];
+            return page < 0 ? nullptr
+                            : from + page * stride.batch +
+                                  int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
         };
-        if (p.vector) {
-#pragma unroll
-            for (int i = 0; i < kCount / kThreads; ++i) copy(i * kThreads + int(threadIdx.x), true);
-        } else {
-#pragma unroll 1
-            for (int i = int(threadIdx.x); i < kCount; i += kThreads) copy(i, false);
-        }
-        static_assert(kCount % kThreads == 0);
+        copy_each<columns, kKeys, kThreads>(int(threadIdx.x), size, stride.inner, p.vector, find,
+                                            target);
     }
 };
 
@@ -110,8 +101,7 @@ INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
         float factor[2];
-        if (kSloped || scale != p.scale)
-            scale_scores<kStep / 8>(scores[m], rows[m], p.scale, first);
+        if constexpr (kSloped) scale_scores<kStep / 8>(scores[m], rows[m], p.scale, first);
         if (masked || known != 0xffffffffu)
             mask_scores<kStep / 8, !kPaged>(scores[m], rows[m], first, bits);
         take_scores<kStep / 8>(scores[m], rows[m], scale, factor);

@@ -99,12 +99,14 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     // INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them.
     const char *wish = std::getenv("INFINI_CUDA_ATTENTION");
     const std::string name = wish ? wish : "";
-    if (!plan && name == "tiles") plan = plan_attention_tiles(c, device);
-    if (!plan && name == "groups") plan = plan_attention_groups(c, device, true);
-    if (!plan && name != "rows") plan = plan_attention_decode(c, device);
-    if (!plan && name != "rows") plan = plan_attention_groups(c, device, false);
-    if (!plan && name != "rows") plan = plan_attention_tiles(c, device);
-    if (!plan && name != "rows") plan = plan_attention_latent(c, device, false);
+    // Kernels on the tensor cores look for the greatest score before it is scaled.
+    const bool any = name != "rows" && (c.scale > 0 || c.sloped());
+    if (!plan && any && name == "tiles") plan = plan_attention_tiles(c, device);
+    if (!plan && any && name == "groups") plan = plan_attention_groups(c, device, true);
+    if (!plan && any) plan = plan_attention_decode(c, device);
+    if (!plan && any) plan = plan_attention_groups(c, device, false);
+    if (!plan && any) plan = plan_attention_tiles(c, device);
+    if (!plan && any) plan = plan_attention_latent(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
     if (!before) return plan;
     const size_t workspace = plan->workspace;

@@ -54,16 +54,28 @@ std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device
 INFINI_CUDA_KERNEL("fp8_sparse_mla", plan_sparse_mla);
 
 std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
-    constexpr int kKeys = 64, kThreads = 256;
+    constexpr int64_t kKeys = 64;
     const Shape logits = operation.tensor(0), tables = operation.tensor(3);
     IndexerLogitsParams fixed{};
     fixed.context = logits.size[1], fixed.tokens = int32_t(logits.size[0]);
     fixed.heads = int32_t(operation.tensor(1).size(1)), fixed.pages = operation.tensor(2).size(0);
     fixed.request_count = int32_t(tables.size[0]), fixed.most_pages = tables.size[1];
-    fixed.blocks = int32_t((fixed.context + kKeys - 1) / kKeys);
+    const int64_t pages = (fixed.context + kKeys - 1) / kKeys;
+    if (fixed.tokens * pages == 0) return make_empty_plan();
+    // On the tensor cores, where all heads' queries fit into shared memory.
+    const int64_t heads = (fixed.heads + 15) / 16 * 16;
+    size_t shared = size_t((kKeys + heads) * (128 + 8) * 2 + heads * 4);
+    const bool tiles = device.has_mma && shared + 4096 <= device.shared_bytes;
+    if (!tiles) shared = 0;
+    // A block goes over so many pages that its queries are worth decoding, if there are enough blocks.
+    int64_t at_once = tiles ? 8 : 1;
+    while (at_once > 1 && fixed.tokens * pages / at_once < 4 * device.multiprocessors) at_once /= 2;
+    fixed.pages_at_once = int32_t(at_once);
+    fixed.blocks = int32_t((pages + at_once - 1) / at_once);
     const int64_t blocks = int64_t(fixed.tokens) * fixed.blocks;
-    if (blocks == 0) return make_empty_plan();
-    auto kernel = device.compile(Source("attention/indexer_logits.cuh"));
+    const unsigned threads = tiles ? 128 : 256;
+    auto kernel = device.compile(
+        Source(tiles ? "attention/indexer_tiles.cuh" : "attention/indexer_logits.cuh"));
     return make_plan([=](const Arguments &a, const Stream &stream) {
         IndexerLogitsParams p = fixed;
         p.logits = a.pointer<float>(0), p.q = a.pointer<uint8_t>(1);
@@ -71,7 +83,7 @@ std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
         p.weights = a.pointer<float>(4), p.positions = a.pointer<int64_t>(5);
         p.requests = a.pointer<int32_t>(6);
         p.vector = lies_wide(p.q) && lies_wide(p.cache);
-        return kernel->launch(stream, blocks, kThreads, p);
+        return kernel->launch(stream, blocks, threads, p, shared);
     });
 }
 INFINI_CUDA_KERNEL("fp8_indexer_logits", plan_logits);
