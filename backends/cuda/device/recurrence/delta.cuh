@@ -104,32 +104,44 @@ INFINI_ENTRY(DeltaParams, kThreads, 2) {
         load_part(bias, p.dt_bias + int64_t(head) * p.columns, part, p.columns, false);
     }
 
+    // What the next token needs is read while this one is computed.
+    struct Token {
+        float keys[kPer], queries[kPer], gates[kPer], value, beta;  // gates: one or all
+    };
+    auto read = [&](Token &token, int t) {
+        load_part(token.keys, k + t * p.k_stride[1], part, p.columns, p.vector);
+        load_part(token.queries, q + t * p.q_stride[1], part, p.columns, p.vector);
+        token.value = present ? convert<float>(v[t * p.v_stride[1]]) : 0.0f;
+        token.beta = convert<float>(beta[t * p.beta_stride[1]]);
+        if constexpr (kKimi)
+            load_part(token.gates, g + t * p.g_stride[1], part, p.columns, p.vector);
+        else
+            token.gates[0] = convert<float>(g[t * p.g_stride[1]]);
+    };
+    Token next;
+    if (request.begin < request.end) read(next, request.begin);
     for (int t = request.begin; t < request.end; ++t) {
-        float keys[kPer], queries[kPer], decay[kPer];
-        load_part(keys, k + t * p.k_stride[1], part, p.columns, p.vector);
-        load_part(queries, q + t * p.q_stride[1], part, p.columns, p.vector);
-        const float value = present ? convert<float>(v[t * p.v_stride[1]]) : 0.0f;
-        float gate = convert<float>(beta[t * p.beta_stride[1]]);
+        const Token token = next;
+        if (t + 1 < request.end) read(next, t + 1);
+        float decay[kKimi ? kPer : 1], gate = token.beta;
         if constexpr (kKimi) {
             gate = 1 / (1 + expf(-gate));
-            load_part(decay, g + t * p.g_stride[1], part, p.columns, p.vector);
 #pragma unroll
             for (int i = 0; i < kPer; ++i)
-                decay[i] = expf(p.lower_bound / (1 + expf(-rate * (decay[i] + bias[i]))));
+                decay[i] = expf(p.lower_bound / (1 + expf(-rate * (token.gates[i] + bias[i]))));
         } else {
-            const float all = expf(convert<float>(g[t * p.g_stride[1]]));
-#pragma unroll
-            for (int i = 0; i < kPer; ++i) decay[i] = all;
+            decay[0] = expf(token.gates[0]);
         }
         float qq = 0, kk = 0, qk = 0, with_k = 0, with_q = 0;
 #pragma unroll
         for (int i = 0; i < kPer; ++i) {
-            qq += queries[i] * queries[i];
-            kk += keys[i] * keys[i];
-            qk += queries[i] * keys[i];
-            state[i] *= decay[i];
-            with_k += state[i] * keys[i];
-            with_q += state[i] * queries[i];
+            const float key = token.keys[i], query = token.queries[i];
+            qq += query * query;
+            kk += key * key;
+            qk += query * key;
+            state[i] *= decay[kKimi ? i : 0];
+            with_k += state[i] * key;
+            with_q += state[i] * query;
         }
         qk = sum_lanes(qk), with_k = sum_lanes(with_k), with_q = sum_lanes(with_q);
         float q_scale = p.scale, k_scale = 1;
@@ -137,10 +149,10 @@ INFINI_ENTRY(DeltaParams, kThreads, 2) {
             q_scale *= 1 / sqrtf(sum_lanes(qq) + 1e-6f);
             k_scale = 1 / sqrtf(sum_lanes(kk) + 1e-6f);
         }
-        const float delta = gate * (value - with_k * k_scale);
+        const float delta = gate * (token.value - with_k * k_scale);
         const float change = delta * k_scale;
 #pragma unroll
-        for (int i = 0; i < kPer; ++i) state[i] += change * keys[i];
+        for (int i = 0; i < kPer; ++i) state[i] += change * token.keys[i];
         if (present && part == 0)
             out[t * p.out_stride[1]] = convert<T>(q_scale * (with_q + change * qk));
     }

@@ -33,21 +33,37 @@ INFINI_ENTRY(MambaParams, kThreads, 1) {
     }
     const float skip = convert<float>(static_cast<const T *>(p.d)[channel]);
     const float bias = convert<float>(static_cast<const T *>(p.dt_bias)[channel]);
-    for (int t = 0; t < p.tokens; ++t) {
+    // What the next token needs is read while this one is computed.
+    struct Token {
+        float x, gate, dt, b[kPer], c[kPer];
+    };
+    auto read = [&](Token &to, int t) {
         const int64_t token = int64_t(row) * p.tokens + t, at = token * p.channels + channel;
-        const float x = convert<float>(static_cast<const T *>(p.x)[at]);
-        const float gate = convert<float>(static_cast<const T *>(p.gate)[at]);
-        const float dt = softplus(convert<float>(static_cast<const T *>(p.dt)[at]) + bias);
-        const T *b = static_cast<const T *>(p.b) + token * p.states;
-        const T *c = static_cast<const T *>(p.c) + token * p.states;
-        float y = 0;
+        to.x = convert<float>(static_cast<const T *>(p.x)[at]);
+        to.gate = convert<float>(static_cast<const T *>(p.gate)[at]);
+        to.dt = convert<float>(static_cast<const T *>(p.dt)[at]);
 #pragma unroll
         for (int i = 0; i < kPer; ++i) {
             const int n = i * kLanes + part;
-            if (n < p.states) {
-                state[i] = expf(rate[i] * dt) * state[i] + dt * x * convert<float>(b[n]);
-                y += state[i] * convert<float>(c[n]);
-            }
+            const bool there = n < p.states;
+            to.b[i] =
+                there ? convert<float>(static_cast<const T *>(p.b)[token * p.states + n]) : 0.0f;
+            to.c[i] =
+                there ? convert<float>(static_cast<const T *>(p.c)[token * p.states + n]) : 0.0f;
+        }
+    };
+    Token next;
+    if (p.tokens > 0) read(next, 0);
+    for (int t = 0; t < p.tokens; ++t) {
+        const Token token = next;
+        if (t + 1 < p.tokens) read(next, t + 1);
+        const int64_t at = (int64_t(row) * p.tokens + t) * p.channels + channel;
+        const float x = token.x, gate = token.gate, dt = softplus(token.dt + bias);
+        float y = 0;
+#pragma unroll
+        for (int i = 0; i < kPer; ++i) {
+            state[i] = expf(rate[i] * dt) * state[i] + dt * x * token.b[i];
+            y += state[i] * token.c[i];
         }
 #pragma unroll
         for (int mask = kLanes / 2; mask > 0; mask /= 2) y += shuffle_xor(y, mask);

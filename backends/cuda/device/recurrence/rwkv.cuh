@@ -38,17 +38,30 @@ INFINI_ENTRY(RwkvParams, kThreads, 1) {
         }
     }
     auto token_at = [&](int t) { return ((row * p.tokens + t) * p.heads + head) * size; };
-    auto fetch = [&](int t) {
-        for (int i = int(threadIdx.x); i < kRows; i += kThreads) {
-            vectors[t % 2][0][i] = i < size ? convert<float>(r[token_at(t) + i]) : 0.0f;
-            vectors[t % 2][1][i] = i < size ? convert<float>(k[token_at(t) + i]) : 0.0f;
+    // What the next token needs is read while this one is computed, then put into shared memory.
+    constexpr int kEach = (kRows + kThreads - 1) / kThreads;
+    float next_r[kEach], next_k[kEach], next_v = 0;
+    auto read = [&](int t) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) {
+            const int i = int(threadIdx.x) + j * kThreads;
+            next_r[j] = i < size ? convert<float>(r[token_at(t) + i]) : 0.0f;
+            next_k[j] = i < size ? convert<float>(k[token_at(t) + i]) : 0.0f;
+        }
+        next_v = present ? convert<float>(v[token_at(t) + column]) : 0.0f;
+    };
+    auto show = [&](int t) {
+#pragma unroll
+        for (int j = 0; j < kEach; ++j) {
+            const int i = int(threadIdx.x) + j * kThreads;
+            if (i < kRows) vectors[t % 2][0][i] = next_r[j], vectors[t % 2][1][i] = next_k[j];
         }
     };
-    if (p.tokens > 0) fetch(0);
+    if (p.tokens > 0) read(0), show(0);
     for (int t = 0; t < p.tokens; ++t) {
+        const float value = next_v;
         __syncthreads();
-        if (t + 1 < p.tokens) fetch(t + 1);
-        const float value = present ? convert<float>(v[token_at(t) + column]) : 0.0f;
+        if (t + 1 < p.tokens) read(t + 1);
         float sum = 0, extra = 0;
 #pragma unroll
         for (int n = 0; n < kPer; ++n) {
@@ -62,6 +75,7 @@ INFINI_ENTRY(RwkvParams, kThreads, 1) {
 #pragma unroll
         for (int mask = kLanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (present && part == 0) static_cast<T *>(p.out)[token_at(t) + column] = convert<T>(sum);
+        if (t + 1 < p.tokens) show(t + 1);
     }
 #pragma unroll
     for (int n = 0; n < kPer; ++n) {
