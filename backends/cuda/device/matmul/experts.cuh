@@ -38,7 +38,7 @@ INFINI_DEVICE auto expert_matrix(const ExpertsParams &p, int expert, int column)
     const int64_t at = (int64_t(expert) * p.n + column) * p.k;
     if constexpr (kMxfp4) {
         const uint8_t *codes = static_cast<const uint8_t *>(p.weights);
-        return Mxfp4Source<T>{codes + at / 2, p.scales + at / 32, p.n - column, p.k};
+        return Mxfp4Source<T, kVector>{codes + at / 2, p.scales + at / 32, p.n - column, p.k};
     } else {
         const T *matrix = p.pointers
                               ? static_cast<const T *>(p.pointers[expert])

@@ -4,6 +4,10 @@
 #include "prelude.cuh"
 #include "product_params.h"
 
+#ifndef INFINI_FOLLOWED
+#define INFINI_FOLLOWED 0
+#endif
+
 namespace infini {
 
 // Which tile of which member of the batch a block computes. Eight rows of tiles are gone through
@@ -103,5 +107,48 @@ struct KeepPartial {
             if (i < count) at[i] = C(sums[i]);
     }
 };
+
+// What a kernel is told: the product and, with INFINI_FOLLOWED, a program that takes its result. The last
+// word is then the program's: it stores what there is to store.
+#if INFINI_FOLLOWED
+struct ProductParams {
+    MatmulParams product;
+    alignas(16) epilogue::Params follows;
+};
+
+template <class O, class C>
+struct LastWord {
+    const ProductParams &p;
+    int64_t batch;
+
+    INFINI_DEVICE LastWord(const ProductParams &p, int64_t batch) : p(p), batch(batch) {}
+
+    template <int n, class Sum>
+    INFINI_DEVICE void operator()(int row, int column, const Sum (&sums)[n], int count) const {
+        float values[n];
+#pragma unroll
+        for (int i = 0; i < n; ++i) values[i] = float(sums[i]) * float(p.product.alpha);
+        if (count == n) {
+            epilogue::apply<n>(p.follows, batch, row, column, values);
+        } else {
+#pragma unroll
+            for (int i = 0; i < n; ++i) {
+                const float one[1] = {values[i]};
+                if (i < count) epilogue::apply<1>(p.follows, batch, row, column + i, one);
+            }
+        }
+    }
+};
+#else
+struct ProductParams {
+    MatmulParams product;
+};
+
+template <class O, class C>
+struct LastWord : Finish<O, C> {
+    INFINI_DEVICE LastWord(const ProductParams &p, int64_t batch)
+        : Finish<O, C>(p.product, batch) {}
+};
+#endif
 
 }  // namespace infini

@@ -8,23 +8,24 @@ namespace infini {
 using Product = MmaTile<T, kRows, kColumns, kWarpsM, kWarpsN, kAlongA, kAlongB>;
 }
 
-INFINI_ENTRY(infini::MatmulParams, infini::Product::kThreads, 1) {
+INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
     using namespace infini;
     INFINI_DYNAMIC_SHARED(shared);
-    const TilePlace place(p);
+    const MatmulParams &q = p.product;
+    const TilePlace place(q);
     const int row = place.row * kRows, column = place.column * kColumns;
-    const StridedSource<T, kAlongA, kVectorA> a(p.a, place.batch, row, p.m, place.end);
-    const StridedSource<T, kAlongB, kVectorB> b(p.b, place.batch, column, p.n, place.end);
+    const StridedSource<T, kAlongA, kVectorA> a(q.a, place.batch, row, q.m, place.end);
+    const StridedSource<T, kAlongB, kVectorB> b(q.b, place.batch, column, q.n, place.end);
     Product product;
     product.multiply(a, b, place.k, place.end, shared);
     auto store_all = [&](const auto &finish) {
-        product.store_runs(shared, p.m - row, p.n - column,
+        product.store_runs(shared, q.m - row, q.n - column,
                            [&](int i, int j, const auto &values, int count) {
                                finish(row + i, column + j, values, count);
                            });
     };
     if constexpr (kSplit)
-        store_all(KeepPartial<Product::Sum>(p, place.batch, place.split));
+        store_all(KeepPartial<Product::Sum>(q, place.batch, place.split));
     else
-        store_all(Finish<O, float>(p, place.batch));
+        store_all(LastWord<O, float>(p, place.batch));
 }

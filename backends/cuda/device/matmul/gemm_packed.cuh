@@ -1,6 +1,6 @@
 // Products with packed weights: codes are unpacked on their way to shared memory. The host gives T, O and
 // C; kMxfp4 1, or 0 with kBits and kBytesA (Marlin's layout for 8-bit activations); kRows, kColumns;
-// INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA; and kSplit.
+// INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA, kVectorCodes; and kSplit.
 #include "finish.cuh"
 #include "marlin_source.cuh"
 #include "mma_tile.cuh"
@@ -19,9 +19,9 @@ INFINI_DEVICE auto packed_weights(const PackedParams &p, int column, int depth) 
     if constexpr (kMxfp4) {
         // Lines are as long as all of k; a split ends before.
         const int64_t at = int64_t(column) * p.product.k;
-        return Mxfp4Source<T>{static_cast<const uint8_t *>(p.product.b.data) + at / 2,
-                              static_cast<const uint8_t *>(p.scales) + at / 32,
-                              p.product.n - column, p.product.k};
+        return Mxfp4Source<T, kVectorCodes>{static_cast<const uint8_t *>(p.product.b.data) + at / 2,
+                                            static_cast<const uint8_t *>(p.scales) + at / 32,
+                                            p.product.n - column, p.product.k};
     } else {
         return MarlinSource<T, kBits, kBytesA>{p, column, depth};
     }

@@ -16,7 +16,8 @@ INFINI_DEVICE float mxfp4_value(uint32_t code) {
     return bit_cast<float>((code & 8u) << 28 | (code & 7u) << 22) * 0x1p126f;
 }
 
-template <class Element>
+// `vector`: the codes of a run may be loaded together.
+template <class Element, bool vector>
 struct Mxfp4Source {
     using T = Element;
     static constexpr bool kAlongK = true, kVector = false;
@@ -40,7 +41,12 @@ struct Mxfp4Source {
     template <int n>
     INFINI_DEVICE Raw<n> fetch(const Line &line, int k) const {
         if (!line.codes || k >= depth) return {};
-        return {load<n / 2>(line.codes + k / 2), line.scales[k / 32]};
+        if constexpr (vector) return {load<n / 2>(line.codes + k / 2), line.scales[k / 32]};
+        Raw<n> raw;
+#pragma unroll
+        for (int i = 0; i < n / 2; ++i) raw.codes[i] = line.codes[k / 2 + i];
+        raw.scale = line.scales[k / 32];
+        return raw;
     }
     template <int n>
     INFINI_DEVICE void finish(const Raw<n> &raw, T (&values)[n]) const {

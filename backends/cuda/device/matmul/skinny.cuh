@@ -82,13 +82,10 @@ INFINI_DEVICE Block load_block(const MatmulParams &p, const T *b, int column, in
     return block;
 }
 
-}  // namespace infini
-
-INFINI_ENTRY(infini::MatmulParams, infini::kThreads, 1) {
-    using namespace infini;
+template <class LastWord>
+INFINI_DEVICE void multiply(const MatmulParams &p, int column, int64_t batch,
+                            const LastWord &finish) {
     INFINI_SHARED float parts[kWarps][16][kColumns];
-    const int column = int(blockIdx.x % uint32_t(p.tiles_n)) * kColumns;
-    const int64_t batch = blockIdx.x / uint32_t(p.tiles_n);
     const T *a = static_cast<const T *>(p.a.data) + batch * p.a.batch;
     const T *b = static_cast<const T *>(p.b.data) + batch * p.b.batch;
     const int g = lane() / 4, t = lane() % 4;
@@ -131,7 +128,6 @@ INFINI_ENTRY(infini::MatmulParams, infini::kThreads, 1) {
             parts[warp()][g + i / 2 * 8][kAlongB ? 8 * j + n : kTiles * n + j] = sums[j][i];
         }
     __syncthreads();
-    const Finish<O, float> finish(p, batch);
     constexpr int kRuns = kColumns / 4;
     for (int run = int(threadIdx.x); run < 16 * kRuns; run += kThreads) {
         const int row = run / kRuns, j = run % kRuns * 4, count = p.n - column - j;
@@ -143,4 +139,13 @@ INFINI_ENTRY(infini::MatmulParams, infini::kThreads, 1) {
             for (int i = 0; i < 4; ++i) values[i] += parts[w][row][j + i];
         finish(row, column + j, values, count < 4 ? count : 4);
     }
+}
+
+}  // namespace infini
+
+INFINI_ENTRY(infini::ProductParams, infini::kThreads, 1) {
+    using namespace infini;
+    const uint32_t tiles = uint32_t(p.product.tiles_n);
+    const int64_t batch = blockIdx.x / tiles;
+    multiply(p.product, int(blockIdx.x % tiles) * kColumns, batch, LastWord<O, float>(p, batch));
 }

@@ -32,11 +32,16 @@ public:
             gates = all, ups = all + s.experts, downs = ups + s.experts;
         }
         ExpertsParams p{};
+        // Matrices that only the device knows are taken to be aligned, as all allocations are.
+        const void *unaligned = nullptr;
+        for (int64_t i = 0; d.host_pointers && i < 3 * s.experts; ++i)
+            if (!is_aligned(d.host_pointers[i])) unaligned = d.host_pointers[i];
         p.starts = pairs.starts, p.tiles = pairs.tiles, p.order = pairs.order;
         p.experts = int(s.experts);
         // Tokens to wide rows.
         p.a = d.in, p.choices = int(s.choices), p.k = int(s.hidden), p.c = memory + wide_;
-        p.c_row = s.wide, p.weights = d.w1, p.scales = d.scales1, p.bias = d.bias1;
+        p.c_row = s.wide, p.weights = s.separate ? unaligned : d.w1, p.scales = d.scales1,
+        p.bias = d.bias1;
         p.n = int(s.separate ? s.inner : s.wide), p.pointers = gates;
         if (!error) error = multiply(p, stream);
         if (s.separate) {
@@ -49,13 +54,16 @@ public:
                               pairs.starts + s.experts);
         // Inner rows to rows of the result.
         p.a = memory + inner_, p.choices = 0, p.k = int(s.inner), p.c = memory + rows_;
-        p.c_row = s.hidden, p.weights = d.w2, p.scales = d.scales2, p.bias = d.bias2;
+        p.c_row = s.hidden, p.weights = s.separate ? unaligned : d.w2, p.scales = d.scales2,
+        p.bias = d.bias2;
         p.n = int(s.hidden), p.pointers = downs;
         if (!error) error = multiply(p, stream);
         const SumPairsParams sum{d.out,         memory + rows_, s.scale_inside ? nullptr : d.scales,
                                  pairs.rows,    s.tokens,       s.hidden,
                                  int(s.choices)};
-        return error ? error : sum_->launch(stream, sum_blocks_, 256, sum);
+        if (error) return error;
+        const Kernel *add = sum_->get(is_aligned(d.out), error);
+        return add ? add->launch(stream, sum_blocks_, 256, sum) : error;
     }
 
 private:
@@ -102,7 +110,10 @@ private:
         sort_blocks_ = device.blocks_for(std::max(s.pairs(), s.positions), kSortThreads, 4);
         Source sum("matmul/sum_pairs.cuh");
         const bool wide = s.hidden % chunk == 0;
-        sum_ = device.compile(sum.type("T", s.dtype).constant("kVector", wide));
+        sum.type("T", s.dtype);
+        Source one_by_one = sum;
+        sum_ = std::make_shared<AlignedKernel>(device, sum.constant("kVector", wide),
+                                               one_by_one.constant("kVector", 0));
         sum_blocks_ = device.blocks_for(s.tokens * (wide ? s.hidden / chunk : s.hidden), 256);
         if (s.separate) store_ = device.compile(Source("matmul/store_pointers.cuh"));
     }
@@ -165,7 +176,7 @@ private:
     Error multiply(ExpertsParams &p, const Stream &stream) const {
         if (p.n == 0) return infinirtSuccess;
         p.tiles_n = int((p.n + columns_ - 1) / columns_);
-        const bool aligned = !vector_ || (is_aligned(p.a) && (s.separate || is_aligned(p.weights)));
+        const bool aligned = !vector_ || (is_aligned(p.a) && is_aligned(p.weights));
         Error error = infinirtSuccess;
         const Kernel *kernel = kernel_->get(aligned, error);
         return kernel ? kernel->launch(stream, tiles_ * p.tiles_n, threads_, p, shared_) : error;
@@ -181,8 +192,8 @@ private:
     unsigned threads_ = 256;
     size_t shared_ = 0;
     int64_t tiles_ = 0, element_ = 2, sort_blocks_ = 1, sum_blocks_ = 1;
-    std::shared_ptr<const AlignedKernel> kernel_;
-    std::shared_ptr<const Kernel> phases_[5], sum_, store_;
+    std::shared_ptr<const AlignedKernel> kernel_, sum_;
+    std::shared_ptr<const Kernel> phases_[5], store_;
     // Places in the workspace.
     size_t starts_, tiles_at_, cursors_, order_, places_, positions_, pointers_, wide_, inner_,
         rows_;

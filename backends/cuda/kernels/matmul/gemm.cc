@@ -1,10 +1,12 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and a sum that follows
-// it, which the product takes along: a bias of the columns, a residual, or both.
+// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what
+// follows it: a bias of the columns, a residual or both are part of the product; other programs go into
+// kernels of our own.
 #include <infini/program.h>
 
 #include <cstring>
 
-#include "product.h"
+#include "../program/epilogue.h"
+#include "product_parts.h"
 
 namespace infini::cuda {
 namespace {
@@ -89,7 +91,7 @@ bool is_bias(const Tensor &t, int64_t columns) {
     return true;
 }
 
-std::unique_ptr<Plan> plan_followed(const Operation &operation, Device &device) {
+std::unique_ptr<Plan> plan_sum(const Operation &operation, Device &device) {
     Sum sum;
     if (!sum.find(*operation.program())) return nullptr;
     const Tensor c = operation.tensor(0), out = operation.tensor(sum.output->index);
@@ -121,6 +123,32 @@ std::unique_ptr<Plan> plan_followed(const Operation &operation, Device &device) 
             return product->run(data, stream, arguments.workspace());
         },
         workspace);
+}
+
+// With the program in the kernel: of few rows, where a second launch costs as much as the first. The
+// library with a map behind it is quicker otherwise.
+std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
+    constexpr int64_t kFewRows = 16;
+    ProductShape shape = product_of(operation);
+    if (shape.m > kFewRows && has_library(device)) return nullptr;
+    shape.follows = program::Epilogue::make(operation);
+    if (!shape.follows) return nullptr;
+    if (operation.tensor(0).numel() == 0) return make_empty_plan();
+    auto product = make_product(shape, device);
+    const size_t workspace = product->workspace;
+    return make_plan(
+        [product = std::move(product)](const Arguments &arguments, const Stream &stream) {
+            ProductData data{arguments.pointer<void>(1), arguments.pointer<void>(2), nullptr,
+                             arguments.number(0)};
+            data.arguments = &arguments;
+            return product->run(data, stream, arguments.workspace());
+        },
+        workspace);
+}
+
+std::unique_ptr<Plan> plan_followed(const Operation &operation, Device &device) {
+    auto plan = plan_sum(operation, device);
+    return plan ? std::move(plan) : plan_program(operation, device);
 }
 
 INFINI_CUDA_KERNEL("gemm", plan_gemm);

@@ -48,8 +48,9 @@ public:
             source.constant("kMicro", 4);
         source.line(mma ? "#define INFINI_MMA 1" : "#define INFINI_MMA 0");
         Source other = source;
-        kernel_ = std::make_shared<AlignedKernel>(device, source.constant("kVectorA", vector_),
-                                                  other.constant("kVectorA", 0));
+        source.constant("kVectorA", vector_).constant("kVectorCodes", 1);
+        other.constant("kVectorA", 0).constant("kVectorCodes", 0);
+        kernel_ = std::make_shared<AlignedKernel>(device, source, other);
         if (p.splits > 1) {
             workspace = padded(size_t(p.splits) * size_t(shape.m * shape.n) * 4);
             join_ = std::make_shared<Join>(shape, p.splits, INFINI_DTYPE_F32, device);
@@ -64,7 +65,8 @@ public:
         p.scales = weights.scales, p.zeros = weights.zeros, p.row_group = weights.row_group;
         p.offset = weights.offset;
         Error error = infinirtSuccess;
-        const Kernel *kernel = kernel_->get(!vector_ || is_aligned(data.a), error);
+        const Kernel *kernel =
+            kernel_->get((!vector_ || is_aligned(data.a)) && is_aligned(weights.codes), error);
         if (!kernel) return error;
         const int64_t blocks = int64_t(p.product.tiles_m) * p.product.tiles_n * p.product.splits;
         error = kernel->launch(stream, blocks, threads_, p, shared_);

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "../../libraries.h"
+#include "../program/epilogue.h"
 #include "product_parts.h"
 
 namespace infini::cuda {
@@ -30,8 +31,9 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     ProductShape shape = given;
     const int64_t kMost = INT32_MAX - 1024;
     // A batch that is only more rows.
-    if (shape.batch > 1 && shape.b.batch == 0 && shape.a.batch == shape.m * shape.a.row &&
-        shape.c.batch == shape.m * shape.c.row && shape.m * shape.batch <= kMost &&
+    if (shape.batch > 1 && !shape.follows && shape.b.batch == 0 &&
+        shape.a.batch == shape.m * shape.a.row && shape.c.batch == shape.m * shape.c.row &&
+        shape.m * shape.batch <= kMost &&
         (!shape.addend.dtype || shape.addend.batch == shape.m * shape.addend.row))
         shape.m *= shape.batch, shape.batch = 1;
     simplify(shape.a, shape.m, shape.k, shape.batch);
@@ -58,6 +60,35 @@ void place_data(MatmulParams &p, const ProductShape &s, const ProductData &data)
     p.c = data.c, p.alpha = data.alpha, p.beta = data.beta;
     p.addend = s.addend.dtype ? data.addend : data.c;
     p.row_scale = data.row_scale, p.column_scale = data.column_scale, p.bias = data.bias;
+}
+
+namespace {
+
+// As ProductParams in finish.cuh.
+struct FollowedParams {
+    MatmulParams product;
+    alignas(16) char follows[3072];
+};
+
+}  // namespace
+
+Error launch_product(const Kernel &kernel, const Stream &stream, Grid grid, unsigned threads,
+                     size_t shared, const MatmulParams &params, const ProductShape &shape,
+                     const ProductData &data) {
+    if (!shape.follows) return kernel.launch(stream, grid, threads, params, shared);
+    FollowedParams followed;
+    followed.product = params;
+    shape.follows->fill(*data.arguments, followed.follows);
+    return kernel.launch(stream, grid, threads, followed, shared);
+}
+
+void add_following(Source &source, const ProductShape &shape) {
+    if (!shape.follows) return;
+    if (shape.follows->bytes() > sizeof(FollowedParams::follows))
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
+                      "more follows a product than a launch can say"};
+    shape.follows->add_to(source);
+    source.line("#define INFINI_FOLLOWED 1");
 }
 
 Join::Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device)

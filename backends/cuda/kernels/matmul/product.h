@@ -14,6 +14,10 @@
 
 namespace infini::cuda {
 
+namespace program {
+class Epilogue;
+}
+
 // Strides are in elements; any will do.
 struct Matrix {
     int dtype = 0;
@@ -26,6 +30,8 @@ struct ProductShape {
     Matrix addend;   // [m, n], of c's dtype; without one it is c itself
     // Something is done with the sums that the library cannot: see ProductData.
     bool scaled = false, biased = false;
+    // A program that takes the result and stores whatever it makes of it; c is then not written.
+    std::shared_ptr<const program::Epilogue> follows;
 };
 
 // c = alpha * a @ b * row_scale * column_scale + bias + beta * addend; the addend is not read when beta
@@ -37,6 +43,7 @@ struct ProductData {
     const float *row_scale = nullptr, *column_scale = nullptr;  // [m], [n]
     const void *bias = nullptr;                                 // [n], of c's dtype
     const void *addend = nullptr;                               // if the shape has one
+    const Arguments *arguments = nullptr;                       // for what follows
 };
 
 class Product {

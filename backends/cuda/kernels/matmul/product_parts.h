@@ -13,6 +13,16 @@ std::shared_ptr<const Product> make_library_product(const ProductShape &shape, D
 // For few rows, where reading b is all the work. Null: not for this case.
 std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
 
+// Is the library there?
+bool has_library(const Device &device);
+
+// Launches a kernel of products, with what follows if there is something.
+Error launch_product(const Kernel &kernel, const Stream &stream, Grid grid, unsigned threads,
+                     size_t shared, const MatmulParams &params, const ProductShape &shape,
+                     const ProductData &data);
+// Prepares its source for that: before all other lines.
+void add_following(Source &source, const ProductShape &shape);
+
 // What kernels are told of c.
 void place_output(MatmulParams &params, const ProductShape &shape);
 void place_data(MatmulParams &params, const ProductShape &shape, const ProductData &data);

@@ -15,7 +15,8 @@ public:
         if (!device.has_mma || dtype != shape.b.dtype ||
             (dtype != INFINI_DTYPE_F16 && dtype != INFINI_DTYPE_BF16))
             return false;
-        if (shape.m > kRows && shape.n <= kRows && !shape.scaled && !shape.biased) {
+        if (shape.m > kRows && shape.n <= kRows && !shape.scaled && !shape.biased &&
+            !shape.follows) {
             swapped_ = true;
             std::swap(shape.m, shape.n), std::swap(shape.a, shape.b);
             for (Matrix *matrix : {&shape.a, &shape.b, &shape.c, &shape.addend})
@@ -42,6 +43,7 @@ public:
         params_.tiles_n = int((shape.n + 8 * tiles - 1) / (8 * tiles));
         blocks_ = blocks();
         Source source("matmul/skinny.cuh");
+        add_following(source, shape);
         source.type("T", dtype).type("O", shape.c.dtype);
         source.constant("kTiles", tiles).constant("kAlongB", along).constant("kWarps", kWarps);
         Source other = source;
@@ -56,7 +58,8 @@ public:
         p.a.data = swapped_ ? data.b : data.a, p.b.data = swapped_ ? data.a : data.b;
         Error error = infinirtSuccess;
         const Kernel *kernel = kernel_->get(is_aligned(p.a.data) && is_aligned(p.b.data), error);
-        return kernel ? kernel->launch(stream, blocks_, 32 * kWarps, p) : error;
+        if (!kernel) return error;
+        return launch_product(*kernel, stream, blocks_, 32 * kWarps, 0, p, shape_, data);
     }
 
 private:

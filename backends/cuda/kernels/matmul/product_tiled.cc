@@ -26,7 +26,8 @@ class TiledProduct final : public Product {
 public:
     TiledProduct(ProductShape shape, Device &device) {
         // Columns of c are stored together.
-        if (shape.c.column != 1 && shape.c.row == 1 && !shape.scaled && !shape.biased) {
+        if (shape.c.column != 1 && shape.c.row == 1 && !shape.scaled && !shape.biased &&
+            !shape.follows) {
             swapped_ = true;
             std::swap(shape.m, shape.n);
             std::swap(shape.a, shape.b);
@@ -60,7 +61,7 @@ public:
         const Kernel *kernel = kernel_->get(aligned, error);
         if (!kernel) return error;
         const int64_t blocks = int64_t(p.tiles_m) * p.tiles_n * p.splits * p.batch;
-        error = kernel->launch(stream, blocks, threads_, p, shared_);
+        error = launch_product(*kernel, stream, blocks, threads_, shared_, p, shape_, data);
         if (error == infinirtSuccess && p.splits > 1) error = join_->run(data, memory, stream);
         return error;
     }
@@ -74,7 +75,7 @@ private:
         p.splits = 1, p.k_each = p.k;
         const int64_t steps = (p.k + depth - 1) / depth;
         const int64_t wanted = device.multiprocessors / std::max<int64_t>(tiles, 1);
-        if (wanted > 1 && steps >= 16) {
+        if (wanted > 1 && steps >= 16 && !shape.follows) {
             const int64_t splits = std::min<int64_t>({wanted, steps / 8, 32});
             const int64_t each = (steps + splits - 1) / splits;
             p.k_each = int(each * depth);
@@ -94,6 +95,7 @@ private:
         threads_ = small ? 128 : 256;
         shared_ = std::max(kStages * 2 * size_t(tile) * kStageBytes, size_t(tile * tile) * 4);
         Source source("matmul/gemm_mma.cuh");
+        add_following(source, shape);
         source.type("T", shape.a.dtype).type("O", shape.c.dtype);
         source.constant("kRows", tile).constant("kColumns", tile);
         source.constant("kWarpsM", 2).constant("kWarpsN", small ? 2 : 4);
@@ -112,6 +114,7 @@ private:
         cut(tile, tile, 8, shape, device);
         threads_ = 256;
         Source source("matmul/gemm_plain.cuh");
+        add_following(source, shape);
         source.type("A", shape.a.dtype).type("B", shape.b.dtype).type("O", shape.c.dtype);
         source.type("C", sums_in_);
         source.constant("kTile", tile).constant("kMicro", small ? 4 : 8);
