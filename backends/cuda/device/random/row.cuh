@@ -33,7 +33,7 @@ struct Row {
 };
 
 // A key and the first place that has it.
-struct Best {
+struct alignas(16) Best {
     Key key;
     int64_t place;
 };

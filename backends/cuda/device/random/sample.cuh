@@ -7,7 +7,7 @@ namespace infini {
 constexpr int kThreads = 1024, kWarps = kThreads / kWarp, kDigitBits = 11;
 constexpr int kBins = 1 << kDigitBits, kEach = kBins / kThreads;
 
-struct Sum {
+struct alignas(16) Sum {
     uint64_t count, weight;
 };
 INFINI_DEVICE Sum operator+(Sum a, Sum b) { return {a.count + b.count, a.weight + b.weight}; }
