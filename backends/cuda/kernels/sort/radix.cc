@@ -22,7 +22,10 @@ struct Pass {
             return device.compile(source);
         };
         count = compile("sort/radix_count.cuh", false);
-        offsets = compile("sort/radix_offsets.cuh", false);
+        // The same for all types.
+        Source source("sort/radix_offsets.cuh");
+        source.type("T", "uint32_t").constant("kDescending", 0).constant("kFirst", 0);
+        offsets = device.compile(source);
         scatter = compile("sort/radix_scatter.cuh", true);
     }
 };
