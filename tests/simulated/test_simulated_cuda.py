@@ -176,6 +176,82 @@ def test_a_captured_launch_is_a_kernel_with_parameters_of_its_own(cuda: Cuda) ->
     cuda.call("StreamDestroy", stream)
 
 
+def test_streams_wait_for_values_in_memory(cuda: Cuda) -> None:
+    kernel = cuda.kernel("p.out[1] = p.out[0];")
+    out = cuda.memory(2, [0, 0])
+    waits, writes = cuda.make("StreamCreateWithFlags", 1), cuda.make("StreamCreateWithFlags", 1)
+    place = ctypes.c_ulonglong(out.value or 0)
+    cuda.check(cuda.driver.cuStreamWaitValue32_v2(waits, place, 5, 0))
+    cuda.launch(kernel, out, stream=waits, block=(1, 1, 1))
+    assert cuda.runtime.cudaStreamQuery(waits) == 600  # not ready
+    cuda.check(cuda.driver.cuStreamWriteValue32_v2(writes, place, 6, 0))
+    cuda.call("StreamSynchronize", waits)
+    assert cuda.read(out, 2) == [6, 6]
+
+
+# ---- Tensor cores --------------------------------------------------------------------------------
+
+PRODUCT = """
+    // By the tables of the PTX manual: row, column of each element that a thread holds.
+    __shared__ unsigned short a[16][16], b[16][8], turned[8][16];
+    unsigned t = threadIdx.x, group = t / 4, in_group = t % 4;
+    for (unsigned i = t; i < 256; i += 32) a[i / 16][i % 16] = 0x4000 + 8 * (i * 7 % 61);
+    for (unsigned i = t; i < 128; i += 32)
+        turned[i % 8][i / 8] = b[i / 8][i % 8] = 0x3c00 + 8 * (i * 5 % 67);
+    __syncwarp();
+    unsigned x[4], y[2], loaded[4], across[2];
+    for (unsigned i = 0; i < 4; ++i) {
+        unsigned row = group + 8 * (i % 2), column = in_group * 2 + 8 * (i / 2);
+        x[i] = a[row][column] | a[row][column + 1] << 16;
+    }
+    for (unsigned i = 0; i < 2; ++i) {
+        unsigned row = in_group * 2 + 8 * i;
+        y[i] = b[row][group] | b[row + 1][group] << 16;
+    }
+    simulated::ldmatrix<4>(loaded, &a[t % 16][t / 16 * 8]);
+    simulated::ldmatrix<2, true>(across, &b[t % 16][0]);
+    float d[4] = {1, 1, 1, 1};
+    simulated::mma_m16n8k16<simulated::F16>(d, x, y);
+    bool right = true;
+    for (unsigned i = 0; i < 4; ++i) right &= loaded[i] == x[i];
+    for (unsigned i = 0; i < 2; ++i) right &= across[i] == y[i];
+    for (unsigned i = 0; i < 4; ++i) {
+        unsigned row = group + 8 * (i / 2), column = in_group * 2 + i % 2;
+        double sum = 1;
+        for (unsigned k = 0; k < 16; ++k)
+            sum += simulated::F16::value(a[row][k]) * simulated::F16::value(b[k][column]);
+        right &= d[i] == float(sum);
+    }
+    p.out[t] = right;
+"""
+
+
+def test_fragments_of_matrices(cuda: Cuda) -> None:
+    out = cuda.memory(32)
+    cuda.launch(cuda.kernel(PRODUCT), out)
+    assert cuda.read(out, 32) == [1] * 32
+
+
+def test_copies_arrive_when_they_are_waited_for(cuda: Cuda) -> None:
+    kernel = cuda.kernel("""
+        __shared__ int4 box[32];
+        int *word = &box[threadIdx.x].x;
+        simulated::cp_async<4>(word, p.in + threadIdx.x);
+        simulated::cp_async_commit();
+        simulated::cp_async<4>(word + 1, p.in + threadIdx.x);
+        simulated::cp_async_commit();
+        simulated::cp_async_wait(1);
+        p.out[threadIdx.x] = word[0];
+        p.out[32 + threadIdx.x] = word[1];
+        simulated::cp_async_wait(0);
+        p.out[64 + threadIdx.x] = word[1];
+    """)
+    values = list(range(32))
+    out, given = cuda.memory(96), cuda.memory(32, values)
+    cuda.launch(kernel, out, given=given)
+    assert cuda.read(out, 96) == values + [GARBAGE] * 32 + values
+
+
 # ---- What is told --------------------------------------------------------------------------------
 
 FAILURES = {
@@ -218,7 +294,10 @@ def test_failures_are_told_and_survived(
 
 
 CHECKED = {
-    "one too many": ("p.out[p.n + int(threadIdx.x)] = 1;", "right behind an allocation of 128 bytes"),
+    "one too many": (
+        "p.out[p.n + int(threadIdx.x)] = 1;",
+        "right behind an allocation of 128 bytes",
+    ),
     "one before": ("p.out[int(threadIdx.x) - 64] = 1;", "writes 4 bytes at"),
     "half a multiple": (
         "*reinterpret_cast<int4 *>(p.out + 2) = make_int4(1, 2, 3, 4);",

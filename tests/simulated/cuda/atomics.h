@@ -8,9 +8,12 @@ namespace simulated {
 // In one piece: no other thread comes between.
 template <class T, class F>
 SIMULATED_UNCHECKED inline T change(T *address, F function) {
+    const unsigned preempt = state.preempt;
+    state.preempt = 0;
     volatile T *place = address;
     T old = *place;
     *place = function(old);
+    state.preempt = preempt;
     return old;
 }
 
@@ -18,7 +21,7 @@ template <class T, class F>
 inline T update(T *address, F function) {
     if (size_t(address) % sizeof(T)) fail("an atomic operation on a misaligned address");
 #ifdef INFINI_SIMULATED_CHECK
-    look(size_t(address), sizeof(T), true, true);
+    look(size_t(address), sizeof(T), true);
 #endif
     return change(address, function);
 }

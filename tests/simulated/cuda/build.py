@@ -40,6 +40,7 @@ LIBRARIES = {
     "libcudart.so.12": ["runtime.cc", "entries.cc"],
     "libcuda.so.1": [
         "driver.cc",
+        "launch.cc",
         "module.cc",
         "grid.cc",
         "services.cc",
@@ -49,6 +50,7 @@ LIBRARIES = {
         "fiber.cc",
     ],
     "libnvrtc.so.12": ["compiler.cc"],
+    "products/libcublasLt.so.12": ["products.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
 
@@ -63,6 +65,9 @@ def run(*command: str | Path) -> None:
 
 def build(output: Path, root: Path, includes: Iterable[Path] = ()) -> None:
     (output / "engine/backends").mkdir(parents=True, exist_ok=True)
+    (output / "products").mkdir(exist_ok=True)
+    if not (beside := output / "products/libcudart.so.12").is_symlink():
+        beside.symlink_to("../libcudart.so.12")
     work = output / "work"
     work.mkdir(exist_ok=True)
     run(sys.executable, "-B", HERE / "generate.py", work / "entries.cc")
@@ -73,7 +78,8 @@ def build(output: Path, root: Path, includes: Iterable[Path] = ()) -> None:
 
     def compile_one(source: str) -> None:
         path = HERE / source if (HERE / source).exists() else work / source
-        run(CXX, *FLAGS, *search, "-c", path, "-o", work / f"{source}.o")
+        export = ["-fvisibility=default"] if source == "products.cc" else []
+        run(CXX, *FLAGS, *export, *search, "-c", path, "-o", work / f"{source}.o")
 
     def precompile() -> None:
         for header in KERNEL_HEADERS:
@@ -118,9 +124,13 @@ def folder(root: Path) -> Path:
 
 
 def use(root: Path) -> None:
-    """Lets this process and those that it starts find the simulation in CUDA's place."""
+    """Lets this process and those that it starts find the simulation in CUDA's place.
+
+    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt is simulated, too; without it our own kernels multiply.
+    """
     libraries = folder(root)
-    os.environ["INFINI_NVIDIA_LIBRARIES"] = str(libraries)
+    products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""
+    os.environ["INFINI_NVIDIA_LIBRARIES"] = f"{libraries}{products}"
     os.environ.setdefault("INFINI_CACHE", str(libraries / "cache"))
 
 

@@ -90,10 +90,6 @@ void check_access(unsigned long address, unsigned long bytes, bool write) {
     e.state->known[1 + turn++ % 3] = found;
 }
 
-void check_multiple(unsigned long address, unsigned long bytes, bool write) {
-    refuse("not a multiple of its size", address, bytes, write);
-}
-
 void check_type(const char *file, unsigned line, unsigned long address, unsigned alignment) {
     char text[512];
     snprintf(text, sizeof text, "%s:%u uses %#lx as what must be a multiple of %u", file, line,

@@ -7,9 +7,8 @@
 #ifdef INFINI_SIMULATED_CHECK
 namespace simulated {
 
-SIMULATED_UNCHECKED inline void look(size_t address, size_t bytes, bool write, bool aligned) {
+SIMULATED_UNCHECKED inline void look(size_t address, size_t bytes, bool write) {
     if (!state.services.check) return;
-    if (aligned && address % bytes) state.services.misaligned(address, bytes, write);
     bool known = false;
     for (const Range &range : state.known)
         known |= address >= range.start && address + bytes <= range.end;
@@ -23,10 +22,10 @@ SIMULATED_UNCHECKED inline void look(size_t address, size_t bytes, bool write, b
 
 #define SIMULATED_LOOK(n)                                                           \
     extern "C" SIMULATED_UNCHECKED void __asan_load##n##_noabort(size_t address) {  \
-        simulated::look(address, n, false, true);                                   \
+        simulated::look(address, n, false);                                         \
     }                                                                               \
     extern "C" SIMULATED_UNCHECKED void __asan_store##n##_noabort(size_t address) { \
-        simulated::look(address, n, true, true);                                    \
+        simulated::look(address, n, true);                                          \
     }
 SIMULATED_LOOK(1)
 SIMULATED_LOOK(2)
@@ -35,10 +34,10 @@ SIMULATED_LOOK(8)
 SIMULATED_LOOK(16)
 #undef SIMULATED_LOOK
 extern "C" SIMULATED_UNCHECKED void __asan_loadN_noabort(size_t address, size_t bytes) {
-    simulated::look(address, bytes, false, false);
+    simulated::look(address, bytes, false);
 }
 extern "C" SIMULATED_UNCHECKED void __asan_storeN_noabort(size_t address, size_t bytes) {
-    simulated::look(address, bytes, true, false);
+    simulated::look(address, bytes, true);
 }
 extern "C" SIMULATED_UNCHECKED void __asan_handle_no_return() {}
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "barriers.h"
+#include "checks.h"
 
 namespace simulated {
 
@@ -12,6 +13,10 @@ inline void cp_async(void *shared, const void *from, int valid = bytes) {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16);
     if (size_t(shared) % bytes || (valid && size_t(from) % bytes))
         fail("cp.async with a misaligned address");
+#ifdef INFINI_SIMULATED_CHECK
+    look(size_t(shared), bytes, true);
+    if (valid) look(size_t(from), size_t(valid), false);
+#endif
     state.services.copy(shared, from, bytes, unsigned(valid));
 }
 inline void cp_async_commit() { state.services.commit(); }

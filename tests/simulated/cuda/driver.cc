@@ -1,164 +1,17 @@
 // The simulated libcuda: modules, functions, launches. A launch is a host function in the stream, so
 // streams, events, capture and graphs treat it as they treat everything.
-#include "driver.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 #include <new>
 
-#include "grid.h"
-#include "infinirt_runtime_api.h"
+#include "hopper.h"
+#include "launch.h"
 
 using namespace simulated;
-
-namespace {
-
-// The simulated libcudart beside this library.
-void *runtime_symbol(const char *name) {
-    static void *const library = [] {
-        Dl_info self;
-        dladdr(reinterpret_cast<void *>(&runtime_symbol), &self);
-        std::string path = self.dli_fname;
-        path = path.substr(0, path.rfind('/') + 1) + "libcudart.so.12";
-        void *found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!found) {
-            fprintf(stderr, "simulated CUDA: %s\n", dlerror());
-            abort();
-        }
-        return found;
-    }();
-    return dlsym(library, name);
-}
-
-#define RUNTIME(name)        \
-    static const auto name = \
-        reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
-
-bool traced() {
-    static const bool value = getenv("INFINI_SIMULATED_TRACE") != nullptr;
-    return value;
-}
-
-// A launch with its own copy of the parameters.
-struct Record {
-    Launch launch;
-    bool kept;  // by a graph, for any number of runs
-
-    // They lie behind it.
-    unsigned char *parameters() { return reinterpret_cast<unsigned char *>(this) + kHead; }
-    static constexpr size_t kHead = 64;
-};
-static_assert(sizeof(Record) <= Record::kHead);
-
-void destroy(void *record) { free(record); }
-
-double now() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
-
-// In the stream.
-void run(void *data) {
-    static const auto report =
-        reinterpret_cast<void (*)(infinirtError_t)>(runtime_symbol("simulatedReportFailure"));
-    auto *record = static_cast<Record *>(data);
-    double start = traced() ? now() : 0;
-    int error = run_grid(record->launch);
-    if (traced()) {
-        const Launch &l = record->launch;
-        fprintf(stderr, "simulated CUDA: %s <<<(%u,%u,%u), (%u,%u,%u), %u>>> %.3f ms%s\n",
-                l.function->module->name.c_str(), l.grid.x, l.grid.y, l.grid.z, l.block.x,
-                l.block.y, l.block.z, l.dynamic_bytes, (now() - start) * 1e3,
-                error ? " FAILED" : "");
-    }
-    if (error) report(static_cast<infinirtError_t>(error));
-    if (!record->kept) destroy(record);
-}
-
-// The graph that is being captured keeps the record.
-CUresult keep(CUstream stream, Record *record) {
-    using GetInfo =
-        infinirtError_t (*)(infinirtStream_t, infinirtStreamCaptureStatus *, unsigned long long *,
-                            infinirtGraph_t *, const infinirtGraphNode_t **, size_t *);
-    static const auto get_info =
-        reinterpret_cast<GetInfo>(runtime_symbol("cudaStreamGetCaptureInfo_v2"));
-    RUNTIME(UserObjectCreate);
-    RUNTIME(GraphRetainUserObject);
-    infinirtGraph_t graph = nullptr;
-    infinirtUserObject_t object = nullptr;
-    infinirtStreamCaptureStatus status;
-    if (auto error = get_info(static_cast<infinirtStream_t>(stream), &status, nullptr, &graph,
-                              nullptr, nullptr))
-        return error;
-    if (auto error =
-            UserObjectCreate(&object, record, destroy, 1, infinirtUserObjectNoDestructorSync))
-        return error;
-    return GraphRetainUserObject(graph, object, 1, infinirtGraphUserObjectMove);
-}
-
-CUresult refuse(CUresult code, const Function &function, const char *why) {
-    fprintf(stderr, "simulated CUDA: kernel %s (%s) is not launched: %s\n", function.name.c_str(),
-            function.module->name.c_str(), why);
-    return code;
-}
-
-CUresult check(const Launch &l) {
-    const Function &function = *l.function;
-    auto wrong = [&](const char *why) { return refuse(CUDA_ERROR_INVALID_VALUE, function, why); };
-    const uint64_t threads = uint64_t(l.block.x) * l.block.y * l.block.z;
-    if (!l.grid.x || !l.grid.y || !l.grid.z || !threads) return wrong("its grid is empty");
-    if (l.grid.x > 0x7fffffffu || l.grid.y > 65535 || l.grid.z > 65535)
-        return wrong("its grid is larger than 2147483647 x 65535 x 65535");
-    if (threads > kMaxThreads || l.block.z > 64) return wrong("its blocks are too large");
-    if (threads > function.most_threads)
-        return refuse(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, function,
-                      "its blocks are larger than its __launch_bounds__");
-    size_t shared = function.module->shared_bytes + l.dynamic_bytes;
-    if (l.dynamic_bytes > function.dynamic_allowed && shared > kShared)
-        return wrong("its shared memory is more than 48 KiB, and cuFuncSetAttribute did not ask");
-    if (shared > kSharedOptin) return wrong("its shared memory is more than 227 KiB");
-    return CUDA_SUCCESS;
-}
-
-CUresult launch(const Launch &wanted, CUstream stream, const void *parameters) {
-    RUNTIME(StreamIsCapturing);
-    RUNTIME(LaunchHostFunc);
-    static const bool named = [] {
-        auto name =
-            reinterpret_cast<void (*)(infinirtHostFn_t)>(runtime_symbol("simulatedNameKernels"));
-        name(run);
-        return true;
-    }();
-    (void)named;
-    if (CUresult error = check(wanted)) return error;
-    const size_t bytes = wanted.function->parameter_bytes;
-    void *memory = aligned_alloc(64, (Record::kHead + bytes + 63) / 64 * 64);
-    if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
-    auto *record = new (memory) Record{wanted, false};
-    memcpy(record->parameters(), parameters, bytes);
-    record->launch.parameters = record->parameters();
-    auto queue = static_cast<infinirtStream_t>(stream);
-    infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
-    infinirtError_t error = StreamIsCapturing(queue, &status);
-    record->kept = status == infinirtStreamCaptureStatusActive;
-    if (!error && record->kept)
-        if (CUresult failed = keep(stream, record)) {
-            destroy(record);
-            return failed;
-        }
-    if (!error) error = LaunchHostFunc(queue, run, record);
-    if (error && !record->kept) destroy(record);
-    return error;
-}
-
-}  // namespace
 
 // ---- Modules and functions ----------------------------------------------------------------------
 
@@ -281,6 +134,60 @@ SIMULATED_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunct
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
                           config->blockDimX, config->blockDimY, config->blockDimZ,
                           config->sharedMemBytes, config->hStream, parameters, extra);
+}
+
+// ---- Values in memory ---------------------------------------------------------------------------
+
+namespace {
+
+struct ValueWork : Work {
+    volatile uint32_t *place;
+    uint32_t value;
+    unsigned flags;
+};
+
+void write_value(void *data) {
+    auto *work = static_cast<ValueWork *>(data);
+    *work->place = work->value;
+    work->done();
+}
+
+void wait_for_value(void *data) {
+    auto *work = static_cast<ValueWork *>(data);
+    auto come = [&] {
+        uint32_t now = *work->place;
+        switch (work->flags & 3) {
+            case 0:
+                return int32_t(now - work->value) >= 0;
+            case 1:
+                return now == work->value;
+            case 2:
+                return (now & work->value) != 0;
+            default:
+                return ~(now | work->value) != 0;
+        }
+    };
+    while (!come()) usleep(100);
+    work->done();
+}
+
+CUresult enqueue_value(CUstream stream, infinirtHostFn_t function, CUdeviceptr place,
+                       uint32_t value, unsigned flags) {
+    auto *work = static_cast<ValueWork *>(malloc(sizeof(ValueWork)));
+    if (!work) return CUDA_ERROR_OUT_OF_MEMORY;
+    new (work) ValueWork{{}, reinterpret_cast<uint32_t *>(place), value, flags};
+    return enqueue(stream, function, work);
+}
+
+}  // namespace
+
+SIMULATED_EXPORT CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr place,
+                                                  uint32_t value, unsigned flags) {
+    return enqueue_value(stream, write_value, place, value, flags);
+}
+SIMULATED_EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr place, uint32_t value,
+                                                 unsigned flags) {
+    return enqueue_value(stream, wait_for_value, place, value, flags);
 }
 
 // ---- Devices and contexts: the runtime's --------------------------------------------------------

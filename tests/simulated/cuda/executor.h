@@ -103,7 +103,6 @@ unsigned random_number();
 // ---- checks.cc ----------------------------------------------------------------------------------
 
 void check_access(unsigned long address, unsigned long bytes, bool write);
-void check_multiple(unsigned long address, unsigned long bytes, bool write);
 void check_type(const char *file, unsigned line, unsigned long address, unsigned alignment);
 // Before a thread goes on: it knows its own stack and nothing else.
 void begin_checks(Fiber &fiber);

@@ -91,6 +91,13 @@ Module *load_module(const void *bytes) {
     }
     auto *name = static_cast<const char *>(dlsym(library, "infini_simulated_name"));
     module->name = name ? name : "?";
+    if (module->shared_bytes > kShared) {
+        fprintf(stderr,
+                "simulated CUDA: %s has %zu bytes of static shared memory, more than 48 KiB\n",
+                module->name.c_str(), module->shared_bytes);
+        unload_module(module);
+        return nullptr;
+    }
     return module;
 }
 

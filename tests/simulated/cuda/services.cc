@@ -184,8 +184,8 @@ void wait_copies(unsigned pending) {
 }  // namespace
 
 const Services kServices = {
-    exchange,    barrier,      arrive,         yield,      copy,    commit,
-    wait_copies, check_access, check_multiple, check_type, preempt, fail,
+    exchange,    barrier,      arrive,     yield,   copy, commit,
+    wait_copies, check_access, check_type, preempt, fail,
 };
 
 void end_thread(Fiber &fiber) {

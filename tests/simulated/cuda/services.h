@@ -5,7 +5,7 @@
 namespace simulated {
 
 // Of this file: a kernel that was compiled with another one is not loaded.
-constexpr unsigned kServicesVersion = 4;
+constexpr unsigned kServicesVersion = 5;
 
 struct Position {
     unsigned x, y, z;
@@ -31,9 +31,9 @@ struct Services {
     void (*copy)(void *to, const void *from, unsigned bytes, unsigned valid);
     void (*commit)();
     void (*wait_copies)(unsigned pending);
-    // Kernels that are compiled with checks: an access outside state.known, or to a wrong multiple.
+    // Kernels that are compiled with checks: an access outside state.known, or one
+    // whose address does not fit the type.
     void (*check)(unsigned long address, unsigned long bytes, bool write);
-    void (*misaligned)(unsigned long address, unsigned long bytes, bool write);
     void (*mismatch)(const char *file, unsigned line, unsigned long address, unsigned alignment);
     // Lets others run that can, at any place.
     void (*preempt)();

@@ -1,0 +1,28 @@
+// Work in streams: grids, and whatever else is a host function for the runtime.
+#pragma once
+
+#include "driver.h"
+#include "grid.h"
+#include "infinirt_runtime_api.h"
+
+namespace simulated {
+
+// A function of the simulated libcudart, which lies beside this library.
+void *runtime_symbol(const char *name);
+
+#define RUNTIME(name)        \
+    static const auto name = \
+        reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
+
+// What a host function is given. It lies at the start of memory from malloc, which is freed after the
+// one run, or with the graph that was being captured.
+struct Work {
+    bool kept = false;  // by a graph, for any number of runs
+    void done();
+};
+CUresult enqueue(CUstream stream, infinirtHostFn_t function, Work *work);
+
+// Copies the parameters; refuses what the hardware would refuse.
+CUresult launch(const Launch &wanted, CUstream stream, const void *parameters);
+
+}  // namespace simulated
