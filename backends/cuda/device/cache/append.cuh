@@ -1,5 +1,5 @@
-// kv_caching: words W of elements E go to rows behind those of the past, of which L says how many. Keys and
-// values are the two rows of the grid.
+// kv_caching: words W of elements E go to rows behind those of the past, of which L says how many.
+// Keys and values are the two rows of the grid.
 #include "slots_params.h"
 #include "words.cuh"
 

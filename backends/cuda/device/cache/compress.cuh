@@ -1,6 +1,6 @@
-// nsa_compress_paged_cache: means of T over blocks of rows of 128. Of entries that write one mean the last
-// stays: kStep 0 clears what will be written, 1 raises it to the last entry, 2 writes. N: the type of the
-// tables and lengths.
+// nsa_compress_paged_cache: means of T over blocks of rows of 128. Of entries that write one mean
+// the last stays: kStep 0 clears what will be written, 1 raises it to the last entry, 2 writes. N:
+// the type of the tables and lengths.
 #include "slots_params.h"
 #include "words.cuh"
 

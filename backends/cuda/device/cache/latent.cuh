@@ -1,5 +1,5 @@
-// fp8_mla_rmsnorm_cache: a block normalises a token's latent and stores it in e4m3. An entry is 512 codes, a
-// F32 scale for each 128 of them, and 64 BF16 of rotary key. T: the type of the weights.
+// fp8_mla_rmsnorm_cache: a block normalises a token's latent and stores it in e4m3. An entry is 512
+// codes, a F32 scale for each 128 of them, and 64 BF16 of rotary key. T: the type of the weights.
 #include "slots.cuh"
 
 namespace infini {

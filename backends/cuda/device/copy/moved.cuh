@@ -1,6 +1,7 @@
-// An input in a frame, or turned round: each dimension has a map from places of the output to places of the
-// input. Words W have one or more elements E; with kPack a word of the output takes that many elements,
-// each with a place of its own. T: the numbers, where there are constants (kConstants) among them.
+// An input in a frame, or turned round: each dimension has a map from places of the output to
+// places of the input. Words W have one or more elements E; with kPack a word of the output takes
+// that many elements, each with a place of its own. T: the numbers, where there are constants
+// (kConstants) among them.
 #include "moved_params.h"
 #include "words.cuh"
 

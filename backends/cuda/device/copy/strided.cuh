@@ -1,5 +1,5 @@
-// A copy word by word: of W, that has one or more elements E. With kPack, a word of the destination takes
-// that many elements that lie anyhow in the source.
+// A copy word by word: of W, that has one or more elements E. With kPack, a word of the destination
+// takes that many elements that lie anyhow in the source.
 #include "strided_params.h"
 #include "words.cuh"
 

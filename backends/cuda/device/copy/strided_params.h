@@ -13,8 +13,8 @@ struct StridedCopyParams {
     int32_t whole;  // both sides are aligned for words
 };
 
-// Tiles of two dimensions that change their places: the rows lie side by side in the destination, the
-// columns in the source.
+// Tiles of two dimensions that change their places: the rows lie side by side in the destination,
+// the columns in the source.
 struct TransposeParams {
     void *to;
     const void *from;

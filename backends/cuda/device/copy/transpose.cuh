@@ -1,6 +1,7 @@
-// Two dimensions change their places, elements E of 1 to 16 bytes. Tiles go through shared memory in
-// words of 4 bytes or more, so both sides are touched in runs of 128 bytes and without conflicts of banks:
-// words of several elements are read in squares (of 2 x 2, or 4 x 4) that are turned in registers.
+// Two dimensions change their places, elements E of 1 to 16 bytes. Tiles go through shared memory
+// in words of 4 bytes or more, so both sides are touched in runs of 128 bytes and without conflicts
+// of banks: words of several elements are read in squares (of 2 x 2, or 4 x 4) that are turned in
+// registers.
 #include "strided_params.h"
 #include "words.cuh"
 
@@ -39,8 +40,8 @@ INFINI_DEVICE void turn(W (&w)[kSide]) {
     }
 }
 
-// Column x * kSide + j of a tile is kept in line j * kWords + x: no two threads of a warp then meet in a
-// bank.
+// Column x * kSide + j of a tile is kept in line j * kWords + x: no two threads of a warp then meet
+// in a bank.
 INFINI_DEVICE int column_of(int line) { return line % kWords * kSide + line / kWords; }
 
 }  // namespace infini

@@ -1,5 +1,5 @@
-// Words W, of one or more elements E, from the places that an index of type I names. One that names no
-// place gives zeros; with kSkip it leaves the output as it is.
+// Words W, of one or more elements E, from the places that an index of type I names. One that names
+// no place gives zeros; with kSkip it leaves the output as it is.
 #include "gather_params.h"
 #include "words.cuh"
 

@@ -1,5 +1,5 @@
-// Of operators that pick elements or rows by an index. Strides of the index are in entries, others in
-// bytes.
+// Of operators that pick elements or rows by an index. Strides of the index are in entries, others
+// in bytes.
 #pragma once
 
 #include "places.h"

@@ -1,5 +1,5 @@
-// What a pass over the entries of a group sort shares: kDigits values of a digit, and a warp for each
-// piece.
+// What a pass over the entries of a group sort shares: kDigits values of a digit, and a warp for
+// each piece.
 #pragma once
 
 #include "group_params.h"

@@ -1,5 +1,5 @@
-// Of a stable sort of entries by the group that each is in: one digit of the groups' numbers after the
-// other, every warp with a piece of the entries.
+// Of a stable sort of entries by the group that each is in: one digit of the groups' numbers after
+// the other, every warp with a piece of the entries.
 #pragma once
 
 #include "divide.h"
@@ -15,8 +15,8 @@ struct GroupParams {
     int32_t shift;          // of the digit
 };
 
-// The same for few entries, all by one block. Lists of entries are `stride` words apart: keys and sorted
-// keys, which change places with each pass, and two of the entries' numbers.
+// The same for few entries, all by one block. Lists of entries are `stride` words apart: keys and
+// sorted keys, which change places with each pass, and two of the entries' numbers.
 struct GroupSmallParams {
     uint32_t *lists;
     int64_t stride;

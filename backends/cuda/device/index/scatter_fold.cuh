@@ -1,5 +1,5 @@
-// Folds the updates of each place, sorted by places. The thread of a place's first entry folds up to
-// kAlone of them; the rest of a long run is done by the whole warp.
+// Folds the updates of each place, sorted by places. The thread of a place's first entry folds up
+// to kAlone of them; the rest of a long run is done by the whole warp.
 #include "fold.cuh"
 #include "scatter_place.cuh"
 

@@ -1,5 +1,5 @@
-// The place of each entry, for a sort; or (kLast) the last entry of each place, an integer maximum, so that
-// the order of the threads does not matter.
+// The place of each entry, for a sort; or (kLast) the last entry of each place, an integer maximum,
+// so that the order of the threads does not matter.
 #include "scatter.cuh"
 
 using namespace infini;

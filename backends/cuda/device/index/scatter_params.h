@@ -1,5 +1,6 @@
-// Of scatter and its relatives. An entry of the index and its update go to `row`, the number that the
-// index has there, of a line of the output; places are numbered line by line. Strides in elements.
+// Of scatter and its relatives. An entry of the index and its update go to `row`, the number that
+// the index has there, of a line of the output; places are numbered line by line. Strides in
+// elements.
 #pragma once
 
 #include "places.h"

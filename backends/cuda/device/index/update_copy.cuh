@@ -1,4 +1,5 @@
-// Rows of the output: of the source where an entry names the row, else of the input. Words W of elements E.
+// Rows of the output: of the source where an entry names the row, else of the input. Words W of
+// elements E.
 #include "update_spot.cuh"
 #include "words.cuh"
 

@@ -1,5 +1,6 @@
-// Rows of the output, each from the rows of the source that name it. The elements of a vector of kVector are
-// folded by one thread, in the order of the entries. kScaled: the source's are multiplied by a factor.
+// Rows of the output, each from the rows of the source that name it. The elements of a vector of
+// kVector are folded by one thread, in the order of the entries. kScaled: the source's are
+// multiplied by a factor.
 #include "fold.cuh"
 #include "update_spot.cuh"
 #include "words.cuh"

@@ -1,5 +1,5 @@
-// The row that each entry of an index of type I names, for a sort; or (kLast) the last entry of each row.
-// Negative numbers count from the end.
+// The row that each entry of an index of type I names, for a sort; or (kLast) the last entry of
+// each row. Negative numbers count from the end.
 #include "update_params.h"
 
 using namespace infini;

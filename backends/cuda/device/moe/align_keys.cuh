@@ -1,5 +1,5 @@
-// The group of each pair. kPadded: 0 for id -1, then the experts as a map says; else the experts. Pairs that
-// are left out have the number behind the last group.
+// The group of each pair. kPadded: 0 for id -1, then the experts as a map says; else the experts.
+// Pairs that are left out have the number behind the last group.
 #include "align_params.h"
 
 using namespace infini;

@@ -1,4 +1,5 @@
-// moe_align by one block: every warp has a part of the pairs, and counts for it how many go to each group.
+// moe_align by one block: every warp has a part of the pairs, and counts for it how many go to each
+// group.
 #include "align_params.h"
 #include "index/group_rank.cuh"
 
@@ -18,7 +19,8 @@ INFINI_DEVICE int group_of(const AlignSmallParams &p, int pair) {
     return id + 1;
 }
 
-// Calls body(pair, group, rank) for a warp's pairs, 32 at a time; those that are left out have a group of -1.
+// Calls body(pair, group, rank) for a warp's pairs, 32 at a time; those that are left out have a
+// group of -1.
 template <class Body>
 INFINI_DEVICE void each_pair(const AlignSmallParams &p, const Body &body) {
     const int part = (p.pairs + kThreads - 1) / kThreads * kWarp;

@@ -1,5 +1,5 @@
-// A score for every expert, the best of them, and their weights: a warp for each row. T: the type of the
-// logits. kGate: which gate. kBias: a bias takes part in the choice.
+// A score for every expert, the best of them, and their weights: a warp for each row. T: the type
+// of the logits. kGate: which gate. kBias: a bias takes part in the choice.
 #include "gate_params.h"
 
 namespace infini {
@@ -77,8 +77,8 @@ INFINI_DEVICE void sigmoid(const Row &row) {
 // Whether a stands before b when the largest come first.
 INFINI_DEVICE bool before(float a, float b) { return a > b || (b != b && a == a); }
 
-// Only the `keep` best groups can be chosen from: others have the key of `masked`. A group counts by the sum of
-// its two best.
+// Only the `keep` best groups can be chosen from: others have the key of `masked`. A group counts
+// by the sum of its two best.
 INFINI_DEVICE void mask_groups(const GateParams &p, const Row &row, float masked) {
     const int size = row.experts / p.groups;
     for (int g = lane(); g < p.groups; g += kWarp) {

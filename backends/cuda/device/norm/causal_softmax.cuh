@@ -1,6 +1,6 @@
-// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind. kRowThreads
-// threads for each row, vectors of kVector elements. What is cut off is never read. kHeld: the row is kept in
-// registers, else it is read three times.
+// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind.
+// kRowThreads threads for each row, vectors of kVector elements. What is cut off is never read.
+// kHeld: the row is kept in registers, else it is read three times.
 #include "causal_params.h"
 #include "words.cuh"
 

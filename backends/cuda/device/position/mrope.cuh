@@ -1,5 +1,5 @@
-// mrope: three positions for each token, of which a pair has one. kVector pairs, or elements that are
-// copied, for each thread. P: the type of the positions.
+// mrope: three positions for each token, of which a pair has one. kVector pairs, or elements that
+// are copied, for each thread. P: the type of the positions.
 #include "rope_params.h"
 #include "rotate.cuh"
 #include "words.cuh"

@@ -1,5 +1,5 @@
-// rope: kVector pairs for each thread. kNeighbours: pairs are (2i, 2i + 1), else (i, i + half). P: the type
-// of the positions.
+// rope: kVector pairs for each thread. kNeighbours: pairs are (2i, 2i + 1), else (i, i + half). P:
+// the type of the positions.
 #include "rope_params.h"
 #include "rotate.cuh"
 #include "words.cuh"

@@ -1,5 +1,5 @@
-// dequantize_awq and dequantize_gptq: (q - z) * scale, 8 columns for each thread. kAwq: a word has 8 columns of
-// a row in AWQ's order; else 8 rows of a column.
+// dequantize_awq and dequantize_gptq: (q - z) * scale, 8 columns for each thread. kAwq: a word has
+// 8 columns of a row in AWQ's order; else 8 rows of a column.
 #include "packed_params.h"
 #include "words.cuh"
 

@@ -1,5 +1,5 @@
-// fp8_indexer_quant: rows of T in e4m3 with a scale that is a power of two, multiplied into the row's weight
-// of type U. A warp for each row, vectors of kVector elements.
+// fp8_indexer_quant: rows of T in e4m3 with a scale that is a power of two, multiplied into the
+// row's weight of type U. A warp for each row, vectors of kVector elements.
 #include "indexer_params.h"
 #include "words.cuh"
 
@@ -8,7 +8,8 @@ namespace infini {
 constexpr int kWarps = 8;
 constexpr float kLargestCode = 448.0f;
 
-// The least power of two that is not less than the greatest element (1e-4 at least) by the largest code.
+// The least power of two that is not less than the greatest element (1e-4 at least) by the largest
+// code.
 INFINI_DEVICE float power_scale(float greatest) {
     const uint32_t bits = bit_cast<uint32_t>((greatest > 1e-4f ? greatest : 1e-4f) / kLargestCode);
     return bit_cast<float>((bits + 0x007fffffu) & 0x7f800000u);

@@ -1,4 +1,5 @@
-// Codes of int8: x / scale to the nearest integer, ties away from zero, from `low` to 127; NaN gives 0.
+// Codes of int8: x / scale to the nearest integer, ties away from zero, from `low` to 127; NaN
+// gives 0.
 #pragma once
 
 #include "int8_params.h"

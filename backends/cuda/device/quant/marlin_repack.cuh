@@ -1,6 +1,6 @@
-// AWQ's and GPTQ's packing turned into Marlin's: a word of the output for each thread. Codes have kBits bits
-// and are packed in runs of 1024: of 16 rows and 64 columns, or 32 rows and 32 columns for 8-bit activations
-// (kA8).
+// AWQ's and GPTQ's packing turned into Marlin's: a word of the output for each thread. Codes have
+// kBits bits and are packed in runs of 1024: of 16 rows and 64 columns, or 32 rows and 32 columns
+// for 8-bit activations (kA8).
 #include "packed_params.h"
 
 namespace infini {

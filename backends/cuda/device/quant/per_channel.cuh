@@ -1,5 +1,5 @@
-// A block for each row: its range, then its codes. The second reading finds the row in a cache. kSymmetric: no
-// zero point.
+// A block for each row: its range, then its codes. The second reading finds the row in a cache.
+// kSymmetric: no zero point.
 #include "int8.cuh"
 
 namespace infini {

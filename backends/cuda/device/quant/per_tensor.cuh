@@ -1,5 +1,5 @@
-// One scale for a tensor. kStep 0: the greatest elements, one for each block; 1: the scale from them (one
-// block); 2: the codes; 3: numbers T from codes.
+// One scale for a tensor. kStep 0: the greatest elements, one for each block; 1: the scale from
+// them (one block); 2: the codes; 3: numbers T from codes.
 #include "int8.cuh"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// random_uniform, random_normal and random_integers (kKind 0, 1, 2) of T. Each element has its own words of the
-// counter's sequence; a thread makes the elements of one block of words.
+// random_uniform, random_normal and random_integers (kKind 0, 1, 2) of T. Each element has its own
+// words of the counter's sequence; a thread makes the elements of one block of words.
 #include "philox.cuh"
 #include "random_params.h"
 #include "words.cuh"

@@ -1,5 +1,5 @@
-// Random words by a counter: Philox 4x32-10, "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes,
-// Dror and Shaw, 2011). Every block of four words depends on its number and the seed alone.
+// Random words by a counter: Philox 4x32-10, "Parallel random numbers: as easy as 1, 2, 3" (Salmon,
+// Moraes, Dror and Shaw, 2011). Every block of four words depends on its number and the seed alone.
 #pragma once
 
 namespace infini {

@@ -1,5 +1,5 @@
-// A row of logits T in the order that sampling goes through it: the greatest first, NaN before all, both zeros
-// equal, of equal ones the first.
+// A row of logits T in the order that sampling goes through it: the greatest first, NaN before all,
+// both zeros equal, of equal ones the first.
 #pragma once
 
 #include "random_params.h"
@@ -43,8 +43,8 @@ struct Earlier {
     }
 };
 
-// Weights exp((x - base) / temperature) as integers, so that their sums do not depend on an order. The
-// greatest weight is 1: sums of a row's weights stay below 2^63.
+// Weights exp((x - base) / temperature) as integers, so that their sums do not depend on an order.
+// The greatest weight is 1: sums of a row's weights stay below 2^63.
 struct Weights {
     C base, temperature;
     double unit;

@@ -1,5 +1,6 @@
-// random_sample: a block draws an index from a row of logits T, into a result of type R. The place in the
-// sorted row is found digit by digit of the keys, with a histogram of counts and weights for each.
+// random_sample: a block draws an index from a row of logits T, into a result of type R. The place
+// in the sorted row is found digit by digit of the keys, with a histogram of counts and weights for
+// each.
 #include "row.cuh"
 
 namespace infini {

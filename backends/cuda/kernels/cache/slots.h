@@ -1,5 +1,5 @@
-// Which of the tokens for one slot of a cache stays there: the last one. Few tokens search those behind
-// them; of many the last one of each slot is found first.
+// Which of the tokens for one slot of a cache stays there: the last one. Few tokens search those
+// behind them; of many the last one of each slot is found first.
 #pragma once
 
 #include "device/cache/slots_params.h"

@@ -1,6 +1,6 @@
 // Elements and rows at places that an index names: gather, index_select, embedding,
-// select_last_token_hidden. Where a row of the output has one entry of the index it is moved in words of
-// several elements.
+// select_last_token_hidden. Where a row of the output has one entry of the index it is moved in
+// words of several elements.
 #include "device/index/gather_params.h"
 #include "kernels/dims.h"
 
@@ -8,8 +8,8 @@ namespace infini::cuda {
 namespace {
 
 struct Picking {
-    Dims<3>
-        dims;  // output, input, index: strides in elements; that of the input where it is indexed is 0
+    // Of output, input and index, in elements; the input's where it is indexed is 0.
+    Dims<3> dims;
     int64_t limit = 0, step = 0, shift = 0;  // of the indexed dimension
     int dtype = 0, index_dtype = 0;
     int index_at = 2, from_at = 1;  // among the pointers

@@ -1,5 +1,5 @@
-// Entries sorted by their groups, those of one group in their order: for operators that fold what goes
-// to one place, always in the same way.
+// Entries sorted by their groups, those of one group in their order: for operators that fold what
+// goes to one place, always in the same way.
 #pragma once
 
 #include "device/index/group_params.h"

@@ -1,6 +1,6 @@
-// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places that
-// the indices name along one axis. Entries are sorted by their places, so that sums have one order and
-// 16-bit floats are rounded once.
+// scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
+// that the indices name along one axis. Entries are sorted by their places, so that sums have one
+// order and 16-bit floats are rounded once.
 #include "device/index/scatter_params.h"
 #include "kernels/copy/strided.h"
 #include "kernels/index/fold.h"

@@ -1,5 +1,5 @@
-// argwhere and masked_select: results whose size only the data tell. They come in memory that is allocated
-// here, so the host waits for the count: pieces are counted, then written side by side.
+// argwhere and masked_select: results whose size only the data tell. They come in memory that is
+// allocated here, so the host waits for the count: pieces are counted, then written side by side.
 #include <cstdlib>
 #include <new>
 

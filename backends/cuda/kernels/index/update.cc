@@ -1,5 +1,6 @@
-// index_add, index_reduce and index_copy: every row of the output is written once, from the rows of the
-// source that name it, in their order. So 16-bit sums are rounded once, and results are always the same.
+// index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
+// the source that name it, in their order. So 16-bit sums are rounded once, and results are always
+// the same.
 #include "device/index/update_params.h"
 #include "kernels/dims.h"
 #include "kernels/index/fold.h"

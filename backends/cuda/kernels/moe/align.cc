@@ -7,7 +7,8 @@
 namespace infini::cuda {
 namespace {
 
-// Sorts the pairs of a run; the groups are the experts, with one for nobody before them if `padded`.
+// Sorts the pairs of a run; the groups are the experts, with one for nobody before them if
+// `padded`.
 class Pairs {
 public:
     Pairs(Device &device, int64_t pairs, int64_t experts, bool padded)
