@@ -8,8 +8,9 @@
 namespace infini {
 
 inline constexpr int kWarps = 4;
-inline constexpr int kDepth = 128, kPer = kDepth / kWarp;  // neighbours: whole pairs
-static_assert(kPer >= 2);
+inline constexpr int kDepth = 128;
+// Lanes have whole pairs; of wide warps some have none.
+inline constexpr int kLanes = kWarp < kDepth / 2 ? kWarp : kDepth / 2, kPer = kDepth / kLanes;
 
 // The least power of two that lets `greatest` (1e-4 at least) fit into e4m3.
 INFINI_DEVICE float power_scale(float greatest) {
@@ -23,7 +24,7 @@ INFINI_DEVICE void rotate(C (&x)[kPer], const Angle *angles, int rope) {
 #pragma unroll
     for (int i = 0; i < kPer; i += 2) {
         const int pair = (lane() * kPer + i) / 2;
-        if (2 * pair >= rope) continue;
+        if (2 * pair >= rope || lane() >= kLanes) continue;
         const C c = convert<C>(angles[pair]), s = convert<C>(angles[rope / 2 + pair]);
         const C a = x[i], b = x[i + 1];
         x[i] = a * c - b * s;
@@ -38,12 +39,13 @@ INFINI_DEVICE float quantise(uint8_t *to, const C (&x)[kPer]) {
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
         rounded[i] = to_float(convert<T>(x[i]));
-        greatest = fmaxf(greatest, fabsf(rounded[i]));
+        if (lane() < kLanes) greatest = fmaxf(greatest, fabsf(rounded[i]));
     }
     const float scale = power_scale(fold_warp(greatest, fold::Max())), inverse = 1 / scale;
+    if (lane() < kLanes)
 #pragma unroll
-    for (int i = 0; i < kPer; ++i)
-        to[lane() * kPer + i] = convert<f8>(rounded[i] * inverse).bits;  // limits to 448
+        for (int i = 0; i < kPer; ++i)
+            to[lane() * kPer + i] = convert<f8>(rounded[i] * inverse).bits;  // limits to 448
     return scale;
 }
 
@@ -59,14 +61,18 @@ INFINI_DEVICE void store_key(const IndexerParams &p, int64_t token, const Angle 
     const T *from = static_cast<const T *>(p.k_weights) + token * (kDepth + p.heads);
     double x[kPer], mean = 0, variance = 0;
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) mean += x[i] = convert<double>(from[lane() * kPer + i]);
+    for (int i = 0; i < kPer; ++i)
+        mean += x[i] = lane() < kLanes ? convert<double>(from[lane() * kPer + i]) : 0.0;
     mean = fold_warp(mean, fold::Sum()) / kDepth;
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) x[i] -= mean, variance += x[i] * x[i];
+    for (int i = 0; i < kPer; ++i) {
+        x[i] = lane() < kLanes ? x[i] - mean : 0.0;
+        variance += x[i] * x[i];
+    }
     const double factor = 1 / sqrt(fold_warp(variance, fold::Sum()) / kDepth + p.eps);
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
-        const int at = lane() * kPer + i;
+        const int at = lane() % kLanes * kPer + i;
         x[i] = x[i] * factor * convert<double>(static_cast<const NormWeight *>(p.norm_weight)[at]) +
                convert<double>(static_cast<const NormBias *>(p.norm_bias)[at]);
     }
@@ -92,7 +98,8 @@ INFINI_ENTRY(IndexerParams, kWarps *kWarp, 1) {
     const T *from = static_cast<const T *>(p.q) + at * kDepth;
     float x[kPer];
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) x[i] = to_float(from[lane() * kPer + i]);
+    for (int i = 0; i < kPer; ++i)
+        x[i] = lane() < kLanes ? to_float(from[lane() * kPer + i]) : 0.0f;
     rotate(x, angles, p.rope);
     const float scale = quantise(p.q_out + at * kDepth, x);
     if (lane() == 0) {

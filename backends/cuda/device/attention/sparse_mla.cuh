@@ -12,7 +12,8 @@ inline constexpr int kThreads = kWarps * kWarp;
 inline constexpr int kTile = 16;  // entries
 inline constexpr int kLatent = 512, kDepth = 576, kScalesAt = 512, kRopeAt = 528;
 inline constexpr int kPieces = kDepth / 16;  // of an entry, 16 elements each
-inline constexpr int kPerLane = kDepth / kWarp, kValuesPerLane = kLatent / kWarp;
+inline constexpr int kPerLane = (kDepth + kWarp - 1) / kWarp, kValuesPerLane = kLatent / kWarp;
+inline constexpr int kPitch = kPerLane * kWarp;  // of keys; zeros behind them
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
 
 // 16 bytes of an entry, which may begin anywhere.
@@ -51,7 +52,7 @@ INFINI_DEVICE void read_piece(float *to, const uint8_t *entry, int piece, bool v
 }
 
 INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
-    INFINI_SHARED float keys[kTile][kDepth];
+    INFINI_SHARED float keys[kTile][kPitch];
     INFINI_SHARED int32_t known[kTile];
     const int64_t token = blockIdx.x / p.parts;
     const int head = int(blockIdx.x % p.parts) * kWarps + warp();
@@ -60,12 +61,16 @@ INFINI_ENTRY(SparseMlaParams, kThreads, 1) {
     float query[kPerLane], sums[kValuesPerLane] = {}, greatest = kNone, total = 0;
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i)
-        query[i] = present ? to_float(q[i * kWarp + lane()]) * p.scale : 0.0f;
+        query[i] = present && i * kWarp + lane() < kDepth
+                       ? to_float(q[i * kWarp + lane()]) * p.scale
+                       : 0.0f;
     // A count beyond the indices is limited to all of them.
     int count = p.lengths[token * p.length_stride];
     count = count < 0 ? 0 : count > p.most ? p.most : count;
     const int32_t *indices = p.indices + token * p.index_token;
 
+    for (int key = warp(); key < kTile; key += kWarps)
+        for (int i = kDepth + lane(); i < kPitch; i += kWarp) keys[key][i] = 0;
     for (int first = 0; first < count; first += kTile) {
         __syncthreads();  // the last tile has been read
         for (int i = int(threadIdx.x); i < kTile * kPieces; i += kThreads) {

@@ -35,6 +35,10 @@ struct AttentionCase {
     Source source(const char *file) const;
 };
 
+// INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them: "rows",
+// the plain ones; "tiles", mma.sync; "groups", wgmma.
+std::string wished_attention();
+
 // The best kernel for a case. `before` is run first, if there is one.
 std::unique_ptr<Plan> plan_attention_case(const AttentionCase &attention, Device &device,
                                           std::unique_ptr<Plan> before = nullptr);

@@ -86,6 +86,11 @@ Error Segments::run(const AttentionCase &c, const Arguments &a, void *workspace,
 
 // ---- The choice ---------------------------------------------------------------------------------
 
+std::string wished_attention() {
+    const char *wish = std::getenv("INFINI_CUDA_ATTENTION");
+    return wish ? wish : "";
+}
+
 std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device,
                                           std::unique_ptr<Plan> before) {
     constexpr int64_t kMost = int64_t(1) << 30;
@@ -96,9 +101,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     std::unique_ptr<Plan> plan;
     if (c.tokens == 0 || c.heads == 0 || c.group == 0 || c.value_depth == 0)
         plan = make_empty_plan();
-    // INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them.
-    const char *wish = std::getenv("INFINI_CUDA_ATTENTION");
-    const std::string name = wish ? wish : "";
+    const std::string name = wished_attention();
     // Kernels on the tensor cores look for the greatest score before it is scaled.
     const bool any = name != "rows" && (c.scale > 0 || c.sloped());
     if (!plan && any && name == "tiles") plan = plan_attention_tiles(c, device);

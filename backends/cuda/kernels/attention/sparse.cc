@@ -30,7 +30,8 @@ std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device
     const Shape out = operation.tensor(0), q = operation.tensor(1), cache = operation.tensor(2);
     const Shape indices = operation.tensor(3), lengths = operation.tensor(4);
     if (q.size[0] * q.size[1] == 0) return make_empty_plan();
-    if (auto plan = plan_sparse_tiles(operation, device)) return plan;
+    if (wished_attention() != "rows")
+        if (auto plan = plan_sparse_tiles(operation, device)) return plan;
     SparseMlaParams fixed{};
     fixed.out_token = out.stride[0], fixed.out_head = out.stride[1];
     fixed.q_token = q.stride[0], fixed.q_head = q.stride[1];
@@ -65,7 +66,8 @@ std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
     // On the tensor cores, where all heads' queries fit into shared memory.
     const int64_t heads = (fixed.heads + 15) / 16 * 16;
     size_t shared = size_t((kKeys + heads) * (128 + 8) * 2 + heads * 4);
-    const bool tiles = device.has_mma && shared + 4096 <= device.shared_bytes;
+    const bool tiles =
+        device.has_mma && shared + 4096 <= device.shared_bytes && wished_attention() != "rows";
     if (!tiles) shared = 0;
     // A block goes over so many pages that its queries are worth decoding, if there are enough blocks.
     int64_t at_once = tiles ? 8 : 1;
