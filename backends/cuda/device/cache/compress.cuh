@@ -29,18 +29,8 @@ INFINI_DEVICE Block block_of(const CompressParams &p, int64_t entry) {
     return {(page * p.page_size + row) / p.block, page, row, left < p.block ? left : p.block};
 }
 
-}  // namespace infini
-
-using namespace infini;
-
-INFINI_ENTRY(CompressParams, 256, 1) {
-    const int64_t entry = kStep < 2 ? grid_thread() : int64_t(blockIdx.x);
-    if (entry >= p.sequences * p.blocks) return;
-    const Block block = block_of(p, entry);
-    if (block.target < 0) return;
-    if (kStep == 0) p.last[block.target] = -1;
-    if (kStep == 1) atomicMax(&p.last[block.target], int32_t(entry));
-    if (kStep < 2 || p.last[block.target] != entry) return;
+// The block's threads take vectors of all heads, of keys and of values.
+INFINI_DEVICE void average(const CompressParams &p, const Block &block) {
     for (int i = int(threadIdx.x); i < 2 * p.heads * kVectors; i += 256) {
         const int k = i / (p.heads * kVectors), rest = i - k * p.heads * kVectors;
         const int head = rest / kVectors, at = rest % kVectors * kVector;
@@ -57,5 +47,23 @@ INFINI_ENTRY(CompressParams, 256, 1) {
         for (int j = 0; j < kVector; ++j) sum[j] = sum[j] / float(block.count);
         T *to = static_cast<T *>(p.mean[k]) + block.target * p.mean_row[k] + head * p.mean_head[k];
         store_some<kVector>(to + at, narrow<T>(sum), p.whole);
+    }
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(CompressParams, 256, 1) {
+    const int64_t entry = kStep < 2 ? grid_thread() : int64_t(blockIdx.x);
+    if (entry >= p.sequences * p.blocks) return;
+    const Block block = block_of(p, entry);
+    if (block.target < 0) return;
+    if constexpr (kStep == 0) {
+        p.last[block.target] = -1;
+    } else if constexpr (kStep == 1) {
+        atomicMax(&p.last[block.target], int32_t(entry));
+    } else if (p.last[block.target] == entry) {
+        average(p, block);
     }
 }

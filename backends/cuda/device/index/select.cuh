@@ -5,7 +5,7 @@
 
 namespace infini {
 
-constexpr int kThreads = 256, kRounds = 16, kPiece = kThreads * kRounds, kWarps = kThreads / kWarp;
+constexpr int kThreads = 256, kRounds = 16, kPiece = kThreads * kRounds;
 
 template <class Element>
 INFINI_DEVICE bool has_bits(const SelectParams &p, const Element &element) {

@@ -3,6 +3,8 @@
 
 namespace infini {
 
+constexpr int kWarps = kThreads / kWarp;
+
 INFINI_DEVICE void put(const SelectParams &p, uint64_t to, int64_t i, int64_t offset) {
     if constexpr (kCoordinates) {
         int64_t *out = static_cast<int64_t *>(p.out) + to * p.ndim;

@@ -10,7 +10,6 @@ struct Mxfp4Params {
     const uint8_t *packed, *scales;
     Places<3>
         words;  // of 8 columns: in the output, the packed bytes, the scales' rows (at column 0)
-    int64_t columns;  // words of a row
     int32_t whole_out, whole_packed;
 };
 
