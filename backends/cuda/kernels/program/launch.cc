@@ -109,6 +109,10 @@ void Launches::move_partials(int64_t bytes) {
 }
 
 void Launches::prepare(Device &device) const {
+    for (const std::vector<Launch> *launches : {&usual, &unaligned})
+        for (const Launch &launch : *launches)
+            if (launch.parameters.size() > sizeof(Bytes))
+                throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has too many operands"};
     for (const Launch &launch : usual) launch.code->get(device);
 }
 
