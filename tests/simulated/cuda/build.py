@@ -131,7 +131,9 @@ def use(root: Path) -> None:
     libraries = folder(root)
     products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""
     os.environ["INFINI_NVIDIA_LIBRARIES"] = f"{libraries}{products}"
-    os.environ.setdefault("INFINI_CACHE", str(libraries / "cache"))
+    # Kernels that check what they do are not the same kernels.
+    kind = "checked" if "INFINI_SIMULATED_CHECK" in os.environ else "plain"
+    os.environ.setdefault("INFINI_CACHE", str(libraries / f"cache-{kind}"))
 
 
 def main() -> None:
