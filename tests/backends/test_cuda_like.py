@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +13,14 @@ import pytest
 from kit import build, process
 from kit.binding import root
 from simulated.cuda import build as simulated
+from spec import api, cuda13_differences
+
+sys.path.append(str(process.TESTS / "spec"))
+import cuda_wheels
+import header_facts
 
 RUNTIME = process.TESTS / "runtime"
+FOLDER = process.PROJECT / "backends" / "cuda"
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +39,13 @@ def both(settings: dict[str, str | None]) -> Callable[..., list[str]]:
         return process.python(code, **{**settings, **changes}).splitlines()
 
     return run
+
+
+def test_names_of_vendors_stand_in_their_tables():
+    for path in [*FOLDER.rglob("*.cc"), *FOLDER.rglob("*.h"), *FOLDER.rglob("*.cuh")]:
+        if path.parent.name != "vendors":
+            code = re.sub(r"//.*|/\*.*?\*/", "", path.read_text(encoding="utf-8"))
+            assert not re.search(r"(?i)nvidia|libcu|nvrtc|cublas|cudnn|nccl", code), path
 
 
 # ---- Being there, or not -------------------------------------------------------------------------
@@ -298,3 +313,67 @@ def test_the_suites_pass_on_it(settings):
     )
     assert "failed" not in said
     assert int(said.split(" passed")[0].split()[-1]) > 300, said
+
+
+# ---- Toolkit 13 ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def toolkit13(settings, pytestconfig, tmp_path_factory) -> str:
+    """Folders with the simulated libraries, runtime and driver in the form of 13."""
+    folder = tmp_path_factory.mktemp("toolkit13")
+    kept = getattr(pytestconfig, "cache", None)
+    cache = kept.mkdir("cuda-headers") if kept else tmp_path_factory.mktemp("cuda-headers")
+    include = cuda_wheels.include("nvidia-cuda-runtime", cuda13_differences.VERSION, cache)
+    (folder / "crt").mkdir()
+    (folder / "crt" / "host_defines.h").write_text(header_facts.SHIM)
+    (folder / "device_properties.inc").write_text(device_properties())
+    (folder / "driver.cc").write_text(DRIVER)
+    older = settings["INFINI_NVIDIA_LIBRARIES"]
+    runtime = Path(__file__).with_name("toolkit13.cc")
+    for source, name, behind in (
+        (runtime, "libcudart.so.13", "libcudart.so.12"),
+        (folder / "driver.cc", "libcuda.so.1", "libcuda.so.1"),
+    ):
+        command = [build.CXX, "-std=c++20", "-shared", "-fPIC", "-w", f"-I{folder}", f"-I{include}"]
+        command += [f'-DOLDER="{older}/{behind}"', str(source), "-o", str(folder / name), "-ldl"]
+        # What is not defined here is found in the library behind it.
+        command += [f"-Wl,-soname,{name}-newer", "-Wl,--no-as-needed", f"{older}/{behind}"]
+        build.compile_([*command, f"-Wl,-rpath,{older}"])
+    return f"{folder}:{older}"
+
+
+DRIVER = """
+extern "C" int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+"""
+
+
+def device_properties() -> str:
+    """The struct of 12.9, and how its members come into NVIDIA's own of 13."""
+    struct = next(struct for struct in api.structs if struct.name == "infinirtDeviceProp")
+    members, moves = [], []
+    for field in struct.fields:
+        dims = "".join(f"[{n}]" for n in field.dims)
+        members.append(f"{field.type.replace('infinirt', 'cuda')} {field.name}{dims};")
+        if f"- {field.type} {field.name}{dims}" not in cuda13_differences.STRUCTS:
+            moves.append(
+                f"memcpy((void *)&to.{field.name}, &from.{field.name}, sizeof to.{field.name});"
+            )
+    return f"""struct Properties12 {{ {" ".join(members)} }};
+    static_assert(sizeof(Properties12) == {struct.size});
+    static void translate(cudaDeviceProp &to, const Properties12 &from) {{
+        memset(&to, 0, sizeof to); {" ".join(moves)}
+    }}
+    """
+
+
+def test_the_suites_pass_on_toolkit_13(settings, toolkit13):
+    said = process.suite(
+        *(str(RUNTIME / f"test_{name}.py") for name in ("device", "copies", "memory", "capture")),
+        *(str(RUNTIME / f"test_{name}.py") for name in ("graphs", "graph_edits")),
+        "--device",
+        "nvidia",
+        **{**settings, "INFINI_NVIDIA_LIBRARIES": toolkit13},
+    )
+    assert "failed" not in said
+    assert int(said.split(" passed")[0].split()[-1]) > 250, said

@@ -46,6 +46,6 @@ class Gate:
 
 
 def make_gate(rt: Any) -> Gate | None:
-    folder = os.environ.get("INFINI_NVIDIA_LIBRARIES")
-    driver = ctypes.CDLL(os.path.join(folder or "", "libcuda.so.1"))
+    folder = os.environ.get("INFINI_NVIDIA_LIBRARIES", "").split(":")[0]
+    driver = ctypes.CDLL(os.path.join(folder, "libcuda.so.1"))
     return Gate(rt, driver) if hasattr(driver, "cuStreamWaitValue32_v2") else None
