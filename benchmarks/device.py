@@ -22,132 +22,17 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from device_cases import BYTES, Case, Set, Way, all_cases
+from device_clocks import Device, best_of, ours_replayed, theirs_replayed
+from device_host import host_rows
 
-LEAST = 0.002  # seconds of a measurement
 CACHE = 192 << 20  # bytes that a round goes over at least
 MOST_SETS = 48
 ROW_SECONDS = 60  # then a row counts as hanging
-HOST_CALLS = 300  # fewer than a device queues
-TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i64": "int64", "i32": "int32"}
-
-
-class Device:
-    """Tensors and clocks of both sides. Without torch for the device, there is one side."""
-
-    def __init__(self, kind: str, tiny: bool) -> None:
-        import infinicore
-
-        self.ic, self.tiny = infinicore, tiny
-        infinicore.set_device(kind)
-        infinicore.set_default_device(kind)
-        self.torch = _torch_for(infinicore.device(kind))
-        infinicore.ones(8).sum().item()  # everything is loaded
-
-    def tensors(self, case: Case) -> tuple[Set, Set]:
-        """One set, for us and for torch: the same memory."""
-        ours, theirs = {}, {}
-        for name, (shape, dtype) in case.tensors.items():
-            if self.torch is None:
-                ours[name] = self._alone(shape, dtype, case.below)
-                continue
-            kind = getattr(self.torch, TYPES[dtype])
-            if dtype[0] == "i":
-                below = max(case.below, 1)
-                made = self.torch.randint(0, below, shape, dtype=kind, device="cuda")
-            else:
-                made = self.torch.empty(shape, dtype=kind, device="cuda").normal_()
-            theirs[name] = made
-            ours[name] = self.ic.from_torch(made)
-        return ours, theirs
-
-    def _alone(self, shape: tuple[int, ...], dtype: str, below: int) -> Any:
-        if dtype[0] == "i":
-            return self.ic.randint(0, max(below, 1), shape)
-        return self.ic.randn(*shape).to(getattr(self.ic, TYPES[dtype]))
-
-    def wait(self) -> None:
-        self.ic.sync_device()
-        if self.torch is not None:
-            self.torch.cuda.synchronize()
-
-
-def _torch_for(device: Any) -> Any:
-    try:
-        import torch
-    except ImportError:
-        return None
-    if device.type != "cuda" or not torch.cuda.is_available():
-        return None
-    torch.set_grad_enabled(False)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    return torch
-
-
-# ---- Device time ---------------------------------------------------------------------------------
-
-
-class Clock:
-    """Seconds of one call, by the device's clock: `run` is a replay of `count` of them."""
-
-    def __init__(self, run: Callable[[], Any], count: int, events: Sequence[Any]) -> None:
-        self.run, self.count, (self.begin, self.end) = run, count, events
-        self.runs = 1
-        self.runs = min(max(1, math.ceil(LEAST / max(self() * count, 1e-6))), 64)
-
-    def __call__(self) -> float:
-        self.begin.record()
-        for _ in range(self.runs):
-            self.run()
-        self.end.record()
-        self.end.synchronize()
-        return float(self.begin.elapsed_time(self.end)) / 1e3 / self.count / self.runs
-
-
-def ours_replayed(device: Device, way: Way, sets: Sequence[Set], repeats: int) -> Clock:
-    ic = device.ic
-    way(sets[0])  # kernels are compiled, tables are made
-    with ic.record() as made:
-        held = [way(each) for _ in range(repeats) for each in sets]
-    graph = made.graph
-
-    def run(_: Any = held) -> None:  # the results live as long as the clock
-        graph.run()
-
-    return Clock(run, len(held), [ic.DeviceEvent(enable_timing=True) for _ in range(2)])
-
-
-def theirs_replayed(device: Device, way: Way, sets: Sequence[Set], repeats: int) -> Clock:
-    torch = device.torch
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(2):
-            way(sets[0])
-    side.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(repeats):
-            for each in sets:
-                way(each)
-    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-    return Clock(graph.replay, repeats * len(sets), events)
-
-
-def best_of(clocks: dict[str, Callable[[], float]], budget: float) -> dict[str, float]:
-    """The best round of each, in turn."""
-    best = {name: clock() for name, clock in clocks.items()}
-    until = time.perf_counter() + budget
-    rounds = 0
-    while rounds < 3 or (time.perf_counter() < until and rounds < 12):
-        for name, clock in clocks.items():
-            best[name] = min(best[name], clock())
-        rounds += 1
-    return best
 
 
 def run_case(device: Device, case: Case, budget: float) -> dict[str, Any]:
@@ -191,94 +76,6 @@ def _differ(device: Device, case: Case, way: Way, ours: Set, theirs: Set) -> boo
     device.wait()
     limit = (case.tolerance or 0.0) * (1 + expected.abs())
     return bool(((got - expected).abs() > limit).any().item())
-
-
-# ---- Host time -----------------------------------------------------------------------------------
-
-
-def host_rows(device: Device) -> dict[str, Callable[[], dict[str, Any]]]:
-    ic, torch = device.ic, device.torch
-
-    def pairs(*shapes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
-        if torch is None:
-            return [ic.randn(*shape) for shape in shapes], []
-        theirs = [torch.randn(*shape, device="cuda") for shape in shapes]
-        return [ic.from_torch(each) for each in theirs], theirs
-
-    square = (64, 64)
-    (x, y, z), given = pairs(square, square, square)
-    (w,), (v, *_) = (lambda p: (p[0], p[1] or [None]))(pairs((64,)))
-    a, b, c = given or (None, None, None)
-    norm = ic.nn.functional.rms_norm
-    calls: dict[str, tuple[Any, Any, str]] = {
-        "add, out=": (lambda: ic.add(x, y, out=z), lambda: torch.add(a, b, out=c), "6.9"),
-        "add": (lambda: ic.add(x, y), lambda: torch.add(a, b), "6.3"),
-        "mm": (lambda: ic.mm(x, y), lambda: torch.mm(a, b), "10.3"),
-        "rms_norm": (
-            lambda: norm(x, (64,), w, 1e-5),
-            lambda: torch.nn.functional.rms_norm(a, (64,), v, 1e-5),
-            "11.4",
-        ),
-        "x * 0.5": (lambda: x * 0.5, lambda: a * 0.5, ""),
-        "silu": (
-            lambda: ic.nn.functional.silu(x),
-            lambda: torch.nn.functional.silu(a),
-            "",
-        ),
-    }
-
-    def wall(call: Any) -> float:
-        for _ in range(20):
-            call()
-        device.wait()
-        begin = time.perf_counter()
-        for _ in range(HOST_CALLS):
-            call()
-        took = (time.perf_counter() - begin) / HOST_CALLS
-        device.wait()
-        return took
-
-    def row(name: str) -> dict[str, Any]:
-        ours, theirs, figure = calls[name]
-        clocks = {"ours": lambda: wall(ours)}
-        if torch is not None:
-            clocks["torch"] = lambda: wall(theirs)
-        times = best_of(clocks, 0.0 if device.tiny else 0.3)
-        made = {"title": f"host time of {name}", "unit": "us", "figure": figure, "others": {}}
-        made |= {"ours_s": times["ours"], "host": True, "issue": bool(figure)}
-        if "torch" in times:
-            made |= {"theirs_s": times["torch"], "against": "torch"}
-        return made
-
-    rows: dict[str, Callable[[], dict[str, Any]]] = {
-        f"host {name}": (lambda name=name: row(name)) for name in calls
-    }
-    rows["100-node graph"] = lambda: graph_row(device)
-    return rows
-
-
-def graph_row(device: Device) -> dict[str, Any]:
-    """100 launches of little work: what a replay costs."""
-    case = Case(
-        "add",
-        "64x64",
-        "f32",
-        dict.fromkeys(("x", "y", "out"), ((64, 64), "f32")),
-        lambda t: device.ic.add(t["x"], t["y"], out=t["out"]),
-        [("CUDAGraph", lambda t: device.torch.add(t["x"], t["y"], out=t["out"]))],
-    )
-    sets = [device.tensors(case) for _ in range(100)]
-    ours = ours_replayed(device, case.ours, [each for each, _ in sets], 1)
-    clocks: dict[str, Callable[[], float]] = {"ours": lambda: 100 * ours()}
-    if device.torch is not None:
-        theirs = theirs_replayed(device, case.theirs[0][1], [each for _, each in sets], 1)
-        clocks["torch"] = lambda: 100 * theirs()
-    times = best_of(clocks, 0.2)
-    row = {"title": "100-node graph replay", "unit": "us", "figure": "119", "others": {}}
-    row |= {"ours_s": times["ours"], "host": True, "issue": True}
-    if "torch" in times:
-        row |= {"theirs_s": times["torch"], "against": "CUDAGraph"}
-    return row
 
 
 # ---- Limits --------------------------------------------------------------------------------------

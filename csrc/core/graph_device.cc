@@ -73,7 +73,8 @@ std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
 DeviceGraph::~DeviceGraph() {
     try {
         RuntimeScope scope(runtime_);
-        if (launched_.load()) infinirtStreamSynchronize(last_.load());
+        // The stream of the last launch may be gone by now.
+        if (was_launched_.load(std::memory_order_relaxed)) infinirtDeviceSynchronize();
         infinirtGraphExecDestroy(executable_);
     } catch (...) {  // the thread's device can't be told: better one graph too many
     }
@@ -81,10 +82,8 @@ DeviceGraph::~DeviceGraph() {
 
 void DeviceGraph::launch() {
     RuntimeScope scope(runtime_);
-    infinirtStream_t stream = stream_of(runtime_);
-    check(infinirtGraphLaunch(executable_, stream), "Graph::run");
-    last_.store(stream, std::memory_order_relaxed);
-    launched_.store(true, std::memory_order_relaxed);
+    check(infinirtGraphLaunch(executable_, stream_of(runtime_)), "Graph::run");
+    was_launched_.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace infinicore::detail

@@ -34,8 +34,7 @@ private:
     DeviceRuntime &runtime_;
     infinirtGraphExec_t executable_;
     std::vector<std::shared_ptr<Memory>> kept_;  // allocated while it was captured
-    std::atomic<infinirtStream_t> last_{nullptr};
-    std::atomic<bool> launched_{false};
+    std::atomic<bool> was_launched_{false};
 };
 
 }  // namespace infinicore::detail
