@@ -16,13 +16,4 @@ struct MarlinRowsParams {
     int columns;
 };
 
-// Words in another packing. Codes are found at [k, n]: AWQ has words of codes along n, GPTQ along k.
-struct MarlinRepackParams {
-    uint32_t *to;
-    const uint32_t *from;
-    const int *order;  // GPTQ: the row that each comes from; null: itself
-    int64_t runs;
-    int k, n;
-};
-
 }  // namespace infini

@@ -41,11 +41,14 @@ struct Mxfp4Source {
     template <int n>
     INFINI_DEVICE Raw<n> fetch(const Line &line, int k) const {
         if (!line.codes || k >= depth) return {};
-        if constexpr (vector) return {load<n / 2>(line.codes + k / 2), line.scales[k / 32]};
         Raw<n> raw;
-#pragma unroll
-        for (int i = 0; i < n / 2; ++i) raw.codes[i] = line.codes[k / 2 + i];
         raw.scale = line.scales[k / 32];
+        if constexpr (vector) {
+            raw.codes = load<n / 2>(line.codes + k / 2);
+        } else {
+#pragma unroll
+            for (int i = 0; i < n / 2; ++i) raw.codes[i] = line.codes[k / 2 + i];
+        }
         return raw;
     }
     template <int n>

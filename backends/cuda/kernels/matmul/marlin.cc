@@ -1,4 +1,4 @@
-// Marlin's weights: products with them, and other packings turned into theirs.
+// Products with Marlin's weights.
 #include <cmath>
 
 #include "device/matmul/marlin_rows_params.h"
@@ -102,52 +102,8 @@ std::unique_ptr<Plan> plan_awq_marlin_gemm(const Operation &op, Device &device) 
     return std::make_unique<MarlinGemm>(op, MarlinTensors{3, 4, 5, 6, 7, 8, 9}, device);
 }
 
-std::unique_ptr<Plan> plan_repack(const Operation &op, Device &device, int64_t k, int64_t n,
-                                  bool awq, bool ordered) {
-    const int bits = int(op.integer(0));
-    const bool bytes_a = op.integer(1) != 0;
-    if (k % (bytes_a ? 32 : 16) || n % 64)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "rows must be a multiple of 16, or of 32 for 8-bit activations, and columns "
-                      "a multiple of 64"};
-    if (k > INT32_MAX || n > INT32_MAX)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                      "a matrix has more than 2^31 rows or columns"};
-    const int64_t runs = k * n / 1024;
-    if (runs == 0) return make_empty_plan();
-    Source source("matmul/marlin_repack.cuh");
-    source.constant("kBits", bits).constant("kBytesA", bytes_a).constant("kAwq", awq);
-    auto kernel = device.compile(source);
-    const int64_t blocks = device.blocks_for(runs, 1, 16);
-    return make_plan([=](const Arguments &a, const Stream &stream) {
-        const MarlinRepackParams p{a.pointer<uint32_t>(0),
-                                   a.pointer<uint32_t>(1),
-                                   ordered ? a.pointer<int>(2) : nullptr,
-                                   runs,
-                                   int(k),
-                                   int(n)};
-        return kernel->launch(stream, blocks, 256, p);
-    });
-}
-
-std::unique_ptr<Plan> plan_awq_marlin_repack(const Operation &op, Device &device) {
-    const Tensor input = op.tensor(1);
-    return plan_repack(op, device, input.size(0), input.size(1) * (32 / op.integer(0)), true,
-                       false);
-}
-std::unique_ptr<Plan> plan_gptq_marlin_repack(const Operation &op, Device &device) {
-    const Tensor input = op.tensor(1), perm = op.tensor(2);
-    const int64_t k = input.size(0) * (32 / op.integer(0));
-    const bool ordered = perm && perm.numel() > 0;
-    if (ordered && perm.numel() != k)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "perm must be empty or name every row"};
-    return plan_repack(op, device, k, input.size(1), false, ordered);
-}
-
 INFINI_CUDA_KERNEL("gptq_marlin_gemm", plan_gptq_marlin_gemm);
 INFINI_CUDA_KERNEL("awq_marlin_gemm", plan_awq_marlin_gemm);
-INFINI_CUDA_KERNEL("awq_marlin_repack", plan_awq_marlin_repack);
-INFINI_CUDA_KERNEL("gptq_marlin_repack", plan_gptq_marlin_repack);
 
 }  // namespace
 }  // namespace infini::cuda
