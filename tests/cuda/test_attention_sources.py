@@ -1,0 +1,71 @@
+"""Attention on the tensor cores: NVIDIA's own compiler takes the kernels, and they keep everything
+in registers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .nvrtc import Compiler, find
+
+DEVICE = Path(__file__).resolve().parents[2] / "backends" / "cuda" / "device"
+
+library = find()
+pytestmark = pytest.mark.skipif(library is None, reason="needs the wheel nvidia-cuda-nvrtc")
+
+COMMON = (
+    "using T = {type}; using Table = int32_t; using Length = int32_t; constexpr int kSloped = 0;"
+)
+# File, architecture, constants: as planners choose them for common heads.
+CASES = [
+    ("decode", "sm_90", "kPaged=0,kRagged=0,kCausal=0,kDepth=128,kValue=128,kM=1,kStages=3"),
+    ("decode", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2,kStages=3"),
+    ("decode", "sm_80", "kPaged=1,kRagged=0,kCausal=1,kDepth=64,kValue=64,kM=1,kStages=4"),
+    ("tiles", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
+    ("tiles", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
+    ("groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128"),
+    ("groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=0,kDepth=64,kValue=64"),
+    ("groups", "sm_90a", "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128"),
+    (
+        "latent",
+        "sm_90",
+        "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kM=4,kStages=3,kAlias=1,kEntries=0",
+    ),
+    (
+        "latent",
+        "sm_90",
+        "kPaged=1,kRagged=0,kCausal=0,kDepth=576,kValue=512,kM=4,kStages=3,kAlias=1,kEntries=1",
+    ),
+]
+
+
+def flattened(name: str, seen: set[str]) -> str:
+    """A file of device code with its includes, each once."""
+    if name in seen:
+        return ""
+    seen.add(name)
+    folder = name[: name.rfind("/") + 1]
+
+    def include(match: re.Match[str]) -> str:
+        beside = folder + match[1]
+        return flattened(beside if (DEVICE / beside).exists() else match[1], seen)
+
+    text = (DEVICE / name).read_text().replace("#pragma once\n", "")
+    return re.sub(r'^#include "([^"]+)"$', include, text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("file", "architecture", "constants"), CASES)
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_kernels_stay_in_registers(
+    file: str, architecture: str, constants: str, dtype: str
+) -> None:
+    assert library is not None
+    seen: set[str] = set()
+    text = flattened("prelude.cuh", seen)
+    lines = COMMON.format(dtype) + f" constexpr int {constants};"
+    text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen)
+    used = Compiler(library).compile(text, architecture)
+    assert used.spilled == 0
+    assert used.stack == 0
