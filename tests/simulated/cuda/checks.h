@@ -41,8 +41,8 @@ extern "C" SIMULATED_UNCHECKED void __asan_storeN_noabort(size_t address, size_t
 }
 extern "C" SIMULATED_UNCHECKED void __asan_handle_no_return() {}
 
-// A struct of 16 bytes may be read as two of 8: whether its address is right is asked in the source, as
-// undefined behaviour.
+// A struct of 16 bytes may be read as two of 8: whether its address is right is asked in the
+// source, as undefined behaviour.
 namespace simulated {
 struct Mismatch {
     const char *file;

@@ -1,5 +1,5 @@
-// The simulated NVRTC: compiles a kernel for the host, with the compiler that CXX names (else c++), into
-// a library whose bytes pass for a cubin.
+// The simulated NVRTC: compiles a kernel for the host, with the compiler that CXX names (else c++),
+// into a library whose bytes pass for a cubin.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,5 +1,5 @@
-// Copies that go on by themselves: cp.async. What is copied arrives at the last moment, when the thread
-// waits for it, so that reading too early shows.
+// Copies that go on by themselves: cp.async. What is copied arrives at the last moment, when the
+// thread waits for it, so that reading too early shows.
 #pragma once
 
 #include "barriers.h"

@@ -1,4 +1,5 @@
-// The types of CUDA's driver API that the simulated libcuda needs. Results are the runtime's numbers.
+// The types of CUDA's driver API that the simulated libcuda needs. Results are the runtime's
+// numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // CUDA's built-ins for kernels that run on the host. The simulated NVRTC includes this before every
-// source, precompiled; no header of the host's is included, so that a kernel sees what the real compiler
-// would show it, and compiles fast.
+// source, precompiled; no header of the host's is included, so that a kernel sees what the real
+// compiler would show it, and compiles fast.
 #pragma once
 
 #define __device__
@@ -12,8 +12,8 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __constant__ static const
-// A kernel has no other variables that live longer than a call, so the simulation takes all of .bss for
-// shared memory: it is full of garbage at the start of each block. One grid runs at a time.
+// A kernel has no other variables that live longer than a call, so the simulation takes all of .bss
+// for shared memory: it is full of garbage at the start of each block. One grid runs at a time.
 #define __shared__ alignas(128) static
 
 typedef __SIZE_TYPE__ size_t;

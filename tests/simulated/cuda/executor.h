@@ -94,8 +94,8 @@ void ready(Fiber &fiber);
 // The running thread has come to its end; another one takes its stack in the next block.
 void end_thread(Fiber &fiber);
 
-// INFINI_SIMULATED_ORDER: forward, reverse, random or random:SEED. Right kernels give the same in any
-// order. Random threads also stop anywhere, if the kernel was compiled with checks.
+// INFINI_SIMULATED_ORDER: forward, reverse, random or random:SEED. Right kernels give the same in
+// any order. Random threads also stop anywhere, if the kernel was compiled with checks.
 enum class Order { kForward, kReverse, kRandom };
 Order order();
 unsigned random_number();

@@ -12,7 +12,8 @@ void simulated_begin();
 
 namespace simulated {
 
-// Makes the top of a new stack so that switching to it calls function(argument), which must not return.
+// Makes the top of a new stack so that switching to it calls function(argument), which must not
+// return.
 void *fiber_stack(void *end, void (*function)(void *), void *argument);
 
 // `count` stacks below each other, each above a page that may not be touched.

@@ -1,5 +1,5 @@
-// Runs grids: block after block, the threads of a block as fibers that take turns where they wait for
-// each other. One grid at a time in a process.
+// Runs grids: block after block, the threads of a block as fibers that take turns where they wait
+// for each other. One grid at a time in a process.
 #pragma once
 
 #include "module.h"

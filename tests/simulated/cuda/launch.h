@@ -14,8 +14,8 @@ void *runtime_symbol(const char *name);
     static const auto name = \
         reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
 
-// What a host function is given. It lies at the start of memory from malloc, which is freed after the
-// one run, or with the graph that was being captured.
+// What a host function is given. It lies at the start of memory from malloc, which is freed after
+// the one run, or with the graph that was being captured.
 struct Work {
     bool kept = false;  // by a graph, for any number of runs
     void done();

@@ -33,8 +33,8 @@ std::atomic<int> failure{0};
 std::atomic<infinirtHostFn_t> kernels{nullptr};
 thread_local Error last = infinirtSuccess;
 
-// On real hardware an error of a kernel stays until the process ends, and every function returns it.
-// Here one function tells it, so that the tests that follow can show what they have to show.
+// On real hardware an error of a kernel stays until the process ends, and every function returns
+// it. Here one function tells it, so that the tests that follow can show what they have to show.
 bool sticky() {
     static const bool value = getenv("INFINI_SIMULATED_STICKY") != nullptr;
     return value;
@@ -124,8 +124,8 @@ SIMULATED_EXPORT infinirtError_t cudaGraphNodeGetType(infinirtGraphNode_t node,
     return with_failures("GraphNodeGetType", error);
 }
 
-// Memory of a pool was used before, maybe by the very same operator: garbage shows what it forgets to
-// write.
+// Memory of a pool was used before, maybe by the very same operator: garbage shows what it forgets
+// to write.
 static Error spoil(Error error, void **memory, size_t bytes, infinirtStream_t stream) {
     static const auto fill = own_function<decltype(&infinirtMemsetAsync)>("infinirtMemsetAsync_v2");
     static const auto ask =

@@ -1,5 +1,5 @@
-// The simulated libcudart: a second instance of InfiniRT, private to this library, whose one back end
-// is the simulated device (device.cc). What CUDA calls cudaX is that instance's infinirtX.
+// The simulated libcudart: a second instance of InfiniRT, private to this library, whose one back
+// end is the simulated device (device.cc). What CUDA calls cudaX is that instance's infinirtX.
 #pragma once
 
 #include "infinirt_runtime_api.h"

@@ -1,5 +1,5 @@
-// What a compiled kernel and the simulation share: where the running thread is, and what it can ask for.
-// Included by both.
+// What a compiled kernel and the simulation share: where the running thread is, and what it can ask
+// for. Included by both.
 #pragma once
 
 namespace simulated {
@@ -15,19 +15,19 @@ struct Position {
 enum class Together : int { kSync, kShuffle, kVote, kMatch, kReduce, kMatrix };
 
 struct Services {
-    // Waits until all lanes of `mask` have come here with the same `what`. Gives an array of what each
-    // brought, 32 entries of kLaneBytes, valid until this thread's next call of any service.
+    // Waits until all lanes of `mask` have come here with the same `what`. Gives an array of what
+    // each brought, 32 entries of kLaneBytes, valid until this thread's next call of any service.
     const unsigned char *(*exchange)(Together what, unsigned mask, const void *mine,
                                      unsigned bytes);
-    // Waits at one of 16 barriers until `count` threads (0: all of the block) have come. Gives the sum
-    // of what they brought.
+    // Waits at one of 16 barriers until `count` threads (0: all of the block) have come. Gives the
+    // sum of what they brought.
     unsigned (*barrier)(unsigned id, unsigned count, unsigned value);
     // Comes to a barrier without waiting.
     void (*arrive)(unsigned id, unsigned count);
     // Lets all others run first: inside a loop that waits for something.
     void (*yield)();
-    // cp.async: begins a copy whose last bytes - valid become 0; makes a group of those begun; waits
-    // until at most `pending` groups are left.
+    // cp.async: begins a copy whose last bytes - valid become 0; makes a group of those begun;
+    // waits until at most `pending` groups are left.
     void (*copy)(void *to, const void *from, unsigned bytes, unsigned valid);
     void (*commit)();
     void (*wait_copies)(unsigned pending);

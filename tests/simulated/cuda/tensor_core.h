@@ -56,8 +56,8 @@ inline auto element(unsigned word, unsigned i) {
 
 // ---- mma.sync -----------------------------------------------------------------------------------
 
-// d += a @ b, where a is [16, k], b is [k, 8] and k fills na / 2 registers of 4 lanes. Registers of a:
-// rows g and g + 8 by turns, then the next part of k; of b: parts of k.
+// d += a @ b, where a is [16, k], b is [k, 8] and k fills na / 2 registers of 4 lanes. Registers of
+// a: rows g and g + 8 by turns, then the next part of k; of b: parts of k.
 template <class A, class B, int na, int nb, class D>
 inline void mma(D (&d)[4], const uint32_t (&a)[na], const uint32_t (&b)[nb]) {
     static_assert(na == 2 * nb);
