@@ -1,5 +1,5 @@
-// What Hopper has besides (sm_90a): barriers in memory, named barriers, registers that warpgroups give each
-// other, and the order of asynchronous products. The products themselves: wgmma.cuh.
+// What Hopper has besides (sm_90a): barriers in memory, named barriers, registers that warpgroups
+// give each other, and the order of asynchronous products. The products themselves: wgmma.cuh.
 #pragma once
 
 #include "mma.cuh"
@@ -8,15 +8,16 @@ namespace infini {
 
 // ---- Operands in shared memory ------------------------------------------------------------------
 
-// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight pieces of
-// 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at multiples of 1024 bytes.
+// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight
+// pieces of 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at
+// multiples of 1024 bytes.
 inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
 
 // The byte of piece `c` of row `row` in a panel.
 INFINI_DEVICE int panel_place(int row, int c) { return row * kPanelRow + ((c ^ row % 8) * 16); }
 
-// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels are
-// `leading` bytes from the next one.
+// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels
+// are `leading` bytes from the next one.
 INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
 #ifdef INFINI_SIMULATED
     unsigned char *const memory = ::simulated::dynamic_shared;
@@ -53,8 +54,8 @@ INFINI_DEVICE void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 #endif
 }
-// What comes after this reads the registers after what comes before it: the compiler does not know that
-// products write them until they have been waited for.
+// What comes after this reads the registers after what comes before it: the compiler does not know
+// that products write them until they have been waited for.
 template <int tiles>
 INFINI_DEVICE void settle(float (&d)[tiles][4]) {
 #ifndef INFINI_SIMULATED

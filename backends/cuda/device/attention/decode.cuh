@@ -1,11 +1,11 @@
-// Attention of few rows to many keys, on the tensor cores: rows of one key head, a range of its keys. Bytes
-// of keys and values are what takes the time (1 FLOP for each with a group of 1), so the kernel is a
-// pipeline of copies with little arithmetic behind it.
+// Attention of few rows to many keys, on the tensor cores: rows of one key head, a range of its
+// keys. Bytes of keys and values are what takes the time (1 FLOP for each with a group of 1), so
+// the kernel is a pipeline of copies with little arithmetic behind it.
 //
-// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, a softmax and results of
-// its own. Warps do not wait for each other until the end, where their results are put together.
-// With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has 102 KiB, two
-// blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
+// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, a softmax and
+// results of its own. Warps do not wait for each other until the end, where their results are put
+// together. With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has
+// 102 KiB, two blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
 //
 // Before this: what tile.cuh wants; constants kM (16 kM rows at most), kStages.
 #include "tile.cuh"
@@ -27,7 +27,8 @@ struct Copier {
     T *stages;  // this warp's
     int end;    // of the keys
 
-    // The page of key first + lane, -1 for what is not there; of one page for all where there are none.
+    // The page of key first + lane, -1 for what is not there; of one page for all where there are
+    // none.
     INFINI_DEVICE int find_page(int first) const {
         const int t = first + lane();
         if (t >= end) return -1;

@@ -1,17 +1,18 @@
-// Attention of many rows on Hopper's tensor cores (wgmma): a block has 128 rows of one key head and goes over
-// keys 128 at a time. Three warpgroups: one copies queries, keys and values to shared memory, two have 64
-// rows each.
+// Attention of many rows on Hopper's tensor cores (wgmma): a block has 128 rows of one key head and
+// goes over keys 128 at a time. Three warpgroups: one copies queries, keys and values to shared
+// memory, two have 64 rows each.
 //
-// A consumer begins the product of the next keys, then that of these values, and computes the weights of
-// the next keys while the second one runs. The two take turns in beginning their products, so that one's
-// weights are computed while the other's products run.
+// A consumer begins the product of the next keys, then that of these values, and computes the
+// weights of the next keys while the second one runs. The two take turns in beginning their
+// products, so that one's weights are computed while the other's products run.
 //
-// Copies are ordinary cp.async (not the bulk engine), so that keys may lie in pages, in strided or ragged
-// tensors: a thread waits for its own copies, shows them to the products, and then arrives.
+// Copies are ordinary cp.async (not the bulk engine), so that keys may lie in pages, in strided or
+// ragged tensors: a thread waits for its own copies, shows them to the products, and then arrives.
 //
-// FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128 rows, mostly
-// from L2. With sizes of 128: 160 KiB of shared memory, one block of 384 threads on a multiprocessor, which
-// goes on with the next rows: their queries and keys are copied while results are written.
+// FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
+// rows, mostly from L2. With sizes of 128: 160 KiB of shared memory, one block of 384 threads on a
+// multiprocessor, which goes on with the next rows: their queries and keys are copied while results
+// are written.
 //
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64.
 #include "tile.cuh"
@@ -43,8 +44,8 @@ struct Work {
     int tiles;  // of keys; 0: results are zeros, or there is nothing to do
     int seen;   // keys
 
-    // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that see most
-    // keys first.
+    // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
+    // see most keys first.
     INFINI_DEVICE void find(const AttentionParams &p, int item) {
         const int units = (kRagged ? 1 : p.sequences) * p.heads;
         const int chunk = item / (p.chunk * p.tiles) * p.chunk;
@@ -175,7 +176,8 @@ struct Producer {
                 copy_queries();
             }
             commit_copies();
-            // What a consumer needs before it frees the stage of the next copy has been shown by then.
+            // What a consumer needs before it frees the stage of the next copy has been shown by
+            // then.
             if (begun >= kFlight) {
                 wait_for_copies<kFlight>();
                 show();
@@ -261,7 +263,8 @@ struct Consumer {
             rows.find(p, w.s, w.head, my_row);
             float scores[kKeys / 8][4], factor[2];
             shared.queries.wait(number & 1);
-            // The first consumer begins. All that arrive somewhere are waited for before the next work.
+            // The first consumer begins. All that arrive somewhere are waited for before the next
+            // work.
             if (group == 1 && w.tiles > 1) arrive_at(kTurn + 0, 2 * kGroup);
             begin_scores(scores, 0);
             wait_for_products<0>();

@@ -1,6 +1,6 @@
-// fused_fp8_indexer. A warp has one head of a token's queries, or its key: rotated, rounded to T, then in
-// e4m3 with a scale that is a power of two. Keys are normalised before, in doubles: there is one for many
-// queries.
+// fused_fp8_indexer. A warp has one head of a token's queries, or its key: rotated, rounded to T,
+// then in e4m3 with a scale that is a power of two. Keys are normalised before, in doubles: there
+// is one for many queries.
 //
 // Before this: types T, Angle, NormWeight, NormBias.
 #include "sparse_params.h"

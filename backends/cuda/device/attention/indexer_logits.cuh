@@ -1,6 +1,6 @@
-// fp8_indexer_logits: for each token the score of every key, the sum over heads of weight * relu(q . k *
-// scale). A block has one token and one page of 64 keys; the page and 16 heads at a time stand in shared
-// memory as floats. Each thread has a key and every fourth head.
+// fp8_indexer_logits: for each token the score of every key, the sum over heads of weight * relu(q
+// . k * scale). A block has one token and one page of 64 keys; the page and 16 heads at a time
+// stand in shared memory as floats. Each thread has a key and every fourth head.
 #include "sparse_params.h"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// fp8_indexer_logits on the tensor cores: a block has one token and some pages of 64 keys. Codes become bf16,
-// which holds them exactly; each warp has 16 heads at a time, with all keys of a page.
+// fp8_indexer_logits on the tensor cores: a block has one token and some pages of 64 keys. Codes
+// become bf16, which holds them exactly; each warp has 16 heads at a time, with all keys of a page.
 //
 // FLOPs: 2 * 128 for each head and key; bytes: 132 for each key.
 #include "mma.cuh"

@@ -1,14 +1,17 @@
-// Attention with large heads (latent attention: keys of 576, of which the first 512 are the values), on the
-// tensor cores: few keys at a time, and each of 8 warps has some columns of the results of all rows.
+// Attention with large heads (latent attention: keys of 576, of which the first 512 are the
+// values), on the tensor cores: few keys at a time, and each of 8 warps has some columns of the
+// results of all rows.
 //
-// For 32 keys: warps compute parts of the scores and put them into shared memory; the threads of each row make
-// weights of them; all warps multiply these with their columns of the values.
+// For 32 keys: warps compute parts of the scores and put them into shared memory; the threads of
+// each row make weights of them; all warps multiply these with their columns of the values.
 //
-// Bytes: keys once for each 16 kM rows, and values where they are not part of them (kAlias). FLOPs: 2 *
-// (depth + value_depth) for each row and key: with 16 rows the bytes take the time, with 64 both do.
+// Bytes: keys once for each 16 kM rows, and values where they are not part of them (kAlias). FLOPs:
+// 2 * (depth + value_depth) for each row and key: with 16 rows the bytes take the time, with 64
+// both do.
 //
-// Before this: what tile.cuh wants, with kValue a multiple of 128; constants kM (16 kM rows), kStages, kAlias,
-// kEntries: keys are entries of 512 e4m3, 4 F32 scales for groups of 128, and 64 BF16 (T is bf16).
+// Before this: what tile.cuh wants, with kValue a multiple of 128; constants kM (16 kM rows),
+// kStages, kAlias, kEntries: keys are entries of 512 e4m3, 4 F32 scales for groups of 128, and 64
+// BF16 (T is bf16).
 #include "tile.cuh"
 
 namespace infini {

@@ -1,6 +1,6 @@
-// nsa_paged_attention: for one query head of a sequence the sum, by gates, of attention to the means of
-// all blocks of tokens, to the tokens of the blocks whose means score highest, and to the last tokens. A
-// block of threads for each; its warps take 32 keys at a time in turn, a lane a key.
+// nsa_paged_attention: for one query head of a sequence the sum, by gates, of attention to the
+// means of all blocks of tokens, to the tokens of the blocks whose means score highest, and to the
+// last tokens. A block of threads for each; its warps take 32 keys at a time in turn, a lane a key.
 //
 // Before this: types T, Gate, Table.
 #include "sparse_params.h"

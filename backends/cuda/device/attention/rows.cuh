@@ -1,9 +1,9 @@
-// Attention for any type, size and layout: a block for each row. Its warps take 32 keys at a time in
-// turn, a lane a key for the scores, then a lane some elements of the values; their results are put
-// together at the end. Scores, weights and sums are floats.
+// Attention for any type, size and layout: a block for each row. Its warps take 32 keys at a time
+// in turn, a lane a key for the scores, then a lane some elements of the values; their results are
+// put together at the end. Scores, weights and sums are floats.
 //
-// Reads every key once for each row (from the caches where rows share it): for cases that the tensor
-// cores' kernels do not take.
+// Reads every key once for each row (from the caches where rows share it): for cases that the
+// tensor cores' kernels do not take.
 #include "sequence.cuh"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// Where the queries of a sequence lie, how many keys it has, and where these are: in rows that follow
-// one another, or in the pages of a cache that a table names.
+// Where the queries of a sequence lie, how many keys it has, and where these are: in rows that
+// follow one another, or in the pages of a cache that a table names.
 //
 // Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped.
 #pragma once
@@ -111,7 +111,8 @@ INFINI_DEVICE float exp2_fast(float x) {
 #endif
 }
 
-// The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind it.
+// The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind
+// it.
 INFINI_DEVICE int find_segment(const int32_t *ends, int count, int place) {
     int low = 0, high = count - 1;
     while (low < high) {

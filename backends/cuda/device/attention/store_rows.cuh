@@ -11,7 +11,8 @@ INFINI_ENTRY(StoreRowsParams, 256, 1) {
         const Quotient row = p.rows.split(piece.quotient);
         const Quotient head = p.heads.split(row.quotient);
         const uint32_t which = head.quotient;
-        // Of keys or of values; chosen without an index, so that the parameters stay where they are.
+        // Of keys or of values; chosen without an index, so that the parameters stay where they
+        // are.
         const T *from = static_cast<const T *>(which ? p.from[1] : p.from[0]);
         T *to = static_cast<T *>(which ? p.to[1] : p.to[0]);
         from += head.remainder * (which ? p.from_head[1] : p.from_head[0]) +

@@ -1,11 +1,11 @@
-// Pieces of attention on the tensor cores, for 16-bit floats: rows in shared memory, scores, the running
-// softmax, results.
+// Pieces of attention on the tensor cores, for 16-bit floats: rows in shared memory, scores, the
+// running softmax, results.
 //
-// Rows in shared memory are 16 bytes longer than what they hold: so eight rows that ldmatrix reads at once
-// lie in different banks, for every size that is a multiple of 16.
+// Rows in shared memory are 16 bytes longer than what they hold: so eight rows that ldmatrix reads
+// at once lie in different banks, for every size that is a multiple of 16.
 //
-// Before this: what sequence.cuh wants; constants kDepth, kValue: sizes of keys and of values, rounded up
-// to multiples of 16. What is behind the true size is 0.
+// Before this: what sequence.cuh wants; constants kDepth, kValue: sizes of keys and of values,
+// rounded up to multiples of 16. What is behind the true size is 0.
 #pragma once
 
 #include "mma.cuh"
@@ -24,9 +24,9 @@ INFINI_DEVICE void load_elements(T *to, const T *row, int column, int size, int6
         to[i] = valid && column + i < size ? row[(column + i) * inner] : T{0};
 }
 
-// `count` rows that follow one another (the others up to `rows` become 0) to shared memory, 16 bytes at a
-// time by `threads` threads: target(row, piece) is where. Addresses are stepped, not computed: the arithmetic
-// would take more than the copies.
+// `count` rows that follow one another (the others up to `rows` become 0) to shared memory, 16
+// bytes at a time by `threads` threads: target(row, piece) is where. Addresses are stepped, not
+// computed: the arithmetic would take more than the copies.
 template <int columns, int rows, int threads, class Target>
 INFINI_DEVICE void copy_run(int thread, const T *from, int64_t step, int count, int size,
                             const Target &target) {
@@ -95,12 +95,13 @@ struct RowPair {
     }
 };
 
-// Scores are compared as they come from the product and multiplied with the scale in the exponent, which
-// is one instruction; that is right for scales above 0, which planners see to, and without slopes.
+// Scores are compared as they come from the product and multiplied with the scale in the exponent,
+// which is one instruction; that is right for scales above 0, which planners see to, and without
+// slopes.
 INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kSloped ? 1.0f : p.scale; }
 
-// Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0 hide
-// keys.
+// Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0
+// hide keys.
 template <int tiles, bool all_known>
 INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first,
                                const uint32_t (&known)[(8 * tiles + 31) / 32]) {
@@ -178,8 +179,8 @@ INFINI_DEVICE void pack_weights(uint32_t (&a)[4], const float (&low)[4], const f
     a[2] = pack_pair<T>(high[0], high[1]), a[3] = pack_pair<T>(high[2], high[3]);
 }
 
-// Where this lane's row lies for load_matrices<4> of 16 keys and 16 columns: of keys, whose rows are
-// columns of the operand, of queries, and (transposed) of values.
+// Where this lane's row lies for load_matrices<4> of 16 keys and 16 columns: of keys, whose rows
+// are columns of the operand, of queries, and (transposed) of values.
 INFINI_DEVICE const T *key_matrix(const T *tile, int column) {
     return tile + (lane() / 16 * 8 + lane() % 8) * kPitch + column + lane() / 8 % 2 * 8;
 }

@@ -1,11 +1,11 @@
-// Attention of many rows, on the tensor cores with mma.sync: a block has 64 kM rows of one key head and
-// goes over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied while these
-// are used.
+// Attention of many rows, on the tensor cores with mma.sync: a block has 64 kM rows of one key head
+// and goes over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied
+// while these are used.
 //
-// FLOPs: 4 * depth for each row and key that it sees (causal: half of them). Bytes: keys and values once
-// for each block of rows, mostly from L2, where neighbouring blocks read the same ones.
-// With bf16 and sizes of 128: 128 rows (kM 2) and two stages of 64 keys have 102 KiB, 2 blocks of 4 warps
-// on a multiprocessor of Hopper.
+// FLOPs: 4 * depth for each row and key that it sees (causal: half of them). Bytes: keys and values
+// once for each block of rows, mostly from L2, where neighbouring blocks read the same ones. With
+// bf16 and sizes of 128: 128 rows (kM 2) and two stages of 64 keys have 102 KiB, 2 blocks of 4
+// warps on a multiprocessor of Hopper.
 //
 // Before this: what tile.cuh wants; constant kM.
 #include "tile.cuh"
@@ -130,7 +130,8 @@ INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
 INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Pages pages;
-    // Rows that see most keys come first; blocks of one head follow each other and share its keys in L2.
+    // Rows that see most keys come first; blocks of one head follow each other and share its keys
+    // in L2.
     int64_t rest = blockIdx.x;
     const int split = int(rest % p.splits);
     rest /= p.splits;

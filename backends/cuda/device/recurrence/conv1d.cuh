@@ -1,5 +1,6 @@
 // causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of
-// earlier tokens as state. A thread has one channel, or as many as 16 bytes hold, and a run of tokens.
+// earlier tokens as state. A thread has one channel, or as many as 16 bytes hold, and a run of
+// tokens.
 //
 // Before this: type T and those of requests.cuh.
 #include "requests.cuh"

@@ -1,13 +1,13 @@
 // Delta rules. For each token, with decay A over the columns of the state S:
 //     S = S A;  d = beta (v - S k);  S = S + d k^T;  out = S q.
-// Rows of a state are independent: eight lanes keep a row in registers through all tokens of a request.
-// S A k and S A q are products of the old S with A k and A q, and out = S A q + d (k . q), so that all
-// sums of a token are made at once.
+// Rows of a state are independent: eight lanes keep a row in registers through all tokens of a
+// request. S A k and S A q are products of the old S with A k and A q, and out = S A q + d (k . q),
+// so that all sums of a token are made at once.
 //
 // With one token for each request it is the reading and writing of the state that takes the time.
 //
-// Before this: types T, Gate and those of requests.cuh; constants kPer (elements of a row that a lane
-// has), kKimi (decays for each column, from A_log and dt_bias).
+// Before this: types T, Gate and those of requests.cuh; constants kPer (elements of a row that a
+// lane has), kKimi (decays for each column, from A_log and dt_bias).
 #include "requests.cuh"
 
 namespace infini {

@@ -1,5 +1,5 @@
-// mamba_selective_scan. Channels are independent: four lanes share the states of one and keep them in
-// registers through all tokens.
+// mamba_selective_scan. Channels are independent: four lanes share the states of one and keep them
+// in registers through all tokens.
 //
 // Before this: type T, constant kPer (states of a lane).
 #include "recurrence_params.h"

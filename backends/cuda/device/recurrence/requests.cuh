@@ -1,5 +1,5 @@
-// Requests of a recurrence. Whatever the client's lengths and indices are, all that comes out of here
-// lies inside the tensors.
+// Requests of a recurrence. Whatever the client's lengths and indices are, all that comes out of
+// here lies inside the tensors.
 //
 // Before this: types Bound, From, To; constants kRagged, kPooled.
 #pragma once
@@ -14,7 +14,8 @@ struct Request {
     int64_t source, target;  // in the states; -1: none
 };
 
-// How many there are to look at: of ragged ones also the tokens before the first and behind the last.
+// How many there are to look at: of ragged ones also the tokens before the first and behind the
+// last.
 INFINI_DEVICE int request_count(const RequestParams &p) { return p.count + (kRagged ? 2 : 0); }
 
 template <class I>

@@ -35,8 +35,8 @@ struct AttentionCase {
     Source source(const char *file) const;
 };
 
-// INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them: "rows",
-// the plain ones; "tiles", mma.sync; "groups", wgmma.
+// INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them:
+// "rows", the plain ones; "tiles", mma.sync; "groups", wgmma.
 std::string wished_attention();
 
 // The best kernel for a case. `before` is run first, if there is one.
@@ -55,7 +55,8 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &attention, Devi
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
                                             bool always);
 
-// How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at once.
+// How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at
+// once.
 int64_t choose_splits(int64_t units, int64_t slots, int64_t most);
 // Launches `blocks` for each range, then puts the ranges' results together if there are several.
 std::unique_ptr<Plan> plan_splits(const AttentionCase &attention, Device &device,

@@ -13,8 +13,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
     const size_t shared = size_t(2 * (kRows * depth + kStages * kKeys * (depth + value)));
     if (shared + 8192 > device.shared_bytes) return nullptr;
-    // Blocks of 128 rows that fill a multiprocessor each: not for cases that have few of them, nor where
-    // half of the sizes would be padding.
+    // Blocks of 128 rows that fill a multiprocessor each: not for cases that have few of them, nor
+    // where half of the sizes would be padding.
     const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
     const bool few = tiles * c.heads * 2 < device.multiprocessors || c.rows() < 96 || c.keys < 128;
     if (!always && (few || c.depth < 48 || c.value_depth < 48)) return nullptr;

@@ -1,4 +1,5 @@
-// Attention with large heads: latent attention, from a cache of keys and values or of entries in e4m3.
+// Attention with large heads: latent attention, from a cache of keys and values or of entries in
+// e4m3.
 #include <algorithm>
 
 #include "attention.h"

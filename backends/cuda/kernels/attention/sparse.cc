@@ -69,7 +69,8 @@ std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
     const bool tiles =
         device.has_mma && shared + 4096 <= device.shared_bytes && wished_attention() != "rows";
     if (!tiles) shared = 0;
-    // A block goes over so many pages that its queries are worth decoding, if there are enough blocks.
+    // A block goes over so many pages that its queries are worth decoding, if there are enough
+    // blocks.
     int64_t at_once = tiles ? 8 : 1;
     while (at_once > 1 && fixed.tokens * pages / at_once < 4 * device.multiprocessors) at_once /= 2;
     fixed.pages_at_once = int32_t(at_once);

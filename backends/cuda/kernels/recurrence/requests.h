@@ -8,8 +8,8 @@ namespace infini::cuda {
 
 class Requests {
 public:
-    // `bounds` is the place of cu_seqlens among the tensors (-1: the operator has none), `indices` that
-    // of the first of the two index tensors.
+    // `bounds` is the place of cu_seqlens among the tensors (-1: the operator has none), `indices`
+    // that of the first of the two index tensors.
     Requests(const Operation &op, int bounds, int indices, const Tensor &data, const Tensor &state,
              const Tensor &final_state)
         : bounds_(bounds), indices_(indices) {
