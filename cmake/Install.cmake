@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
 
-install(TARGETS infinirt infiniop infinicore_core infini_headers EXPORT InfiniTargets
+install(TARGETS infinirt infiniop infiniccl infinicore_core infini_headers EXPORT InfiniTargets
     LIBRARY DESTINATION "${INFINI_LIBDIR}")
 install(TARGETS infini_cpu ${INFINI_CUDA_LIKE} LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")

@@ -28,6 +28,7 @@ Tags:  [unsupported: reason]  the core's software cannot do it; a back end's own
        [same as: Name]        second name of another function; both share that one's symbol
        [calls: Name(args)]    first generation: the call of the aligned face that does the work
        [by hand]              first generation: written in C++, not derived
+       [kind: NAME]           collectives: which one it is
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ def _unfinished(head: str) -> bool:
 
 
 _ROLE = re.compile(r"(out\??|inout|in\??|ptr|(?:list\??|fill|text)\((?P<count>\w+)\)) (?P<rest>.*)")
-_TAGS = "unsupported|served|anywhere|the core's|across|symbol|same as|calls|by hand"
+_TAGS = "unsupported|served|anywhere|the core's|across|symbol|same as|calls|by hand|kind"
 _TAG = re.compile(rf"\[({_TAGS})(?:: ([^\]]*))?\]")
 
 

@@ -137,6 +137,21 @@ Error capture_work(Call &call, Stream &stream, const InfiniWork &work) {
     return infinirtSuccess;
 }
 
+Error capture_host(Call &call, Stream &stream, std::shared_ptr<HostCall> host) {
+    std::lock_guard lock(graph_mutex());
+    if (Error error = check_capture_valid(call, stream)) return error;
+    Capture *capture = stream.capture.load(std::memory_order_relaxed);
+    InfiniWork work;
+    work.kind = INFINI_WORK_HOST;
+    work.as.host = {host->function, host->data};
+    Node *node = add_work_node(*capture->graph, stream.device, work, stream.tail);
+    if (!node) return call.fail(infinirtErrorMemoryAllocation, "too many graph nodes");
+    node->host = std::move(host);
+    node->work.as.host = {HostCall::run, node->host.get()};
+    capture_node(stream, *node);
+    return infinirtSuccess;
+}
+
 namespace {
 
 // All of these need graph_mutex() held.

@@ -55,6 +55,8 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
 
 // Records one piece of work as a node of the stream's capture (COPY, FILL, HOST).
 Error capture_work(Call &call, Stream &stream, const InfiniWork &work);
+// The same for a host function that knows what to do when the last graph with it is gone.
+Error capture_host(Call &call, Stream &stream, std::shared_ptr<HostCall> host);
 
 // Adds an already made node (of the capture's graph) behind the stream's tail and makes it the new
 // tail. For MallocAsync/FreeAsync/GraphLaunch and the like. Caller holds graph_mutex() and checked

@@ -1,9 +1,12 @@
-// What the other libraries of the core use: devices, launches, messages. See base/launch.h.
+// What the other libraries of the core use: devices, launches, messages. See base/launch.h and
+// base/ordered.h.
 #include "launch.h"
 
+#include "capture.h"
 #include "first_generation.h"
 #include "infini/ext.h"
 #include "memory.h"
+#include "ordered.h"
 #include "stream.h"
 
 namespace infini::rt {
@@ -73,6 +76,28 @@ Error synchronize_raw(Call &call, const InfiniTarget &target, void *stream) {
     return call.driver(driver.stream_synchronize(target.index, stream), "waiting for the stream");
 }
 
+// Work of another library, with how to give its data back.
+struct OwnedCall {
+    void (*run)(void *);
+    void (*dispose)(void *);
+    void *data;
+
+    ~OwnedCall() { dispose(data); }
+    static void call(void *self) {
+        auto *owned = static_cast<OwnedCall *>(self);
+        owned->run(owned->data);
+    }
+    static void call_once(void *self) {
+        call(self);
+        delete static_cast<OwnedCall *>(self);
+    }
+};
+
+InfiniTarget target_of(Device &device) {
+    return {device.backend.operators, device.backend.name.c_str(), device.backend.kind,
+            device.index, &device};
+}
+
 }  // namespace
 }  // namespace infini::rt
 
@@ -87,9 +112,7 @@ infiniStatus_t infiniTargetOfThread(const char *function, InfiniTarget *target) 
         Call call(Function::LaunchKernel);
         if (!call.ready()) return failed(function, call.error());
     }
-    Device &device = *thread.device;
-    *target = {device.backend.operators, device.backend.name.c_str(), device.backend.kind,
-               device.index, &device};
+    *target = target_of(*thread.device);
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
     return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
@@ -139,6 +162,81 @@ int infiniIsHostMemory(const void *pointer, size_t bytes, int write) try {
     return memory.knows_pages(pointer, bytes, write) || probe_host(memory, pointer, bytes, write);
 } catch (...) {
     return 0;
+}
+
+// ---- base/ordered.h -----------------------------------------------------------------------------
+
+infiniStatus_t infiniTargetOf(const char *function, infiniDevice_t kind, int index,
+                              InfiniTarget *target) try {
+    first::enter();
+    Backend *backend = find_backend(kind);
+    const int count = backend ? int(backend->devices.size()) : 0;
+    if (index < 0 || index >= count)
+        return fail(function, INFINI_STATUS_DEVICE_NOT_FOUND,
+                    "there is no device " + std::to_string(index) + " of that kind: there are " +
+                        std::to_string(count));
+    *target = target_of(*backend->devices[size_t(index)]);
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+}
+
+const char *infiniLibraryOf(const InfiniTarget *target) {
+    return static_cast<Device *>(target->device)->backend.path.c_str();
+}
+
+infiniStatus_t infiniLaunchHost(const char *function, const InfiniTarget *target, void *handle,
+                                void (*run)(void *), void (*dispose)(void *), void *data,
+                                int *recorded) try {
+    std::unique_ptr<OwnedCall> owned(new OwnedCall{run, dispose, data});
+    Call call(Function::LaunchHostFunc);
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    Stream *stream = stream_of(call, function, *target, handle, &status);
+    if (!stream && status != INFINI_STATUS_SUCCESS) return status;
+    *recorded = stream && stream->capture.load(std::memory_order_acquire);
+    Error error;
+    if (*recorded) {
+        std::shared_ptr<OwnedCall> shared = std::move(owned);
+        auto host = std::shared_ptr<HostCall>(new HostCall{OwnedCall::call, shared.get()},
+                                              [shared](HostCall *call) { delete call; });
+        error = capture_host(call, *stream, std::move(host));
+    } else {
+        InfiniWork work;
+        work.kind = INFINI_WORK_HOST;
+        work.as.host = {OwnedCall::call_once, owned.get()};
+        error = stream ? submit(call, *stream, work) : submit_raw(call, *target, handle, work);
+        if (error == infinirtSuccess) owned.release();
+    }
+    return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : failed(function, error);
+} catch (...) {
+    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+}
+
+infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target, void *before,
+                                  void *after) try {
+    Call call(Function::StreamWaitEvent);
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    void *handles[] = {before, after};
+    for (void *&handle : handles) {
+        Stream *stream = stream_of(call, function, *target, handle, &status);
+        if (!stream && status != INFINI_STATUS_SUCCESS) return status;
+        if (stream && stream->capture.load(std::memory_order_acquire)) return INFINI_STATUS_SUCCESS;
+        if (stream) handle = stream->driver;
+    }
+    const InfiniDriver &driver = static_cast<Device *>(target->device)->driver();
+    InfiniWork record, wait;
+    record.kind = INFINI_WORK_RECORD;
+    wait.kind = INFINI_WORK_WAIT;
+    Error error = driver.event_create(target->index, infinirtEventDisableTiming, &record.as.event);
+    if (error != infinirtSuccess) return failed(function, call.driver(error, "making an event"));
+    wait.as.event = record.as.event;
+    error = driver.submit(target->index, handles[0], &record, 1);
+    if (error == infinirtSuccess) error = driver.submit(target->index, handles[1], &wait, 1);
+    driver.event_destroy(target->index, record.as.event);
+    if (error == infinirtSuccess) return INFINI_STATUS_SUCCESS;
+    return failed(function, call.driver(error, "ordering two streams"));
+} catch (...) {
+    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
 }
 
 }  // extern "C"

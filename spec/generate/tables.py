@@ -13,7 +13,8 @@ from . import text
 PART = "c"
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTENSIONS = (ROOT / "include" / "infini" / "ext.h", ROOT / "csrc" / "base" / "launch.h")
+BASE = ROOT / "csrc" / "base"
+EXTENSIONS = (ROOT / "include" / "infini" / "ext.h", BASE / "launch.h", BASE / "ordered.h")
 
 
 def files(api: Api, first: First) -> dict[str, str]:

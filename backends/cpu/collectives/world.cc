@@ -1,0 +1,172 @@
+#include "world.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+namespace infini::cpu::collectives {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSlice = kSecond / 20;  // between looks at the others' health
+constexpr size_t kPage = 4096;
+
+int64_t now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+// The 22nd word of /proc/<pid>/stat: when the process started. 0: there is none.
+uint64_t start_of(int process) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", process);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    const size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = 0;
+    const char *at = strrchr(text, ')');  // the name before it may hold anything
+    if (!at || at[1] == 0) return 0;
+    if (at[2] == 'Z' || at[2] == 'X') return 0;  // dead, and nobody has looked yet
+    unsigned long long start = 0;
+    return sscanf(
+               at + 2,
+               "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &start) == 1
+               ? start
+               : 0;
+}
+
+// Process numbers mean something only inside one of these.
+uint64_t process_space() {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? uint64_t(status.st_ino) : 0;
+}
+
+}  // namespace
+
+void introduce(Seat &seat) {
+    seat.process = getpid();
+    seat.process_start = start_of(seat.process);
+    seat.process_space = process_space();
+}
+
+bool is_alive(const Seat &seat) {
+    if (seat.process == getpid() || seat.process_space != process_space()) return true;
+    return start_of(seat.process) == seat.process_start;
+}
+
+size_t World::bytes_for(int ranks) {
+    const size_t n = size_t(ranks);
+    return kPage + whole_pages(n * sizeof(Seat)) + whole_pages(n * n * sizeof(Channel)) +
+           n * 2 * kPiece;
+}
+
+World::World(void *memory, int ranks, bool shared)
+    : memory_(memory), ranks_(ranks), shared_(shared) {
+    static_assert(sizeof(Header) <= kPage);
+    const size_t n = size_t(ranks);
+    auto *at = static_cast<unsigned char *>(memory) + kPage;
+    seats_ = reinterpret_cast<Seat *>(at);
+    at += whole_pages(n * sizeof(Seat));
+    channels_ = reinterpret_cast<Channel *>(at);
+    pieces_ = at + whole_pages(n * n * sizeof(Channel));
+}
+
+void World::fail(const std::string &reason) {
+    uint32_t intact = 0;
+    if (header().failed.compare_exchange_strong(intact, 1)) {
+        snprintf(header().reason, sizeof header().reason, "%s", reason.c_str());
+        header().failed.store(2, std::memory_order_release);
+    }
+    for (int i = 0; i < ranks_; ++i) Patience::wake(seats_[i].phase, seats_[i].sleepers, shared_);
+}
+
+std::string World::reason() {
+    while (header().failed.load(std::memory_order_acquire) == 1) sched_yield();
+    return header().failed.load(std::memory_order_acquire) ? header().reason : "";
+}
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+Patience::Patience(World &world, int rank, double seconds)
+    : world_(world), rank_(rank), seconds_(seconds) {
+    // With a core for each rank the others are about to come; else they need this very core.
+    const unsigned cores = std::thread::hardware_concurrency();
+    spins_ = cores > unsigned(world.ranks()) ? 20000 : 200;
+}
+
+void Patience::relax(int round) {
+    if (spins_ < 1000 && round % 8 == 7) {
+        sched_yield();
+        return;
+    }
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+bool Patience::sleep(int other, std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers,
+                     uint32_t seen, const char *purpose) {
+    const timespec slice{0, kSlice};
+    sleepers.fetch_add(1);
+    const int operation = world_.is_shared() ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE;
+    if (word.load() == seen && !world_.failed())
+        syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), operation, seen, &slice, nullptr,
+                0);
+    sleepers.fetch_sub(1);
+    return still_hopeful(other, purpose);
+}
+
+bool Patience::pause(int other, const char *purpose, unsigned round) {
+    if (round < unsigned(spins_)) {
+        relax(int(round));
+        return !world_.failed();
+    }
+    const timespec moment{0, 50'000};
+    nanosleep(&moment, nullptr);
+    return round % 256 == 0 ? still_hopeful(other, purpose) : !world_.failed();
+}
+
+bool Patience::still_hopeful(int other, const char *purpose) {
+    if (world_.failed()) return false;
+    const Seat &seat = world_.seat(other);
+    const uint32_t state = seat.state.load(std::memory_order_acquire);
+    char text[256] = "";
+    if (began_ == 0) began_ = now();
+    if (state == World::kLeft)
+        snprintf(text, sizeof text, "rank %d has left the communicator while rank %d waited in %s",
+                 other, rank_, purpose);
+    else if (state != World::kEmpty && !is_alive(seat))
+        snprintf(text, sizeof text, "rank %d (process %d) has died while rank %d waited in %s",
+                 other, seat.process, rank_, purpose);
+    else if (seconds_ > 0 && double(now() - began_) > seconds_ * double(kSecond))
+        snprintf(text, sizeof text, "rank %d did not come within %g s: rank %d waited in %s", other,
+                 seconds_, rank_, purpose);
+    if (!*text) return true;
+    world_.fail(text);
+    return false;
+}
+
+void Patience::wake(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, bool shared) {
+    if (sleepers.load() == 0) return;
+    syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word),
+            shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace infini::cpu::collectives

@@ -1,0 +1,130 @@
+// Where the ranks of one host meet: a block of memory that all of them see, in this process or in
+// several. It holds a seat for each rank, what it announces, and room for data on its way.
+//
+// Nothing in it is ever locked. Each rank writes its own seat only, and the others wait for a counter in
+// it, so that it is always known whom one waits for.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace infini::cpu::collectives {
+
+constexpr int kMostRanks = 256;
+constexpr size_t kSmall = 4096;        // bytes that go into a seat together with the announcement
+constexpr size_t kPiece = 256 << 10;   // bytes that a rank puts down at a time
+constexpr size_t kChannel = 64 << 10;  // bytes on their way from one rank to another
+
+// What a rank is about to do. All ranks must announce the same.
+struct Announcement {
+    int32_t kind, dtype, op, root;
+    uint64_t count;   // elements
+    uint64_t counts;  // hash of those that all ranks must agree on
+    uint64_t number;  // of the operation on its communicator
+};
+
+struct alignas(128) Seat {
+    std::atomic<uint32_t> phase;     // how many meetings this rank has come to
+    std::atomic<uint32_t> sleepers;  // of those who wait for `phase`
+    std::atomic<uint32_t> state;
+    int32_t process;
+    uint64_t process_start, process_space;
+    // By the parity of the operation: the next one can be announced while others still read this one.
+    struct Page {
+        Announcement announced;
+        const void *send;  // in one process, others read and write them directly
+        void *recv;
+        uint64_t send_counts[kMostRanks];
+        alignas(64) unsigned char small[kSmall];
+    } page[2];
+};
+
+// Bytes from one rank to another, first in, first out.
+struct alignas(128) Channel {
+    std::atomic<uint64_t> written, read;  // bytes so far
+    alignas(64) unsigned char data[kChannel];
+};
+
+struct Header {
+    std::atomic<uint32_t> ranks;   // 0 until the first has come
+    std::atomic<uint32_t> failed;  // 1 while the reason is written, 2 from then on
+    char reason[480];
+};
+
+class World {
+public:
+    enum State : uint32_t { kEmpty, kTaken, kJoined, kLeft };
+
+    World(void *memory, int ranks, bool shared);
+    static size_t bytes_for(int ranks);
+
+    int ranks() const { return ranks_; }
+    Header &header() { return *static_cast<Header *>(memory_); }
+    Seat &seat(int rank) { return seats_[rank]; }
+    // Room for data: two pieces for each rank, used in turn.
+    unsigned char *piece(int rank, unsigned turn) {
+        return pieces_ + (size_t(rank) * 2 + turn % 2) * kPiece;
+    }
+    Channel &channel(int from, int to) { return channels_[from * ranks_ + to]; }
+
+    // Says that this communicator is broken, and why; the first reason stays.
+    void fail(const std::string &reason);
+    bool failed() { return header().failed.load(std::memory_order_acquire) != 0; }
+    std::string reason();
+
+    void *memory() { return memory_; }
+    bool is_shared() const { return shared_; }
+
+private:
+    void *memory_;
+    int ranks_;
+    bool shared_;  // between processes
+    Seat *seats_;
+    Channel *channels_;
+    unsigned char *pieces_;
+};
+
+// Waits until condition() holds for the word at `word`, which rank `other` changes. False: the world failed, perhaps
+// for this very reason: the other is dead, has left, or does not come in time.
+class Patience {
+public:
+    Patience(World &world, int rank, double seconds);
+
+    template <class Condition>
+    bool wait(int other, std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers,
+              const char *purpose, const Condition &condition) {
+        for (int i = 0; i < spins_; ++i) {
+            if (condition()) return true;
+            relax(i);
+        }
+        while (!condition()) {
+            const uint32_t seen = word.load(std::memory_order_acquire);
+            if (condition()) break;
+            if (!sleep(other, word, sleepers, seen, purpose)) return false;
+        }
+        return true;
+    }
+    // For those who wait for several things at once: false when it is time to give up on `other`.
+    bool pause(int other, const char *purpose, unsigned round);
+
+    static void wake(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, bool shared);
+
+private:
+    void relax(int round);
+    bool sleep(int other, std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers,
+               uint32_t seen, const char *purpose);
+    bool still_hopeful(int other, const char *purpose);
+
+    World &world_;
+    int rank_, spins_;
+    double seconds_;  // 0: for ever
+    int64_t began_ = 0;
+};
+
+// Where this process is, so that others can see whether it still lives.
+void introduce(Seat &seat);
+bool is_alive(const Seat &seat);
+
+}  // namespace infini::cpu::collectives

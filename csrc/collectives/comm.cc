@@ -1,0 +1,114 @@
+#include "comm.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace infini::ccl {
+namespace {
+
+struct Handles {
+    std::mutex lock;
+    std::unordered_map<const void *, CommPointer> live;
+
+    static Handles &get() {
+        static auto *handles = new Handles;
+        return *handles;
+    }
+};
+
+}  // namespace
+
+const InfiniCollectives *collectives_of(const InfiniTarget &target) {
+    struct Found {
+        bool there = false;
+        InfiniCollectives table{};  // entries beyond the library's own table are null
+    };
+    static std::mutex lock;
+    static auto &known = *new std::unordered_map<std::string, Found>;
+    std::lock_guard guard(lock);
+    auto [at, is_new] = known.try_emplace(infiniLibraryOf(&target));
+    if (is_new) {
+        // The core has opened it before, and never closes it.
+        void *library = dlopen(at->first.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+        auto open =
+            library
+                ? reinterpret_cast<InfiniCollectivesOpen>(dlsym(library, INFINI_COLLECTIVES_OPEN))
+                : nullptr;
+        if (const InfiniCollectives *table = open ? open() : nullptr) {
+            std::memcpy(&at->second.table, table, std::min(table->size, sizeof *table));
+            at->second.there = at->second.table.run || at->second.table.submit;
+        }
+    }
+    return at->second.there ? &at->second.table : nullptr;
+}
+
+infinicclComm_t add_handle(CommPointer comm) {
+    auto handle = reinterpret_cast<infinicclComm_t>(comm.get());
+    Handles &handles = Handles::get();
+    std::lock_guard guard(handles.lock);
+    handles.live[handle] = std::move(comm);
+    return handle;
+}
+
+CommPointer find_handle(infinicclComm_t handle) {
+    Handles &handles = Handles::get();
+    std::lock_guard guard(handles.lock);
+    auto found = handles.live.find(handle);
+    return found == handles.live.end() ? nullptr : found->second;
+}
+
+CommPointer take_handle(infinicclComm_t handle) {
+    Handles &handles = Handles::get();
+    std::lock_guard guard(handles.lock);
+    auto found = handles.live.find(handle);
+    if (found == handles.live.end()) return nullptr;
+    CommPointer comm = std::move(found->second);
+    handles.live.erase(found);
+    return comm;
+}
+
+Comm::~Comm() {
+    if (communicator) table().leave(communicator);
+}
+
+void Comm::begin() {
+    std::lock_guard guard(lock);
+    ++pending;
+}
+
+void Comm::end() {
+    std::lock_guard guard(lock);
+    if (--pending == 0) idle.notify_all();
+}
+
+void Comm::fail(infiniStatus_t status, const std::string &sentence) {
+    std::lock_guard guard(lock);
+    if (failure != INFINI_STATUS_SUCCESS) return;
+    failure = status;
+    reason = sentence;
+}
+
+void Comm::wait_until_idle() {
+    std::unique_lock guard(lock);
+    idle.wait(guard, [this] { return pending == 0; });
+}
+
+infiniStatus_t Comm::status(std::string *sentence) {
+    {
+        std::lock_guard guard(lock);
+        if (failure != INFINI_STATUS_SUCCESS) {
+            *sentence = reason;
+            return failure;
+        }
+    }
+    if (!table().state) return INFINI_STATUS_SUCCESS;
+    char text[512] = "";
+    const int status = table().state(communicator, text, sizeof text);
+    *sentence = text;
+    return infiniStatus_t(status);
+}
+
+}  // namespace infini::ccl

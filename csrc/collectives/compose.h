@@ -1,0 +1,11 @@
+// Collectives that vendors' libraries lack, out of those that they have.
+#pragma once
+
+#include "comm.h"
+
+namespace infini::ccl {
+
+// The operation itself where the back end has it, else the operations of this rank that make it.
+std::vector<InfiniCollective> compose(const Comm &comm, const Operation &operation);
+
+}  // namespace infini::ccl

@@ -1,0 +1,87 @@
+// Groups: what a thread calls between GroupStart and GroupEnd is enqueued together.
+#include <thread>
+
+#include "comm.h"
+#include "infini/ext.h"
+
+namespace infini::ccl {
+namespace {
+
+struct Group {
+    int depth = 0;
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;  // of the first call that failed
+    std::vector<Operation> operations;
+    std::vector<std::function<infiniStatus_t()>> tasks;
+};
+
+Group &mine() {
+    static thread_local Group group;
+    return group;
+}
+
+// Each waits for the others, so each gets a thread. The last failure's words come to this thread.
+infiniStatus_t run_together(const char *function,
+                            const std::vector<std::function<infiniStatus_t()>> &tasks) {
+    std::vector<infiniStatus_t> statuses(tasks.size());
+    std::vector<std::string> sentences(tasks.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < tasks.size(); ++i)
+        threads.emplace_back([&, i] {
+            statuses[i] = tasks[i]();
+            if (statuses[i] != INFINI_STATUS_SUCCESS) sentences[i] = infiniGetLastErrorMessage();
+        });
+    for (std::thread &thread : threads) thread.join();
+    for (size_t i = 0; i < tasks.size(); ++i)
+        if (statuses[i] != INFINI_STATUS_SUCCESS)
+            return infiniRecordFailure(function, statuses[i], sentences[i].c_str());
+    return INFINI_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+infiniStatus_t group_start(const char *) {
+    ++mine().depth;
+    return INFINI_STATUS_SUCCESS;
+}
+
+infiniStatus_t group_end(const char *function) {
+    Group &group = mine();
+    if (group.depth == 0)
+        return infiniRecordFailure(function, INFINI_STATUS_BAD_PARAM,
+                                   "no group was begun on this thread with infinicclGroupStart");
+    if (--group.depth > 0) return INFINI_STATUS_SUCCESS;
+    Group ended = std::move(group);
+    group = Group();
+    if (ended.status != INFINI_STATUS_SUCCESS)
+        return infiniRecordFailure(
+            function, ended.status,
+            "a call of the group failed, so that nothing of it was enqueued");
+    if (!ended.tasks.empty())
+        if (infiniStatus_t status = run_together(function, ended.tasks)) return status;
+    return ended.operations.empty() ? INFINI_STATUS_SUCCESS
+                                    : launch(function, std::move(ended.operations));
+}
+
+infiniStatus_t enqueue(const char *function, Operation operation) {
+    Group &group = mine();
+    const infiniStatus_t status = check(function, operation);
+    if (group.depth == 0) {
+        if (status != INFINI_STATUS_SUCCESS) return status;
+        std::vector<Operation> one;
+        one.push_back(std::move(operation));
+        return launch(function, std::move(one));
+    }
+    if (status == INFINI_STATUS_SUCCESS)
+        group.operations.push_back(std::move(operation));
+    else if (group.status == INFINI_STATUS_SUCCESS)
+        group.status = status;
+    return status;
+}
+
+infiniStatus_t do_together(const char *, std::function<infiniStatus_t()> task) {
+    if (mine().depth == 0) return task();
+    mine().tasks.push_back(std::move(task));
+    return INFINI_STATUS_SUCCESS;
+}
+
+}  // namespace infini::ccl

@@ -1,0 +1,24 @@
+"""Collectives: several ranks, in one process or in many, work on their tensors together.
+
+    comm = ccl.Communicator(ranks=4, id=id, rank=rank)     # one of four processes
+    with comm:
+        comm.all_reduce(gradients)                         # in place, in stream order
+
+    comms = ccl.init_all(2)                                # two devices of this process
+    with ccl.group():
+        for comm, x in zip(comms, tensors):
+            comm.all_reduce(x)
+
+Operations go to the current stream of the tensor's device. What fails after a call has returned is
+raised by the next call, by `check` and by `close`.
+"""
+
+from infinicore.ccl._communicator import (
+    Communicator,
+    group,
+    init_all,
+    unique_id,
+)
+from infinicore.ccl._library import CclError
+
+__all__ = ["CclError", "Communicator", "group", "init_all", "unique_id"]

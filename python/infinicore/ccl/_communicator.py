@@ -1,0 +1,299 @@
+"""Communicators over tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+import infinicore
+from infinicore import context, rt
+from infinicore._device import device as device_class
+from infinicore.ccl._library import CclError, call
+from infinicore.ccl._prototypes import UniqueId
+
+_OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
+# Tensors that hold a part for each rank.
+_WHOLE = {
+    ("AllGather", "out"),
+    ("Gather", "out"),
+    ("Scatter", "x"),
+    ("ReduceScatter", "x"),
+    ("AllToAll", "x"),
+    ("AllToAll", "out"),
+}
+
+
+def unique_id() -> bytes:
+    """An id with which ranks find each other: one rank makes it and gives it to the others.
+
+    >>> len(ccl.unique_id())
+    128
+    """
+    made = UniqueId()
+    call("GetUniqueId", ctypes.byref(made))
+    return bytes(made)
+
+
+def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
+    """Communicators for devices of this process, one each: a number of them, or a list.
+
+    >>> a, b = ccl.init_all(["cpu", "cpu"])
+    """
+    if isinstance(devices, int):
+        here = context.get_device()
+        chosen = [device_class(here.type, index) for index in range(devices)]
+    else:
+        chosen = [device_class(each) for each in devices]
+    if not chosen:
+        raise ValueError("init_all: devices is empty: expected at least one")
+    kinds = {each._underlying[0] for each in chosen}
+    if len(kinds) > 1:
+        raise ValueError(f"init_all: expected devices of one kind, got {chosen}")
+    made = (ctypes.c_void_p * len(chosen))()
+    numbers = (ctypes.c_int * len(chosen))(*(each._underlying[1] for each in chosen))
+    call("CommInitAll", kinds.pop(), made, len(chosen), numbers)
+    return [Communicator._of(handle, each) for handle, each in zip(made, chosen, strict=True)]
+
+
+@contextlib.contextmanager
+def group() -> Iterator[None]:
+    """Operations inside are enqueued together: needed where one thread serves several ranks, and
+    for sends and receives that depend on each other.
+
+    >>> with ccl.group():
+    ...     comm.send(x, to=1)
+    ...     comm.recv(y, source=1)
+    """
+    call("GroupStart", None)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(CclError):
+            call("GroupEnd", None)
+        raise
+    call("GroupEnd", None)
+
+
+class Communicator:
+    """One rank of several.
+
+    >>> comm = ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0)
+    >>> comm.all_reduce(infinicore.ones(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, ranks: int, id: bytes, rank: int) -> None:
+        """Joins on the current device, and waits for the others."""
+        if len(id) != ctypes.sizeof(UniqueId):
+            raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
+        handle = ctypes.c_void_p()
+        call("CommInitRank", ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
+        self._handle: int | None = handle.value
+        self.device = context.get_device()
+
+    @classmethod
+    def _of(cls, handle: int | None, device: Any) -> Communicator:
+        made = cls.__new__(cls)
+        made._handle, made.device = handle, device
+        return made
+
+    # ---- What it is ------------------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> int:
+        return self._ask("CommCount")
+
+    @property
+    def rank(self) -> int:
+        return self._ask("CommRank")
+
+    def _ask(self, name: str) -> int:
+        answer = ctypes.c_int()
+        call(name, self._live(), ctypes.byref(answer))
+        return answer.value
+
+    def _live(self) -> int:
+        if self._handle is None:
+            raise ValueError("the communicator was closed")
+        return self._handle
+
+    def set_timeout(self, seconds: float) -> None:
+        """How long an operation waits for other ranks before it fails; 0 is for ever."""
+        call("CommSetTimeout", self._live(), seconds)
+
+    def check(self) -> None:
+        """Raises what has failed since."""
+        status = ctypes.c_int()
+        call("CommGetAsyncError", self._live(), ctypes.byref(status))
+        if status.value:
+            raise CclError(status.value, rt.message())
+
+    def split(self, color: int, key: int = 0) -> Communicator | None:
+        """A communicator of the ranks that give the same color; None for a negative one."""
+        made = ctypes.c_void_p()
+        call("CommSplit", self._live(), color, key, ctypes.byref(made))
+        return Communicator._of(made.value, self.device) if made.value else None
+
+    def close(self) -> None:
+        """Waits for its work on this rank, and leaves."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            call("CommDestroy", handle)
+
+    def abort(self) -> None:
+        """Leaves at once: what waits in it fails, here and on the other ranks."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            call("CommAbort", handle)
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Ranks that are still well would wait for one that fails here.
+        if kind is not None:
+            self.abort()
+        else:
+            self.check()
+            self.close()
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<Communicator, closed>"
+        return f"<Communicator, rank {self.rank} of {self.ranks} on {self.device}>"
+
+    # ---- Operations ------------------------------------------------------------------------------
+
+    def all_reduce(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
+        """Combines the tensors of all ranks; in place, or into `out`."""
+        out = x if out is None else out
+        self._run("AllReduce", x, out, [x.numel()], x, [_op(op)])
+        return out
+
+    def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
+        """The same, for rank `root` alone."""
+        out = x if out is None else out
+        self._run("Reduce", x, out, [x.numel()], x, [_op(op), root])
+        return out
+
+    def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
+        """Gives all ranks the tensor of `root`; in place, or into `out`."""
+        out = x if out is None else out
+        self._run("Broadcast", x, out, [x.numel()], x, [root])
+        return out
+
+    def all_gather(self, x: Any, *, out: Any = None) -> Any:
+        """The tensors of all ranks, one after the other along the first dimension."""
+        if out is None:
+            out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
+        self._run("AllGather", x, out, [x.numel()], x, [])
+        return out
+
+    def reduce_scatter(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
+        """This rank's part, along the first dimension, of the combined tensors."""
+        ranks = self.ranks
+        if x.ndim == 0 or x.shape[0] % ranks:
+            raise ValueError(
+                f"reduce_scatter: x has shape {tuple(x.shape)}: expected a first dimension that "
+                f"{ranks} ranks can share"
+            )
+        if out is None:
+            out = self._new(x, (x.shape[0] // ranks, *x.shape[1:]))
+        self._run("ReduceScatter", x, out, [x.numel() // ranks], x, [_op(op)])
+        return out
+
+    def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
+        """The tensors of all ranks for `root`; None for the others."""
+        if self.rank != root:
+            self._run("Gather", x, None, [x.numel()], x, [root])
+            return None
+        if out is None:
+            out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
+        self._run("Gather", x, out, [x.numel()], x, [root])
+        return out
+
+    def scatter(self, x: Any, out: Any, root: int = 0) -> Any:
+        """Fills `out` with this rank's part of the tensor `x` of `root`."""
+        self._run("Scatter", x if self.rank == root else None, out, [out.numel()], out, [root])
+        return out
+
+    def all_to_all(self, x: Any, *, out: Any = None) -> Any:
+        """Part i of the tensor, along its first dimension, goes to rank i."""
+        ranks = self.ranks
+        if x.ndim == 0 or x.shape[0] % ranks:
+            raise ValueError(
+                f"all_to_all: x has shape {tuple(x.shape)}: expected a first dimension that "
+                f"{ranks} ranks can share"
+            )
+        out = self._new(x, tuple(x.shape)) if out is None else out
+        self._run("AllToAll", x, out, [x.numel() // ranks], x, [])
+        return out
+
+    def send(self, x: Any, to: int) -> None:
+        """Sends a tensor to a rank that receives it."""
+        self._message("Send", x, to)
+
+    def recv(self, x: Any, source: int) -> Any:
+        """Fills a tensor with what a rank sends."""
+        self._message("Recv", x, source)
+        return x
+
+    def barrier(self) -> None:
+        """Waits, on the host, until all ranks have come here."""
+        with context.device(self.device):
+            self.all_reduce(infinicore.zeros(1, dtype=infinicore.int32, device=self.device))
+            context.sync_stream()
+        self.check()
+
+    # ---- Behind them -----------------------------------------------------------------------------
+
+    def _new(self, x: Any, shape: tuple[int, ...]) -> Any:
+        return infinicore.empty(shape, dtype=x.dtype, device=x.device)
+
+    def _address(self, name: str, word: str, tensor: Any) -> int | None:
+        if tensor is None:
+            return None
+        if not tensor.is_contiguous():
+            raise ValueError(f"{name}: {word} is not contiguous: expected .contiguous() of it")
+        if tensor.device != self.device:
+            raise ValueError(f"{name}: {word} is on {tensor.device}: expected {self.device}")
+        address: int = tensor.data_ptr()
+        return address
+
+    def _run(
+        self, name: str, x: Any, out: Any, counts: list[int], typed: Any, rest: list[int]
+    ) -> None:
+        send, recv = self._address(name, "x", x), self._address(name, "out", out)
+        for word, tensor in (("x", x), ("out", out)):
+            if tensor is None:
+                continue
+            if tensor.dtype != typed.dtype:
+                raise TypeError(f"{name}: {word} has dtype {tensor.dtype}: expected {typed.dtype}")
+            wanted = counts[0] * (self.ranks if (name, word) in _WHOLE else 1)
+            if tensor.numel() != wanted:
+                raise ValueError(f"{name}: {word} has {tensor.numel()} elements: expected {wanted}")
+        number = typed.dtype._underlying
+        call(name, send, recv, *counts, number, *rest, self._live(), self._stream())
+
+    def _message(self, name: str, x: Any, peer: int) -> None:
+        address = self._address(name, "x", x)
+        number = x.dtype._underlying
+        call(name, address, x.numel(), number, peer, self._live(), self._stream())
+
+    def _stream(self) -> int | None:
+        with context.device(self.device):
+            return context.get_stream() or None
+
+
+def _op(word: str) -> int:
+    if word not in _OPS:
+        raise ValueError(f"op is {word!r}: expected one of {', '.join(_OPS)}")
+    return _OPS[word]

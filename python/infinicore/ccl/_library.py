@@ -1,0 +1,35 @@
+"""libinfiniccl, opened on first use."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import infinicore
+from infinicore import rt
+from infinicore.ccl._prototypes import PROTOTYPES
+
+
+class CclError(RuntimeError):
+    """A call failed; `status` is its infiniStatus_t."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@cache
+def library() -> ctypes.CDLL:
+    folder = Path(infinicore.__file__).parent / "_root" / "lib"
+    opened = ctypes.CDLL(str(folder / "libinfiniccl.so"))
+    for name, types in PROTOTYPES.items():
+        getattr(opened, name).argtypes = list(types)
+    return opened
+
+
+def call(name: str, *arguments: Any) -> None:
+    status = getattr(library(), f"infiniccl{name}")(*arguments)
+    if status:
+        raise CclError(status, rt.message())
