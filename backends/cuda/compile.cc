@@ -116,7 +116,8 @@ std::vector<char> compile(const Compiler &compiler, const Source &source, const 
 
 }  // namespace
 
-std::vector<char> code_of(const Source &source, const std::string &text, const Device &device) {
+std::vector<char> code_of(const Source &source, const std::string &text, const Device &device,
+                          bool anew) {
     const Compiler &compiler = Compiler::get();
     const std::vector<std::string> options = options_for(source, device);
     std::string all = compiler.name + "\n";
@@ -124,7 +125,7 @@ std::vector<char> code_of(const Source &source, const std::string &text, const D
     const Key key = key_of(all + text);
     dump(source, text, key);
     std::vector<char> code;
-    if (Cache::get().load(key, code)) return code;
+    if (!anew && Cache::get().load(key, code)) return code;
     code = compile(compiler, source, text, options);
     Cache::get().store(key, code);
     return code;

@@ -85,11 +85,16 @@ std::shared_ptr<const Kernel> load(const Source &source, const Device &device) {
         const char *why = problem(Part::kDriver);
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, why ? why : "the driver lacks functions"};
     }
-    const std::vector<char> code = code_of(source, source.text(), device);
+    const std::string text = source.text();
     use_device(device.index);
     void *module = nullptr, *function = nullptr;
-    int failed = driver.load(&module, code.data());
-    if (!failed) failed = driver.get_function(&function, module, "infini_entry");
+    auto take = [&](bool anew) {
+        int failed = driver.load(&module, code_of(source, text, device, anew).data());
+        return failed ? failed : driver.get_function(&function, module, "infini_entry");
+    };
+    // What was kept may be of another driver's making: once more, then, without it.
+    int failed = take(false);
+    if (failed) failed = take(true);
     if (failed) {
         check(Part::kDriver, failed, "ModuleLoadData");
         throw Refusal{
