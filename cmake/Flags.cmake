@@ -2,6 +2,10 @@
 
 add_library(infini_warnings INTERFACE)
 target_compile_options(infini_warnings INTERFACE -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # It sees overlaps where a text and a string are joined (GCC bug 105651).
+    target_compile_options(infini_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 if(INFINI_WERROR)
     target_compile_options(infini_warnings INTERFACE -Werror)
 endif()
