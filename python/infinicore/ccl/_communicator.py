@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any
 
 import infinicore
-from infinicore import context, rt
+from infinicore import context
 from infinicore._device import device as device_class
-from infinicore.ccl._library import CclError, call
+from infinicore.ccl._library import CclError, call, last_message
 from infinicore.ccl._prototypes import UniqueId
 
 _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
@@ -129,7 +129,7 @@ class Communicator:
         status = ctypes.c_int()
         call("CommGetAsyncError", self._live(), ctypes.byref(status))
         if status.value:
-            raise CclError(status.value, rt.message())
+            raise CclError(status.value, last_message())
 
     def split(self, color: int, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same color; None for a negative one."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import infinicore
-from infinicore import rt
+from infinicore import _rt
 from infinicore.ccl._prototypes import PROTOTYPES
 
 
@@ -32,4 +32,9 @@ def library() -> ctypes.CDLL:
 def call(name: str, *arguments: Any) -> None:
     status = getattr(library(), f"infiniccl{name}")(*arguments)
     if status:
-        raise CclError(status, rt.message())
+        raise CclError(status, last_message())
+
+
+def last_message() -> str:
+    """Of the calling thread: what failed last, and why."""
+    return _rt._last_error_message()
