@@ -35,17 +35,22 @@ void run_batch(void *data) {
 void drop_batch(void *data) { delete static_cast<Batch *>(data); }
 
 // A communicator does its operations in the order of the calls. Where they go to several streams, these
-// wait for each other.
-infiniStatus_t order(const char *function, Comm &comm, void *stream) {
-    std::lock_guard guard(comm.lock);
-    if (!comm.used || comm.last_stream == stream) {
-        comm.used = true;
-        comm.last_stream = stream;
-        return INFINI_STATUS_SUCCESS;
+// wait for each other; a stream that is gone is waited for here.
+void order(const char *function, Comm &comm, void *stream) {
+    void *before = nullptr;
+    {
+        std::lock_guard guard(comm.lock);
+        if (!comm.used || comm.last_stream == stream) return;
+        before = comm.last_stream;
     }
-    void *before = comm.last_stream;
+    if (infiniOrderStreams(function, &comm.target, before, stream) != INFINI_STATUS_SUCCESS)
+        comm.wait_until_idle();
+}
+
+void remember(Comm &comm, void *stream) {
+    std::lock_guard guard(comm.lock);
+    comm.used = true;
     comm.last_stream = stream;
-    return infiniOrderStreams(function, &comm.target, before, stream);
 }
 
 // For back ends whose collectives are run on a thread of the stream.
@@ -64,12 +69,8 @@ infiniStatus_t launch_runs(const char *function, std::vector<Operation> operatio
     }
     for (const auto &key : in_order) {
         Batch *batch = batches[key].release();
-        Comm &comm = *batch->comm;
-        if (infiniStatus_t status = order(function, comm, key.second)) {
-            drop_batch(batch);
-            return status;
-        }
         const CommPointer held = batch->comm;  // the batch may be gone before the call returns
+        order(function, *held, key.second);
         int recorded = 0;
         held->begin();
         const infiniStatus_t status = infiniLaunchHost(function, &held->target, key.second,
@@ -77,6 +78,7 @@ infiniStatus_t launch_runs(const char *function, std::vector<Operation> operatio
         if (recorded) batch->recorded = true;
         if (recorded || status != INFINI_STATUS_SUCCESS) held->end();
         if (status != INFINI_STATUS_SUCCESS) return status;
+        remember(*held, key.second);
     }
     return INFINI_STATUS_SUCCESS;
 }
@@ -86,8 +88,8 @@ infiniStatus_t launch_submits(const char *function, const std::vector<Operation>
     std::vector<InfiniCommunicator *> communicators;
     std::vector<InfiniCollective> work;
     for (const Operation &operation : operations) {
-        if (infiniStatus_t status = order(function, *operation.comm, operation.stream))
-            return status;
+        order(function, *operation.comm, operation.stream);
+        remember(*operation.comm, operation.stream);
         for (const InfiniCollective &part : compose(*operation.comm, operation)) {
             communicators.push_back(operation.comm->communicator);
             work.push_back(part);

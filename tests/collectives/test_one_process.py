@@ -35,7 +35,10 @@ def combined(parts: list[Any], op: str) -> Any:
         total = stack.sum(axis=0)
         return (total // len(parts) if wide is np.int64 else total / len(parts)).astype(kind)
     fold = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}[op]
-    return fold(stack, axis=0).astype(kind)
+    result = fold(stack, axis=0)
+    if kind == dtype_of("float8_e4m3fn"):
+        result = np.minimum(result, 448)  # what is beyond its range becomes its end
+    return result.astype(kind)
 
 
 def address(array: Any) -> ctypes.c_void_p:
