@@ -64,7 +64,7 @@ def test_kernels_stay_in_registers(
     assert library is not None
     seen: set[str] = set()
     text = flattened("prelude.cuh", seen)
-    lines = COMMON.format(dtype) + f" constexpr int {constants};"
+    lines = COMMON.format(type=dtype) + f" constexpr int {constants};"
     text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen)
     used = Compiler(library).compile(text, architecture)
     assert used.spilled == 0
