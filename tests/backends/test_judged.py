@@ -18,7 +18,8 @@ assert memory.read() == bytes([3]) * 64
 """
 
 # Back ends that come with the package, whether or not there is a device for them.
-PACKAGED = {path.stem.removeprefix("libinfini_") for path in (root() / "lib/backends").glob("*.so")}
+FILES = (root() / "lib/backends").glob("*.so")
+PACKAGED = {path.stem.removeprefix("libinfini_") for path in FILES} - {"cpu"}
 
 
 def report(*libraries: str | Path, **changes: str | None) -> dict[str, tuple[int, str]]:
