@@ -19,7 +19,7 @@
 namespace infini::ccl {
 
 // What a client's handle stands for. Operations that wait in streams, and graphs, hold it too.
-struct Comm : std::enable_shared_from_this<Comm> {
+struct Comm {
     Comm(const InfiniTarget &target, const InfiniCollectives &table, int ranks, int rank,
          double timeout)
         : target(target), ranks(ranks), rank(rank), timeout(timeout), table_(table) {}

@@ -9,48 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import infinicore
-from infinicore.ccl._prototypes import PROTOTYPES, UniqueId
+from infinicore.ccl._library import CclError, call, last_message
+from infinicore.ccl._prototypes import UniqueId
 
 FOLDER = Path(infinicore.__file__).parent / "_root" / "lib"
 CPU, SUCCESS = 0, 0
 SUM, PROD, MAX, MIN, AVG = range(5)
 OPS = {"sum": SUM, "prod": PROD, "max": MAX, "min": MIN, "avg": AVG}
 # infiniDtype_t of NumPy's names.
-DTYPES = {
-    "int8": 3,
-    "int16": 4,
-    "int32": 5,
-    "int64": 6,
-    "uint8": 7,
-    "uint16": 8,
-    "uint32": 9,
-    "uint64": 10,
-    "float8_e4m3fn": 11,
-    "float16": 12,
-    "float32": 13,
-    "float64": 14,
-    "bfloat16": 19,
-    "bool": 2,
-    "complex64": 17,
-}
+NAMES = (
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float8_e4m3fn", "float16", "float32", "float64", "bfloat16", "bool", "complex64"),
+)
+DTYPES = {name: getattr(infinicore, name)._underlying for name in NAMES}
 
-rt = ctypes.CDLL(str(FOLDER / "libinfinirt.so"), mode=ctypes.RTLD_GLOBAL)
-ccl = ctypes.CDLL(str(FOLDER / "libinfiniccl.so"))
-rt.infiniGetLastErrorMessage.restype = ctypes.c_char_p
-for _name, _types in PROTOTYPES.items():
-    getattr(ccl, _name).argtypes = list(_types)
+rt = ctypes.CDLL(str(FOLDER / "libinfinirt.so"))
 
-
-class CclError(RuntimeError):
-    def __init__(self, status: int) -> None:
-        super().__init__(rt.infiniGetLastErrorMessage().decode())
-        self.status = status
-
-
-def call(name: str, *arguments: Any) -> None:
-    status = getattr(ccl, f"infiniccl{name}")(*arguments)
-    if status != SUCCESS:
-        raise CclError(status)
+__all__ = ["CclError", "UniqueId", "call"]  # for the tests, with what follows
 
 
 def new_stream() -> ctypes.c_void_p:
@@ -94,4 +69,4 @@ def failure(comm: ctypes.c_void_p) -> str:
     """What went wrong in a communicator since; empty: nothing."""
     status = ctypes.c_int()
     call("CommGetAsyncError", comm, ctypes.byref(status))
-    return rt.infiniGetLastErrorMessage().decode() if status.value else ""
+    return last_message() if status.value else ""

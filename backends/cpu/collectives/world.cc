@@ -121,8 +121,7 @@ void Patience::relax(int round) {
 #endif
 }
 
-bool Patience::sleep(int other, std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers,
-                     uint32_t seen, const char *purpose) {
+void Patience::sleep(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, uint32_t seen) {
     const timespec slice{0, kSlice};
     sleepers.fetch_add(1);
     const int operation = world_.is_shared() ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE;
@@ -130,7 +129,6 @@ bool Patience::sleep(int other, std::atomic<uint32_t> &word, std::atomic<uint32_
         syscall(SYS_futex, reinterpret_cast<uint32_t *>(&word), operation, seen, &slice, nullptr,
                 0);
     sleepers.fetch_sub(1);
-    return still_hopeful(other, purpose);
 }
 
 bool Patience::pause(int other, const char *purpose, unsigned round) {
@@ -140,11 +138,15 @@ bool Patience::pause(int other, const char *purpose, unsigned round) {
     }
     const timespec moment{0, 50'000};
     nanosleep(&moment, nullptr);
-    return round % 256 == 0 ? still_hopeful(other, purpose) : !world_.failed();
+    if (round % 256 != 0) return !world_.failed();
+    // What it sent before it died or left may just have come: it is given up at the second doubt.
+    const std::string doubts = doubt(other, purpose);
+    if (!doubts.empty() && doubted_) world_.fail(doubts);
+    doubted_ = !doubts.empty();
+    return !world_.failed();
 }
 
-bool Patience::still_hopeful(int other, const char *purpose) {
-    if (world_.failed()) return false;
+std::string Patience::doubt(int other, const char *purpose) {
     const Seat &seat = world_.seat(other);
     const uint32_t state = seat.state.load(std::memory_order_acquire);
     char text[256] = "";
@@ -158,9 +160,7 @@ bool Patience::still_hopeful(int other, const char *purpose) {
     else if (seconds_ > 0 && double(now() - began_) > seconds_ * double(kSecond))
         snprintf(text, sizeof text, "rank %d did not come within %g s: rank %d waited in %s", other,
                  seconds_, rank_, purpose);
-    if (!*text) return true;
-    world_.fail(text);
-    return false;
+    return text;
 }
 
 void Patience::wake(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, bool shared) {

@@ -74,7 +74,6 @@ public:
     bool failed() { return header().failed.load(std::memory_order_acquire) != 0; }
     std::string reason();
 
-    void *memory() { return memory_; }
     bool is_shared() const { return shared_; }
 
 private:
@@ -102,7 +101,12 @@ public:
         while (!condition()) {
             const uint32_t seen = word.load(std::memory_order_acquire);
             if (condition()) break;
-            if (!sleep(other, word, sleepers, seen, purpose)) return false;
+            sleep(word, sleepers, seen);
+            // Whoever came and then died or left did come: first the doubt, then the last look.
+            const std::string doubts = doubt(other, purpose);
+            if (condition()) break;
+            if (!doubts.empty()) world_.fail(doubts);
+            if (world_.failed()) return false;
         }
         return true;
     }
@@ -113,14 +117,14 @@ public:
 
 private:
     void relax(int round);
-    bool sleep(int other, std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers,
-               uint32_t seen, const char *purpose);
-    bool still_hopeful(int other, const char *purpose);
+    void sleep(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, uint32_t seen);
+    std::string doubt(int other, const char *purpose);  // why it will not come; empty: it may
 
     World &world_;
     int rank_, spins_;
     double seconds_;  // 0: for ever
     int64_t began_ = 0;
+    bool doubted_ = false;
 };
 
 // Where this process is, so that others can see whether it still lives.
