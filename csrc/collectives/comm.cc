@@ -11,7 +11,8 @@ namespace {
 
 struct Handles {
     std::mutex lock;
-    std::unordered_map<const void *, CommPointer> live;
+    std::unordered_map<infinicclComm_t, CommPointer> live;
+    uintptr_t made = 0;
 
     static Handles &get() {
         static auto *handles = new Handles;
@@ -46,9 +47,10 @@ const InfiniCollectives *collectives_of(const InfiniTarget &target) {
 }
 
 infinicclComm_t add_handle(CommPointer comm) {
-    auto handle = reinterpret_cast<infinicclComm_t>(comm.get());
     Handles &handles = Handles::get();
     std::lock_guard guard(handles.lock);
+    // A number that no other ever gets: a recorded graph may hold one for longer than it lives.
+    auto handle = reinterpret_cast<infinicclComm_t>(++handles.made);
     handles.live[handle] = std::move(comm);
     return handle;
 }

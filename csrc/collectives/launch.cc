@@ -1,5 +1,8 @@
 // How operations get into streams.
+#include <algorithm>
 #include <map>
+#include <system_error>
+#include <thread>
 
 #include "comm.h"
 #include "compose.h"
@@ -7,32 +10,59 @@
 namespace infini::ccl {
 namespace {
 
-// The operations of one communicator and stream, as one piece of work in it.
+// The operations of one communicator and stream.
 struct Batch {
     CommPointer comm;
     std::vector<Operation> operations;
-    bool recorded = false;  // in a graph: nobody waits for it
 
-    infiniStatus_t run() const {
+    void run() const {
         std::vector<InfiniCollective> work;
         for (const Operation &operation : operations) work.push_back(operation.view());
-        return infiniStatus_t(comm->table().run(comm->communicator, work.data(), work.size()));
+        const int status = comm->table().run(comm->communicator, work.data(), work.size());
+        if (status == INFINI_STATUS_SUCCESS) return;
+        std::string reason;
+        comm->status(&reason);
+        comm->fail(infiniStatus_t(status), reason);
+    }
+};
+
+// All that a group has for one stream, as one piece of work in it. Ranks that share a stream wait for
+// each other, so they run side by side.
+struct Bundle {
+    std::vector<Batch> batches;
+    bool recorded = false;  // in a graph: nobody waits for it
+
+    void run() const {
+        std::vector<std::thread> others;
+        for (size_t i = 1; i < batches.size(); ++i) {
+            try {
+                others.emplace_back([&batch = batches[i]] { batch.run(); });
+            } catch (const std::system_error &) {
+                give_up(*batches[i].comm);
+            }
+        }
+        batches[0].run();
+        for (std::thread &other : others) other.join();
+    }
+
+private:
+    static void give_up(Comm &comm) {
+        const char *reason =
+            "the system gives no thread to a rank that shares its stream with others";
+        comm.fail(INFINI_STATUS_INTERNAL_ERROR, reason);
+        if (comm.table().abort) comm.table().abort(comm.communicator, reason);
     }
 };
 
 // Inside the stream. Recorded ones come here once for each replay.
-void run_batch(void *data) {
-    const auto &batch = *static_cast<Batch *>(data);
-    std::string reason;
-    const infiniStatus_t status = batch.run();
-    if (status != INFINI_STATUS_SUCCESS) {
-        batch.comm->status(&reason);
-        batch.comm->fail(status, reason);
-    }
-    if (!batch.recorded) batch.comm->end();
+void run_bundle(void *data) {
+    const auto &bundle = *static_cast<Bundle *>(data);
+    bundle.run();
+    if (bundle.recorded) return;
+    for (const Batch &batch : bundle.batches) batch.comm->end();
 }
 
-void drop_batch(void *data) { delete static_cast<Batch *>(data); }
+void drop_bundle(void *data) { delete static_cast<Bundle *>(data); }
 
 // A communicator does its operations in the order of the calls. Where they go to several streams, these
 // wait for each other; a stream that is gone is waited for here.
@@ -53,32 +83,42 @@ void remember(Comm &comm, void *stream) {
     comm.last_stream = stream;
 }
 
-// For back ends whose collectives are run on a thread of the stream.
-infiniStatus_t launch_runs(const char *function, std::vector<Operation> operations) {
-    std::map<std::pair<Comm *, void *>, std::unique_ptr<Batch>> batches;
-    std::vector<std::pair<Comm *, void *>> in_order;
+// By stream, in the order of the calls: null streams of two devices are two.
+std::vector<std::unique_ptr<Bundle>> sort_by_stream(std::vector<Operation> operations) {
+    std::map<std::pair<void *, void *>, Bundle *> by_stream;
+    std::vector<std::unique_ptr<Bundle>> bundles;
     for (Operation &operation : operations) {
-        const std::pair<Comm *, void *> key{operation.comm.get(), operation.stream};
-        std::unique_ptr<Batch> &batch = batches[key];
-        if (!batch) {
-            batch = std::make_unique<Batch>();
-            batch->comm = operation.comm;
-            in_order.push_back(key);
-        }
+        Bundle *&bundle = by_stream[{operation.comm->target.device, operation.stream}];
+        if (!bundle) bundle = bundles.emplace_back(std::make_unique<Bundle>()).get();
+        auto batch = std::find_if(bundle->batches.begin(), bundle->batches.end(),
+                                  [&](const Batch &each) { return each.comm == operation.comm; });
+        if (batch == bundle->batches.end())
+            batch = bundle->batches.insert(batch, Batch{operation.comm, {}});
         batch->operations.push_back(std::move(operation));
     }
-    for (const auto &key : in_order) {
-        Batch *batch = batches[key].release();
-        const CommPointer held = batch->comm;  // the batch may be gone before the call returns
-        order(function, *held, key.second);
+    return bundles;
+}
+
+// For back ends whose collectives are run on a thread of the stream.
+infiniStatus_t launch_runs(const char *function, std::vector<Operation> operations) {
+    for (std::unique_ptr<Bundle> &each : sort_by_stream(std::move(operations))) {
+        Bundle *bundle = each.release();
+        void *stream = bundle->batches[0].operations[0].stream;
+        std::vector<CommPointer> held;  // the bundle may be gone before the call returns
+        for (const Batch &batch : bundle->batches) held.push_back(batch.comm);
+        for (const CommPointer &comm : held) {
+            order(function, *comm, stream);
+            comm->begin();
+        }
         int recorded = 0;
-        held->begin();
-        const infiniStatus_t status = infiniLaunchHost(function, &held->target, key.second,
-                                                       run_batch, drop_batch, batch, &recorded);
-        if (recorded) batch->recorded = true;
-        if (recorded || status != INFINI_STATUS_SUCCESS) held->end();
+        const infiniStatus_t status = infiniLaunchHost(function, &held[0]->target, stream,
+                                                       run_bundle, drop_bundle, bundle, &recorded);
+        if (recorded) bundle->recorded = true;
+        for (const CommPointer &comm : held) {
+            if (recorded || status != INFINI_STATUS_SUCCESS) comm->end();
+            if (status == INFINI_STATUS_SUCCESS) remember(*comm, stream);
+        }
         if (status != INFINI_STATUS_SUCCESS) return status;
-        remember(*held, key.second);
     }
     return INFINI_STATUS_SUCCESS;
 }
