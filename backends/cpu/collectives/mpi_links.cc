@@ -1,0 +1,241 @@
+// Messages between ranks over MPI.
+//
+// A communicator has two tags: one for the messages, and one on which a rank says that it leaves or that the
+// communicator failed. Nothing is posted to receive the latter: it is looked for now and then, so that
+// nothing is left over when MPI ends.
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
+#include "mpi_members.h"
+#include "world.h"
+
+namespace infini::cpu::collectives {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What is said to the others.
+struct Word {
+    uint64_t magic;
+    int32_t rank;
+    int32_t failed;  // 0: the rank leaves
+    char reason[480];
+};
+constexpr uint64_t kMagic = 0x32697069'6e666e69;
+
+class MpiLinks final : public Links {
+public:
+    MpiLinks(MpiProcess &mpi, int rank, const std::vector<Member> &table, MpiMembers members)
+        : mpi_(mpi),
+          lib_(mpi.library()),
+          me_(rank),
+          tag_(MpiProcess::tag_of(members.channel)),
+          members_(std::move(members)),
+          gone_(table.size()),
+          rounds_since_leave_(table.size(), 0) {
+        for (const Member &member : table)
+            is_neighbour_.push_back(member.host == table[size_t(rank)].host);
+        farewell_ = {tag_ + 1, {}, {}};
+        for (size_t i = 0; i < table.size(); ++i)
+            if (int(i) != me_) farewell_.to.push_back(members_.processes[i]);
+        const Word word = make_word("");
+        farewell_.message.resize(sizeof word);
+        memcpy(farewell_.message.data(), &word, sizeof word);
+        mpi_.add_farewell(&farewell_);
+    }
+
+    ~MpiLinks() override {
+        mpi_.remove_farewell(&farewell_);
+        if (!active_.empty()) give_up();
+    }
+
+    void begin(Transfer &transfer) override {
+        const size_t peer = size_t(transfer.peer);
+        if (!mpi_.is_usable()) {
+            note(peer, " cannot be reached: MPI has been ended in this process");
+            return;
+        }
+        if (transfer.bytes > INT_MAX) {
+            note(peer, " cannot get a message of more than 2 GiB");
+            return;
+        }
+        Handle request = lib_.null_request;
+        int code;
+        {
+            auto mine = mpi_.turn();
+            const int bytes = int(transfer.bytes), process = members_.processes[peer];
+            code = transfer.sends ? lib_.Isend(transfer.data, bytes, lib_.byte, process, tag_,
+                                               mpi_.comm(), &request)
+                                  : lib_.Irecv(transfer.data, bytes, lib_.byte, process, tag_,
+                                               mpi_.comm(), &request);
+        }
+        if (code != 0)
+            note_error(peer, code);
+        else
+            active_.push_back({&transfer, request});
+        idling_.reset();
+    }
+
+    bool progress(int milliseconds) override {
+        if (!mpi_.is_usable()) {
+            for (size_t peer = 0; peer < gone_.size(); ++peer)
+                note(peer, " cannot be reached: MPI has been ended in this process");
+            return false;
+        }
+        const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+        for (;;) {
+            const bool moved = test_all();
+            // Words are looked for when there is time, and now and then.
+            const bool heard = (!moved || ++rounds_ % 64 == 0) && listen();
+            if (moved) idling_.reset();
+            if (moved || heard) return true;
+            if (woken_.exchange(false) || Clock::now() >= deadline) return false;
+            idling_.pause();
+        }
+    }
+
+    void wake() override { woken_ = true; }
+
+    void tell(const std::string &reason) override {
+        const Word word = make_word(reason);
+        for (size_t peer = 0; peer < gone_.size(); ++peer)
+            if (int(peer) != me_ && gone_[peer].empty())
+                mpi_.post(members_.processes[peer], tag_ + 1, &word, sizeof word);
+        if (!reason.empty()) mpi_.note_failure();
+        mpi_.remove_farewell(&farewell_);  // it has been said
+    }
+
+    std::string gone(int peer) override {
+        const size_t at = size_t(peer);
+        if (!gone_[at].empty()) return gone_[at];
+        // What it sent before it left has come: whatever waits for it has been tested since.
+        if (rounds_since_leave_[at] > 2) note(at, " has left the communicator");
+        if (is_neighbour_[at] && !is_alive(peer)) {
+            // The same for one that died.
+            for (int i = 0; i < 3; ++i) test_all();
+            note(at, " (process " + std::to_string(members_.numbers[at]) + ") has died");
+        }
+        return gone_[at];
+    }
+
+    std::string told() override { return told_; }
+
+private:
+    using Handle = MpiLibrary::Handle;
+
+    struct Active {
+        Transfer *transfer;
+        Handle request;
+    };
+
+    Word make_word(const std::string &reason) const {
+        Word word;
+        memset(&word, 0, sizeof word);
+        word.magic = kMagic;
+        word.rank = me_;
+        word.failed = !reason.empty();
+        snprintf(word.reason, sizeof word.reason, "%s", reason.c_str());
+        return word;
+    }
+
+    void note(size_t peer, const std::string &what) {
+        if (gone_[peer].empty()) gone_[peer] = "rank " + std::to_string(peer) + what;
+    }
+    void note_error(size_t peer, int code) {
+        mpi_.note_failure();
+        note(peer, " cannot be reached over MPI any more (" + lib_.error_text(code) + ")");
+    }
+
+    bool is_alive(int peer) const {
+        const size_t at = size_t(peer);
+        auto seat = std::make_unique<Seat>();
+        seat->process = members_.numbers[at];
+        seat->process_start = members_.starts[at];
+        seat->process_space = members_.spaces[at];
+        return collectives::is_alive(*seat);
+    }
+
+    bool test_all() {
+        bool moved = false;
+        auto mine = mpi_.turn();
+        for (size_t i = 0; i < active_.size();) {
+            Transfer &transfer = *active_[i].transfer;
+            alignas(16) unsigned char status[256];  // larger than any MPI's
+            int done = 0;
+            const int code = lib_.Test(&active_[i].request, &done, status);
+            if (code == 0 && !done) {
+                ++i;
+                continue;
+            }
+            active_.erase(active_.begin() + ptrdiff_t(i));
+            if (code != 0) {
+                note_error(size_t(transfer.peer), code);
+                continue;
+            }
+            int count = int(transfer.bytes);
+            if (!transfer.sends) lib_.Get_count(status, lib_.byte, &count);
+            transfer.came = size_t(count);
+            transfer.done = moved = true;
+        }
+        for (int &rounds : rounds_since_leave_) rounds += rounds > 0 && rounds < 8;
+        return moved;
+    }
+
+    // True: somebody said something.
+    bool listen() {
+        Word word;
+        if (!mpi_.take(lib_.any_source, tag_ + 1, &word, sizeof word)) return false;
+        if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size())
+            return false;
+        word.reason[sizeof word.reason - 1] = 0;
+        if (word.failed) {
+            if (told_.empty()) told_ = word.reason;
+            mpi_.note_failure();
+        } else if (rounds_since_leave_[size_t(word.rank)] == 0) {
+            rounds_since_leave_[size_t(word.rank)] = 1;
+        }
+        return true;
+    }
+
+    // Messages that will not come any more. One that is just arriving gets a moment to do so: its memory is
+    // the caller's again after this.
+    void give_up() {
+        mpi_.note_failure();
+        if (!mpi_.is_usable()) return;
+        {
+            auto mine = mpi_.turn();
+            for (Active &active : active_)
+                if (!active.transfer->sends) lib_.Cancel(&active.request);
+        }
+        const auto deadline = Clock::now() + std::chrono::milliseconds(200);
+        for (Idling idling; !active_.empty() && Clock::now() < deadline; idling.pause()) test_all();
+        auto mine = mpi_.turn();
+        for (Active &active : active_) lib_.Request_free(&active.request);
+    }
+
+    MpiProcess &mpi_;
+    const MpiLibrary &lib_;
+    const int me_, tag_;
+    const MpiMembers members_;
+    std::vector<bool> is_neighbour_;  // by rank: on this host
+    std::vector<Active> active_;
+    std::vector<std::string> gone_;        // by rank: why nothing more comes from it
+    std::vector<int> rounds_since_leave_;  // by rank; 0: it has not left
+    std::string told_;
+    std::atomic<bool> woken_ = false;
+    unsigned rounds_ = 0;
+    Idling idling_;
+    MpiProcess::Farewell farewell_;
+};
+
+}  // namespace
+
+std::unique_ptr<Links> make_mpi_links(MpiProcess &mpi, int rank, const std::vector<Member> &table,
+                                      MpiMembers members) {
+    return std::make_unique<MpiLinks>(mpi, rank, table, std::move(members));
+}
+
+}  // namespace infini::cpu::collectives

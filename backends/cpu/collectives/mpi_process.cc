@@ -1,0 +1,206 @@
+#include "mpi_process.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace infini::cpu::collectives {
+namespace {
+
+// How long the end of a process waits for the others after a failure: they may never come.
+constexpr std::chrono::seconds kPatienceAtTheEnd(3);
+
+}  // namespace
+
+// Never destroyed: MPI's own threads may outlive main().
+MpiProcess &MpiProcess::get() {
+    static auto *process = new MpiProcess;
+    return *process;
+}
+
+MpiProcess *MpiProcess::start(double timeout, std::string *problem) {
+    MpiProcess &self = get();
+    std::unique_lock guard(self.lock_);
+    if (self.state_ == kNew) {
+        self.state_ = kStarting;
+        self.process_ = getpid();
+        std::thread([&self] { self.keep(); }).detach();
+    }
+    auto decided = [&] { return self.state_ != kStarting; };
+    if (timeout > 0)
+        self.changed_.wait_for(guard, std::chrono::duration<double>(timeout), decided);
+    else
+        self.changed_.wait(guard, decided);
+    if (self.state_ == kReady && self.is_usable()) return &self;
+    char seconds[32];
+    snprintf(seconds, sizeof seconds, "%g", timeout);
+    if (self.state_ == kStarting)
+        *problem = std::string("MPI did not start within ") + seconds +
+                   " s: every process of the MPI job has to join a communicator, or to start MPI";
+    else if (self.state_ == kBroken)
+        *problem = self.problem_;
+    else
+        *problem = "MPI has been ended in this process, or was started before a fork of it";
+    return nullptr;
+}
+
+void MpiProcess::keep() {
+    sigset_t all;  // signals are for the program's own threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    std::string problem;
+    const bool works = library_.open(&problem) && begin(&problem);
+    std::unique_lock guard(lock_);
+    problem_ = problem;
+    state_ = works ? kReady : kBroken;
+    changed_.notify_all();
+    if (!works || !is_ours_) return;
+    std::atexit([] { get().end(); });
+    changed_.wait(guard, [&] { return state_ == kEnding; });
+    guard.unlock();
+    if (is_usable()) library_.Finalize();
+    guard.lock();
+    state_ = kEnded;
+    changed_.notify_all();
+}
+
+bool MpiProcess::begin(std::string *problem) {
+    int initialized = 0, finalized = 0, provided = 0, is_set = 0;
+    library_.Initialized(&initialized);
+    library_.Finalized(&finalized);
+    if (finalized) {
+        *problem = "MPI has been ended in this process";
+        return false;
+    }
+    is_ours_ = !initialized;
+    int code = initialized ? library_.Query_thread(&provided)
+                           : library_.Init_thread(nullptr, nullptr, library_.multiple, &provided);
+    if (code == 0 && provided < library_.serialized) {
+        *problem = "MPI was started without support for threads: MPI_THREAD_SERIALIZED is needed";
+        return false;
+    }
+    one_at_a_time_ = provided < library_.multiple;
+    auto guard = turn();
+    if (code == 0) code = library_.Comm_dup(library_.world, &comm_);
+    if (code == 0) code = library_.Comm_set_errhandler(comm_, library_.errors_return);
+    if (code == 0) code = library_.Comm_rank(comm_, &rank_);
+    if (code == 0) code = library_.Comm_size(comm_, &ranks_);
+    int *most_tags = nullptr;
+    if (code == 0)
+        code = library_.Comm_get_attr(comm_, library_.tag_limit_key, &most_tags, &is_set);
+    if (code != 0) {
+        *problem = "MPI cannot be started: " + library_.error_text(code);
+        return false;
+    }
+    if (ranks_ == 1 && mpi_launched_processes() > 1) {
+        *problem = library_.name + " finds no other process, but the launcher started " +
+                   std::to_string(mpi_launched_processes()) +
+                   ": it is not the launcher's MPI; name that one in INFINI_MPI_LIBRARY";
+        return false;
+    }
+    // Each process numbers the communicators that it begins within its own share of the tags.
+    const int limit = is_set && most_tags ? *most_tags : 32767;
+    channels_ = std::max(1, (limit - kFirstTag - 1) / 2 / ranks_);
+    return true;
+}
+
+bool MpiProcess::is_usable() const {
+    int finalized = 0;
+    return getpid() == process_ && library_.Finalized(&finalized) == 0 && !finalized;
+}
+
+void MpiProcess::end() {
+    if (!is_usable()) return;
+    std::vector<Farewell> farewells;
+    {
+        std::lock_guard guard(posted_lock_);
+        for (const Farewell *farewell : farewells_) farewells.push_back(*farewell);
+    }
+    for (const Farewell &farewell : farewells)
+        for (int to : farewell.to)
+            post(to, farewell.tag, farewell.message.data(), farewell.message.size());
+    std::unique_lock guard(lock_);
+    if (state_ != kReady) return;
+    state_ = kEnding;
+    changed_.notify_all();
+    auto ended = [&] { return state_ == kEnded; };
+    if (failed_)
+        changed_.wait_for(guard, kPatienceAtTheEnd, ended);
+    else
+        changed_.wait(guard, ended);
+}
+
+int MpiProcess::new_channel() {
+    std::lock_guard guard(lock_);
+    return rank_ * channels_ + next_channel_++ % channels_;
+}
+
+void MpiProcess::post(int to, int tag, const void *data, size_t bytes) {
+    if (!is_usable()) return;
+    std::lock_guard guard(posted_lock_);
+    sweep();
+    auto made = std::make_unique<Posted>();
+    made->request = library_.null_request;
+    made->data.resize(bytes);
+    memcpy(made->data.data(), data, bytes);
+    auto mine = turn();
+    if (library_.Isend(made->data.data(), int(bytes), library_.byte, to, tag, comm_,
+                       &made->request) == 0)
+        posted_.push_back(std::move(made));
+}
+
+void MpiProcess::sweep() {
+    auto mine = turn();
+    std::erase_if(posted_, [&](const auto &posted) {
+        int done = 0;
+        return library_.Test(&posted->request, &done, library_.status_ignore) != 0 || done;
+    });
+}
+
+bool MpiProcess::take(int from, int tag, void *data, size_t bytes) {
+    if (!is_usable()) return false;
+    std::lock_guard guard(posted_lock_);  // nobody else takes what was seen here
+    if (!posted_.empty()) sweep();
+    auto mine = turn();
+    int came = 0;
+    if (library_.Iprobe(from, tag, comm_, &came, library_.status_ignore) != 0 || !came)
+        return false;
+    return library_.Recv(data, int(bytes), library_.byte, from, tag, comm_,
+                         library_.status_ignore) == 0;
+}
+
+void MpiProcess::add_farewell(const Farewell *farewell) {
+    std::lock_guard guard(posted_lock_);
+    farewells_.push_back(farewell);
+}
+
+void MpiProcess::remove_farewell(const Farewell *farewell) {
+    std::lock_guard guard(posted_lock_);
+    std::erase(farewells_, farewell);
+}
+
+void Idling::pause() {
+    ++rounds_;
+    if (rounds_ < 100) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    } else if (rounds_ < 2000) {
+        sched_yield();
+    } else {
+        const timespec moment{0, rounds_ < 3000 ? 50'000 : 500'000};
+        nanosleep(&moment, nullptr);
+    }
+}
+
+}  // namespace infini::cpu::collectives

@@ -1,0 +1,100 @@
+// This process as one of an MPI job.
+//
+// MPI is started, and ended, by a thread of its own: starting waits for all processes of the job, which is
+// given up after a time, and the thread that starts MPI has to be the one that ends it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "mpi_library.h"
+
+namespace infini::cpu::collectives {
+
+class MpiProcess {
+public:
+    using Handle = MpiLibrary::Handle;
+    // Tags: for tables, for broadcasts, and two for each communicator.
+    static constexpr int kTableTag = 0, kBroadcastTag = 1, kFirstTag = 2;
+
+    // Starts MPI unless that has been done; null with the reason when it can't be used. Zero seconds: for
+    // ever.
+    static MpiProcess *start(double timeout, std::string *problem);
+
+    int rank() const { return rank_; }
+    int ranks() const { return ranks_; }
+    const MpiLibrary &library() const { return library_; }
+    Handle comm() const { return comm_; }
+    // Held during each call of MPI: some allow only one at a time.
+    std::unique_lock<std::mutex> turn() {
+        return one_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
+    }
+    // False: the program has ended MPI, or this is a fork of the process that has it.
+    bool is_usable() const;
+
+    // A number that no two communicators have that this process begins: see tag_of.
+    int new_channel();
+    static int tag_of(int channel) { return kFirstTag + 2 * channel; }
+
+    // Sends a small message, without waiting for anything.
+    void post(int to, int tag, const void *data, size_t bytes);
+    // Takes a small message, if one has come: false where none has.
+    bool take(int from, int tag, void *data, size_t bytes);
+
+    // Something is broken: at the end, others are not waited for.
+    void note_failure() { failed_ = true; }
+    // What is posted to others when this process ends, unless it is withdrawn before.
+    struct Farewell {
+        int tag;
+        std::vector<int> to;
+        std::vector<unsigned char> message;
+    };
+    void add_farewell(const Farewell *farewell);
+    void remove_farewell(const Farewell *farewell);
+
+private:
+    MpiProcess() = default;
+    static MpiProcess &get();
+    void keep();                       // the thread that starts and ends MPI
+    bool begin(std::string *problem);  // collective in all processes of the job
+    void end();                        // at the end of the process
+    void sweep();                      // forgets messages that are sent
+
+    MpiLibrary library_;
+    Handle comm_ = nullptr;
+    int rank_ = 0, ranks_ = 1, process_ = 0, channels_ = 1, next_channel_ = 0;
+    bool one_at_a_time_ = false, is_ours_ = false;
+    std::atomic<bool> failed_ = false;
+
+    enum State { kNew, kStarting, kReady, kBroken, kEnding, kEnded };
+    std::mutex lock_;  // of what follows
+    std::condition_variable changed_;
+    State state_ = kNew;
+    std::string problem_;
+
+    std::mutex turn_;
+
+    struct Posted {
+        Handle request;
+        std::vector<unsigned char> data;
+    };
+    std::mutex posted_lock_;
+    std::vector<std::unique_ptr<Posted>> posted_;
+    std::vector<const Farewell *> farewells_;
+};
+
+// Pauses that grow: a core is not burned for long while nothing happens.
+class Idling {
+public:
+    void pause();
+    void reset() { rounds_ = 0; }
+
+private:
+    unsigned rounds_ = 0;
+};
+
+}  // namespace infini::cpu::collectives
