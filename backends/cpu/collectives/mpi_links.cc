@@ -117,6 +117,7 @@ public:
             // The same for one that died.
             for (int i = 0; i < 3; ++i) test_all();
             note(at, " (process " + std::to_string(members_.numbers[at]) + ") has died");
+            mpi_.note_loss();
         }
         return gone_[at];
     }

@@ -63,7 +63,7 @@ void MpiProcess::keep() {
     state_ = works ? kReady : kBroken;
     changed_.notify_all();
     if (!works || !is_ours_) return;
-    std::atexit([] { get().end(); });
+    on_exit([](int status, void *) { get().end(status); }, nullptr);
     changed_.wait(guard, [&] { return state_ == kEnding; });
     guard.unlock();
     if (is_usable()) library_.Finalize();
@@ -117,8 +117,8 @@ bool MpiProcess::is_usable() const {
     return getpid() == process_ && library_.Finalized(&finalized) == 0 && !finalized;
 }
 
-void MpiProcess::end() {
-    if (!is_usable()) return;
+void MpiProcess::end(int status) {
+    if (!is_usable() || has_lost_) return;
     std::vector<Farewell> farewells;
     {
         std::lock_guard guard(posted_lock_);
@@ -132,10 +132,13 @@ void MpiProcess::end() {
     state_ = kEnding;
     changed_.notify_all();
     auto ended = [&] { return state_ == kEnded; };
-    if (failed_)
-        changed_.wait_for(guard, kPatienceAtTheEnd, ended);
-    else
+    if (!failed_) {
         changed_.wait(guard, ended);
+    } else if (!changed_.wait_for(guard, kPatienceAtTheEnd, ended)) {
+        // The keeper is still inside MPI, whose libraries must not be taken down around it.
+        fflush(nullptr);
+        _exit(status);
+    }
 }
 
 int MpiProcess::new_channel() {

@@ -45,8 +45,10 @@ public:
     // Takes a small message, if one has come: false where none has.
     bool take(int from, int tag, void *data, size_t bytes);
 
-    // Something is broken: at the end, others are not waited for.
+    // Something is broken: at the end, others are not waited for long.
     void note_failure() { failed_ = true; }
+    // A process of the job is dead: at the end, others are not waited for at all.
+    void note_loss() { has_lost_ = true; }
     // What is posted to others when this process ends, unless it is withdrawn before.
     struct Farewell {
         int tag;
@@ -61,14 +63,14 @@ private:
     static MpiProcess &get();
     void keep();                       // the thread that starts and ends MPI
     bool begin(std::string *problem);  // collective in all processes of the job
-    void end();                        // at the end of the process
+    void end(int status);              // at the end of the process
     void sweep();                      // forgets messages that are sent
 
     MpiLibrary library_;
     Handle comm_ = nullptr;
     int rank_ = 0, ranks_ = 1, process_ = 0, channels_ = 1, next_channel_ = 0;
     bool one_at_a_time_ = false, is_ours_ = false;
-    std::atomic<bool> failed_ = false;
+    std::atomic<bool> failed_ = false, has_lost_ = false;
 
     enum State { kNew, kStarting, kReady, kBroken, kEnding, kEnded };
     std::mutex lock_;  // of what follows
