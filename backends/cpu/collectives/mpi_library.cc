@@ -152,8 +152,8 @@ bool MpiLibrary::find_functions(std::string *problem) {
     find(Comm_set_errhandler, "MPI_Comm_set_errhandler");
     find(Isend, "MPI_Isend");
     find(Irecv, "MPI_Irecv");
-    find(Recv, "MPI_Recv");
-    find(Iprobe, "MPI_Iprobe");
+    find(Improbe, "MPI_Improbe");
+    find(Mrecv, "MPI_Mrecv");
     find(Test, "MPI_Test");
     find(Get_count, "MPI_Get_count");
     find(Cancel, "MPI_Cancel");

@@ -30,8 +30,8 @@ struct MpiLibrary {
     int (*Comm_set_errhandler)(Handle, Handle) = nullptr;
     int (*Isend)(const void *, int, Handle, int, int, Handle, Handle *) = nullptr;
     int (*Irecv)(void *, int, Handle, int, int, Handle, Handle *) = nullptr;
-    int (*Recv)(void *, int, Handle, int, int, Handle, void *) = nullptr;
-    int (*Iprobe)(int, int, Handle, int *, void *) = nullptr;
+    int (*Improbe)(int, int, Handle, int *, Handle *, void *) = nullptr;
+    int (*Mrecv)(void *, int, Handle, Handle *, void *) = nullptr;
     int (*Test)(Handle *, int *, void *) = nullptr;
     int (*Get_count)(const void *, Handle, int *) = nullptr;
     int (*Cancel)(Handle *) = nullptr;

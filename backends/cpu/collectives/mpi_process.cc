@@ -170,14 +170,16 @@ void MpiProcess::sweep() {
 
 bool MpiProcess::take(int from, int tag, void *data, size_t bytes) {
     if (!is_usable()) return false;
-    std::lock_guard guard(posted_lock_);  // nobody else takes what was seen here
-    if (!posted_.empty()) sweep();
+    {
+        std::lock_guard guard(posted_lock_);
+        if (!posted_.empty()) sweep();
+    }
     auto mine = turn();
     int came = 0;
-    if (library_.Iprobe(from, tag, comm_, &came, library_.status_ignore) != 0 || !came)
+    Handle message = nullptr;
+    if (library_.Improbe(from, tag, comm_, &came, &message, library_.status_ignore) != 0 || !came)
         return false;
-    return library_.Recv(data, int(bytes), library_.byte, from, tag, comm_,
-                         library_.status_ignore) == 0;
+    return library_.Mrecv(data, int(bytes), library_.byte, &message, library_.status_ignore) == 0;
 }
 
 void MpiProcess::add_farewell(const Farewell *farewell) {
