@@ -1,7 +1,6 @@
 """Collectives: several ranks, in one process or in many, work on their tensors together.
 
-    comm = ccl.Communicator(ranks=4, id=id, rank=rank)     # one of four processes
-    with comm:
+    with ccl.init() as comm:                               # one of several processes
         comm.all_reduce(gradients)                         # in place, in stream order
 
     comms = ccl.init_all(2)                                # two devices of this process
@@ -13,6 +12,7 @@ Operations go to the current stream of the tensor's device. What fails after a c
 raised by the next call, by `check` and by `close`.
 """
 
+from infinicore.ccl._bootstrap import init
 from infinicore.ccl._communicator import (
     Communicator,
     group,
@@ -21,4 +21,4 @@ from infinicore.ccl._communicator import (
 )
 from infinicore.ccl._library import CclError
 
-__all__ = ["CclError", "Communicator", "group", "init_all", "unique_id"]
+__all__ = ["CclError", "Communicator", "group", "init", "init_all", "unique_id"]

@@ -1,0 +1,116 @@
+"""The id goes through a file that all ranks see.
+
+A file of an earlier run may lie there. So nobody believes a file that does not answer it: each rank
+writes a number that it has just drawn beside the file, rank 0 writes the id together with the
+numbers it has seen, and a rank takes an id that comes with its own. Rank 0 stays until all have
+answered with the number that it has drawn itself, and then removes the files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from infinicore.ccl._by_tcp import RefusedError, some_ranks
+
+PAUSE = 0.02  # seconds between two looks
+
+
+def exchange(
+    where: str, rank: int, ranks: int, payload: bytes | None, timeout: float | None
+) -> bytes:
+    """What rank 0 gives as `payload`, on all ranks."""
+    path = Path(where).absolute()
+    if not path.parent.is_dir():
+        raise ValueError(f"ccl.init: the folder of {path} does not exist: expected one")
+    end = None if timeout is None else time.monotonic() + timeout
+    if payload is not None:
+        return _give(path, ranks, payload, timeout, end)
+    return _take(path, rank, ranks, timeout, end)
+
+
+def _give(
+    path: Path, ranks: int, payload: bytes, timeout: float | None, end: float | None
+) -> bytes:
+    mine = secrets.token_hex(8)
+    others = {rank: _beside(path, rank) for rank in range(1, ranks)}
+    told: dict[int, str] = {}
+    try:
+        while True:
+            seen = {rank: _read(file) for rank, file in others.items()}
+            numbers = {rank: str(answer["mine"]) for rank, answer in seen.items() if answer}
+            if numbers != told or not told:
+                _write(path, {"mine": mine, "ranks": ranks, "told": numbers, "id": payload.hex()})
+                told = numbers
+            missing = [
+                rank for rank, answer in seen.items() if not answer or answer["seen"] != mine
+            ]
+            if not missing:
+                break
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(
+                    f"{some_ranks(missing)} did not come to {path} within {timeout:g} s"
+                )
+            time.sleep(PAUSE)
+        for file in others.values():
+            _remove(file)
+    finally:
+        _remove(path)
+    return payload
+
+
+def _take(path: Path, rank: int, ranks: int, timeout: float | None, end: float | None) -> bytes:
+    mine, file = secrets.token_hex(8), _beside(path, rank)
+    _write(file, {"mine": mine, "seen": ""})
+    try:
+        while True:
+            found = _read(path)
+            if found and found["told"].get(str(rank)) == mine:
+                if found["ranks"] != ranks:
+                    raise RefusedError(
+                        f"rank {rank} expects {ranks} ranks, rank 0 expects {found['ranks']}"
+                    )
+                # Rank 0 removes it.
+                _write(file, {"mine": mine, "seen": found["mine"]})
+                return bytes.fromhex(found["id"])
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(f"rank 0 did not come to {path} within {timeout:g} s")
+            time.sleep(PAUSE)
+    except BaseException:
+        _remove(file)
+        raise
+
+
+def _beside(path: Path, rank: int) -> Path:
+    return path.with_name(f"{path.name}.{rank}")
+
+
+def _read(path: Path) -> Any:
+    """What a rank wrote; None where nobody has, or something else lies there."""
+    try:
+        found = json.loads(path.read_bytes())
+        return found if isinstance(found, dict) and "mine" in found else None
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, words: dict[str, Any]) -> None:
+    # Under another name first: a file that is there is whole.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(words, file)
+        draft.replace(path)
+    except OSError as error:
+        _remove(draft)
+        raise ValueError(f"ccl.init: cannot write {path}: {error.strerror}") from error
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

@@ -1,0 +1,74 @@
+"""The id goes through MPI: mpi4py's where the program uses it, else the CPU back end's."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+from typing import Any
+
+from infinicore import rt
+
+
+def world(rank: int | None, ranks: int | None) -> tuple[int, int]:
+    """Rank and number of ranks of MPI, which must be those that were asked for."""
+    imported = _imported()
+    if imported is not None:
+        here, all_ranks = imported.Get_rank(), imported.Get_size()
+    else:
+        numbers = ctypes.c_int(), ctypes.c_int()
+        _call("infini_mpi_world", *map(ctypes.byref, numbers))
+        here, all_ranks = (number.value for number in numbers)
+    if (rank, ranks) not in {(here, all_ranks), (here, None), (None, all_ranks), (None, None)}:
+        raise ValueError(
+            f"ccl.init: this is rank {here} of {all_ranks} for MPI: expected no other, got rank "
+            f"{rank} of {ranks}"
+        )
+    return here, all_ranks
+
+
+def exchange(
+    where: None, rank: int, ranks: int, payload: bytes | None, timeout: float | None
+) -> bytes:
+    """What rank 0 gives as `payload`, on all ranks."""
+    from infinicore.ccl._bootstrap import PAYLOAD_BYTES
+
+    imported = _imported()
+    if imported is not None:
+        return bytes(imported.bcast(payload, root=0))
+    data = ctypes.create_string_buffer(payload or b"", PAYLOAD_BYTES)
+    _call(
+        "infini_mpi_broadcast",
+        data,
+        ctypes.c_size_t(PAYLOAD_BYTES),
+        0,
+        ctypes.c_double(timeout or 0),
+    )
+    return data.raw
+
+
+def _imported() -> Any:
+    """mpi4py's communicator of all, where the program has made it ready."""
+    module = sys.modules.get("mpi4py.MPI")
+    ready = module is not None and module.Is_initialized() and not module.Is_finalized()
+    return module.COMM_WORLD if module is not None and ready else None
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    # It is always there, and has been opened: this is the same library once more.
+    return ctypes.CDLL(next(each.path for each in rt.backends() if each.name == "cpu"))
+
+
+def _call(name: str, *arguments: Any) -> None:
+    function = getattr(_library(), name, None)
+    if function is None:
+        raise RuntimeError(
+            'ccl.init: method is "mpi", but this installation has no MPI part: expected mpi4py '
+            'to be imported, or method="env"'
+        )
+    problem = ctypes.create_string_buffer(1024)
+    if function(*arguments, problem, ctypes.c_size_t(len(problem))):
+        raise RuntimeError(
+            f"ccl.init: MPI cannot be used: {problem.value.decode(errors='replace')}"
+        )

@@ -1,0 +1,340 @@
+"""`ccl.init` in processes of their own: how ranks find each other, and what they say when not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infinicore import ccl
+from infinicore.ccl import _bootstrap, _by_tcp
+
+# Prints the sum over all ranks, or what went wrong.
+PROGRAM = """
+import sys
+import infinicore
+from infinicore import ccl
+
+arguments = eval(sys.argv[1]) if len(sys.argv) > 1 else {}
+try:
+    with ccl.init(**arguments) as comm:
+        x = infinicore.ones(3, device=comm.device) * (comm.rank + 1)
+        comm.all_reduce(x)
+        print(f"rank {comm.rank} of {comm.ranks}: {x.tolist()[0]:g} on {comm.device}")
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+# What this process itself may have been started with.
+FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC", "OMPI_", "PMI", "SLURM_")
+
+
+def environment(**more: object) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    kept |= {"INFINI_DEVICE": "cpu", "INFINI_CCL_TIMEOUT": "60", "INFINI_NUM_THREADS": "1"}
+    return kept | {name: str(value) for name, value in more.items()}
+
+
+def start(arguments: str = "{}", **more: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, arguments],
+        env=environment(**more),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(*processes: subprocess.Popen[str]) -> list[str]:
+    return [process.communicate(timeout=60)[0].strip() for process in processes]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+@contextlib.contextmanager
+def a_stranger_listens(port: int) -> Iterator[None]:
+    """Takes connections at a port, and answers with words of its own."""
+    with socket.create_server(("127.0.0.1", port)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                    connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+# ---- Over TCP ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", socket.gethostname()])
+def test_by_environment(host: str) -> None:
+    port = free_port()
+    told = ended(
+        *(start(RANK=r, WORLD_SIZE=3, MASTER_ADDR=host, MASTER_PORT=port) for r in range(3))
+    )
+    assert told == [f"rank {rank} of 3: 6 on cpu:0" for rank in range(3)]
+
+
+def test_by_address() -> None:
+    port = free_port()
+    words = f"'method': 'tcp://127.0.0.1:{port}', 'ranks': 2, 'rank':"
+    told = ended(*(start(f"{{{words} {rank}}}") for rank in range(2)))
+    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
+
+
+def test_the_local_rank_chooses_the_device() -> None:
+    port = free_port()
+    told = ended(
+        *(
+            start(
+                RANK=rank,
+                WORLD_SIZE=3,
+                LOCAL_RANK=rank,
+                MASTER_ADDR="localhost",
+                MASTER_PORT=port,
+                INFINI_CPU_DEVICES=2,
+            )
+            for rank in range(3)
+        )
+    )
+    assert [words[-5:] for words in told] == ["cpu:0", "cpu:1", "cpu:0"]
+
+
+def test_a_port_that_is_taken() -> None:
+    """By a store of torchrun, or by anybody else."""
+    port = free_port()
+    with a_stranger_listens(port):
+        told = ended(
+            *(
+                start(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                for rank in range(2)
+            )
+        )
+    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
+
+
+def test_two_jobs_at_one_port() -> None:
+    port = free_port()
+    told = ended(
+        *(
+            start(
+                RANK=rank,
+                WORLD_SIZE=2,
+                MASTER_ADDR="127.0.0.1",
+                MASTER_PORT=port,
+                INFINI_CCL_JOB=job,
+            )
+            for job in ("one", "two")
+            for rank in range(2)
+        )
+    )
+    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"] * 2
+
+
+def test_callers_that_are_no_ranks_do_not_disturb() -> None:
+    port = free_port()
+    where = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    first = start(RANK=0, **where)
+    callers = []
+    for said in (b"", b"GET / HTTP/1.1\r\n\r\n", _by_tcp.MAGIC, bytes(100)):
+        while True:
+            with contextlib.suppress(ConnectionError):
+                callers.append(socket.create_connection(("127.0.0.1", port), 10))
+                callers[-1].sendall(said)
+                break
+    told = ended(first, start(RANK=1, **where))
+    for caller in callers:
+        caller.close()
+    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
+
+
+def test_all_ranks_are_told_who_is_missing() -> None:
+    port = free_port()
+    told = ended(
+        *(
+            start(
+                f"{{'timeout': {20 if rank else 2}}}",
+                RANK=rank,
+                WORLD_SIZE=4,
+                MASTER_ADDR="localhost",
+                MASTER_PORT=port,
+            )
+            for rank in (0, 2)
+        )
+    )
+    for words in told:
+        assert words.startswith("CclError: ccl.init: ranks 1, 3 did not come to localhost, ports")
+        assert words.endswith("within 2 s")
+
+
+def test_rank_0_is_not_there() -> None:
+    port = free_port()
+    (words,) = ended(
+        start("{'timeout': 1}", RANK=1, WORLD_SIZE=2, MASTER_ADDR="localhost", MASTER_PORT=port)
+    )
+    assert f"rank 0 was not found at localhost, ports {port} to {port + 7} within 1 s" in words
+    assert "refused" in words
+
+
+def test_ranks_that_expect_other_numbers() -> None:
+    port = free_port()
+    told = ended(
+        *(
+            start(RANK=rank, WORLD_SIZE=2 + rank, MASTER_ADDR="localhost", MASTER_PORT=port)
+            for rank in (0, 1)
+        )
+    )
+    for words in told:
+        assert words == "CclError: ccl.init: rank 1 expects 3 ranks, rank 0 expects 2"
+
+
+@pytest.mark.skipif(
+    shutil.which("torchrun", path=str(Path(sys.executable).parent)) is None,
+    reason="torch is not installed",
+)
+def test_torchrun(tmp_path: Path) -> None:
+    """Its store holds MASTER_PORT all the while."""
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--master-port", str(free_port()), str(script)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100)
+    # torchrun mixes the lines of its processes.
+    for rank in range(2):
+        assert f"rank {rank} of 2: 3 on cpu:0" in done.stdout, done.stderr
+
+
+# ---- Through a file ------------------------------------------------------------------------------
+
+
+def test_by_file(tmp_path: Path) -> None:
+    path = tmp_path / "meet here"
+    told = ended(*(start(RANK=r, WORLD_SIZE=3, INFINI_CCL_FILE=path) for r in range(3)))
+    assert told == [f"rank {rank} of 3: 6 on cpu:0" for rank in range(3)]
+    assert list(tmp_path.iterdir()) == []
+    words = f"'method': 'file://{tmp_path}/again', 'ranks': 2, 'rank':"
+    told = ended(*(start(f"{{{words} {rank}}}") for rank in range(2)))
+    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
+
+
+def test_files_of_an_earlier_run_are_not_believed(tmp_path: Path) -> None:
+    """Neither rank 0's, nor those of the others, nor what is no file of ours."""
+    path = tmp_path / "id"
+    old = '{"mine": "00", "ranks": 3, "told": {"1": "11", "2": "22"}, "id": "%s"}'
+    path.write_text(old % ("01" + "ab" * 511))
+    (tmp_path / "id.1").write_text('{"mine": "11", "seen": "00"}')
+    (tmp_path / "id.2").write_text("what is this")
+    others = [start(RANK=rank, WORLD_SIZE=3, INFINI_CCL_FILE=path) for rank in (1, 2)]
+    told = ended(start(RANK=0, WORLD_SIZE=3, INFINI_CCL_FILE=path), *others)
+    assert told == [f"rank {rank} of 3: 6 on cpu:0" for rank in range(3)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "id"
+    told = ended(
+        start("{'timeout': 1}", RANK=0, WORLD_SIZE=3, INFINI_CCL_FILE=path),
+        start("{'timeout': 1}", RANK=1, WORLD_SIZE=2, INFINI_CCL_FILE=tmp_path / "other"),
+        start(RANK=1, WORLD_SIZE=2, INFINI_CCL_FILE=tmp_path / "none" / "id"),
+    )
+    assert told[0] == f"CclError: ccl.init: ranks 1, 2 did not come to {path} within 1 s"
+    assert told[1] == f"CclError: ccl.init: rank 0 did not come to {tmp_path}/other within 1 s"
+    assert "the folder of" in told[2] and "does not exist" in told[2]
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- What the environment shows ------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in os.environ:
+        if name.startswith((*FOREIGN, "INFINI_CCL_")):
+            monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_a_world_of_one_is_asked_for(nothing: pytest.MonkeyPatch) -> None:
+    with ccl.init(ranks=1) as comm:
+        assert (comm.rank, comm.ranks) == (0, 1)
+    with pytest.raises(RuntimeError, match="Looked for INFINI_CCL_FILE; for MASTER_ADDR"):
+        ccl.init()
+    nothing.setenv("SLURM_PROCID", "3")
+    with pytest.raises(RuntimeError, match=r"found SLURM_PROCID=3\. Start the program with"):
+        ccl.init()
+
+
+def test_a_launcher_s_world_of_one(nothing: pytest.MonkeyPatch) -> None:
+    """Needs nobody to meet: the port may be anything."""
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "1"}.items():
+        nothing.setenv(name, value)
+    with ccl.init(timeout=5) as comm:
+        assert comm.ranks == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "words"),
+    [
+        ({}, {"method": "carrier pigeon"}, "method is 'carrier pigeon': expected"),
+        ({}, {"method": "file"}, "INFINI_CCL_FILE is not set"),
+        ({}, {"method": "env"}, "MASTER_ADDR and MASTER_PORT not set"),
+        ({}, {"method": "tcp://host", "rank": 0, "ranks": 2}, "expected tcp://host:port"),
+        ({}, {"method": "tcp://host:99999", "rank": 0, "ranks": 2}, "MASTER_PORT is '99999'"),
+        ({}, {"method": "file:///tmp/x", "rank": 1}, r"needs ranks \(WORLD_SIZE\)"),
+        ({}, {"method": "file:///tmp/x", "rank": 2, "ranks": 2}, "rank 2 of 2: expected"),
+        ({"RANK": "one"}, {}, "RANK is 'one': expected a whole number"),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, {"ranks": 1}, "has made this process rank 1"),
+        ({}, {"ranks": 1, "timeout": -1}, "timeout is -1"),
+    ],
+)
+def test_what_can_t_be(
+    nothing: pytest.MonkeyPatch, variables: dict[str, str], arguments: dict[str, object], words: str
+) -> None:
+    for name, value in variables.items():
+        nothing.setenv(name, value)
+    with pytest.raises(ValueError, match=words):
+        ccl.init(**arguments)  # type: ignore[arg-type]
+
+
+def test_launchers_are_known_by_their_variables() -> None:
+    for name, rank, ranks, local in _bootstrap.LAUNCHERS:
+        variables = {rank: "2", ranks: "4", local: "1"}
+        wanted = (2, 4 if ranks else None, 1 if local else None, name)
+        place = _bootstrap.find_place(variables)
+        assert (place.rank, place.ranks, place.local_rank, place.launcher) == wanted
+
+
+def test_rank_0_cannot_make_an_id(tmp_path: Path) -> None:
+    """The others hear why, at once."""
+    broken = PROGRAM.replace(
+        "arguments =",
+        "from infinicore.ccl import _bootstrap\n"
+        "def refuse(): raise ccl.CclError(1, 'out of numbers')\n"
+        "_bootstrap.unique_id = refuse\narguments =",
+    )
+    variables = {"WORLD_SIZE": 2, "INFINI_CCL_FILE": tmp_path / "id"}
+    first = subprocess.Popen(
+        [sys.executable, "-c", broken],
+        env=environment(RANK=0, **variables),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for words in ended(first, start(RANK=1, **variables)):
+        assert words == "CclError: ccl.init: rank 0 could not make an id: out of numbers"
