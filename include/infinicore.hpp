@@ -1,6 +1,7 @@
 // All of infinicore's C++ interface.
 #pragma once
 
+#include "infinicore/collectives.hpp"
 #include "infinicore/context.hpp"
 #include "infinicore/device_event.hpp"
 #include "infinicore/graph.hpp"

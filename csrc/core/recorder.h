@@ -78,3 +78,10 @@ INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
                                      const std::function<bool(const Memory *)> &needed);
 
 }  // namespace infinicore::detail
+
+namespace infinicore::collectives {
+
+// Forgets the group that this thread has begun in a recording, e.g. after an error inside it.
+INFINI_EXPORT void drop_group();
+
+}  // namespace infinicore::collectives

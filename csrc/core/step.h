@@ -55,6 +55,7 @@ public:
     DeviceRuntime *runtime = nullptr;
     std::shared_ptr<const void> origin;  // what the client wants to know of it again
     bool is_random = false;  // its first scalars are a seed and an offset, others in each run
+    bool is_across = false;  // it works on several devices, which no capture can
     bool is_python = false;  // a launch calls Python: worth a capture even when it is alone
 
     // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
     bind_graph(m);
     bind_steps(m);
     bind_python_steps(m);
+    bind_collectives(m);
     // Constants and caches of functions live as long as the process.
     nanobind::set_leak_warnings(false);
 }

@@ -56,5 +56,6 @@ void bind_context(nb::module_ &m);
 void bind_graph(nb::module_ &m);
 void bind_steps(nb::module_ &m);
 void bind_python_steps(nb::module_ &m);
+void bind_collectives(nb::module_ &m);
 
 }  // namespace infini::python

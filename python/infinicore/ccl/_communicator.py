@@ -9,12 +9,25 @@ from types import TracebackType
 from typing import Any
 
 import infinicore
-from infinicore import context
+from infinicore import _core, context
 from infinicore._device import device as device_class
 from infinicore.ccl._library import CclError, call, last_message
 from infinicore.ccl._prototypes import UniqueId
 
 _OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
+# InfiniCollectiveKind.
+_KINDS = {
+    "AllReduce": 1,
+    "Reduce": 2,
+    "Broadcast": 3,
+    "AllGather": 4,
+    "ReduceScatter": 5,
+    "Gather": 6,
+    "Scatter": 7,
+    "AllToAll": 8,
+    "Send": 9,
+    "Recv": 10,
+}
 # Tensors that hold a part for each rank.
 _WHOLE = {
     ("AllGather", "out"),
@@ -61,12 +74,21 @@ def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
 @contextlib.contextmanager
 def group() -> Iterator[None]:
     """Operations inside are enqueued together: needed where one thread serves several ranks, and
-    for sends and receives that depend on each other.
+    for sends and receives that depend on each other. In a recorded graph they are one step.
 
     >>> with ccl.group():
     ...     comm.send(x, to=1)
     ...     comm.recv(y, source=1)
     """
+    if _core.is_graph_recording():
+        _core.start_collective_group()
+        try:
+            yield
+        except BaseException:
+            _core.drop_collective_group()
+            raise
+        _core.end_collective_group()
+        return
     call("GroupStart", None)
     try:
         yield
@@ -175,26 +197,26 @@ class Communicator:
     def all_reduce(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
         """Combines the tensors of all ranks; in place, or into `out`."""
         out = x if out is None else out
-        self._run("AllReduce", x, out, [x.numel()], x, [_op(op)])
+        self._run("AllReduce", x, out, x.numel(), x, op=_op(op))
         return out
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
         """The same, for rank `root` alone."""
         out = x if out is None else out
-        self._run("Reduce", x, out, [x.numel()], x, [_op(op), root])
+        self._run("Reduce", x, out, x.numel(), x, op=_op(op), root=root)
         return out
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """Gives all ranks the tensor of `root`; in place, or into `out`."""
         out = x if out is None else out
-        self._run("Broadcast", x, out, [x.numel()], x, [root])
+        self._run("Broadcast", x, out, x.numel(), x, root=root)
         return out
 
     def all_gather(self, x: Any, *, out: Any = None) -> Any:
         """The tensors of all ranks, one after the other along the first dimension."""
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("AllGather", x, out, [x.numel()], x, [])
+        self._run("AllGather", x, out, x.numel(), x)
         return out
 
     def reduce_scatter(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
@@ -207,22 +229,22 @@ class Communicator:
             )
         if out is None:
             out = self._new(x, (x.shape[0] // ranks, *x.shape[1:]))
-        self._run("ReduceScatter", x, out, [x.numel() // ranks], x, [_op(op)])
+        self._run("ReduceScatter", x, out, x.numel() // ranks, x, op=_op(op))
         return out
 
     def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """The tensors of all ranks for `root`; None for the others."""
         if self.rank != root:
-            self._run("Gather", x, None, [x.numel()], x, [root])
+            self._run("Gather", x, None, x.numel(), x, root=root)
             return None
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("Gather", x, out, [x.numel()], x, [root])
+        self._run("Gather", x, out, x.numel(), x, root=root)
         return out
 
     def scatter(self, x: Any, out: Any, root: int = 0) -> Any:
         """Fills `out` with this rank's part of the tensor `x` of `root`."""
-        self._run("Scatter", x if self.rank == root else None, out, [out.numel()], out, [root])
+        self._run("Scatter", x if self.rank == root else None, out, out.numel(), out, root=root)
         return out
 
     def all_to_all(self, x: Any, *, out: Any = None) -> Any:
@@ -234,7 +256,7 @@ class Communicator:
                 f"{ranks} ranks can share"
             )
         out = self._new(x, tuple(x.shape)) if out is None else out
-        self._run("AllToAll", x, out, [x.numel() // ranks], x, [])
+        self._run("AllToAll", x, out, x.numel() // ranks, x)
         return out
 
     def send(self, x: Any, to: int) -> None:
@@ -248,6 +270,8 @@ class Communicator:
 
     def barrier(self) -> None:
         """Waits, on the host, until all ranks have come here."""
+        if _is_written_down():
+            raise RuntimeError("barrier: the host can't wait while a graph is recorded")
         with context.device(self.device):
             self.all_reduce(infinicore.zeros(1, dtype=infinicore.int32, device=self.device))
             context.sync_stream()
@@ -258,39 +282,61 @@ class Communicator:
     def _new(self, x: Any, shape: tuple[int, ...]) -> Any:
         return infinicore.empty(shape, dtype=x.dtype, device=x.device)
 
-    def _address(self, name: str, word: str, tensor: Any) -> int | None:
+    def _check(self, name: str, word: str, tensor: Any) -> None:
         if tensor is None:
-            return None
+            return
         if not tensor.is_contiguous():
             raise ValueError(f"{name}: {word} is not contiguous: expected .contiguous() of it")
         if tensor.device != self.device:
             raise ValueError(f"{name}: {word} is on {tensor.device}: expected {self.device}")
-        address: int = tensor.data_ptr()
-        return address
 
     def _run(
-        self, name: str, x: Any, out: Any, counts: list[int], typed: Any, rest: list[int]
+        self,
+        name: str,
+        x: Any,
+        out: Any,
+        count: int,
+        typed: Any,
+        op: int | None = None,
+        root: int | None = None,
     ) -> None:
-        send, recv = self._address(name, "x", x), self._address(name, "out", out)
         for word, tensor in (("x", x), ("out", out)):
             if tensor is None:
                 continue
+            self._check(name, word, tensor)
             if tensor.dtype != typed.dtype:
                 raise TypeError(f"{name}: {word} has dtype {tensor.dtype}: expected {typed.dtype}")
-            wanted = counts[0] * (self.ranks if (name, word) in _WHOLE else 1)
+            wanted = count * (self.ranks if (name, word) in _WHOLE else 1)
             if tensor.numel() != wanted:
                 raise ValueError(f"{name}: {word} has {tensor.numel()} elements: expected {wanted}")
+        if _is_written_down():
+            _core.collective(_KINDS[name], x, out, self._live(), op or 0, root or 0)
+            return
+        rest = [each for each in (op, root) if each is not None]
         number = typed.dtype._underlying
-        call(name, send, recv, *counts, number, *rest, self._live(), self._stream())
+        call(name, _address(x), _address(out), count, number, *rest, self._live(), self._stream())
 
     def _message(self, name: str, x: Any, peer: int) -> None:
-        address = self._address(name, "x", x)
+        self._check(name, "x", x)
+        if _is_written_down():
+            send, recv = (x, None) if name == "Send" else (None, x)
+            _core.collective(_KINDS[name], send, recv, self._live(), 0, peer)
+            return
         number = x.dtype._underlying
-        call(name, address, x.numel(), number, peer, self._live(), self._stream())
+        call(name, x.data_ptr(), x.numel(), number, peer, self._live(), self._stream())
 
     def _stream(self) -> int | None:
         with context.device(self.device):
             return context.get_stream() or None
+
+
+def _is_written_down() -> bool:
+    """Is nothing run now? A graph is recorded, or a function traced, which is refused."""
+    return _core.is_graph_recording() or _core.is_tracing()
+
+
+def _address(tensor: Any) -> Any:
+    return None if tensor is None else tensor.data_ptr()
 
 
 def _op(word: str) -> int:
