@@ -25,6 +25,7 @@ struct Word {
     char reason[480];
 };
 constexpr uint64_t kMagic = 0x32697069'6e666e69;
+constexpr int kLongest = 100;  // milliseconds that progress() waits
 
 class MpiLinks final : public Links {
 public:
@@ -49,7 +50,7 @@ public:
 
     ~MpiLinks() override {
         mpi_.remove_farewell(&farewell_);
-        if (!active_.empty()) give_up();
+        give_up();
     }
 
     void begin(Transfer &transfer) override {
@@ -85,34 +86,43 @@ public:
                 note(peer, " cannot be reached: MPI has been ended in this process");
             return false;
         }
-        const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
-        for (;;) {
-            const bool moved = test_all();
-            // Words are looked for when there is time, and now and then.
-            const bool heard = (!moved || ++rounds_ % 64 == 0) && listen();
-            if (moved) idling_.reset();
-            if (moved || heard) return true;
-            if (woken_.exchange(false) || Clock::now() >= deadline) return false;
-            idling_.pause();
+        // Not long: nobody but gone() sees that a rank has died.
+        const auto deadline =
+            Clock::now() + std::chrono::milliseconds(std::min(milliseconds, kLongest));
+        for (;; idling_.pause()) {
+            if (test_all()) {
+                idling_.reset();
+                if (++rounds_ % 64 == 0) listen();
+                return true;
+            }
+            // Words are looked for when there is time.
+            if (++rounds_ % 16 == 0 || milliseconds == 0) listen();
+            if (is_news_) break;
+            if (woken_.exchange(false) || Clock::now() >= deadline) break;
         }
+        is_news_ = false;
+        return false;
     }
 
     void wake() override { woken_ = true; }
 
     void tell(const std::string &reason) override {
+        if (has_told_) return;
+        has_told_ = true;
         const Word word = make_word(reason);
         for (size_t peer = 0; peer < gone_.size(); ++peer)
             if (int(peer) != me_ && gone_[peer].empty())
                 mpi_.post(members_.processes[peer], tag_ + 1, &word, sizeof word);
         if (!reason.empty()) mpi_.note_failure();
         mpi_.remove_farewell(&farewell_);  // it has been said
+        give_up();
     }
 
     std::string gone(int peer) override {
         const size_t at = size_t(peer);
         if (!gone_[at].empty()) return gone_[at];
         // What it sent before it left has come: whatever waits for it has been tested since.
-        if (rounds_since_leave_[at] > 2) note(at, " has left the communicator");
+        if (rounds_since_leave_[at] >= 3) note(at, " has left the communicator");
         if (is_neighbour_[at] && !is_alive(peer)) {
             // The same for one that died.
             for (int i = 0; i < 3; ++i) test_all();
@@ -147,6 +157,7 @@ private:
     }
     void note_error(size_t peer, int code) {
         mpi_.note_failure();
+        is_news_ = true;
         note(peer, " cannot be reached over MPI any more (" + lib_.error_text(code) + ")");
     }
 
@@ -181,29 +192,31 @@ private:
             transfer.came = size_t(count);
             transfer.done = moved = true;
         }
-        for (int &rounds : rounds_since_leave_) rounds += rounds > 0 && rounds < 8;
+        for (int &rounds : rounds_since_leave_) {
+            rounds += rounds > 0 && rounds < 4;
+            if (rounds == 3) is_news_ = true;
+        }
         return moved;
     }
 
-    // True: somebody said something.
-    bool listen() {
+    void listen() {
         Word word;
-        if (!mpi_.take(lib_.any_source, tag_ + 1, &word, sizeof word)) return false;
-        if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size())
-            return false;
+        if (!mpi_.take(lib_.any_source, tag_ + 1, &word, sizeof word)) return;
+        if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size()) return;
         word.reason[sizeof word.reason - 1] = 0;
         if (word.failed) {
             if (told_.empty()) told_ = word.reason;
+            is_news_ = true;
             mpi_.note_failure();
         } else if (rounds_since_leave_[size_t(word.rank)] == 0) {
             rounds_since_leave_[size_t(word.rank)] = 1;
         }
-        return true;
     }
 
     // Messages that will not come any more. One that is just arriving gets a moment to do so: its memory is
     // the caller's again after this.
     void give_up() {
+        if (active_.empty()) return;
         mpi_.note_failure();
         if (!mpi_.is_usable()) return;
         {
@@ -215,6 +228,7 @@ private:
         for (Idling idling; !active_.empty() && Clock::now() < deadline; idling.pause()) test_all();
         auto mine = mpi_.turn();
         for (Active &active : active_) lib_.Request_free(&active.request);
+        active_.clear();
     }
 
     MpiProcess &mpi_;
@@ -227,6 +241,8 @@ private:
     std::vector<int> rounds_since_leave_;  // by rank; 0: it has not left
     std::string told_;
     std::atomic<bool> woken_ = false;
+    bool is_news_ = false;  // something that the caller has to judge
+    bool has_told_ = false;
     unsigned rounds_ = 0;
     Idling idling_;
     MpiProcess::Farewell farewell_;
