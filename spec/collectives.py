@@ -22,6 +22,10 @@ FIELDS = {
 }
 
 FUNCTIONS = """
+Describe(infiniDevice_t device_type, fill(bytes) char *text, size_t bytes)
+    Say in words what does the collectives of a kind of device: a library and its version, say. Fails
+    with the reason where there are none.
+
 CommInitAll(infiniDevice_t device_type, fill(ndevice) infinicclComm_t *comms, int ndevice,
         list?(ndevice) const int *device_ids)
     Make communicators for devices of this process, one each: rank i works on device_ids[i], or

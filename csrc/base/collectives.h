@@ -84,6 +84,14 @@ typedef struct InfiniCollectives {
      * compose it. (one of the two) */
     int (*submit)(struct InfiniCommunicator *const *communicators, const InfiniCollective *work,
                   size_t count);
+
+    /* All ranks give `bytes` bytes of host memory, and get those of all, by rank. Waits. (optional)
+     * Default: an ALL_GATHER by `run`. */
+    int (*share)(struct InfiniCommunicator *communicator, const void *mine, void *all,
+                 size_t bytes);
+    /* What does the work, for people: a library and its version, or a way of transport. NotImplemented
+     * with a reason in place of it: nothing can be done here. (optional) */
+    int (*about)(char *text, size_t text_bytes);
 } InfiniCollectives;
 
 typedef const InfiniCollectives *(*InfiniCollectivesOpen)(void);

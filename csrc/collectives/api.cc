@@ -56,6 +56,8 @@ infiniStatus_t finish(const char *function, int status) {
 
 // All ranks give some bytes, and get those of all. Blocks.
 infiniStatus_t share(const char *function, Comm &comm, const void *mine, void *all, size_t bytes) {
+    if (comm.table().share)
+        return finish(function, comm.table().share(comm.communicator, mine, all, bytes));
     InfiniCollective work{};
     work.kind = INFINI_ALL_GATHER;
     work.dtype = INFINI_DTYPE_BYTE;
@@ -186,7 +188,7 @@ infiniStatus_t CommSplit(const char *function, infinicclComm_t comm, int color, 
     CommPointer found = find_handle(comm);
     if (!found) return no_comm(function);
     if (!newcomm) return missing(function, "newcomm");
-    if (!found->table().run)
+    if (!found->table().run && !found->table().share)
         return refuse(function, INFINI_STATUS_NOT_IMPLEMENTED,
                       std::string(found->target.kind) + " communicators cannot be split");
     return do_together(function, [=] { return split(function, *found, color, key, newcomm); });
@@ -228,6 +230,24 @@ infiniStatus_t CommGetAsyncError(const char *function, infinicclComm_t comm,
     *status = found->status(&reason);
     if (*status != INFINI_STATUS_SUCCESS) infiniRecordFailure(function, *status, reason.c_str());
     return INFINI_STATUS_SUCCESS;
+}
+
+infiniStatus_t Describe(const char *function, infiniDevice_t device_type, char *text,
+                        size_t bytes) {
+    if (!text) return missing(function, "text");
+    if (bytes == 0)
+        return refuse(function, INFINI_STATUS_BAD_PARAM, "bytes is 0: expected room for words");
+    *text = 0;
+    InfiniTarget target;
+    if (infiniStatus_t status = infiniTargetOf(function, device_type, 0, &target)) return status;
+    const InfiniCollectives *table = nullptr;
+    if (infiniStatus_t status = find_table(function, target, &table)) return status;
+    if (!table->about) return INFINI_STATUS_SUCCESS;
+    const int status = table->about(text, bytes);
+    if (status == INFINI_STATUS_SUCCESS) return INFINI_STATUS_SUCCESS;
+    const std::string reason = text;
+    *text = 0;
+    return refuse(function, infiniStatus_t(status), reason);
 }
 
 infiniStatus_t GroupStart(const char *function, infinicclComm_t) { return group_start(function); }

@@ -163,6 +163,8 @@ def _ctype(param: Param) -> str:
     target = param.type.removeprefix("const ").removesuffix("*").strip()
     if target == "void":
         return "c_void_p"
+    if target == "char":
+        return "c_char_p"
     inner = {"infiniStatus_t": "c_int", **plain}[target]
     return f"POINTER({inner})"
 
@@ -175,7 +177,7 @@ def prototypes(functions: tuple[Function, ...]) -> str:
     return f'''\
 """Types of the functions of libinfiniccl. {text.NOTE}"""
 
-from ctypes import POINTER, Structure, c_char, c_double, c_int, c_size_t, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_size_t, c_void_p
 
 
 class UniqueId(Structure):

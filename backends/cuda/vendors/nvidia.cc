@@ -12,7 +12,8 @@ constexpr const char *kBlas[] = {"libcublasLt.so.13", "libcublasLt.so.12", nullp
 constexpr const char *kDnn[] = {"libcudnn.so.9", nullptr};
 constexpr const char *kCollectives[] = {"libnccl.so.2", nullptr};
 
-constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda", nullptr};
+constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda",
+                                     "NCCL_HOME", "NCCL_ROOT", nullptr};
 constexpr const char *kFolders[] = {"lib64", "lib", "targets/*-linux/lib", nullptr};
 constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
 
@@ -39,6 +40,7 @@ const Vendor vendor = {
     "sm_%d%d",   // architecture
     "sm_%d%da",  // architecture_special
     kOptions,    // compile_options
+    22400,       // collectives_f8
 };
 
 }  // namespace infini::cuda

@@ -1,4 +1,5 @@
-"""Builds the simulated CUDA: one folder with libcudart.so.12, libcuda.so.1 and libnvrtc.so.12.
+"""Builds the simulated CUDA: one folder with libcudart.so.12, libcuda.so.1, libnvrtc.so.12 and
+libnccl.so.2.
 
     python build.py --root ROOT [--include FOLDER]... OUTPUT
 
@@ -50,6 +51,7 @@ LIBRARIES = {
         "fiber.cc",
     ],
     "libnvrtc.so.12": ["compiler.cc"],
+    "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }

@@ -1,0 +1,318 @@
+// How a group gets into the vendor's streams.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "collectives/communicator.h"
+#include "runtime/driver.h"
+#include "runtime/vendor_call.h"
+#include "vendor.h"
+
+namespace infini::cuda::collectives {
+namespace {
+
+// How elements of a type go through the library: as what, and how many of them are one.
+struct Form {
+    Type type = Type::kNone;
+    size_t times = 1;
+};
+
+// Moving is a matter of bytes.
+Form moved(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_I16:
+        case INFINI_DTYPE_U16:
+        case INFINI_DTYPE_F16:
+        case INFINI_DTYPE_BF16:
+        case INFINI_DTYPE_C16:
+            return {Type::kFloat16};
+        case INFINI_DTYPE_I32:
+        case INFINI_DTYPE_U32:
+        case INFINI_DTYPE_F32:
+        case INFINI_DTYPE_C32:
+            return {Type::kInt32};
+        case INFINI_DTYPE_I64:
+        case INFINI_DTYPE_U64:
+        case INFINI_DTYPE_F64:
+        case INFINI_DTYPE_C64:
+            return {Type::kInt64};
+        case INFINI_DTYPE_C128:
+            return {Type::kInt64, 2};
+        default:
+            return {Type::kInt8};
+    }
+}
+
+Type combined(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_I8:
+            return Type::kInt8;
+        case INFINI_DTYPE_BYTE:
+        case INFINI_DTYPE_U8:
+            return Type::kUint8;
+        case INFINI_DTYPE_I32:
+            return Type::kInt32;
+        case INFINI_DTYPE_U32:
+            return Type::kUint32;
+        case INFINI_DTYPE_I64:
+            return Type::kInt64;
+        case INFINI_DTYPE_U64:
+            return Type::kUint64;
+        case INFINI_DTYPE_F16:
+            return Type::kFloat16;
+        case INFINI_DTYPE_BF16:
+            return Type::kBfloat16;
+        case INFINI_DTYPE_F32:
+            return Type::kFloat32;
+        case INFINI_DTYPE_F64:
+            return Type::kFloat64;
+        case INFINI_DTYPE_F8:
+            return vendor.collectives_f8 && version() >= vendor.collectives_f8 ? Type::kFloat8e4m3
+                                                                               : Type::kNone;
+        default:
+            return Type::kNone;
+    }
+}
+
+bool is_narrow_integer(Type type) {
+    return type == Type::kInt8 || type == Type::kUint8 || type == Type::kInt32 ||
+           type == Type::kUint32;
+}
+
+bool reduces(int kind) {
+    return kind == INFINI_ALL_REDUCE || kind == INFINI_REDUCE || kind == INFINI_REDUCE_SCATTER;
+}
+
+infiniStatus_t form_of(const InfiniCollective &work, Form *form) {
+    *form = reduces(work.kind) ? Form{combined(work.dtype)} : moved(work.dtype);
+    if (form->type == Type::kNone)
+        return refuse(INFINI_STATUS_BAD_TENSOR_DTYPE,
+                      name() + " combines no elements of type " + std::to_string(work.dtype) +
+                          ": expected 8-, 32- or 64-bit integers, or floats of 16 bits or more");
+    // The library adds in the very type, so that the sum may wrap before it is divided.
+    if (reduces(work.kind) && work.op == kAverage && is_narrow_integer(form->type))
+        return refuse(INFINI_STATUS_BAD_TENSOR_DTYPE,
+                      name() +
+                          " averages integers below 64 bits wrongly when their sum does not "
+                          "fit: expected 64-bit integers or floats");
+    return INFINI_STATUS_SUCCESS;
+}
+
+const char *word(int kind) {
+    switch (kind) {
+        case INFINI_ALL_REDUCE:
+            return "AllReduce";
+        case INFINI_REDUCE:
+            return "Reduce";
+        case INFINI_BROADCAST:
+            return "Broadcast";
+        case INFINI_ALL_GATHER:
+            return "AllGather";
+        case INFINI_REDUCE_SCATTER:
+            return "ReduceScatter";
+        case INFINI_SEND:
+            return "Send";
+        case INFINI_RECEIVE:
+            return "Recv";
+        default:
+            return nullptr;
+    }
+}
+
+int call(const InfiniCollective &w, Form form, Handle handle) {
+    const Functions &f = library();
+    const size_t count = w.count * form.times;
+    switch (w.kind) {
+        case INFINI_ALL_REDUCE:
+            return f.AllReduce(w.send, w.recv, count, form.type, w.op, handle, w.stream);
+        case INFINI_REDUCE:
+            return f.Reduce(w.send, w.recv, count, form.type, w.op, w.root, handle, w.stream);
+        case INFINI_BROADCAST:
+            return f.Broadcast(w.send, w.recv, count, form.type, w.root, handle, w.stream);
+        case INFINI_ALL_GATHER:
+            return f.AllGather(w.send, w.recv, count, form.type, handle, w.stream);
+        case INFINI_REDUCE_SCATTER:
+            return f.ReduceScatter(w.send, w.recv, count, form.type, w.op, handle, w.stream);
+        case INFINI_SEND:
+            return f.Send(w.send, count, form.type, w.root, handle, w.stream);
+        default:
+            return f.Recv(w.recv, count, form.type, w.root, handle, w.stream);
+    }
+}
+
+std::string described(const InfiniCollective &work) {
+    std::string text = word(work.kind);
+    text += " of " + std::to_string(work.count) + " elements";
+    if (work.kind == INFINI_SEND) text += " to rank " + std::to_string(work.root);
+    if (work.kind == INFINI_RECEIVE) text += " from rank " + std::to_string(work.root);
+    return text;
+}
+
+using CommunicatorPointer = std::shared_ptr<Communicator>;
+
+// A group: what is to be done, and what is looked after while it is.
+class Group {
+public:
+    infiniStatus_t add(const CommunicatorPointer &communicator, const InfiniCollective &work) {
+        Form form;
+        if (!word(work.kind) || work.send_counts || work.recv_counts)
+            return INFINI_STATUS_NOT_IMPLEMENTED;
+        if (infiniStatus_t status = form_of(work, &form)) return status;
+        if (work.count == 0) return INFINI_STATUS_SUCCESS;
+        communicators_.insert(communicator);
+        items_.push_back({communicator, work, form});
+        return INFINI_STATUS_SUCCESS;
+    }
+
+    infiniStatus_t enqueue() {
+        if (items_.empty()) return INFINI_STATUS_SUCCESS;
+        // In the order of their addresses, so that two threads do not wait for each other.
+        std::vector<std::unique_lock<Turn>> turns;
+        for (const auto &communicator : communicators_) turns.emplace_back(communicator->turn);
+        infiniStatus_t status = begin_watched();
+        if (status == INFINI_STATUS_SUCCESS) status = call_all();
+        for (const auto &communicator : communicators_)
+            if (status == INFINI_STATUS_SUCCESS)
+                status = communicator->settle("GroupEnd",
+                                              "rank " + std::to_string(communicator->rank) +
+                                                  " could not connect to the other ranks for " +
+                                                  what_of(communicator) + " within ");
+        // Also after a failure: the events must be somewhere.
+        for (auto &[where, pending] : watched_)
+            if (infiniStatus_t ended = where.first->end(where.second, std::move(pending));
+                status == INFINI_STATUS_SUCCESS)
+                status = ended;
+        if (status == INFINI_STATUS_SUCCESS)
+            for (const auto &[where, pending] : watched_) watch(where.first);
+        return status;
+    }
+
+private:
+    struct Item {
+        CommunicatorPointer communicator;
+        InfiniCollective work;
+        Form form;
+    };
+
+    std::string what_of(const CommunicatorPointer &communicator) const {
+        size_t more = 0;
+        std::string text;
+        for (const Item &item : items_) {
+            if (item.communicator != communicator) continue;
+            if (text.empty())
+                text = described(item.work);
+            else
+                ++more;
+        }
+        return more ? text + " and " + std::to_string(more) + " more" : text;
+    }
+
+    infiniStatus_t begin_watched() {
+        std::set<std::pair<Communicator *, void *>> seen;
+        for (const Item &item : items_) {
+            if (!seen.insert({item.communicator.get(), item.work.stream}).second) continue;
+            if (is_capturing(item.communicator->device, item.work.stream)) {
+                item.communicator->captured = true;
+                continue;
+            }
+            Pending pending{nullptr, nullptr, what_of(item.communicator)};
+            if (infiniStatus_t status = item.communicator->begin(item.work.stream, &pending))
+                return status;
+            watched_.push_back({{item.communicator, item.work.stream}, std::move(pending)});
+        }
+        return INFINI_STATUS_SUCCESS;
+    }
+
+    infiniStatus_t call_all() {
+        const Functions &f = library();
+        if (int code = f.GroupStart()) return failed(code, "GroupStart", nullptr);
+        infiniStatus_t status = INFINI_STATUS_SUCCESS;
+        for (const Item &item : items_) {
+            if (status != INFINI_STATUS_SUCCESS) break;
+            OnDevice here(item.communicator->device);
+            status = item.communicator->with_handle([&](Handle handle) {
+                const int code = call(item.work, item.form, handle);
+                return code == kSuccess || code == kInProgress
+                           ? INFINI_STATUS_SUCCESS
+                           : failed(code, word(item.work.kind), handle);
+            });
+        }
+        const int code = f.GroupEnd();
+        if (status == INFINI_STATUS_SUCCESS && code != kSuccess && code != kInProgress)
+            status = failed(code, "GroupEnd", nullptr);
+        return status;
+    }
+
+    static infiniStatus_t failed(int code, const char *function, Handle handle) {
+        constexpr int kInvalidArgument = 4, kInvalidUsage = 5;
+        return refuse(code == kInvalidArgument || code == kInvalidUsage
+                          ? INFINI_STATUS_BAD_PARAM
+                          : INFINI_STATUS_INTERNAL_ERROR,
+                      words(code, function, handle));
+    }
+
+    std::vector<Item> items_;
+    std::set<CommunicatorPointer> communicators_;
+    std::vector<std::pair<std::pair<CommunicatorPointer, void *>, Pending>> watched_;
+};
+
+}  // namespace
+
+int submit(InfiniCommunicator *const *communicators, const InfiniCollective *work, size_t count) {
+    Group group;
+    for (size_t i = 0; i < count; ++i)
+        if (infiniStatus_t status = group.add(communicators[i]->held, work[i])) return status;
+    return group.enqueue();
+}
+
+// ---- Bytes of the host --------------------------------------------------------------------------
+
+namespace {
+
+// A stream and memory for all ranks' bytes.
+struct Stage {
+    Stage(int device, size_t bytes) : device(device) {
+        if (!stream_create(device, infinirtStreamNonBlocking, 0, &stream) &&
+            !allocate(device, bytes, &memory))
+            there = true;
+    }
+    ~Stage() {
+        if (memory) release(device, memory, 0);
+        if (stream) stream_destroy(device, stream);
+    }
+
+    int device;
+    void *stream = nullptr, *memory = nullptr;
+    bool there = false;
+};
+
+}  // namespace
+
+int share(InfiniCommunicator *communicator, const void *mine, void *all, size_t bytes) {
+    const CommunicatorPointer &held = communicator->held;
+    Stage stage(held->device, bytes * size_t(held->ranks));
+    char *part = static_cast<char *>(stage.memory) + bytes * size_t(held->rank);
+    const auto copy = [&](void *to, const void *from, size_t length) {
+        OnDevice here(held->device);
+        return INFINI_CALL(MemcpyAsync, to, from, length, infinirtMemcpyDefault,
+                           static_cast<infinirtStream_t>(stage.stream));
+    };
+    if (!stage.there || copy(part, mine, bytes)) return INFINI_STATUS_INTERNAL_ERROR;
+    InfiniCollective work{};
+    work.kind = INFINI_ALL_GATHER;
+    work.dtype = INFINI_DTYPE_BYTE;
+    work.send = part;
+    work.recv = stage.memory;
+    work.count = bytes;
+    work.stream = stage.stream;
+    if (int status = submit(&communicator, &work, 1)) return status;
+    // A rank that does not come makes it fail, and that ends the wait.
+    if (copy(all, stage.memory, bytes * size_t(held->ranks)) ||
+        stream_synchronize(held->device, stage.stream))
+        return INFINI_STATUS_INTERNAL_ERROR;
+    std::string reason;
+    const infiniStatus_t status = held->state(&reason);
+    return status == INFINI_STATUS_SUCCESS ? status : refuse(status, reason);
+}
+
+}  // namespace infini::cuda::collectives
