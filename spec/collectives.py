@@ -23,8 +23,8 @@ FIELDS = {
 
 FUNCTIONS = """
 Describe(infiniDevice_t device_type, fill(bytes) char *text, size_t bytes)
-    Say in words what does the collectives of a kind of device: a library and its version, say. Fails
-    with the reason where there are none.
+    Say in words what does the collectives of a kind of device, such as a library and its version.
+    Fails with the reason where there are none.
 
 CommInitAll(infiniDevice_t device_type, fill(ndevice) infinicclComm_t *comms, int ndevice,
         list?(ndevice) const int *device_ids)
