@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import infinicore
 from infinicore.ccl._library import CclError, call, last_message
@@ -14,6 +17,7 @@ from infinicore.ccl._prototypes import UniqueId
 
 FOLDER = Path(infinicore.__file__).parent / "_root" / "lib"
 CPU, SUCCESS = 0, 0
+DEVICE = os.environ.get("INFINI_DEVICE") or "cpu"  # pytest's --device
 SUM, PROD, MAX, MIN, AVG = range(5)
 OPS = {"sum": SUM, "prod": PROD, "max": MAX, "min": MIN, "avg": AVG}
 # infiniDtype_t of NumPy's names.
@@ -28,7 +32,19 @@ rt = ctypes.CDLL(str(FOLDER / "libinfinirt.so"))
 __all__ = ["CclError", "UniqueId", "call"]  # for the tests, with what follows
 
 
-def new_stream() -> ctypes.c_void_p:
+def kind() -> int:
+    number: int = infinicore.device(DEVICE)._underlying[0]
+    return number
+
+
+def use(index: int) -> None:
+    """The device that rank `index` of a process works on. All ranks share one CPU."""
+    if DEVICE != "cpu":
+        assert rt.infinirtSetDevice(kind(), index) == SUCCESS
+
+
+def new_stream(index: int = 0) -> ctypes.c_void_p:
+    use(index)
     stream = ctypes.c_void_p()
     assert rt.infinirtStreamCreate(ctypes.byref(stream)) == SUCCESS
     return stream
@@ -40,13 +56,56 @@ def wait(stream: ctypes.c_void_p) -> None:
 
 @contextmanager
 def communicators(ranks: int) -> Iterator[list[ctypes.c_void_p]]:
-    """Of one process, all on its first CPU device."""
+    """Of one process: all on its first CPU device, or each on a device of its own."""
+    numbers = [0] * ranks if DEVICE == "cpu" else list(range(ranks))
+    if DEVICE != "cpu" and infinicore.get_device_count(DEVICE) < ranks:
+        pytest.skip(f"needs {ranks} devices")
     made = (ctypes.c_void_p * ranks)()
-    call("CommInitAll", CPU, made, ranks, (ctypes.c_int * ranks)(*[0] * ranks))
+    call("CommInitAll", kind(), made, ranks, (ctypes.c_int * ranks)(*numbers))
     handles = [ctypes.c_void_p(handle) for handle in made]
     yield handles
     for handle in handles:
         call("CommDestroy", handle)
+
+
+# ---- Arrays in a device's memory -----------------------------------------------------------------
+
+_TO_DEVICE, _TO_HOST = 1, 2
+_there: dict[int, tuple[Any, ctypes.c_void_p]] = {}  # arrays that have a copy on a device
+
+
+def address(array: Any) -> ctypes.c_void_p:
+    """Where an operation finds the array: itself on the CPU, else a copy on the current device."""
+    if DEVICE == "cpu":
+        return ctypes.c_void_p(array.ctypes.data)
+    if id(array) not in _there and array.nbytes:
+        memory = ctypes.c_void_p()
+        assert rt.infinirtMalloc(ctypes.byref(memory), ctypes.c_size_t(array.nbytes)) == SUCCESS
+        _there[id(array)] = (array, memory)
+        upload(array)
+    return _there[id(array)][1] if array.nbytes else ctypes.c_void_p()
+
+
+def _copy(to: ctypes.c_void_p, source: ctypes.c_void_p, array: Any, direction: int) -> None:
+    assert rt.infinirtMemcpy(to, source, ctypes.c_size_t(array.nbytes), direction) == SUCCESS
+
+
+def upload(array: Any) -> None:
+    if DEVICE != "cpu":
+        _copy(_there[id(array)][1], ctypes.c_void_p(array.ctypes.data), array, _TO_DEVICE)
+
+
+def download(array: Any) -> None:
+    if DEVICE != "cpu":
+        _copy(ctypes.c_void_p(array.ctypes.data), _there[id(array)][1], array, _TO_HOST)
+
+
+def fetch() -> None:
+    """Brings all arrays back that have a copy on a device."""
+    for array, memory in _there.values():
+        download(array)
+        assert rt.infinirtFree(memory) == SUCCESS
+    _there.clear()
 
 
 def unique_id() -> UniqueId:
