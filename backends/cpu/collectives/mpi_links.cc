@@ -55,6 +55,8 @@ public:
 
     void begin(Transfer &transfer) override {
         const size_t peer = size_t(transfer.peer);
+        transfer.done = false;
+        transfer.came = 0;
         if (!mpi_.is_usable()) {
             note(peer, " cannot be reached: MPI has been ended in this process");
             return;
