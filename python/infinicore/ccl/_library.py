@@ -35,6 +35,14 @@ def call(name: str, *arguments: Any) -> None:
         raise CclError(status, last_message())
 
 
+def describe(kind: int) -> str:
+    """What does the collectives of a kind of device (infiniDevice_t), in words; may be empty.
+    Raises the reason where there are none."""
+    text = ctypes.create_string_buffer(1024)
+    call("Describe", kind, text, len(text))
+    return text.value.decode(errors="replace")
+
+
 def last_message() -> str:
     """Of the calling thread: what failed last, and why."""
     return _rt._last_error_message()

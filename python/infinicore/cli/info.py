@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from infinicore import rt
+from infinicore.ccl._library import CclError, describe
 from infinicore.cli.table import size, table
 
 
@@ -31,7 +32,20 @@ def collect() -> dict[str, Any]:
         default = rt.kind()
     except rt.InfiniRTError:
         default = ""
-    return {"default": default, "devices": devices, "absent": rt.absent_kinds()}
+    return {
+        "default": default,
+        "devices": devices,
+        "absent": rt.absent_kinds(),
+        "collectives": {kind: _collectives(backend) for kind, backend in backends.items()},
+    }
+
+
+def _collectives(backend: rt.Backend) -> str:
+    """What does them, or why there are none; empty: the back end says nothing."""
+    try:
+        return describe(backend.device_type)
+    except CclError as error:
+        return f"none: {str(error).partition(': ')[2]}"
 
 
 def run(as_json: bool) -> int:
@@ -53,6 +67,9 @@ def text(found: dict[str, Any]) -> str:
     # A back end says with its version what it works with: the vendor's libraries.
     uses = {d["kind"]: d["version"].partition(", ")[2] for d in found["devices"]}
     lines = [(kind, use) for kind, words in uses.items() for use in words.split(", ") if use]
+    lines += [
+        (kind, f"collectives {words}") for kind, words in found["collectives"].items() if words
+    ]
     parts = []
     if rows:
         parts.append(table(("device", "name", "memory", "back end"), rows))
