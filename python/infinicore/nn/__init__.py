@@ -1,4 +1,12 @@
-"""Modules for inference, and their functions in `infinicore.nn.functional`."""
+"""Modules for inference, and their functions in `infinicore.nn.functional`.
+
+`infinicore.nn.parallel` has those that share their weights out among ranks.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from infinicore.nn import functional
 from infinicore.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
@@ -21,6 +29,9 @@ from infinicore.nn.loading import load_safetensors, read_safetensors, save_safet
 from infinicore.nn.module import IncompatibleKeys, Module
 from infinicore.nn.parameter import Parameter
 from infinicore.nn.rope import RoPE
+
+if TYPE_CHECKING:
+    from infinicore.nn import parallel
 
 __all__ = [
     "GELU",
@@ -46,6 +57,14 @@ __all__ = [
     "Tanh",
     "functional",
     "load_safetensors",
+    "parallel",
     "read_safetensors",
     "save_safetensors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: it needs the collectives, which most programs do not.
+    if name == "parallel":
+        return importlib.import_module("infinicore.nn.parallel")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,7 +12,8 @@ from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
 
-def _parameter(sizes: Sequence[int], device: Any, dtype: Any) -> Parameter:
+def new_parameter(sizes: Sequence[int], device: Any, dtype: Any) -> Parameter:
+    """One without values yet."""
     return Parameter(empty(tuple(sizes), dtype=dtype, device=device))
 
 
@@ -33,9 +34,9 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = _parameter((out_features, in_features), device, dtype)
+        self.weight = new_parameter((out_features, in_features), device, dtype)
         if bias:
-            self.bias = _parameter((out_features,), device, dtype)
+            self.bias = new_parameter((out_features,), device, dtype)
         else:
             self.register_parameter("bias", None)
         self._alpha = 1.0
@@ -90,7 +91,7 @@ class Embedding(Module):
                 f" {(num_embeddings, embedding_dim)}"
             )
         self.weight = (
-            _parameter((num_embeddings, embedding_dim), device, dtype)
+            new_parameter((num_embeddings, embedding_dim), device, dtype)
             if _weight is None
             else Parameter(_weight)
         )
@@ -122,7 +123,7 @@ class RMSNorm(Module):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         if elementwise_affine:
-            self.weight = _parameter(self.normalized_shape, device, dtype)
+            self.weight = new_parameter(self.normalized_shape, device, dtype)
         else:
             self.register_parameter("weight", None)
 
@@ -151,7 +152,7 @@ class LayerNorm(Module):
         self.normalized_shape = _sizes(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = _parameter(self.normalized_shape, device, dtype) if wanted else None
+            made = new_parameter(self.normalized_shape, device, dtype) if wanted else None
             self.register_parameter(name, made)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -178,7 +179,7 @@ class GroupNorm(Module):
         super().__init__()
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         for name in ("weight", "bias"):
-            made = _parameter((num_channels,), device, dtype) if affine else None
+            made = new_parameter((num_channels,), device, dtype) if affine else None
             self.register_parameter(name, made)
 
     def forward(self, input: Tensor) -> Tensor:

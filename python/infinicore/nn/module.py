@@ -252,6 +252,12 @@ class Module:
             made[prefix + _EXTRA] = self.get_extra_state()
         return made
 
+    def prepare_to_load(self, name: str, tensor: Tensor) -> Tensor:
+        """A hook of `load_state_dict`, for modules that keep something else than checkpoints have.
+        It gets the tensor for this module's own parameter or buffer `name`, and gives what is
+        copied there, say a part of it. A ValueError says why that can't be."""
+        return tensor
+
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True
     ) -> IncompatibleKeys:
@@ -269,11 +275,22 @@ class Module:
                 f"load_state_dict: {type(self).__name__}: missing keys: {missing or 'none'};"
                 f" unexpected keys: {unexpected or 'none'}"
             )
+        owners = {
+            (f"{where}.{name}" if where else name): (module, name)
+            for where, module in self.named_modules(remove_duplicate=False)
+            for name in (*module._parameters, *module._buffers)
+        }
         wrong, pairs = [], []
         for name, target in own.items():
             if name not in state_dict or name.endswith(_EXTRA):
                 continue
             source = _tensor(state_dict[name], name)
+            owner, own_name = owners[name]
+            try:
+                source = owner.prepare_to_load(own_name, source)
+            except ValueError as error:
+                wrong.append(f"{name}: {error}")
+                continue
             pairs.append((target, source))
             if source.shape != target.shape:
                 wrong.append(f"{name}: {tuple(source.shape)} for {tuple(target.shape)}")
