@@ -1,0 +1,156 @@
+"""NCCL behind the CUDA back end: its numbers, its library, and the suites on its look-alike."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit import build, process
+from kit.binding import root
+from simulated.cuda import build as simulated
+
+FOLDER = process.PROJECT / "backends" / "cuda" / "collectives"
+HERE = Path(__file__).parent
+DEVICES = "4"
+
+
+@pytest.fixture(scope="module")
+def look_alike() -> Path:
+    if not build.has_compiler():
+        pytest.skip("no C++ compiler here")
+    return simulated.folder(root())
+
+
+# ---- The suites ----------------------------------------------------------------------------------
+
+
+def test_the_suites_pass_on_its_look_alike(look_alike: Path) -> None:
+    said = process.suite(
+        *(str(HERE / f"test_{name}.py") for name in ("one_process", "nccl_faults")),
+        *("--device", "nvidia"),
+        INFINI_NVIDIA_LIBRARIES=str(look_alike),
+        INFINI_CACHE=str(look_alike / "cache-plain"),
+        INFINI_SIM_DEVICES=DEVICES,
+    )
+    assert "failed" not in said
+    assert int(said.split(" passed")[0].split()[-1]) > 80, said
+
+
+# ---- The real one, where its wheel is ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    for place in sys.path:
+        if (found := Path(place) / "nvidia" / "nccl").is_dir():
+            return found
+    pytest.skip("NVIDIA's wheel of NCCL is not installed")
+
+
+TYPES = {
+    "ncclResult_t": "int",
+    "ncclComm_t": "Handle",
+    "ncclDataType_t": "Type",
+    "ncclRedOp_t": "int",
+    "ncclUniqueId": "UniqueId",
+    "ncclConfig_t": "Config",
+    "cudaStream_t": "void*",
+}
+
+
+def parameters(text: str) -> list[str]:
+    """Types alone, with no blanks that mean nothing."""
+    found = []
+    for each in text.split(","):
+        words = re.sub(r"\s*\*\s*", "* ", each).split()
+        if len(words) > 1 and not words[-1].endswith("*") and words[-1] not in ("int", "Type"):
+            words.pop()  # the name
+        plain = " ".join(TYPES.get(word.rstrip("*"), word.rstrip("*")) for word in words)
+        found.append(plain.removeprefix("const ") + "*" * each.count("*"))
+    return ["" if each == "void" else each for each in found]
+
+
+def test_functions_have_the_types_of_its_header(wheel: Path) -> None:
+    header = (wheel / "include" / "nccl.h").read_text()
+    ours = (FOLDER / "library.h").read_text()
+    functions = re.findall(r"^    (?:int|const char \*)\s?\(\*(\w+)\)\((.*)\);", ours, re.MULTILINE)
+    assert len(functions) == 20
+    for name, given in functions:
+        declared = re.search(rf"\bnccl{name}\(([^)]*)\);", header)
+        assert declared, name
+        theirs = parameters(declared.group(1))
+        assert parameters(given) == [each.replace("void**", "void*") for each in theirs], name
+
+
+def test_numbers_are_those_of_its_header(wheel: Path) -> None:
+    header = (wheel / "include" / "nccl.h").read_text()
+    ours = (FOLDER / "library.h").read_text()
+    theirs = {name: int(number) for name, number in re.findall(r"nccl(\w+)\s*=\s*(\d+)\b", header)}
+    block = ours[ours.index("enum class Type") : ours.index("struct Functions")]
+    numbers = dict(re.findall(r"k(\w+) = (\d+)", block))
+    operations = {"Sum": "Sum", "Product": "Prod", "Max": "Max", "Min": "Min", "Average": "Avg"}
+    assert len(numbers) == 16
+    for name, number in numbers.items():
+        assert theirs[operations.get(name, name)] == int(number), name
+    assert theirs["InProgress"] == 7
+    assert re.search(r"#define NCCL_UNIQUE_ID_BYTES 128", header)
+    assert re.search(r"#define NCCL_API_MAGIC 0xcafebeef", header)
+    # The configuration that is passed is a beginning of theirs.
+    members = re.search(r"typedef struct ncclConfig_v\d+ \{(.*?)\}", header, re.DOTALL)
+    assert members
+    plain = re.sub(r"/\*.*?\*/", "", members.group(1), flags=re.DOTALL)
+    first = [" ".join(each.split()) for each in plain.split(";")][:4]
+    assert first == ["size_t size", "unsigned int magic", "unsigned int version", "int blocking"]
+
+
+REAL = """
+import infinicore
+from infinicore import ccl
+from infinicore.ccl._library import describe
+print(describe(infinicore.device("nvidia")._underlying[0]))
+infinicore.set_device("nvidia")
+made = ccl.unique_id()
+print(len(made), made != ccl.unique_id())
+for join in (lambda: ccl.Communicator(1, made, 0), lambda: ccl.init_all(["nvidia"])):
+    try:
+        join()
+        print("joined")
+    except ccl.CclError as error:
+        print(error)
+"""
+
+
+def test_the_real_library_without_a_device(wheel: Path, look_alike: Path) -> None:
+    """It is opened and makes ids; that it finds no GPU is told, and nothing waits or crashes."""
+    said = process.python(
+        REAL,
+        INFINI_NVIDIA_LIBRARIES=f"{wheel / 'lib'}:{look_alike}",
+        INFINI_CCL_TIMEOUT="20",
+        INFINI_DEVICE=None,
+    ).splitlines()
+    assert re.match(r"NCCL 2\.\d+\.\d+ \(.*libnccl\.so\.2\)", said[0])
+    assert said[1] == "128 True"
+    for line in said[2:]:
+        assert "ncclCommInitRankConfig returned" in line, line
+
+
+ABSENT = """
+import infinicore
+from infinicore import ccl
+infinicore.set_device("nvidia")
+try:
+    ccl.unique_id()
+except ccl.CclError as error:
+    print(error)
+"""
+
+
+def test_without_the_library_it_is_named(look_alike: Path, tmp_path: Path) -> None:
+    for each in look_alike.iterdir():
+        if not each.name.startswith("libnccl"):
+            (tmp_path / each.name).symlink_to(each)
+    said = process.python(ABSENT, INFINI_NVIDIA_LIBRARIES=str(tmp_path), INFINI_DEVICE=None)
+    assert "infinicclGetUniqueId: NCCL (libnccl.so.2) is not in INFINI_NVIDIA_LIBRARIES" in said
