@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from infinicore.cli import launch
+
 DESCRIPTION = "infinicore: one way to use any accelerator."
 
 
@@ -49,6 +51,11 @@ def make_parser() -> argparse.ArgumentParser:
         " The exit status is 0 when the self-test passes.",
     )
 
+    launcher = commands.add_parser(
+        "launch", help="start a program as several ranks, and stop all when one fails"
+    )
+    launch.add_arguments(launcher)
+
     demo = commands.add_parser(
         "demo",
         help="show what the runtime does, and check it",
@@ -84,8 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"infinicore {version()}")
         return 0
     if options.command is None:
-        parser.error("expected a command: info, config, doctor or demo")
+        parser.error("expected a command: info, config, doctor, launch or demo")
     # Each command is imported when it is called for: `infini config` needs no runtime.
+    if options.command == "launch":
+        return launch.run(options)
     if options.command == "config":
         from infinicore.cli import config
 

@@ -1,0 +1,406 @@
+"""`infini launch`: real processes, their output, and how they end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infinicore.cli.launch import LaunchError, share
+
+BIN = Path(sys.executable).parent
+LAUNCH = [
+    sys.executable,
+    "-c",
+    "from infinicore.cli import main; raise SystemExit(main())",
+    "launch",
+]
+FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC", "OMPI_", "PMI", "OMP_NUM")
+WORLD = """
+import infinicore
+from infinicore import ccl
+
+with ccl.init(timeout=60) as comm:
+    x = comm.all_reduce(infinicore.ones(3, device=comm.device) * (comm.rank + 1))
+    print(f"rank {comm.rank} of {comm.ranks}: {x.tolist()[0]:g}")
+"""
+# Rank 1 ends in the way that stands in for {}; the others would sleep long.
+ONE_FAILS = """
+import os, signal, sys, time
+if os.environ["RANK"] == "1":
+    {}
+time.sleep(300)
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    kept.pop("INFINI_NUM_THREADS", None)
+    return {**kept, "INFINI_DEVICE": "cpu", **more}
+
+
+def launch(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAUNCH, *map(str, words)],
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def begin(*words: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*LAUNCH, *map(str, words)],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def eventually(fact: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 60
+    while not fact():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def is_alive(process: int) -> bool:
+    """Not gone, and no zombie that waits for its parent."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# ---- Ranks and their output ----------------------------------------------------------------------
+
+
+def test_ranks_work_together(script: Callable[[str], Path]) -> None:
+    done = launch("-n", "3", script(WORLD))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"[{r}] rank {r} of 3: 6" for r in range(3)]
+    assert done.stderr == ""
+
+
+def test_what_ranks_are_given(script: Callable[[str], Path]) -> None:
+    names = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"]
+    names += ["OMP_NUM_THREADS", "INFINI_NUM_THREADS", "MINE"]
+    program = script(f"import os, sys; print(*map(os.environ.get, {names}), *sys.argv[1:])")
+    done = launch(
+        *("-n", "2", "--master-port", "12345", "-x", "MINE=a b", program, "-n", "5", "--x"),
+        OMP_NUM_THREADS="7",
+    )
+    share = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert sorted(done.stdout.splitlines()) == [
+        f"[{rank}] {rank} 2 {rank} 2 127.0.0.1 12345 7 {share} a b -n 5 --x" for rank in range(2)
+    ]
+
+
+def test_modules_and_executables(tmp_path: Path) -> None:
+    (tmp_path / "a_module.py").write_text("import sys; print('module', *sys.argv[1:])")
+    done = launch("-n", "1", "-m", "a_module", "-m", PYTHONPATH=str(tmp_path))
+    assert done.stdout == "[0] module -m\n", done.stderr
+    done = launch("-n", "1", "sh", "-c", "echo rank $RANK; echo bad >&2; echo $0", "x y")
+    assert done.stdout == "[0] rank 0\n[0] x y\n"
+    assert done.stderr == "[0] bad\n"
+
+
+def test_lines_are_never_mixed(script: Callable[[str], Path]) -> None:
+    """Ranks write pieces of lines, in many calls; long ones, and a last one without an end."""
+    program = script(
+        "import os, sys\n"
+        "r = os.environ['RANK']\n"
+        "for stream, many in ((1, 200), (2, 200)):\n"
+        "    for i in range(many):\n"
+        "        for piece in (r, ':', r * (1 + i * 50), ';', '\\n'):\n"
+        "            os.write(stream, piece.encode())\n"
+        "os.write(1, b'the end of ' + r.encode())\n"
+    )
+    done = launch("-n", "3", program)
+    for text, last in ((done.stdout, 1), (done.stderr, 0)):
+        lines = text.splitlines()
+        assert len(lines) == 3 * (200 + last)
+        for line in lines:
+            assert re.fullmatch(r"\[(\d)\] (\1:\1+;|the end of \1)", line), line[:99]
+    for rank in range(3):
+        mine = [len(line) for line in done.stdout.splitlines() if line.startswith(f"[{rank}]")]
+        assert mine[:-1] == sorted(mine[:-1])
+
+
+def test_lines_come_at_once_and_progress_bars_work(script: Callable[[str], Path]) -> None:
+    program = script(
+        "import sys, time\n"
+        "print('first', flush=False)\n"
+        "sys.stdout.write('\\r 10%\\r 20%\\n')\n"
+        "time.sleep(300)\n"
+    )
+    running = begin("-n", "1", "--grace", "1", program)
+    assert running.stdout is not None
+    # Universal newlines: returns are ends of lines.
+    read = [running.stdout.readline() for _ in range(4)]
+    running.terminate()
+    assert running.wait(60) == 128 + signal.SIGTERM
+    assert read == ["[0] first\n", "[0] \n", "[0]  10%\n", "[0]  20%\n"]
+    running.communicate()
+
+
+def test_without_prefix(script: Callable[[str], Path]) -> None:
+    done = launch("-n", "2", "--no-prefix", script("print('same')"))
+    assert done.stdout == "same\nsame\n"
+
+
+def test_a_reader_that_has_seen_enough(script: Callable[[str], Path]) -> None:
+    program = script("while True: print('more')")
+    running = begin("-n", "2", program)
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.stdout.close()
+    assert running.wait(60) == 128 + signal.SIGPIPE
+
+
+# ---- How they end --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "how"),
+    [
+        ("sys.exit(3)", 3, "exited with code 3"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "was killed by SIGKILL"),
+        ("os.abort()", 134, "was killed by SIGABRT"),
+        ("raise ValueError('so')", 1, "exited with code 1"),
+    ],
+)
+def test_all_stop_when_one_fails(
+    script: Callable[[str], Path], end: str, code: int, how: str
+) -> None:
+    done = launch("-n", "3", script(ONE_FAILS.format(end)))
+    assert done.returncode == code
+    assert f"infini launch: rank 1 {how}: stopping the others\n" in done.stderr
+    if "ValueError" in end:
+        assert "[1] ValueError: so\n" in done.stderr
+
+
+def test_who_does_not_listen_is_killed(script: Callable[[str], Path], tmp_path: Path) -> None:
+    """Ranks that ignore SIGTERM, and the processes that they have started."""
+    program = script(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '300'])\n"
+        f"with open(f'{tmp_path}/pid' + os.environ['RANK'], 'w') as file:\n"
+        "    print(os.getpid(), child.pid, file=file)\n"
+        "if os.environ['RANK'] == '1':\n"
+        f"    while not os.path.exists('{tmp_path}/pid0'): time.sleep(0.01)\n"
+        "    sys.exit(5)\n"
+        "time.sleep(300)\n"
+    )
+    done = launch("-n", "2", "--grace", "0.5", program)
+    assert done.returncode == 5
+    for rank in range(2):
+        for process in (tmp_path / f"pid{rank}").read_text().split():
+            assert not is_alive(int(process))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_stop_all(script: Callable[[str], Path], number: signal.Signals) -> None:
+    program = script(
+        "import os, time\n"
+        "print(os.getpid())\n"
+        "try:\n"
+        "    time.sleep(300)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('cleaned up')\n"
+    )
+    running = begin("-n", "2", program)
+    assert running.stdout is not None
+    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 128 + number
+    assert f"infini launch: {number.name}: stopping all ranks" in err
+    assert out.count("cleaned up") == (2 if number == signal.SIGINT else 0)
+    assert not any(map(is_alive, pids))
+
+
+def test_ranks_do_not_outlive_the_launcher(script: Callable[[str], Path]) -> None:
+    running = begin("-n", "2", script("import os, time; print(os.getpid()); time.sleep(300)"))
+    assert running.stdout is not None
+    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
+    running.kill()
+    running.communicate()
+    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")
+
+
+def test_what_a_rank_leaves_behind_is_stopped(script: Callable[[str], Path]) -> None:
+    program = script(
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '300'])\n"  # holds the output open
+        "print(child.pid)\n"
+    )
+    done = launch("-n", "1", program)
+    assert done.returncode == 0
+    assert not is_alive(int(done.stdout.split()[1]))
+
+
+# ---- What can't be -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x.py"], "expected -n, the number of ranks"),
+        (["-n", "0", "x.py"], "-n is 0: expected at least 1"),
+        (["-n", "2"], "expected a program: script.py, -m module, or an executable"),
+        (["-n", "2", "no such.py"], "there is no file no such.py"),
+        (["-n", "2", "no-such-program"], "there is no program no-such-program to run"),
+        (["-n", "2", "--master-port", "99999", "sh"], "--master-port is 99999: expected"),
+        (["-n", "2", "-x", "NOT_SET_HERE", "sh"], "-x has NOT_SET_HERE: expected NAME=VALUE"),
+        (["-n", "2", "--grace", "-1", "sh"], "--grace is -1: expected"),
+        (["-n", "2", "--host", "a.invalid", "--launcher", "local", "sh"], "is another host"),
+        (["-n", "2", "--launcher", "mpirun", "--mpirun", "nowhere", "sh"], "looked for nowhere"),
+    ],
+)
+def test_orders_that_can_t_be_followed(words: list[str], told: str) -> None:
+    done = launch(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("infini launch: ")
+    assert told in done.stderr
+
+
+def test_a_program_that_can_t_be_started(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    done = launch("-n", "2", program)
+    assert done.returncode == 127
+    assert "infini launch: rank 0 cannot be started" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "blocks"),
+    [
+        (3, None, [("localhost", 0, 3)]),
+        (4, "a,b", [("a", 0, 2), ("b", 2, 4)]),
+        (3, "a,b", [("a", 0, 2), ("b", 2, 3)]),
+        (1, "a,b", [("a", 0, 1)]),
+        (None, "a:2,b:3", [("a", 0, 2), ("b", 2, 5)]),
+        (3, "a:2,b:3", [("a", 0, 2), ("b", 2, 3)]),
+        (2, "a:2,b:3", [("a", 0, 2)]),
+        (None, "[fe80::1]:2", [("fe80::1", 0, 2)]),
+    ],
+)
+def test_ranks_are_shared_out(
+    ranks: int | None, hosts: str | None, blocks: list[tuple[str, int, int]]
+) -> None:
+    shared = share(ranks, hosts)
+    assert [(host.name, host.ranks.start, host.ranks.stop) for host in shared] == blocks
+
+
+@pytest.mark.parametrize(
+    ("ranks", "hosts", "told"),
+    [
+        (5, "a:2,b:2", "has room for 4 ranks"),
+        (None, "a,b", "or one behind each host"),
+        (2, "a:1,b", "numbers for all hosts, or for none"),
+        (2, "a,,b", "expected a name"),
+        (2, "a:0", "expected a name"),
+    ],
+)
+def test_hosts_that_can_t_be(ranks: int | None, hosts: str, told: str) -> None:
+    with pytest.raises(LaunchError, match=told):
+        share(ranks, hosts)
+
+
+# ---- Through others ------------------------------------------------------------------------------
+
+MPIRUNS = [name for name in ("mpiexec.hydra", "prterun") if shutil.which(name, path=str(BIN))]
+
+
+@pytest.mark.skipif(not MPIRUNS, reason="no MPI is installed beside Python")
+@pytest.mark.parametrize("mpirun", MPIRUNS)
+def test_mpirun(script: Callable[[str], Path], mpirun: str) -> None:
+    through = ("--launcher", "mpirun", "--mpirun", BIN / mpirun)
+    done = launch("-n", "3", *through, script(WORLD))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"[{r}] rank {r} of 3: 6" for r in range(3)]
+    done = launch("-n", "3", *through, script(ONE_FAILS.format("sys.exit(3)")))
+    assert done.returncode == 3
+    assert "infini launch: rank 1 exited with code 3: stopping the others\n" in done.stderr
+
+
+@pytest.fixture
+def ssh(tmp_path: Path) -> Path:
+    """Stands for ssh: gives words to a shell as sshd does, here. Host `down` can't be reached."""
+    path = tmp_path / "ssh"
+    path.write_text(
+        "#!/bin/sh\n"
+        'host=$1; shift; [ "$host" = down ] && { echo "ssh: no route" >&2; exit 255; }\n'
+        'cd / && REMOTE="$host" exec sh -c "$*"\n'
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_ssh(script: Callable[[str], Path], ssh: Path) -> None:
+    through = ("--ssh", ssh, "--host", "one:2,two:1", "--master-addr", "127.0.0.1")
+    program = script(WORLD + "import os, sys; print(os.environ['REMOTE'], os.environ['INFINI_X'])")
+    done = launch(*through, program, INFINI_X="it's")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(
+        line
+        for rank, host in enumerate(("one", "one", "two"))
+        for line in (f"[{rank}] {host} it's", f"[{rank}] rank {rank} of 3: 6")
+    )
+
+
+def test_failures_through_ssh(script: Callable[[str], Path], ssh: Path, tmp_path: Path) -> None:
+    program = script(
+        "import os, sys, time\n"
+        f"with open('{tmp_path}/pid' + os.environ['RANK'], 'w') as file:\n"
+        "    print(os.getpid(), file=file)\n"
+        "if os.environ['RANK'] == '2':\n"
+        f"    while not os.path.exists('{tmp_path}/pid0'): time.sleep(0.01)\n"
+        "    sys.exit(4)\n"
+        "time.sleep(300)\n"
+    )
+    done = launch("--ssh", ssh, "--host", "one:2,two:1", program)
+    assert done.returncode == 4
+    assert done.stderr == "infini launch: rank 2 on two exited with code 4: stopping the others\n"
+    for file in tmp_path.glob("pid*"):
+        assert not is_alive(int(file.read_text()))
+    done = launch("--ssh", ssh, "--host", "one:1,down:1", program)
+    assert done.returncode == 255
+    assert "ssh: no route\n" in done.stderr
+    assert "infini launch: ssh to down exited with code 255: stopping the others\n" in done.stderr
+
+
+def test_ranks_behind_ssh_do_not_outlive_the_launcher(
+    script: Callable[[str], Path], ssh: Path
+) -> None:
+    program = script("import os, time; print(os.getpid()); time.sleep(300)")
+    running = begin("--ssh", ssh, "--host", "one:1,two:1", program)
+    assert running.stdout is not None
+    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
+    running.kill()
+    running.communicate()
+    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")
