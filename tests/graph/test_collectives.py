@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import infinicore
 from infinicore import ccl
 from infinicore.nn import functional as F  # noqa: N812
 from kit.place import ON_HOST
+from kit.ranks import each_rank
 
 pytestmark = pytest.mark.skipif(not ON_HOST, reason="one process has several ranks only on CPUs")
 
@@ -31,30 +31,6 @@ def comms():
         infinicore._core.cancel_graph_recording()
 
 
-def each_rank(comms: list[ccl.Communicator], body: Callable[[ccl.Communicator, int], Any]) -> list:
-    """What the body gives on each rank: a thread and a stream for each."""
-    results: list[Any] = [None] * len(comms)
-    errors: list[BaseException] = []
-
-    def run(rank: int) -> None:
-        try:
-            with infinicore.stream(infinicore.rt.Stream()):
-                results[rank] = body(comms[rank], rank)
-                infinicore.sync_stream()
-        except BaseException as error:
-            comms[rank].abort()
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(len(comms))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
-
-
 def draw(rank: int, step: int) -> Any:
     return np.random.default_rng([rank, step]).standard_normal((RANKS, 4)).astype(np.float32)
 
@@ -62,7 +38,8 @@ def draw(rank: int, step: int) -> Any:
 def replays(comms: list[ccl.Communicator], body: Callable[..., Any], expect: Callable[..., Any]):
     """Records body(comm, x) on all ranks, and compares replays with expect(rank, all inputs)."""
 
-    def run(comm: ccl.Communicator, rank: int) -> None:
+    def run(comm: ccl.Communicator) -> None:
+        rank = comm.rank
         x = infinicore.from_numpy(draw(rank, 99))
         with infinicore.record() as made:
             y = body(comm, x * 2)
@@ -149,7 +126,8 @@ def test_ranks_of_a_group_may_share_a_stream(comms):
 
 
 def test_recording_runs_nothing_and_plans_memory(comms):
-    def body(comm: ccl.Communicator, rank: int) -> tuple[int, list[float]]:
+    def body(comm: ccl.Communicator) -> tuple[int, list[float]]:
+        rank = comm.rank
         x = infinicore.full((RANKS,), rank + 1.0)
         with infinicore.record() as made:
             y = x
@@ -166,7 +144,9 @@ def test_recording_runs_nothing_and_plans_memory(comms):
 
 
 def test_recorded_functions_have_collectives_too(comms):
-    def body(comm: ccl.Communicator, rank: int) -> list[Any]:
+    def body(comm: ccl.Communicator) -> list[Any]:
+        rank = comm.rank
+
         @infinicore.graph
         def step(x):
             return comm.all_reduce(x + 1) * 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,35 +18,9 @@ from infinicore.nn.parallel import (
     full_state_dict,
 )
 from kit.place import ON_HOST
+from kit.ranks import each_rank
 
 pytestmark = pytest.mark.skipif(not ON_HOST, reason="one process has several ranks only on CPUs")
-
-RANKS = [1, 2, 3]
-
-
-def each_rank(ranks: int, body: Callable[[ccl.Communicator], Any]) -> list[Any]:
-    """What the body gives on each rank: a thread and a stream for each."""
-    comms = ccl.init_all(["cpu"] * ranks)
-    results: list[Any] = [None] * ranks
-    errors: list[BaseException] = []
-
-    def run(rank: int) -> None:
-        try:
-            with infinicore.stream(infinicore.rt.Stream()), comms[rank] as comm:
-                comm.set_timeout(20)
-                results[rank] = body(comm)
-                infinicore.sync_stream()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(ranks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return results
 
 
 def draw(*shape: int, seed: int = 0) -> Any:
@@ -65,8 +37,8 @@ def filled(module: Any) -> Any:
     return module
 
 
-class Plain(nn.Module):
-    """A model out of layers that `make` chooses."""
+class Model(nn.Module):
+    """A model out of plain layers, or of parallel ones."""
 
     def __init__(self, comm: ccl.Communicator | None = None, parallel: bool = False) -> None:
         super().__init__()
@@ -103,11 +75,11 @@ def expected(state: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_a_model_gives_what_the_plain_one_gives(ranks: int) -> None:
-    plain = filled(Plain())
+    plain = filled(Model())
     state = plain.state_dict()
 
     def body(comm: ccl.Communicator) -> Any:
-        model = Plain(comm, parallel=True)
+        model = Model(comm, parallel=True)
         assert list(model.state_dict()) == list(state)
         model.load_state_dict(state)
         return model(tensor(IDS)).numpy().copy()
@@ -119,7 +91,7 @@ def test_a_model_gives_what_the_plain_one_gives(ranks: int) -> None:
 
 
 def test_without_a_communicator_layers_are_plain() -> None:
-    plain, model = filled(Plain()), Plain(parallel=True)
+    plain, model = filled(Model()), Model(parallel=True)
     model.load_state_dict(plain.state_dict())
     assert np.array_equal(model(tensor(IDS)).numpy(), plain(tensor(IDS)).numpy())
     assert isinstance(model.up, nn.Linear) and isinstance(model.embed, nn.Embedding)
@@ -193,10 +165,10 @@ def test_tied_weights() -> None:
 
 
 def test_a_recorded_model() -> None:
-    state = filled(Plain()).state_dict()
+    state = filled(Model()).state_dict()
 
     def body(comm: ccl.Communicator) -> Any:
-        model = Plain(comm, parallel=True)
+        model = Model(comm, parallel=True)
         model.load_state_dict(state)
         ids = tensor(np.zeros_like(IDS))
         with infinicore.record() as made:
@@ -214,13 +186,13 @@ def test_a_recorded_model() -> None:
 
 
 def test_checkpoints_go_both_ways(tmp_path: Any) -> None:
-    plain = filled(Plain())
+    plain = filled(Model())
     nn.save_safetensors(plain, tmp_path / "plain.safetensors")
 
     def body(comm: ccl.Communicator) -> None:
-        model = Plain(comm, parallel=True)
+        model = Model(comm, parallel=True)
         nn.load_safetensors(model, tmp_path / "plain.safetensors")
-        again = Plain(comm, parallel=True)
+        again = Model(comm, parallel=True)
         again.load_state_dict(model.state_dict())  # a rank's own shares
         whole = full_state_dict(again)
         assert list(whole) == list(plain.state_dict())
