@@ -36,8 +36,6 @@ struct Vendor {
     const char
         *architecture_special;  // the same with all that only this very chip has; may be null
     const char *const *compile_options;  // always given to the compiler, ends with null
-    int collectives_f8;  // version of the collectives library from which it adds floats of 8 bits
-                         // (E4M3); 0: none does
 };
 
 extern const Vendor vendor;

@@ -37,7 +37,6 @@ enum class Type : int {
     kFloat32 = 7,
     kFloat64 = 8,
     kBfloat16 = 9,
-    kFloat8e4m3 = 10,
     kNone = -1,
 };
 

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "collectives/communicator.h"
+#include "collectives/gathered.h"
 #include "runtime/driver.h"
 #include "runtime/vendor_call.h"
-#include "vendor.h"
 
 namespace infini::cuda::collectives {
 namespace {
@@ -66,9 +66,6 @@ Type combined(int dtype) {
             return Type::kFloat32;
         case INFINI_DTYPE_F64:
             return Type::kFloat64;
-        case INFINI_DTYPE_F8:
-            return vendor.collectives_f8 && version() >= vendor.collectives_f8 ? Type::kFloat8e4m3
-                                                                               : Type::kNone;
         default:
             return Type::kNone;
     }
@@ -83,19 +80,12 @@ bool reduces(int kind) {
     return kind == INFINI_ALL_REDUCE || kind == INFINI_REDUCE || kind == INFINI_REDUCE_SCATTER;
 }
 
-infiniStatus_t form_of(const InfiniCollective &work, Form *form) {
-    *form = reduces(work.kind) ? Form{combined(work.dtype)} : moved(work.dtype);
-    if (form->type == Type::kNone)
-        return refuse(INFINI_STATUS_BAD_TENSOR_DTYPE,
-                      name() + " combines no elements of type " + std::to_string(work.dtype) +
-                          ": expected 8-, 32- or 64-bit integers, or floats of 16 bits or more");
-    // The library adds in the very type, so that the sum may wrap before it is divided.
-    if (reduces(work.kind) && work.op == kAverage && is_narrow_integer(form->type))
-        return refuse(INFINI_STATUS_BAD_TENSOR_DTYPE,
-                      name() +
-                          " averages integers below 64 bits wrongly when their sum does not "
-                          "fit: expected 64-bit integers or floats");
-    return INFINI_STATUS_SUCCESS;
+// The library adds in the very type, so that the sum of small integers may wrap before it is divided,
+// and floats of 8 bits are rounded at each step.
+bool must_be_gathered(const InfiniCollective &work) {
+    if (!reduces(work.kind)) return false;
+    const Type type = combined(work.dtype);
+    return type == Type::kNone || (work.op == kAverage && is_narrow_integer(type));
 }
 
 const char *word(int kind) {
@@ -154,13 +144,16 @@ using CommunicatorPointer = std::shared_ptr<Communicator>;
 class Group {
 public:
     infiniStatus_t add(const CommunicatorPointer &communicator, const InfiniCollective &work) {
-        Form form;
         if (!word(work.kind) || work.send_counts || work.recv_counts)
             return INFINI_STATUS_NOT_IMPLEMENTED;
-        if (infiniStatus_t status = form_of(work, &form)) return status;
         if (work.count == 0) return INFINI_STATUS_SUCCESS;
+        Item item{communicator, work, {}, nullptr};
+        if (must_be_gathered(work))
+            item.gathered = std::make_unique<Gathered>(*communicator, work);
+        else
+            item.form = reduces(work.kind) ? Form{combined(work.dtype)} : moved(work.dtype);
         communicators_.insert(communicator);
-        items_.push_back({communicator, work, form});
+        items_.push_back(std::move(item));
         return INFINI_STATUS_SUCCESS;
     }
 
@@ -170,6 +163,8 @@ public:
         std::vector<std::unique_lock<Turn>> turns;
         for (const auto &communicator : communicators_) turns.emplace_back(communicator->turn);
         infiniStatus_t status = begin_watched();
+        for (Item &item : items_)
+            if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->begin();
         if (status == INFINI_STATUS_SUCCESS) status = call_all();
         for (const auto &communicator : communicators_)
             if (status == INFINI_STATUS_SUCCESS)
@@ -177,6 +172,10 @@ public:
                                               "rank " + std::to_string(communicator->rank) +
                                                   " could not connect to the other ranks for " +
                                                   what_of(communicator) + " within ");
+        for (Item &item : items_) {
+            if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->end();
+            item.gathered.reset();
+        }
         // Also after a failure: the events must be somewhere.
         for (auto &[where, pending] : watched_)
             if (infiniStatus_t ended = where.first->end(where.second, std::move(pending));
@@ -192,6 +191,7 @@ private:
         CommunicatorPointer communicator;
         InfiniCollective work;
         Form form;
+        std::unique_ptr<Gathered> gathered;
     };
 
     std::string what_of(const CommunicatorPointer &communicator) const {
@@ -231,7 +231,8 @@ private:
             if (status != INFINI_STATUS_SUCCESS) break;
             OnDevice here(item.communicator->device);
             status = item.communicator->with_handle([&](Handle handle) {
-                const int code = call(item.work, item.form, handle);
+                const int code = item.gathered ? item.gathered->call(handle)
+                                               : call(item.work, item.form, handle);
                 return code == kSuccess || code == kInProgress
                            ? INFINI_STATUS_SUCCESS
                            : failed(code, word(item.work.kind), handle);

@@ -40,7 +40,6 @@ const Vendor vendor = {
     "sm_%d%d",   // architecture
     "sm_%d%da",  // architecture_special
     kOptions,    // compile_options
-    22400,       // collectives_f8
 };
 
 }  // namespace infini::cuda
