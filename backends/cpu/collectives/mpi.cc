@@ -164,6 +164,7 @@ bool mpi_table(uint64_t nonce, int ranks, int rank, const Member &mine, double t
                std::vector<Member> *table, std::string *problem) {
     MpiProcess *mpi = MpiProcess::start(timeout, problem);
     if (!mpi) return false;
+    mpi->collect();
     const Letter letter = letter_of(*mpi, nonce, ranks, rank, mine);
     Office &office = Office::get();
     {

@@ -20,15 +20,15 @@ int refuse(const std::string &reason, char *problem, size_t problem_bytes) {
 }  // namespace
 
 // Starts MPI if need be, and tells this process's place in it. 0 is success; else `problem` says why.
-extern "C" [[gnu::visibility("default")]] int infini_mpi_world(int *rank, int *ranks, char *problem,
+extern "C" [[gnu::visibility("default")]] int infini_mpi_world(int *rank, int *ranks,
+                                                               double timeout, char *problem,
                                                                size_t problem_bytes) {
-    constexpr double kTimeout = 300;
     std::string reason;
     if (!infini::cpu::collectives::mpi_is_launched() &&
         !infini::cpu::collectives::mpi_is_initialized())
         return refuse("no launcher of MPI (mpirun, mpiexec) started this process", problem,
                       problem_bytes);
-    const MpiProcess *mpi = MpiProcess::start(kTimeout, &reason);
+    const MpiProcess *mpi = MpiProcess::start(timeout, &reason);
     if (!mpi) return refuse(reason, problem, problem_bytes);
     *rank = mpi->rank();
     *ranks = mpi->ranks();
@@ -45,7 +45,7 @@ extern "C" [[gnu::visibility("default")]] int infini_mpi_broadcast(void *data, s
     std::string reason;
     MpiProcess *mpi = MpiProcess::start(timeout, &reason);
     if (!mpi) return refuse(reason, problem, problem_bytes);
-    if (root < 0 || root >= mpi->ranks() || bytes > (1 << 20))
+    if (root < 0 || root >= mpi->ranks() || bytes > MpiProcess::kMostBytes)
         return refuse("root is no process of the MPI job, or there are too many bytes", problem,
                       problem_bytes);
     if (root == mpi->rank()) {

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include "mpi_members.h"
 #include "world.h"
@@ -40,8 +41,12 @@ public:
         for (const Member &member : table)
             is_neighbour_.push_back(member.host == table[size_t(rank)].host);
         farewell_ = {tag_ + 1, {}, {}};
-        for (size_t i = 0; i < table.size(); ++i)
-            if (int(i) != me_) farewell_.to.push_back(members_.processes[i]);
+        for (int i = 0; i < int(table.size()); ++i) {
+            if (i == me_) continue;
+            reachable_.insert(i);
+            unheard_.insert(i);
+            farewell_.to.push_back(members_.processes[size_t(i)]);
+        }
         const Word word = make_word("");
         farewell_.message.resize(sizeof word);
         memcpy(farewell_.message.data(), &word, sizeof word);
@@ -49,8 +54,8 @@ public:
     }
 
     ~MpiLinks() override {
-        mpi_.remove_farewell(&farewell_);
-        give_up();
+        tell("");
+        mpi_.expect(tag_ + 1, int(unheard_.size()));
     }
 
     void begin(Transfer &transfer) override {
@@ -112,9 +117,8 @@ public:
         if (has_told_) return;
         has_told_ = true;
         const Word word = make_word(reason);
-        for (size_t peer = 0; peer < gone_.size(); ++peer)
-            if (int(peer) != me_ && gone_[peer].empty())
-                mpi_.post(members_.processes[peer], tag_ + 1, &word, sizeof word);
+        for (int peer : reachable_)
+            mpi_.post(members_.processes[size_t(peer)], tag_ + 1, &word, sizeof word);
         if (!reason.empty()) mpi_.note_failure();
         mpi_.remove_farewell(&farewell_);  // it has been said
         give_up();
@@ -129,6 +133,7 @@ public:
             // The same for one that died.
             for (int i = 0; i < 3; ++i) test_all();
             note(at, " (process " + std::to_string(members_.numbers[at]) + ") has died");
+            lose(at);
             mpi_.note_loss();
         }
         return gone_[at];
@@ -157,8 +162,13 @@ private:
     void note(size_t peer, const std::string &what) {
         if (gone_[peer].empty()) gone_[peer] = "rank " + std::to_string(peer) + what;
     }
+    void lose(size_t peer) {
+        reachable_.erase(int(peer));
+        unheard_.erase(int(peer));
+    }
     void note_error(size_t peer, int code) {
         mpi_.note_failure();
+        lose(peer);
         is_news_ = true;
         note(peer, " cannot be reached over MPI any more (" + lib_.error_text(code) + ")");
     }
@@ -206,6 +216,7 @@ private:
         if (!mpi_.take(lib_.any_source, tag_ + 1, &word, sizeof word)) return;
         if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size()) return;
         word.reason[sizeof word.reason - 1] = 0;
+        unheard_.erase(word.rank);
         if (word.failed) {
             if (told_.empty()) told_ = word.reason;
             is_news_ = true;
@@ -238,6 +249,8 @@ private:
     const int me_, tag_;
     const MpiMembers members_;
     std::vector<bool> is_neighbour_;  // by rank: on this host
+    std::set<int> reachable_;         // ranks that are told what this one has to say
+    std::set<int> unheard_;  // ranks that have said nothing yet: each does once, at its end
     std::vector<Active> active_;
     std::vector<std::string> gone_;        // by rank: why nothing more comes from it
     std::vector<int> rounds_since_leave_;  // by rank; 0: it has not left

@@ -117,8 +117,8 @@ bool MpiProcess::is_usable() const {
     return getpid() == process_ && library_.Finalized(&finalized) == 0 && !finalized;
 }
 
-void MpiProcess::end(int status) {
-    if (!is_usable() || has_lost_) return;
+// Says good-bye to those who do not know yet, and listens to theirs.
+void MpiProcess::take_leave() {
     std::vector<Farewell> farewells;
     {
         std::lock_guard guard(posted_lock_);
@@ -127,6 +127,20 @@ void MpiProcess::end(int status) {
     for (const Farewell &farewell : farewells)
         for (int to : farewell.to)
             post(to, farewell.tag, farewell.message.data(), farewell.message.size());
+    const auto deadline = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
+    for (Idling idling; std::chrono::steady_clock::now() < deadline; idling.pause()) {
+        collect();
+        std::lock_guard guard(posted_lock_);
+        if (expected_.empty()) break;
+    }
+    unsigned char unread[kMostBytes];
+    for (int tag : {kTableTag, kBroadcastTag})
+        while (take(library_.any_source, tag, unread, sizeof unread)) continue;
+}
+
+void MpiProcess::end(int status) {
+    if (!is_usable() || has_lost_) return;
+    take_leave();
     std::unique_lock guard(lock_);
     if (state_ != kReady) return;
     state_ = kEnding;
@@ -180,6 +194,24 @@ bool MpiProcess::take(int from, int tag, void *data, size_t bytes) {
     if (library_.Improbe(from, tag, comm_, &came, &message, library_.status_ignore) != 0 || !came)
         return false;
     return library_.Mrecv(data, int(bytes), library_.byte, &message, library_.status_ignore) == 0;
+}
+
+void MpiProcess::expect(int tag, int messages) {
+    std::lock_guard guard(posted_lock_);
+    if (messages > 0) expected_[tag] += messages;
+}
+
+void MpiProcess::collect() {
+    std::map<int, int> expected;
+    {
+        std::lock_guard guard(posted_lock_);
+        expected.swap(expected_);
+    }
+    unsigned char unread[kMostBytes];
+    for (auto &[tag, messages] : expected) {
+        while (messages > 0 && take(library_.any_source, tag, unread, sizeof unread)) --messages;
+        expect(tag, messages);
+    }
 }
 
 void MpiProcess::add_farewell(const Farewell *farewell) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +21,7 @@ public:
     using Handle = MpiLibrary::Handle;
     // Tags: for tables, for broadcasts, and two for each communicator.
     static constexpr int kTableTag = 0, kBroadcastTag = 1, kFirstTag = 2;
+    static constexpr size_t kMostBytes = 4096;  // of a small message
 
     // Starts MPI unless that has been done; null with the reason when it can't be used. Zero seconds: for
     // ever.
@@ -45,6 +47,11 @@ public:
     // Takes a small message, if one has come: false where none has.
     bool take(int from, int tag, void *data, size_t bytes);
 
+    // Small messages that will come although nobody waits for them: they are taken at some time, because MPI
+    // does not like to end with messages that were never received.
+    void expect(int tag, int messages);
+    void collect();
+
     // Something is broken: at the end, others are not waited for long.
     void note_failure() { failed_ = true; }
     // A process of the job is dead: at the end, others are not waited for at all.
@@ -64,7 +71,8 @@ private:
     void keep();                       // the thread that starts and ends MPI
     bool begin(std::string *problem);  // collective in all processes of the job
     void end(int status);              // at the end of the process
-    void sweep();                      // forgets messages that are sent
+    void take_leave();
+    void sweep();  // forgets messages that are sent
 
     MpiLibrary library_;
     Handle comm_ = nullptr;
@@ -87,6 +95,7 @@ private:
     std::mutex posted_lock_;
     std::vector<std::unique_ptr<Posted>> posted_;
     std::vector<const Farewell *> farewells_;
+    std::map<int, int> expected_;  // messages by tag
 };
 
 // Pauses that grow: a core is not burned for long while nothing happens.
