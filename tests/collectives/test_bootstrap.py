@@ -83,7 +83,7 @@ def a_stranger_listens(port: int) -> Iterator[None]:
 # ---- Over TCP ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", socket.gethostname()])
+@pytest.mark.parametrize("host", ["localhost", socket.gethostname()])
 def test_by_environment(host: str) -> None:
     port = free_port()
     told = ended(
@@ -258,6 +258,71 @@ def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
     assert told[1] == f"CclError: ccl.init: rank 0 did not come to {tmp_path}/other within 1 s"
     assert "the folder of" in told[2] and "does not exist" in told[2]
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- Through MPI ---------------------------------------------------------------------------------
+
+BIN = Path(sys.executable).parent
+# The wheels' launchers by the names that are theirs alone, and what they need here.
+MPIRUNS = {
+    "mpiexec.hydra": [],
+    "prterun": ["--map-by", ":OVERSUBSCRIBE", "--allow-run-as-root"],
+}
+INSTALLED = [name for name in MPIRUNS if shutil.which(name, path=str(BIN))]
+with_mpi = [
+    pytest.mark.skipif(not INSTALLED, reason="no MPI is installed beside Python"),
+    pytest.mark.parametrize("mpirun", INSTALLED),
+]
+
+
+def of_mpi(mpirun: str, program: str, arguments: str = "{}", **more: object) -> str:
+    command = [str(BIN / mpirun), *MPIRUNS[mpirun], "-n", "2", sys.executable, "-c", program]
+    done = subprocess.run(
+        [*command, arguments],
+        env=environment(PRTE_MCA_schizo_proxy="ompi", **more),
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout
+
+
+@with_mpi[0]
+@with_mpi[1]
+def test_by_mpi(mpirun: str) -> None:
+    told = of_mpi(mpirun, PROGRAM)
+    for rank in range(2):
+        assert f"rank {rank} of 2: 3 on cpu:0" in told
+
+
+@with_mpi[0]
+@with_mpi[1]
+def test_by_mpi_of_the_program(mpirun: str) -> None:
+    """mpi4py has started MPI already."""
+    pytest.importorskip("mpi4py")
+    library = "libmpi.so.12" if mpirun == "mpiexec.hydra" else "libmpi.so.40"
+    path = BIN.parent / "lib" / library
+    told = of_mpi(mpirun, "from mpi4py import MPI\n" + PROGRAM, MPI4PY_LIBMPI=path)
+    for rank in range(2):
+        assert f"rank {rank} of 2: 3 on cpu:0" in told
+
+
+@with_mpi[0]
+@with_mpi[1]
+def test_a_rank_that_does_not_come_to_mpi(mpirun: str, tmp_path: Path) -> None:
+    """The other one tells; then both go."""
+    told = tmp_path / "told"
+    away = (
+        "import os, pathlib, time\n"
+        f"told = pathlib.Path({str(told)!r})\n"
+        "if '1' in (os.environ.get('PMI_RANK'), os.environ.get('OMPI_COMM_WORLD_RANK')):\n"
+        "    while not told.exists(): time.sleep(0.01)\n"
+        "    os._exit(0)\n"
+    )
+    tell = "    told.write_text(str(error))\n    os._exit(0)\n"
+    of_mpi(mpirun, away + PROGRAM + tell, "{'timeout': 1}")
+    assert "MPI cannot be used: MPI did not start within 1 s" in told.read_text()
 
 
 # ---- What the environment shows ------------------------------------------------------------------

@@ -100,7 +100,7 @@ def init(
         return _join(unique_id(), 1, 0, timeout)
     scheme, where = _choose_method(method, place, rank, os.environ)
     if scheme == "mpi":
-        rank, count = _by_mpi.world(rank, count)
+        rank, count = _by_mpi.world(rank, count, seconds)
     rank, count = _checked(rank, count, scheme)
     context.set_device(chosen)
     payload = _make_payload() if rank == 0 else None

@@ -8,16 +8,19 @@ from functools import cache
 from typing import Any
 
 from infinicore import rt
+from infinicore.ccl._library import CclError
+
+INTERNAL_ERROR = 1  # INFINI_STATUS_INTERNAL_ERROR
 
 
-def world(rank: int | None, ranks: int | None) -> tuple[int, int]:
+def world(rank: int | None, ranks: int | None, timeout: float) -> tuple[int, int]:
     """Rank and number of ranks of MPI, which must be those that were asked for."""
     imported = _imported()
     if imported is not None:
         here, all_ranks = imported.Get_rank(), imported.Get_size()
     else:
         numbers = ctypes.c_int(), ctypes.c_int()
-        _call("infini_mpi_world", *map(ctypes.byref, numbers))
+        _call("infini_mpi_world", *map(ctypes.byref, numbers), ctypes.c_double(timeout))
         here, all_ranks = (number.value for number in numbers)
     if (rank, ranks) not in {(here, all_ranks), (here, None), (None, all_ranks), (None, None)}:
         raise ValueError(
@@ -63,12 +66,12 @@ def _library() -> ctypes.CDLL:
 def _call(name: str, *arguments: Any) -> None:
     function = getattr(_library(), name, None)
     if function is None:
-        raise RuntimeError(
+        raise CclError(
+            INTERNAL_ERROR,
             'ccl.init: method is "mpi", but this installation has no MPI part: expected mpi4py '
-            'to be imported, or method="env"'
+            'to be imported, or method="env"',
         )
     problem = ctypes.create_string_buffer(1024)
     if function(*arguments, problem, ctypes.c_size_t(len(problem))):
-        raise RuntimeError(
-            f"ccl.init: MPI cannot be used: {problem.value.decode(errors='replace')}"
-        )
+        reason = problem.value.decode(errors="replace")
+        raise CclError(INTERNAL_ERROR, f"ccl.init: MPI cannot be used: {reason}")
