@@ -73,9 +73,9 @@ public:
     bool leave(bool wait);
 
     const int device, ranks, rank;
-    Handle handle = nullptr;  // null: not there any more
-    bool polls = false;       // the library does not block on it
-    bool captured = false;    // graphs may hold it
+    Handle handle = nullptr;            // null: not there any more
+    bool polls = false;                 // the library does not block on it
+    std::atomic<bool> captured{false};  // graphs may hold it
     std::shared_ptr<World> world;
     Turn turn;
 

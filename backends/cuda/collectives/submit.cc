@@ -166,12 +166,7 @@ public:
         for (Item &item : items_)
             if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->begin();
         if (status == INFINI_STATUS_SUCCESS) status = call_all();
-        for (const auto &communicator : communicators_)
-            if (status == INFINI_STATUS_SUCCESS)
-                status = communicator->settle("GroupEnd",
-                                              "rank " + std::to_string(communicator->rank) +
-                                                  " could not connect to the other ranks for " +
-                                                  what_of(communicator) + " within ");
+        if (status == INFINI_STATUS_SUCCESS) status = settle_all();
         for (Item &item : items_) {
             if (item.gathered && status == INFINI_STATUS_SUCCESS) status = item.gathered->end();
             item.gathered.reset();
@@ -241,6 +236,19 @@ private:
         const int code = f.GroupEnd();
         if (status == INFINI_STATUS_SUCCESS && code != kSuccess && code != kInProgress)
             status = failed(code, "GroupEnd", nullptr);
+        return status;
+    }
+
+    // Each comes to an end, also after another one has failed.
+    infiniStatus_t settle_all() {
+        infiniStatus_t status = INFINI_STATUS_SUCCESS;
+        for (const auto &communicator : communicators_) {
+            const std::string late = "rank " + std::to_string(communicator->rank) +
+                                     " could not connect to the other ranks for " +
+                                     what_of(communicator) + " within ";
+            const infiniStatus_t one = communicator->settle("GroupEnd", late);
+            if (status == INFINI_STATUS_SUCCESS) status = one;
+        }
         return status;
     }
 
