@@ -14,6 +14,21 @@
 
 namespace infini::cpu::collectives {
 
+class Communicator {
+public:
+    virtual ~Communicator() = default;
+
+    // Does a group. One at a time.
+    virtual bool run(const InfiniCollective *work, size_t count) = 0;
+    // Makes everything that waits in it fail soon, here and on other ranks. Any thread.
+    virtual void fail(const std::string &reason) = 0;
+    // Why it can't be used any more; empty: it can.
+    virtual std::string failure() = 0;
+    virtual void set_timeout(double seconds) = 0;
+};
+
+// ---- Ranks that share memory --------------------------------------------------------------------
+
 // The memory of a world, and the ranks of this process that use it.
 struct Ground {
     Ground(void *memory, size_t bytes, int ranks, bool shared)
@@ -25,23 +40,32 @@ struct Ground {
     size_t bytes;
 };
 
-class Communicator {
-public:
-    Communicator(std::shared_ptr<Ground> ground, int rank, double timeout);
-    ~Communicator();
+// The memory of a name, which whoever comes first makes: fresh memory is all zero, which is how a world begins.
+std::shared_ptr<Ground> open_ground(const std::string &name, int ranks, std::string *problem);
+// In one process.
+std::shared_ptr<Ground> make_ground(int ranks);
+bool take_seat(World &world, int rank, std::string *problem);
 
-    // Waits for all ranks to have joined.
-    bool assemble();
-    // Does a group. One at a time.
-    bool run(const InfiniCollective *work, size_t count);
+class SharedCommunicator final : public Communicator {
+public:
+    SharedCommunicator(std::shared_ptr<Ground> ground, int rank, double timeout);
+    ~SharedCommunicator() override;
+
+    // Waits for all ranks to have joined. Some may be elsewhere: then *elsewhere is set instead.
+    bool assemble(bool *elsewhere);
+    // One collective, which is a part of what was announced.
+    bool collective(const InfiniCollective &work, const Announcement &announced);
+
+    bool run(const InfiniCollective *work, size_t count) override;
+    void fail(const std::string &reason) override { world().fail(reason); }
+    std::string failure() override { return world().reason(); }
+    void set_timeout(double seconds) override { timeout_.store(seconds); }
 
     World &world() { return ground_->world; }
     int rank() const { return rank_; }
-    void set_timeout(double seconds) { timeout_.store(seconds); }
 
 private:
     friend class Exchange;
-    bool collective(const InfiniCollective &work);
 
     std::shared_ptr<Ground> ground_;
     const int rank_;
@@ -57,7 +81,13 @@ private:
 bool exchange_messages(World &world, int rank, double timeout, bool direct,
                        const std::vector<const InfiniCollective *> &messages);
 
+// ---- For all ------------------------------------------------------------------------------------
+
 const char *kind_name(int kind);
 size_t element_bytes(int dtype);
+
+// The announcement of an operation, and how to say that two of them differ.
+Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t number);
+std::string difference(int low, const Announcement &one, int high, const Announcement &other);
 
 }  // namespace infini::cpu::collectives

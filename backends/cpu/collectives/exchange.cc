@@ -23,9 +23,11 @@ size_t share_begin(size_t count, int rank, int ranks) {
 // One collective of one rank.
 class Exchange {
 public:
-    Exchange(Communicator &communicator, const InfiniCollective &work)
+    Exchange(SharedCommunicator &communicator, const InfiniCollective &work,
+             const Announcement &announced)
         : c_(communicator),
           w_(work),
+          announced_(announced),
           world_(communicator.world()),
           me_(communicator.rank_),
           ranks_(world_.ranks()),
@@ -91,23 +93,11 @@ private:
 
     void announce() {
         Seat::Page &page = world_.seat(me_).page[page_];
-        page.announced = {w_.kind,  w_.dtype,         w_.op,     w_.root,
-                          w_.count, hash_of_counts(), c_.number_};
+        page.announced = announced_;
         page.send = w_.send;
         page.recv = w_.recv;
         if (w_.kind == INFINI_ALL_TO_ALL && w_.send_counts)
             std::copy(w_.send_counts, w_.send_counts + ranks_, page.send_counts);
-    }
-
-    // Of the counts that all ranks have to give alike.
-    uint64_t hash_of_counts() const {
-        const size_t *counts = w_.kind == INFINI_ALL_GATHER       ? w_.recv_counts
-                               : w_.kind == INFINI_REDUCE_SCATTER ? w_.send_counts
-                                                                  : nullptr;
-        uint64_t hash = w_.send_counts || w_.recv_counts ? 1 : 0;
-        for (int i = 0; counts && i < ranks_; ++i)
-            hash = (hash ^ counts[i]) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
-        return hash;
     }
 
     bool meet() {
@@ -130,31 +120,19 @@ private:
         return true;
     }
 
-    const char *purpose() const { return kind_name(w_.kind); }
+    const char *purpose() const { return kind_name(announced_.kind); }
 
-    // Do all ranks do the same? Rank 0 is right, unless it is alone with its opinion.
+    // Do all ranks do the same?
     bool agree() {
-        const Announcement &mine = world_.seat(me_).page[page_].announced;
         for (int i = 0; i < ranks_; ++i) {
             const Announcement &other = world_.seat(i).page[page_].announced;
-            if (std::memcmp(&other, &mine, sizeof mine) == 0) continue;
-            world_.fail(difference(std::min(i, me_), std::max(i, me_)));
+            if (std::memcmp(&other, &announced_, sizeof other) == 0) continue;
+            const int name = world_.name(i), mine = world_.name(me_);
+            world_.fail(name < mine ? difference(name, other, mine, announced_)
+                                    : difference(mine, announced_, name, other));
             return false;
         }
         return true;
-    }
-
-    std::string difference(int low, int high) {
-        auto say = [&](int rank) {
-            const Announcement &a = world_.seat(rank).page[page_].announced;
-            std::string text = "rank " + std::to_string(rank) + " called " + kind_name(a.kind) +
-                               " of " + std::to_string(a.count) + " elements of dtype " +
-                               std::to_string(a.dtype);
-            if (reduces()) text += ", op " + std::to_string(a.op);
-            if (a.root >= 0) text += ", root " + std::to_string(a.root);
-            return text + " as its operation " + std::to_string(a.number);
-        };
-        return say(high) + ", but " + say(low) + ": all ranks must call the same";
     }
 
     // ---- What is small --------------------------------------------------------------------------
@@ -351,8 +329,9 @@ private:
         return part(w_.send_counts, to);
     }
 
-    Communicator &c_;
+    SharedCommunicator &c_;
     const InfiniCollective &w_;
+    const Announcement announced_;
     World &world_;
     const int me_, ranks_;
     const size_t size_;
@@ -361,16 +340,18 @@ private:
     Reduce reduce_ = nullptr;
 };
 
-bool Communicator::collective(const InfiniCollective &work) { return Exchange(*this, work).run(); }
+bool SharedCommunicator::collective(const InfiniCollective &work, const Announcement &announced) {
+    return Exchange(*this, work, announced).run();
+}
 
-bool Communicator::run(const InfiniCollective *work, size_t count) {
+bool SharedCommunicator::run(const InfiniCollective *work, size_t count) {
     std::lock_guard guard(lock_);
     std::vector<const InfiniCollective *> messages;
     for (size_t i = 0; i < count; ++i) {
         if (world().failed()) return false;
         if (work[i].kind == INFINI_SEND || work[i].kind == INFINI_RECEIVE)
             messages.push_back(&work[i]);
-        else if (!collective(work[i]))
+        else if (!collective(work[i], announcement_of(work[i], world().ranks(), number_)))
             return false;
     }
     return messages.empty() ||

@@ -12,7 +12,7 @@
 
 namespace infini::cpu::collectives {
 
-// One message on its way. It stays where it is until it is done, or its links are destroyed.
+// One message on its way. It stays where it is until it is done, or tell() has been called.
 struct Transfer {
     int peer = 0;  // the rank that it goes to or comes from, never this one
     bool sends = false;
@@ -36,7 +36,8 @@ public:
     virtual void wake() = 0;
 
     // Tells all others that the communicator failed, or, without a reason, that this rank leaves it. What is on
-    // its way is not waited for. It may take a moment, and is lost where nobody listens any more.
+    // its way is over: neither transfers nor their memory are touched after this, and no more are begun. It
+    // may take a moment, and is lost where nobody listens any more.
     virtual void tell(const std::string &reason) = 0;
 
     // Why nothing more will come from a rank: "rank 3 (process 17) has died", "rank 3 has left the
@@ -50,7 +51,9 @@ public:
 struct Member {
     uint64_t host = 0;  // ranks of the same host share memory
     int32_t process = 0;
-    int32_t world_rank = -1;         // in the MPI world, where it is used
+    int32_t world_rank = -1;  // in the MPI world, where it is used
+    enum Wish : uint32_t { kAny, kShared, kTcp, kMpi };
+    uint32_t wish = kAny;            // INFINI_CCL_TRANSPORT
     unsigned char address[28] = {};  // of TCP: a sockaddr_in or sockaddr_in6
 };
 

@@ -95,6 +95,11 @@ void World::fail(const std::string &reason) {
     for (int i = 0; i < ranks_; ++i) Patience::wake(seats_[i].phase, seats_[i].sleepers, shared_);
 }
 
+void World::send_elsewhere() {
+    header().elsewhere.store(1, std::memory_order_release);
+    for (int i = 0; i < ranks_; ++i) Patience::wake(seats_[i].state, seats_[i].sleepers, shared_);
+}
+
 std::string World::reason() {
     while (header().failed.load(std::memory_order_acquire) == 1) sched_yield();
     return header().failed.load(std::memory_order_acquire) ? header().reason : "";
@@ -103,7 +108,7 @@ std::string World::reason() {
 // ---- Waiting ------------------------------------------------------------------------------------
 
 Patience::Patience(World &world, int rank, double seconds)
-    : world_(world), rank_(rank), seconds_(seconds) {
+    : world_(world), rank_(rank), seconds_(seconds), margin_(world.has_names() ? 1 : 0) {
     // With a core for each rank the others are about to come; else they need this very core.
     const unsigned cores = std::thread::hardware_concurrency();
     spins_ = cores > unsigned(world.ranks()) ? 20000 : 200;
@@ -150,16 +155,20 @@ std::string Patience::doubt(int other, const char *purpose) {
     const Seat &seat = world_.seat(other);
     const uint32_t state = seat.state.load(std::memory_order_acquire);
     char text[256] = "";
-    if (began_ == 0) began_ = now();
+    const int who = world_.name(other), me = world_.name(rank_);
+    // Who waits for another host itself knows best how long.
+    const uint32_t beat = seat.beat.load(std::memory_order_relaxed);
+    if (began_ == 0 || beat != beat_) began_ = now();
+    beat_ = beat;
     if (state == World::kLeft)
         snprintf(text, sizeof text, "rank %d has left the communicator while rank %d waited in %s",
-                 other, rank_, purpose);
+                 who, me, purpose);
     else if (state != World::kEmpty && !is_alive(seat))
-        snprintf(text, sizeof text, "rank %d (process %d) has died while rank %d waited in %s",
-                 other, seat.process, rank_, purpose);
-    else if (seconds_ > 0 && double(now() - began_) > seconds_ * double(kSecond))
-        snprintf(text, sizeof text, "rank %d did not come within %g s: rank %d waited in %s", other,
-                 seconds_, rank_, purpose);
+        snprintf(text, sizeof text, "rank %d (process %d) has died while rank %d waited in %s", who,
+                 seat.process, me, purpose);
+    else if (seconds_ > 0 && double(now() - began_) > (seconds_ + margin_) * double(kSecond))
+        snprintf(text, sizeof text, "rank %d did not come within %g s: rank %d waited in %s", who,
+                 seconds_, me, purpose);
     return text;
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace infini::cpu::collectives {
 
@@ -29,6 +30,7 @@ struct alignas(128) Seat {
     std::atomic<uint32_t> phase;     // how many meetings this rank has come to
     std::atomic<uint32_t> sleepers;  // of those who wait for `phase`
     std::atomic<uint32_t> state;
+    std::atomic<uint32_t> beat;  // changes while it waits for somebody on another host
     int32_t process;
     uint64_t process_start, process_space;
     // By the parity of the operation: the next one can be announced while others still read this one.
@@ -50,6 +52,7 @@ struct alignas(128) Channel {
 struct Header {
     std::atomic<uint32_t> ranks;   // 0 until the first has come
     std::atomic<uint32_t> failed;  // 1 while the reason is written, 2 from then on
+    std::atomic<uint32_t> elsewhere;
     char reason[480];
 };
 
@@ -76,6 +79,15 @@ public:
 
     bool is_shared() const { return shared_; }
 
+    // Tells those who wait for all to join that some are on other hosts.
+    void send_elsewhere();
+    bool is_elsewhere() { return header().elsewhere.load(std::memory_order_acquire) != 0; }
+
+    // What ranks are called in sentences, where these are only some of a communicator.
+    void set_names(std::vector<int> names) { names_ = std::move(names); }
+    bool has_names() const { return !names_.empty(); }
+    int name(int rank) const { return names_.empty() ? rank : names_[size_t(rank)]; }
+
 private:
     void *memory_;
     int ranks_;
@@ -83,6 +95,7 @@ private:
     Seat *seats_;
     Channel *channels_;
     unsigned char *pieces_;
+    std::vector<int> names_;
 };
 
 // Waits until condition() holds for the word at `word`, which rank `other` changes. False: the world failed, perhaps
@@ -123,7 +136,9 @@ private:
     World &world_;
     int rank_, spins_;
     double seconds_;  // 0: for ever
+    double margin_;   // what comes from another host takes a little longer
     int64_t began_ = 0;
+    uint32_t beat_ = 0;
     bool doubted_ = false;
 };
 

@@ -1,0 +1,32 @@
+// What ranks say they are about to do.
+#include "communicator.h"
+
+namespace infini::cpu::collectives {
+
+Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t number) {
+    // Of the counts that all ranks have to give alike.
+    const size_t *counts = work.kind == INFINI_ALL_GATHER       ? work.recv_counts
+                           : work.kind == INFINI_REDUCE_SCATTER ? work.send_counts
+                                                                : nullptr;
+    uint64_t hash = work.send_counts || work.recv_counts ? 1 : 0;
+    for (int i = 0; counts && i < ranks; ++i)
+        hash = (hash ^ counts[i]) * 0x100000001b3ull + 0x9e3779b97f4a7c15ull;
+    return {work.kind, work.dtype, work.op, work.root, work.count, hash, number};
+}
+
+// Rank 0 is right, unless it is alone with its opinion.
+std::string difference(int low, const Announcement &one, int high, const Announcement &other) {
+    auto say = [&](int rank, const Announcement &a) {
+        std::string text = "rank " + std::to_string(rank) + " called " + kind_name(a.kind) +
+                           " of " + std::to_string(a.count) + " elements of dtype " +
+                           std::to_string(a.dtype);
+        if (a.kind == INFINI_ALL_REDUCE || a.kind == INFINI_REDUCE ||
+            a.kind == INFINI_REDUCE_SCATTER)
+            text += ", op " + std::to_string(a.op);
+        if (a.root >= 0) text += ", root " + std::to_string(a.root);
+        return text + " as its operation " + std::to_string(a.number);
+    };
+    return say(high, other) + ", but " + say(low, one) + ": all ranks must call the same";
+}
+
+}  // namespace infini::cpu::collectives

@@ -1,0 +1,132 @@
+// What an operation over links needs: messages under way, and waiting for them without ever hanging.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "links.h"
+#include "world.h"
+
+namespace infini::cpu::collectives {
+
+constexpr size_t kEager = 16 << 10;  // bytes that go along with the opening of an operation
+
+// The first thing that a rank says to another in an operation; up to kEager bytes of data go with it.
+struct Opening {
+    uint64_t magic;
+    uint64_t bytes;  // that this rank has for the other
+    Announcement announced;
+};
+constexpr uint64_t kOpeningMagic = 0x67'6e696e65'704f;
+
+// Whether a communicator is well; the first reason why not stays. Any thread may ask and fail it.
+class Fate {
+public:
+    void fail(const std::string &reason);
+    bool failed() const { return failed_.load(std::memory_order_acquire); }
+    std::string reason();
+
+private:
+    std::atomic<bool> failed_{false};
+    std::mutex lock_;
+    std::string reason_;
+};
+
+// The ranks of a communicator that talk through links.
+struct Network {
+    Network(std::unique_ptr<Links> links, int rank, int ranks)
+        : links(std::move(links)), rank(rank), ranks(ranks), desks_(size_t(ranks)) {}
+
+    // Room for an opening with its data, one to and one from each rank.
+    struct Desk {
+        struct alignas(64) Page {
+            Opening opening;
+            alignas(64) unsigned char data[kEager];
+        };
+        Page out, in;
+    };
+    Desk &desk(int peer) {
+        auto &desk = desks_[size_t(peer)];
+        if (!desk) desk = std::make_unique<Desk>();
+        return *desk;
+    }
+
+    std::unique_ptr<Links> links;
+    const int rank, ranks;
+    Fate fate;
+    World *host = nullptr;               // of the ranks on this host, where they wait for this one
+    int seat = 0;                        // this one's, there
+    uint64_t number = 0;                 // of operations so far
+    std::vector<unsigned char> staging;  // for pieces on their way into a reduction
+
+private:
+    std::vector<std::unique_ptr<Desk>> desks_;
+};
+
+// The messages of one operation. When it is given up they are over.
+class Session {
+public:
+    Session(Network &network, double timeout, const char *purpose)
+        : network_(network), timeout_(timeout), purpose_(purpose) {}
+
+    Transfer &send(int peer, const void *data, size_t bytes);
+    Transfer &receive(int peer, void *data, size_t bytes);
+    void begin(Transfer &transfer) { network_.links->begin(transfer); }
+    // A transfer that is begun now and then, and waited for while it is not done.
+    void watch(Transfer &transfer) { watched_.push_back(&transfer); }
+    void forget(Transfer &transfer) { std::erase(watched_, &transfer); }
+
+    // Moves things until condition() holds. False: the communicator failed.
+    template <class Condition>
+    bool until(const Condition &condition) {
+        while (!condition())
+            if (!step()) return false;
+        return true;
+    }
+    bool finish();  // all that was begun
+    bool fail(const std::string &reason);
+
+private:
+    bool step();
+    bool judge();
+
+    Network &network_;
+    const double timeout_;
+    const char *purpose_;
+    double idle_since_ = 0;
+    std::deque<Transfer> own_;
+    std::vector<Transfer *> watched_;
+};
+
+// Many bytes to or from one rank, in messages of at most one piece, some of them under way at a time.
+class Flow {
+public:
+    // ring: pieces that the memory has room for, used in turn; 0: for all.
+    Flow(Session &session, int peer, bool sends, const void *data, size_t bytes, size_t piece,
+         size_t ring = 0);
+    ~Flow();
+    Flow(const Flow &) = delete;
+    Flow &operator=(const Flow &) = delete;
+
+    // Begins what can be begun, of those pieces before `limit`.
+    void advance(size_t limit = SIZE_MAX);
+    size_t pieces_done() const { return done_; }
+    bool done() const { return done_ == pieces_; }
+    bool begun() const { return begun_ == pieces_; }
+
+private:
+    static constexpr size_t kWindow = 4;
+
+    void count_done();
+
+    Session &session_;
+    unsigned char *const data_;
+    const size_t bytes_, piece_, ring_, pieces_;
+    size_t begun_ = 0, done_ = 0;
+    Transfer window_[kWindow];
+};
+
+}  // namespace infini::cpu::collectives

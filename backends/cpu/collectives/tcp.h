@@ -1,0 +1,76 @@
+// Links over TCP: one connection for each pair of ranks.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "links.h"
+#include "tcp_sockets.h"
+
+namespace infini::cpu::collectives {
+
+// What goes before each message.
+struct Frame {
+    enum Kind : uint64_t { kMessage = 0x4d, kFailure = 0x46, kFarewell = 0x42 };
+    uint64_t kind, bytes;
+};
+
+// The connection with one other rank. Nothing in it blocks.
+class Connection {
+public:
+    Connection(Socket socket, int peer, int process);
+
+    void begin(Transfer &transfer);
+    // Moves what can be moved. True: something was.
+    bool advance();
+    // Something is under way: worth trying without being told by poll().
+    bool is_busy() const { return !sends_.empty() || !receives_.empty() || in_frame_; }
+    // What poll() should wait for; 0: nothing.
+    short events() const;
+    int descriptor() const { return socket_.get(); }
+    // The other side has closed: what it left is read even though nobody has asked for it.
+    void read_to_the_end() { to_the_end_ = true; }
+
+    // A last frame, after what has been begun as far as it went out, and the end of what this side says.
+    void tell(Frame::Kind kind, const std::string &text, double end);
+
+    const std::string &gone() const { return gone_; }
+    const std::string &told() const { return told_; }
+
+private:
+    bool advance_sends();
+    bool advance_receives();
+    // Takes bytes that came before they were asked for. True: something was done with them.
+    bool use_buffer();
+    bool begin_frame();
+    void end_frame();
+    void lose(int error);
+    size_t left_of_frame() const { return size_t(frame_.bytes) - taken_; }
+
+    Socket socket_;
+    const int peer_, process_;
+    std::string gone_, told_;
+
+    std::deque<Transfer *> sends_;
+    Frame header_{};
+    size_t sent_ = 0;    // bytes of the first one, header included
+    bool deaf_ = false;  // the other side takes nothing any more
+
+    std::deque<Transfer *> receives_;
+    std::deque<std::vector<unsigned char>> early_;  // messages that came before they were asked for
+    std::vector<unsigned char> buffer_;
+    size_t begin_ = 0, end_ = 0;  // what it holds
+    bool in_frame_ = false, have_header_ = false, to_the_end_ = false;
+    Frame frame_{};
+    size_t taken_ = 0;  // bytes of the frame
+    Transfer *target_ = nullptr;
+    std::vector<unsigned char> spare_;  // without a target
+};
+
+// By rank; this rank's own socket is none.
+std::unique_ptr<Links> make_tcp_links(int rank, std::vector<Socket> sockets,
+                                      const std::vector<Member> &table);
+
+}  // namespace infini::cpu::collectives
