@@ -1,8 +1,8 @@
 // One rank of the vendor's communicator, with what it has enqueued and not yet done.
 //
-// Who holds it: the core's handle, and the watch as long as it has something to look after. Calls with
-// the vendor's handle are made under `lock`, and none of them blocks (where the library can do without):
-// so whoever finds a fault can take the handle away at any time and abort it.
+// Who holds it: the core's handle, and the watch as long as it has something to look after. Calls
+// with the vendor's handle do not block (where the library can do without), so whoever finds a
+// fault can take the handle away at any time and abort it.
 #pragma once
 
 #include <infini/collectives.h>

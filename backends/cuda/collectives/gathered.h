@@ -1,5 +1,5 @@
-// What the library does not combine, or not rightly: the elements of all ranks are brought together, and
-// a kernel of ours combines them.
+// What the library does not combine, or not rightly: the elements of all ranks are brought
+// together, and a kernel of ours combines them.
 #pragma once
 
 #include "collectives/communicator.h"

@@ -1,5 +1,5 @@
-// The vendor's collectives library: functions of NCCL's shape, opened at run time. Numbers are those
-// that all libraries of this shape share.
+// The vendor's collectives library: functions of NCCL's shape, opened at run time. Numbers are
+// those that all libraries of this shape share.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using Handle = struct VendorCommunicator *;
 
 enum Result { kSuccess = 0, kInProgress = 7 };
 
-// As in release 2.14, the first that had it; later ones take it with what they added at its default.
+// As in release 2.14, the first that had it; later ones take it, with defaults for what they added.
 struct Config {
     size_t size = sizeof(Config);
     unsigned magic = 0xcafebeef;

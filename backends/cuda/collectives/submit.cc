@@ -80,8 +80,8 @@ bool reduces(int kind) {
     return kind == INFINI_ALL_REDUCE || kind == INFINI_REDUCE || kind == INFINI_REDUCE_SCATTER;
 }
 
-// The library adds in the very type, so that the sum of small integers may wrap before it is divided,
-// and floats of 8 bits are rounded at each step.
+// The library adds in the very type: the sum of small integers may wrap before it is divided, and
+// floats of 8 bits would be rounded at each step.
 bool must_be_gathered(const InfiniCollective &work) {
     if (!reduces(work.kind)) return false;
     const Type type = combined(work.dtype);

@@ -1,6 +1,6 @@
-// The functions of the NCCL look-alike. Strict: what it refuses, or complains of, would hang, crash or
-// be undefined with NCCL. As there, the first operation of a communicator connects the ranks, and
-// waits for all of them.
+// The functions of the NCCL look-alike. Strict: what it refuses, or complains of, would hang, crash
+// or be undefined with NCCL. As there, the first operation of a communicator connects the ranks,
+// and waits for all of them.
 #include "nccl.h"
 
 #include <dlfcn.h>

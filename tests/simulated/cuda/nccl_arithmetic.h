@@ -8,7 +8,7 @@
 
 namespace simulated::nccl {
 
-// A float of less than 32 bits. kFinite: it has no infinity, and what is too large becomes the largest.
+// A float of less than 32 bits. kFinite: it has no infinity; what is too large becomes the largest.
 template <class Bits, int kExponent, int kMantissa, bool kFinite>
 struct Small {
     Bits bits;

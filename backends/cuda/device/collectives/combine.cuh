@@ -1,5 +1,5 @@
-// The elements T of all ranks into one, in the order of the ranks; rounded once, and small integers do
-// not wrap before they are divided. The CPU's collectives do the same.
+// The elements T of all ranks into one, in the order of the ranks; rounded once, and small integers
+// do not wrap before they are divided. The CPU's collectives do the same.
 #include "combine_params.h"
 
 using namespace infini;
