@@ -17,6 +17,8 @@ import pytest
 from infinicore import ccl
 from infinicore.ccl import _bootstrap, _by_tcp
 
+from .mpi_launch import ALL, Mpi, folder_of
+
 # Prints the sum over all ranks, or what went wrong.
 PROGRAM = """
 import sys
@@ -262,24 +264,14 @@ def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
 
 # ---- Through MPI ---------------------------------------------------------------------------------
 
-BIN = Path(sys.executable).parent
-# The wheels' launchers by the names that are theirs alone, and what they need here.
-MPIRUNS = {
-    "mpiexec.hydra": [],
-    "prterun": ["--map-by", ":OVERSUBSCRIBE", "--allow-run-as-root"],
-}
-INSTALLED = [name for name in MPIRUNS if shutil.which(name, path=str(BIN))]
-with_mpi = [
-    pytest.mark.skipif(not INSTALLED, reason="no MPI is installed beside Python"),
-    pytest.mark.parametrize("mpirun", INSTALLED),
-]
+every_mpi = pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.name)
 
 
-def of_mpi(mpirun: str, program: str, arguments: str = "{}", **more: object) -> str:
-    command = [str(BIN / mpirun), *MPIRUNS[mpirun], "-n", "2", sys.executable, "-c", program]
+def of_mpi(mpi: Mpi, program: str, arguments: str = "{}", **more: object) -> str:
+    command = [str(folder_of(mpi) / "bin" / mpi.launcher), *mpi.flags, "-n", "2", sys.executable]
     done = subprocess.run(
-        [*command, arguments],
-        env=environment(PRTE_MCA_schizo_proxy="ompi", **more),
+        [*command, "-c", program, arguments],
+        env=environment(**dict(mpi.settings), **more),
         stdout=subprocess.PIPE,
         text=True,
         timeout=60,
@@ -288,29 +280,25 @@ def of_mpi(mpirun: str, program: str, arguments: str = "{}", **more: object) -> 
     return done.stdout
 
 
-@with_mpi[0]
-@with_mpi[1]
-def test_by_mpi(mpirun: str) -> None:
-    told = of_mpi(mpirun, PROGRAM)
+@every_mpi
+def test_by_mpi(mpi: Mpi) -> None:
+    told = of_mpi(mpi, PROGRAM)
     for rank in range(2):
         assert f"rank {rank} of 2: 3 on cpu:0" in told
 
 
-@with_mpi[0]
-@with_mpi[1]
-def test_by_mpi_of_the_program(mpirun: str) -> None:
+@every_mpi
+def test_by_mpi_of_the_program(mpi: Mpi) -> None:
     """mpi4py has started MPI already."""
     pytest.importorskip("mpi4py")
-    library = "libmpi.so.12" if mpirun == "mpiexec.hydra" else "libmpi.so.40"
-    path = BIN.parent / "lib" / library
-    told = of_mpi(mpirun, "from mpi4py import MPI\n" + PROGRAM, MPI4PY_LIBMPI=path)
+    path = folder_of(mpi) / "lib" / mpi.own_library
+    told = of_mpi(mpi, "from mpi4py import MPI\n" + PROGRAM, MPI4PY_LIBMPI=path)
     for rank in range(2):
         assert f"rank {rank} of 2: 3 on cpu:0" in told
 
 
-@with_mpi[0]
-@with_mpi[1]
-def test_a_rank_that_does_not_come_to_mpi(mpirun: str, tmp_path: Path) -> None:
+@every_mpi
+def test_a_rank_that_does_not_come_to_mpi(mpi: Mpi, tmp_path: Path) -> None:
     """The other one tells; then both go."""
     told = tmp_path / "told"
     away = (
@@ -321,7 +309,7 @@ def test_a_rank_that_does_not_come_to_mpi(mpirun: str, tmp_path: Path) -> None:
         "    os._exit(0)\n"
     )
     tell = "    told.write_text(str(error))\n    os._exit(0)\n"
-    of_mpi(mpirun, away + PROGRAM + tell, "{'timeout': 1}")
+    of_mpi(mpi, away + PROGRAM + tell, "{'timeout': 1}")
     assert "MPI cannot be used: MPI did not start within 1 s" in told.read_text()
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from infinicore.cli.launch import LaunchError, share
 
-BIN = Path(sys.executable).parent
+from .hosts import ADDRESSES, CARD, Hosts, two_hosts
+from .mpi_launch import ALL, Mpi, folder_of
+
 LAUNCH = [
     sys.executable,
     "-c",
@@ -333,19 +334,61 @@ def test_hosts_that_can_t_be(ranks: int | None, hosts: str, told: str) -> None:
 
 # ---- Through others ------------------------------------------------------------------------------
 
-MPIRUNS = [name for name in ("mpiexec.hydra", "prterun") if shutil.which(name, path=str(BIN))]
 
-
-@pytest.mark.skipif(not MPIRUNS, reason="no MPI is installed beside Python")
-@pytest.mark.parametrize("mpirun", MPIRUNS)
-def test_mpirun(script: Callable[[str], Path], mpirun: str) -> None:
-    through = ("--launcher", "mpirun", "--mpirun", BIN / mpirun)
+@pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.name)
+def test_mpirun(script: Callable[[str], Path], mpi: Mpi) -> None:
+    through = ("--launcher", "mpirun", "--mpirun", folder_of(mpi) / "bin" / mpi.launcher)
     done = launch("-n", "3", *through, script(WORLD))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"[{r}] rank {r} of 3: 6" for r in range(3)]
     done = launch("-n", "3", *through, script(ONE_FAILS.format("sys.exit(3)")))
     assert done.returncode == 3
     assert "infini launch: rank 1 exited with code 3: stopping the others\n" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Hosts]:
+    with two_hosts() as made:
+        yield made
+
+
+@pytest.mark.parametrize("mpi", [None, *ALL], ids=["ssh", *(mpi.name for mpi in ALL)])
+def test_two_hosts(
+    script: Callable[[str], Path], hosts: Hosts, mpi: Mpi | None, tmp_path: Path
+) -> None:
+    """Started on the first of them."""
+    ssh = hosts.agent(tmp_path)
+    through = ["--ssh", str(ssh)]
+    if mpi is not None:
+        folder = folder_of(mpi)
+        flags = {
+            "mpich": f"-launcher ssh -launcher-exec {ssh} -iface {CARD}",
+            "openmpi": f"--prefix {folder} --prtemca plm_ssh_agent {ssh}",
+        }[mpi.name]
+        through = ["--mpirun", f"{folder}/bin/{mpi.launcher} {flags}"]
+    # The machine is the same: only its name tells one host from the other.
+    name = "import os, socket\nos.environ['INFINI_CCL_HOST'] = socket.gethostname()\n"
+    program = script(name + WORLD + "print(os.environ['LOCAL_RANK'], socket.gethostname())")
+    done = subprocess.run(
+        [
+            *(*hosts.on(0), *LAUNCH, *through, "--host", ",".join(f"{a}:2" for a in ADDRESSES)),
+            str(program),
+        ],
+        env=environment(UCX_TLS="tcp,self", OMPI_MCA_btl="tcp,self"),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(
+        line
+        for rank in range(4)
+        for line in (
+            f"[{rank}] rank {rank} of 4: 10",
+            f"[{rank}] {rank % 2} {hosts.names[rank // 2]}",
+        )
+    )
 
 
 @pytest.fixture
