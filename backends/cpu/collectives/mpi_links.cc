@@ -62,10 +62,6 @@ public:
         const size_t peer = size_t(transfer.peer);
         transfer.done = false;
         transfer.came = 0;
-        if (!mpi_.is_usable()) {
-            note(peer, " cannot be reached: MPI has been ended in this process");
-            return;
-        }
         if (transfer.bytes > INT_MAX) {
             note(peer, " cannot get a message of more than 2 GiB");
             return;
@@ -74,6 +70,7 @@ public:
         int code;
         {
             auto mine = mpi_.turn();
+            if (!mine) return note_end();
             const int bytes = int(transfer.bytes), process = members_.processes[peer];
             code = transfer.sends ? lib_.Isend(transfer.data, bytes, lib_.byte, process, tag_,
                                                mpi_.comm(), &request)
@@ -88,11 +85,6 @@ public:
     }
 
     bool progress(int milliseconds) override {
-        if (!mpi_.is_usable()) {
-            for (size_t peer = 0; peer < gone_.size(); ++peer)
-                note(peer, " cannot be reached: MPI has been ended in this process");
-            return false;
-        }
         // Not long: nobody but gone() sees that a rank has died.
         const auto deadline =
             Clock::now() + std::chrono::milliseconds(std::min(milliseconds, kLongest));
@@ -162,6 +154,11 @@ private:
     void note(size_t peer, const std::string &what) {
         if (gone_[peer].empty()) gone_[peer] = "rank " + std::to_string(peer) + what;
     }
+    void note_end() {
+        for (size_t peer = 0; peer < gone_.size(); ++peer)
+            note(peer, " cannot be reached: MPI has been ended in this process");
+        is_news_ = true;
+    }
     void lose(size_t peer) {
         reachable_.erase(int(peer));
         unheard_.erase(int(peer));
@@ -185,6 +182,10 @@ private:
     bool test_all() {
         bool moved = false;
         auto mine = mpi_.turn();
+        if (!mine) {
+            note_end();
+            return false;
+        }
         for (size_t i = 0; i < active_.size();) {
             Transfer &transfer = *active_[i].transfer;
             alignas(16) unsigned char status[256];  // larger than any MPI's
@@ -231,16 +232,17 @@ private:
     void give_up() {
         if (active_.empty()) return;
         mpi_.note_failure();
-        if (!mpi_.is_usable()) return;
         {
             auto mine = mpi_.turn();
+            if (!mine) return active_.clear();
             for (Active &active : active_)
                 if (!active.transfer->sends) lib_.Cancel(&active.request);
         }
         const auto deadline = Clock::now() + std::chrono::milliseconds(200);
         for (Idling idling; !active_.empty() && Clock::now() < deadline; idling.pause()) test_all();
         auto mine = mpi_.turn();
-        for (Active &active : active_) lib_.Request_free(&active.request);
+        for (Active &active : active_)
+            if (mine) lib_.Request_free(&active.request);
         active_.clear();
     }
 

@@ -31,7 +31,7 @@ MpiProcess *MpiProcess::start(double timeout, std::string *problem) {
     std::unique_lock guard(self.lock_);
     if (self.state_ == kNew) {
         self.state_ = kStarting;
-        self.process_ = getpid();
+        pthread_atfork(nullptr, nullptr, [] { get().is_fork_ = true; });
         std::thread([&self] { self.keep(); }).detach();
     }
     auto decided = [&] { return self.state_ != kStarting; };
@@ -66,7 +66,7 @@ void MpiProcess::keep() {
     on_exit([](int status, void *) { get().end(status); }, nullptr);
     changed_.wait(guard, [&] { return state_ == kEnding; });
     guard.unlock();
-    if (is_usable()) library_.Finalize();
+    if (is_alive()) library_.Finalize();
     guard.lock();
     state_ = kEnded;
     changed_.notify_all();
@@ -88,7 +88,6 @@ bool MpiProcess::begin(std::string *problem) {
         return false;
     }
     one_at_a_time_ = provided < library_.multiple;
-    auto guard = turn();
     if (code == 0) code = library_.Comm_dup(library_.world, &comm_);
     if (code == 0) code = library_.Comm_set_errhandler(comm_, library_.errors_return);
     if (code == 0) code = library_.Comm_rank(comm_, &rank_);
@@ -112,9 +111,16 @@ bool MpiProcess::begin(std::string *problem) {
     return true;
 }
 
-bool MpiProcess::is_usable() const {
+MpiProcess::Turn MpiProcess::turn() {
+    Turn mine{std::shared_lock(open_), {}, false};
+    mine.usable = !is_over_ && is_alive();
+    if (one_at_a_time_) mine.only = std::unique_lock(turn_);
+    return mine;
+}
+
+bool MpiProcess::is_alive() const {
     int finalized = 0;
-    return getpid() == process_ && library_.Finalized(&finalized) == 0 && !finalized;
+    return !is_fork_ && library_.Finalized(&finalized) == 0 && !finalized;
 }
 
 // Says good-bye to those who do not know yet, and listens to theirs.
@@ -139,8 +145,14 @@ void MpiProcess::take_leave() {
 }
 
 void MpiProcess::end(int status) {
-    if (!is_usable() || has_lost_) return;
-    take_leave();
+    if (!is_alive()) return;
+    if (!has_lost_) take_leave();
+    {
+        std::unique_lock closing(
+            open_);  // threads that still wait in a collective are done with MPI
+        is_over_ = true;
+    }
+    if (has_lost_) return;
     std::unique_lock guard(lock_);
     if (state_ != kReady) return;
     state_ = kEnding;
@@ -161,7 +173,6 @@ int MpiProcess::new_channel() {
 }
 
 void MpiProcess::post(int to, int tag, const void *data, size_t bytes) {
-    if (!is_usable()) return;
     std::lock_guard guard(posted_lock_);
     sweep();
     auto made = std::make_unique<Posted>();
@@ -169,13 +180,14 @@ void MpiProcess::post(int to, int tag, const void *data, size_t bytes) {
     made->data.resize(bytes);
     memcpy(made->data.data(), data, bytes);
     auto mine = turn();
-    if (library_.Isend(made->data.data(), int(bytes), library_.byte, to, tag, comm_,
-                       &made->request) == 0)
+    if (mine && library_.Isend(made->data.data(), int(bytes), library_.byte, to, tag, comm_,
+                               &made->request) == 0)
         posted_.push_back(std::move(made));
 }
 
 void MpiProcess::sweep() {
     auto mine = turn();
+    if (!mine) return;
     std::erase_if(posted_, [&](const auto &posted) {
         int done = 0;
         return library_.Test(&posted->request, &done, library_.status_ignore) != 0 || done;
@@ -183,12 +195,12 @@ void MpiProcess::sweep() {
 }
 
 bool MpiProcess::take(int from, int tag, void *data, size_t bytes) {
-    if (!is_usable()) return false;
     {
         std::lock_guard guard(posted_lock_);
         if (!posted_.empty()) sweep();
     }
     auto mine = turn();
+    if (!mine) return false;
     int came = 0;
     Handle message = nullptr;
     if (library_.Improbe(from, tag, comm_, &came, &message, library_.status_ignore) != 0 || !came)

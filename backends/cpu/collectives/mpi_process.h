@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,17 @@ public:
     int ranks() const { return ranks_; }
     const MpiLibrary &library() const { return library_; }
     Handle comm() const { return comm_; }
-    // Held during each call of MPI: some allow only one at a time.
-    std::unique_lock<std::mutex> turn() {
-        return one_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
-    }
+    // Held during each call of MPI: it does not end meanwhile, and some allow only one call at a time. False
+    // when it has ended.
+    struct Turn {
+        std::shared_lock<std::shared_mutex> open;
+        std::unique_lock<std::mutex> only;
+        bool usable;
+        explicit operator bool() const { return usable; }
+    };
+    Turn turn();
     // False: the program has ended MPI, or this is a fork of the process that has it.
-    bool is_usable() const;
+    bool is_usable() { return bool(turn()); }
 
     // A number that no two communicators have that this process begins: see tag_of.
     int new_channel();
@@ -72,13 +78,14 @@ private:
     bool begin(std::string *problem);  // collective in all processes of the job
     void end(int status);              // at the end of the process
     void take_leave();
-    void sweep();  // forgets messages that are sent
+    bool is_alive() const;  // neither ended by the program nor in a fork
+    void sweep();           // forgets messages that are sent
 
     MpiLibrary library_;
     Handle comm_ = nullptr;
-    int rank_ = 0, ranks_ = 1, process_ = 0, channels_ = 1, next_channel_ = 0;
+    int rank_ = 0, ranks_ = 1, channels_ = 1, next_channel_ = 0;
     bool one_at_a_time_ = false, is_ours_ = false;
-    std::atomic<bool> failed_ = false, has_lost_ = false;
+    std::atomic<bool> failed_ = false, has_lost_ = false, is_fork_ = false;
 
     enum State { kNew, kStarting, kReady, kBroken, kEnding, kEnded };
     std::mutex lock_;  // of what follows
@@ -86,6 +93,8 @@ private:
     State state_ = kNew;
     std::string problem_;
 
+    std::shared_mutex open_;  // exclusively: MPI ends
+    bool is_over_ = false;
     std::mutex turn_;
 
     struct Posted {
