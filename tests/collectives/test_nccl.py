@@ -86,7 +86,8 @@ def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> Non
     sources = [source for source in sources if "CombineParams" in source]
     assert len(sources) == 3
     for source in sources:
-        assert nvrtc.Compiler(compiler).compile(source).spilled == 0
+        with nvrtc.Compiler(compiler) as worker:
+            assert worker.compile(source).spilled == 0
 
 
 # ---- The real one, where its wheel is ------------------------------------------------------------

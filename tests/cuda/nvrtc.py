@@ -1,9 +1,15 @@
-"""NVIDIA's run-time compiler from its wheel: needs no device."""
+"""NVIDIA's run-time compiler from its wheel: needs no device.
+
+It works in a process of its own: the look-alike of tests/simulated has functions of the same names,
+and both in one process are mixed up.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,29 +32,58 @@ def find() -> Path | None:
 
 class Compiler:
     def __init__(self, path: Path) -> None:
-        for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
-            ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
-        self.library = ctypes.CDLL(str(path))
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Compiler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate()
 
     def compile(self, source: str, architecture: str = "sm_90") -> Resources:
         """What the code takes; raises with the compiler's words if there is none."""
-        program = ctypes.c_void_p()
-        self.library.nvrtcCreateProgram(
-            ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None
-        )
-        words = (f"--gpu-architecture={architecture}", "-std=c++20", "-default-device", "-w")
-        options = [word.encode() for word in (*words, "--ptxas-options=-v")]
-        array = (ctypes.c_char_p * len(options))(*options)
-        failed = self.library.nvrtcCompileProgram(program, len(options), array)
-        size = ctypes.c_size_t()
-        self.library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-        log = ctypes.create_string_buffer(size.value)
-        self.library.nvrtcGetProgramLog(program, log)
-        self.library.nvrtcDestroyProgram(ctypes.byref(program))
-        told = log.value.decode()
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps([source, architecture]), file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the compiler died: exit status {self.process.wait()}")
+        failed, told = json.loads(answer)
         if failed:
             raise RuntimeError(told)
         part = told[told.index("Function properties for infini_entry") :]
         stack, spilled = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill", part).groups()  # type: ignore[union-attr]
         registers = re.search(r"Used (\d+) registers", part).group(1)  # type: ignore[union-attr]
         return Resources(int(registers), int(stack), int(spilled))
+
+
+def compile_here(library: ctypes.CDLL, source: str, architecture: str) -> tuple[int, str]:
+    """The status, and what the compiler says."""
+    program = ctypes.c_void_p()
+    library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
+    words = (f"--gpu-architecture={architecture}", "-std=c++20", "-default-device", "-w")
+    options = [word.encode() for word in (*words, "--ptxas-options=-v")]
+    array = (ctypes.c_char_p * len(options))(*options)
+    failed = library.nvrtcCompileProgram(program, len(options), array)
+    size = ctypes.c_size_t()
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetProgramLog(program, log)
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    return failed, log.value.decode()
+
+
+def main(path: Path) -> None:
+    for builtins in path.parent.glob("libnvrtc-builtins.so.*"):
+        ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(str(path))
+    for line in sys.stdin:
+        print(json.dumps(compile_here(library, *json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -66,6 +66,7 @@ def test_kernels_stay_in_registers(
     text = flattened("prelude.cuh", seen)
     lines = COMMON.format(type=dtype) + f" constexpr int {constants};"
     text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen)
-    used = Compiler(library).compile(text, architecture)
+    with Compiler(library) as compiler:
+        used = compiler.compile(text, architecture)
     assert used.spilled == 0
     assert used.stack == 0

@@ -61,10 +61,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_kernels_stay_in_registers(sources: dict[str, list[Path]], part: int) -> None:
     assert library is not None
-    compiler = Compiler(library)
     assert len(sources) > 60
 
-    def check(path: Path) -> str:
+    def check(compiler: Compiler, path: Path) -> str:
         text = path.read_text()
         try:
             used = compiler.compile(text)
@@ -77,8 +76,8 @@ def test_kernels_stay_in_registers(sources: dict[str, list[Path]], part: int) ->
             return f"{used.stack} bytes of local memory"
         return ""
 
-    # One after the other: the compiler has crashed when several threads of a process used it.
     cases = [(label, path) for label, paths in sources.items() for path in paths]
-    problems = [(label, path.name, check(path)) for label, path in cases[part::PARTS]]
+    with Compiler(library) as compiler:
+        problems = [(label, path.name, check(compiler, path)) for label, path in cases[part::PARTS]]
     wrong = [f"{label} ({name}): {problem}" for label, name, problem in problems if problem]
     assert not wrong, "\n".join(wrong)
