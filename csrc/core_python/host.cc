@@ -108,15 +108,22 @@ Tensor copy_to(const Tensor &source, const Device &device) {
     return made;
 }
 
+// Where memory of the host is for a copy to a device: any CPU has it, and then no other is waited for.
+Device host_beside(const Device &device) {
+    return device.getType() == Device::Type::CPU ? device : Device::cpu();
+}
+
 nb::object from_host(nb::handle source, nb::handle device, const std::string &function) {
+    const Device target = device_from(device);
     View view;
     view.look_at(source, function.c_str());
     if (view.device >= 0)  // a device's memory
-        return wrap(copy_to(borrowed(source, function.c_str()), device_from(device)));
-    Tensor there = Tensor::strided_from_blob(
-        view.data, Shape(view.shape(), view.shape() + view.ndim()),
-        Strides(view.strides(), view.strides() + view.ndim()), DataType(view.dtype), Device::cpu());
-    return wrap(copy_to(there, device_from(device)));
+        return wrap(copy_to(borrowed(source, function.c_str()), target));
+    Tensor there =
+        Tensor::strided_from_blob(view.data, Shape(view.shape(), view.shape() + view.ndim()),
+                                  Strides(view.strides(), view.strides() + view.ndim()),
+                                  DataType(view.dtype), host_beside(target));
+    return wrap(copy_to(there, target));
 }
 
 // Elements from bytes: their buffer is compact.
@@ -124,11 +131,12 @@ nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::
     View view;
     view.look_at(source, "from_bytes");
     const DataType type = dtype_from(dtype);
+    const Device target = device_from(device);
     Tensor there =
-        Tensor::from_blob(view.data, shape_from(size, "from_bytes"), type, Device::cpu());
+        Tensor::from_blob(view.data, shape_from(size, "from_bytes"), type, host_beside(target));
     if (view.ndim() != 1 || view.shape()[0] != int64_t(there->nbytes()))
         throw nb::value_error("from_bytes: the number of bytes is not that of the tensor");
-    return wrap(copy_to(there, device_from(device)));
+    return wrap(copy_to(there, target));
 }
 
 DataType part_of(DataType dtype) {
@@ -163,14 +171,15 @@ size_t encode(PyObject *number, DataType dtype, std::byte *to) {
 // A tensor of the numbers of a flat list.
 nb::object from_numbers(nb::list numbers, nb::handle size, nb::handle dtype, nb::handle device) {
     const DataType type = dtype_from(dtype);
+    const Device target = device_from(device);
     std::vector<std::byte> elements(numbers.size() * infinicore::dsize(type) + 1);
     std::byte *at = elements.data();
     for (nb::handle number : numbers) at += encode(number.ptr(), type, at);
     Tensor there =
-        Tensor::from_blob(elements.data(), shape_from(size, "tensor"), type, Device::cpu());
+        Tensor::from_blob(elements.data(), shape_from(size, "tensor"), type, host_beside(target));
     if (there->numel() != numbers.size())
         throw nb::value_error("tensor: the shape has another number of elements");
-    return wrap(copy_to(there, device_from(device)));
+    return wrap(copy_to(there, target));
 }
 
 // A tensor of no dimensions with this value; also while a trace or a recording is going on.
@@ -301,9 +310,9 @@ nb::list nonzero(const Tensor &tensor) {
         });
     nb::list made;
     for (std::vector<int64_t> &each : found)
-        made.append(wrap(
-            copy_to(Tensor::from_blob(each.data(), {each.size()}, DataType::I64, Device::cpu()),
-                    tensor->device())));
+        made.append(wrap(copy_to(Tensor::from_blob(each.data(), {each.size()}, DataType::I64,
+                                                   host_beside(tensor->device())),
+                                 tensor->device())));
     return made;
 }
 

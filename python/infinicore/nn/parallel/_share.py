@@ -58,7 +58,8 @@ class Share:
         whole = comm.all_gather(turned.contiguous())
         if not self.is_even:
             whole = _without_padding(whole, self.lengths)
-        return whole.transpose(0, dim).contiguous()
+        turned_back: Tensor = whole.transpose(0, dim).contiguous()
+        return turned_back
 
     def __repr__(self) -> str:
         return f"Share({self.start}:{self.start + self.length} of {self.size})"
