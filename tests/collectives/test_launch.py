@@ -18,12 +18,16 @@ from infinicore.cli.launch import LaunchError, share
 from .hosts import ADDRESSES, CARD, Hosts, two_hosts
 from .mpi_launch import ALL, Mpi, folder_of
 
-LAUNCH = [
-    sys.executable,
-    "-c",
-    "from infinicore.cli import main; raise SystemExit(main())",
-    "launch",
-]
+# Tests may run in the background of a shell, which ignores Ctrl-C.
+COMMAND = """
+import signal
+from infinicore.cli import main
+
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+raise SystemExit(main())
+"""
+LAUNCH = [sys.executable, "-c", COMMAND, "launch"]
 FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC", "OMPI_", "PMI", "OMP_NUM")
 WORLD = """
 import infinicore
@@ -241,6 +245,20 @@ def test_signals_stop_all(script: Callable[[str], Path], number: signal.Signals)
     assert f"infini launch: {number.name}: stopping all ranks" in err
     assert out.count("cleaned up") == (2 if number == signal.SIGINT else 0)
     assert not any(map(is_alive, pids))
+
+
+def test_nohup_is_respected(script: Callable[[str], Path]) -> None:
+    program = script("import os, time; print(os.getpid()); time.sleep(300)")
+    command = [part.replace("(signal.SIGINT, signal.SIGHUP)", "()") for part in LAUNCH]
+    running = subprocess.Popen(
+        ["nohup", *command, "-n", "1", str(program)], env=environment(), stdout=subprocess.PIPE
+    )
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.send_signal(signal.SIGHUP)
+    running.terminate()
+    assert running.wait(60) == 128 + signal.SIGTERM
+    running.communicate()
 
 
 def test_ranks_do_not_outlive_the_launcher(script: Callable[[str], Path]) -> None:

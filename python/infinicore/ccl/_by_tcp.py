@@ -9,6 +9,7 @@ look there: only rank 0 of the same job answers in the right way.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import selectors
 import socket
@@ -221,23 +222,30 @@ class _Host:
 
 def _listen(where: Meeting) -> socket.socket:
     """At the first port that is free; for other machines too, unless the name is this one's own."""
-    problem: OSError | None = None
+    if where.host in ("localhost", "127.0.0.1"):
+        ways = [(socket.AF_INET, "127.0.0.1")]
+    elif where.host == "::1":
+        ways = [(socket.AF_INET6, "::1")]
+    else:
+        ways = [(socket.AF_INET6, "")] if socket.has_dualstack_ipv6() else []
+        ways.append((socket.AF_INET, ""))
+    problem = ""
     for port in where.ports:
-        try:
-            if where.host in ("localhost", "127.0.0.1"):
-                return socket.create_server(("127.0.0.1", port), backlog=1024)
-            if where.host == "::1":
-                return socket.create_server(("::1", port), family=socket.AF_INET6, backlog=1024)
-            if socket.has_dualstack_ipv6():
+        for family, address in ways:
+            try:
                 return socket.create_server(
-                    ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024
+                    (address, port),
+                    family=family,
+                    backlog=1024,
+                    dualstack_ipv6=family == socket.AF_INET6 and not address,
                 )
-            return socket.create_server(("", port), backlog=1024)
-        except OSError as error:
-            problem = error
+            except OSError as error:
+                problem = error.strerror or str(error)
+                if error.errno == errno.EADDRINUSE:
+                    break  # the other family must not share a port with a stranger
     raise RuntimeError(
-        f"ccl.init: rank 0 cannot listen at {where}: {problem.strerror if problem else ''}: "
-        "expected a free one of these: set MASTER_PORT"
+        f"ccl.init: rank 0 cannot listen at {where}: {problem}: expected a free one of these: set "
+        "MASTER_PORT"
     )
 
 

@@ -203,8 +203,10 @@ class Crew:
         reader, writer = os.pipe()
         for descriptor in (reader, writer):
             os.set_blocking(descriptor, False)
+        # What nohup, or a shell for its background, has told this process to ignore stays ignored.
+        heard = [n for n in STOPPING if signal.getsignal(n) != signal.SIG_IGN]
         before = {
-            number: signal.signal(number, lambda *_: None) for number in (*STOPPING, signal.SIGCHLD)
+            number: signal.signal(number, lambda *_: None) for number in (*heard, signal.SIGCHLD)
         }
         woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self.selector.register(reader, selectors.EVENT_READ, lambda: self._hear(reader))
