@@ -171,6 +171,7 @@ bool MpiLibrary::find_constants(std::string *problem) {
         reinterpret_cast<int (*)(char *, int *)>(dlsym(library_, "MPI_Get_library_version"));
     if (void *open_mpi_world = dlsym(library_, "ompi_mpi_comm_world")) {
         world = open_mpi_world;
+        self = dlsym(library_, "ompi_mpi_comm_self");
         byte = dlsym(library_, "ompi_mpi_byte");
         errors_return = dlsym(library_, "ompi_mpi_errors_return");
         null_request = dlsym(library_, "ompi_request_null");
@@ -179,6 +180,7 @@ bool MpiLibrary::find_constants(std::string *problem) {
     int major = -1, minor = -1;
     if (abi_version && abi_version(&major, &minor) == 0 && major >= 1) {
         world = number(0x101);
+        self = number(0x102);
         byte = number(0x247);
         errors_return = number(0x143);
         null_request = number(0x180);
@@ -193,6 +195,7 @@ bool MpiLibrary::find_constants(std::string *problem) {
         const std::string_view version(text.data());
         if (version.find("MPICH") != version.npos || version.find("Intel") != version.npos) {
             world = number(0x44000000);
+            self = number(0x44000001);
             byte = number(0x4c00010d);
             errors_return = number(0x54000001);
             null_request = number(0x2c000000);

@@ -38,7 +38,8 @@ struct MpiLibrary {
     int (*Request_free)(Handle *) = nullptr;
     int (*Error_string)(int, char *, int *) = nullptr;
 
-    Handle world = nullptr, byte = nullptr, errors_return = nullptr, null_request = nullptr;
+    Handle world = nullptr, self = nullptr, byte = nullptr, errors_return = nullptr,
+           null_request = nullptr;
     void *status_ignore = nullptr;
     int any_source = -1, tag_limit_key = 0;
     int serialized = 2, multiple = 3;  // kinds of thread support

@@ -4,6 +4,7 @@
 // communicator failed. Nothing is posted to receive the latter: it is looked for now and then, so that
 // nothing is left over when MPI ends.
 #include <algorithm>
+#include <bitset>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -22,7 +23,8 @@ using Clock = std::chrono::steady_clock;
 struct Word {
     uint64_t magic;
     int32_t rank;
-    int32_t failed;  // 0: the rank leaves
+    int32_t failed;                // 0: the rank leaves
+    std::bitset<kMostRanks> lost;  // ranks that are dead: MPI may crash on a message to one
     char reason[480];
 };
 constexpr uint64_t kMagic = 0x32697069'6e666e69;
@@ -108,6 +110,8 @@ public:
     void tell(const std::string &reason) override {
         if (has_told_) return;
         has_told_ = true;
+        if (!reason.empty())
+            for (size_t peer = 0; peer < gone_.size(); ++peer) look_after(peer);
         const Word word = make_word(reason);
         for (int peer : reachable_)
             mpi_.post(members_.processes[size_t(peer)], tag_ + 1, &word, sizeof word);
@@ -121,13 +125,7 @@ public:
         if (!gone_[at].empty()) return gone_[at];
         // What it sent before it left has come: whatever waits for it has been tested since.
         if (rounds_since_leave_[at] >= 3) note(at, " has left the communicator");
-        if (is_neighbour_[at] && !is_alive(peer)) {
-            // The same for one that died.
-            for (int i = 0; i < 3; ++i) test_all();
-            note(at, " (process " + std::to_string(members_.numbers[at]) + ") has died");
-            lose(at);
-            mpi_.note_loss();
-        }
+        look_after(at);
         return gone_[at];
     }
 
@@ -142,11 +140,11 @@ private:
     };
 
     Word make_word(const std::string &reason) const {
-        Word word;
-        memset(&word, 0, sizeof word);
+        Word word{};
         word.magic = kMagic;
         word.rank = me_;
         word.failed = !reason.empty();
+        word.lost = lost_;
         snprintf(word.reason, sizeof word.reason, "%s", reason.c_str());
         return word;
     }
@@ -159,7 +157,16 @@ private:
             note(peer, " cannot be reached: MPI has been ended in this process");
         is_news_ = true;
     }
+    // Is it still there?
+    void look_after(size_t peer) {
+        if (int(peer) == me_ || !is_neighbour_[peer] || lost_[peer] || is_alive(int(peer))) return;
+        for (int i = 0; i < 3; ++i) test_all();  // what it sent before has come
+        note(peer, " (process " + std::to_string(members_.numbers[peer]) + ") has died");
+        lose(peer);
+        mpi_.note_loss();
+    }
     void lose(size_t peer) {
+        lost_[peer] = true;
         reachable_.erase(int(peer));
         unheard_.erase(int(peer));
     }
@@ -218,6 +225,9 @@ private:
         if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size()) return;
         word.reason[sizeof word.reason - 1] = 0;
         unheard_.erase(word.rank);
+        for (size_t peer = 0; peer < gone_.size(); ++peer)
+            if (word.lost[peer] && int(peer) != me_) lose(peer);
+        if (word.lost.any()) mpi_.note_loss();
         if (word.failed) {
             if (told_.empty()) told_ = word.reason;
             is_news_ = true;
@@ -256,6 +266,7 @@ private:
     std::vector<Active> active_;
     std::vector<std::string> gone_;        // by rank: why nothing more comes from it
     std::vector<int> rounds_since_leave_;  // by rank; 0: it has not left
+    std::bitset<kMostRanks> lost_;         // those that are dead
     std::string told_;
     std::atomic<bool> woken_ = false;
     bool is_news_ = false;  // something that the caller has to judge

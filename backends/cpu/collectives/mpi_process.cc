@@ -88,6 +88,10 @@ bool MpiProcess::begin(std::string *problem) {
         return false;
     }
     one_at_a_time_ = provided < library_.multiple;
+    // Of what belongs to no communicator, such as a process that is lost, one of these is told.
+    if (is_ours_ && code == 0)
+        for (Handle of : {library_.world, library_.self})
+            library_.Comm_set_errhandler(of, library_.errors_return);
     if (code == 0) code = library_.Comm_dup(library_.world, &comm_);
     if (code == 0) code = library_.Comm_set_errhandler(comm_, library_.errors_return);
     if (code == 0) code = library_.Comm_rank(comm_, &rank_);
