@@ -20,6 +20,10 @@ EXCLUDED = {
     "work_pending[a graph": "CUDA waits for its host functions when the process ends",
     "work_pending[threads": "CUDA waits for its host functions when the process ends",
 }
+EXCLUDED |= {
+    f"collectives/test_{name}": "about transports of the CPU"
+    for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "links")
+}
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
