@@ -22,7 +22,7 @@ EXCLUDED = {
 }
 EXCLUDED |= {
     f"collectives/test_{name}": "about transports of the CPU"
-    for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "links")
+    for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
 EXPECTED_FAILURES: dict[str, str] = {}
 
