@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from infinicore import ccl
-from infinicore.ccl import _bootstrap, _by_tcp
+from infinicore.ccl import _bootstrap
 
 from .mpi_launch import ALL, Mpi, folder_of
 
@@ -63,25 +60,6 @@ def free_port() -> int:
     return port
 
 
-@contextlib.contextmanager
-def a_stranger_listens(port: int) -> Iterator[None]:
-    """Takes connections at a port, and answers with words of its own."""
-    with socket.create_server(("127.0.0.1", port)) as server:
-
-        def serve() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                    connection.close()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join()
-
-
 # ---- Over TCP ------------------------------------------------------------------------------------
 
 
@@ -119,54 +97,6 @@ def test_the_local_rank_chooses_the_device() -> None:
     assert [words[-5:] for words in told] == ["cpu:0", "cpu:1", "cpu:0"]
 
 
-def test_a_port_that_is_taken() -> None:
-    """By a store of torchrun, or by anybody else."""
-    port = free_port()
-    with a_stranger_listens(port):
-        told = ended(
-            *(
-                start(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-                for rank in range(2)
-            )
-        )
-    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
-
-
-def test_two_jobs_at_one_port() -> None:
-    port = free_port()
-    told = ended(
-        *(
-            start(
-                RANK=rank,
-                WORLD_SIZE=2,
-                MASTER_ADDR="127.0.0.1",
-                MASTER_PORT=port,
-                INFINI_CCL_JOB=job,
-            )
-            for job in ("one", "two")
-            for rank in range(2)
-        )
-    )
-    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"] * 2
-
-
-def test_callers_that_are_no_ranks_do_not_disturb() -> None:
-    port = free_port()
-    where = {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    first = start(RANK=0, **where)
-    callers = []
-    for said in (b"", b"GET / HTTP/1.1\r\n\r\n", _by_tcp.MAGIC, bytes(100)):
-        while True:
-            with contextlib.suppress(ConnectionError):
-                callers.append(socket.create_connection(("127.0.0.1", port), 10))
-                callers[-1].sendall(said)
-                break
-    told = ended(first, start(RANK=1, **where))
-    for caller in callers:
-        caller.close()
-    assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
-
-
 def test_all_ranks_are_told_who_is_missing() -> None:
     port = free_port()
     told = ended(
@@ -184,27 +114,6 @@ def test_all_ranks_are_told_who_is_missing() -> None:
     for words in told:
         assert words.startswith("CclError: ccl.init: ranks 1, 3 did not come to localhost, ports")
         assert words.endswith("within 2 s")
-
-
-def test_rank_0_is_not_there() -> None:
-    port = free_port()
-    (words,) = ended(
-        start("{'timeout': 1}", RANK=1, WORLD_SIZE=2, MASTER_ADDR="localhost", MASTER_PORT=port)
-    )
-    assert f"rank 0 was not found at localhost, ports {port} to {port + 7} within 1 s" in words
-    assert "refused" in words
-
-
-def test_ranks_that_expect_other_numbers() -> None:
-    port = free_port()
-    told = ended(
-        *(
-            start(RANK=rank, WORLD_SIZE=2 + rank, MASTER_ADDR="localhost", MASTER_PORT=port)
-            for rank in (0, 1)
-        )
-    )
-    for words in told:
-        assert words == "CclError: ccl.init: rank 1 expects 3 ranks, rank 0 expects 2"
 
 
 @pytest.mark.skipif(
@@ -234,32 +143,6 @@ def test_by_file(tmp_path: Path) -> None:
     words = f"'method': 'file://{tmp_path}/again', 'ranks': 2, 'rank':"
     told = ended(*(start(f"{{{words} {rank}}}") for rank in range(2)))
     assert told == ["rank 0 of 2: 3 on cpu:0", "rank 1 of 2: 3 on cpu:0"]
-
-
-def test_files_of_an_earlier_run_are_not_believed(tmp_path: Path) -> None:
-    """Neither rank 0's, nor those of the others, nor what is no file of ours."""
-    path = tmp_path / "id"
-    old = '{"mine": "00", "ranks": 3, "told": {"1": "11", "2": "22"}, "id": "%s"}'
-    path.write_text(old % ("01" + "ab" * 511))
-    (tmp_path / "id.1").write_text('{"mine": "11", "seen": "00"}')
-    (tmp_path / "id.2").write_text("what is this")
-    others = [start(RANK=rank, WORLD_SIZE=3, INFINI_CCL_FILE=path) for rank in (1, 2)]
-    told = ended(start(RANK=0, WORLD_SIZE=3, INFINI_CCL_FILE=path), *others)
-    assert told == [f"rank {rank} of 3: 6 on cpu:0" for rank in range(3)]
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "id"
-    told = ended(
-        start("{'timeout': 1}", RANK=0, WORLD_SIZE=3, INFINI_CCL_FILE=path),
-        start("{'timeout': 1}", RANK=1, WORLD_SIZE=2, INFINI_CCL_FILE=tmp_path / "other"),
-        start(RANK=1, WORLD_SIZE=2, INFINI_CCL_FILE=tmp_path / "none" / "id"),
-    )
-    assert told[0] == f"CclError: ccl.init: ranks 1, 2 did not come to {path} within 1 s"
-    assert told[1] == f"CclError: ccl.init: rank 0 did not come to {tmp_path}/other within 1 s"
-    assert "the folder of" in told[2] and "does not exist" in told[2]
-    assert list(tmp_path.iterdir()) == []
 
 
 # ---- Through MPI ---------------------------------------------------------------------------------

@@ -276,8 +276,8 @@ class _Guest:
                     payload = self._visit(each, end)
                     if payload is not None:
                         return payload
-                if end is not None and time.monotonic() >= end:
-                    raise TimeoutError(self._story(timeout))
+                    if end is not None and time.monotonic() >= end:
+                        raise TimeoutError(self._story(timeout))
             time.sleep(_left(end, PAUSE))
 
     def _story(self, timeout: float | None) -> str:
