@@ -180,6 +180,21 @@ def test_a_run_after_a_run(tmp_path: Path) -> None:
         assert told == [ALL] * 4
 
 
+def test_a_rank_0_that_gave_up_has_tidied(tmp_path: Path) -> None:
+    """Another one still finds those who wait."""
+    path, told = tmp_path / "id", list[str]()
+    other = threading.Thread(
+        target=lambda: told.extend(meet((1, _by_file.exchange, str(path), 2, 30.0)))
+    )
+    other.start()
+    while not (tmp_path / "id.1").exists():
+        assert other.is_alive()
+    (tmp_path / "id.1").unlink()
+    assert meet((0, _by_file.exchange, str(path), 2, 30.0)) == [ALL]
+    other.join(60)
+    assert told == [ALL]
+
+
 def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
     path, other = tmp_path / "id", tmp_path / "other"
     told = meet(
@@ -194,9 +209,9 @@ def test_who_does_not_come_to_the_file(tmp_path: Path) -> None:
 
 
 def test_ranks_that_expect_other_numbers_at_the_file(tmp_path: Path) -> None:
-    told = meet(*((r, _by_file.exchange, str(tmp_path / "id"), 2 + r, 1.0) for r in (0, 1)))
-    assert told[1] == "RefusedError: rank 1 expects 3 ranks, rank 0 expects 2"
-    assert "rank 1 did not come to" in told[0]
+    told = meet(*((r, _by_file.exchange, str(tmp_path / "id"), 2 + r, 30.0) for r in (0, 1)))
+    assert told == ["RefusedError: rank 1 expects 3 ranks, rank 0 expects 2"] * 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_names_of_ranks() -> None:

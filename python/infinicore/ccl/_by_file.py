@@ -42,14 +42,18 @@ def _give(
     told: dict[int, str] = {}
     try:
         while True:
-            seen = {rank: _read(file) for rank, file in others.items()}
+            seen = {rank: _read(file, "seen") for rank, file in others.items()}
             numbers = {rank: str(answer["mine"]) for rank, answer in seen.items() if answer}
             if numbers != told or not told:
                 _write(path, {"mine": mine, "ranks": ranks, "told": numbers, "id": payload.hex()})
                 told = numbers
-            missing = [
-                rank for rank, answer in seen.items() if not answer or answer["seen"] != mine
-            ]
+            answered = {
+                r: answer for r, answer in seen.items() if answer and answer["seen"] == mine
+            }
+            for rank, answer in answered.items():
+                if answer.get("ranks") != ranks:
+                    raise RefusedError(_differ(rank, answer.get("ranks"), ranks))
+            missing = set(others) - set(answered)
             if not missing:
                 break
             if end is not None and time.monotonic() > end:
@@ -57,10 +61,9 @@ def _give(
                     f"{some_ranks(missing)} did not come to {path} within {timeout:g} s"
                 )
             time.sleep(PAUSE)
-        for file in others.values():
-            _remove(file)
     finally:
-        _remove(path)
+        for file in (path, *others.values()):
+            _remove(file)
     return payload
 
 
@@ -69,32 +72,38 @@ def _take(path: Path, rank: int, ranks: int, timeout: float | None, end: float |
     _write(file, {"mine": mine, "seen": ""})
     try:
         while True:
-            found = _read(path)
-            if found and found["told"].get(str(rank)) == mine:
-                if found["ranks"] != ranks:
-                    raise RefusedError(
-                        f"rank {rank} expects {ranks} ranks, rank 0 expects {found['ranks']}"
-                    )
-                # Rank 0 removes it.
-                _write(file, {"mine": mine, "seen": found["mine"]})
-                return bytes.fromhex(found["id"])
+            found = _read(path, "told", "ranks", "id")
+            if found and dict(found["told"]).get(str(rank)) == mine:
+                # Rank 0 reads it, and removes it.
+                _write(file, {"mine": mine, "seen": found["mine"], "ranks": ranks})
+                break
             if end is not None and time.monotonic() > end:
                 raise TimeoutError(f"rank 0 did not come to {path} within {timeout:g} s")
+            if not file.exists():  # a rank 0 that gave up has tidied: there may be another
+                _write(file, {"mine": mine, "seen": ""})
             time.sleep(PAUSE)
     except BaseException:
         _remove(file)
         raise
+    if found["ranks"] != ranks:
+        raise RefusedError(_differ(rank, ranks, found["ranks"]))
+    return bytes.fromhex(found["id"])
+
+
+def _differ(rank: int, ranks: int, first: int) -> str:
+    return f"rank {rank} expects {ranks} ranks, rank 0 expects {first}"
 
 
 def _beside(path: Path, rank: int) -> Path:
     return path.with_name(f"{path.name}.{rank}")
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, *names: str) -> Any:
     """What a rank wrote; None where nobody has, or something else lies there."""
     try:
         found = json.loads(path.read_bytes())
-        return found if isinstance(found, dict) and "mine" in found else None
+        known = isinstance(found, dict) and {"mine", *names} <= set(found)
+        return found if known else None
     except (OSError, ValueError):
         return None
 
