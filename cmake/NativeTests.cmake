@@ -1,5 +1,7 @@
-# Every tests/native/*.cc or *.c is one program and one test, named after its file.
+# Every tests/native/*.cc or *.c is one program and one test, named after its file. The target
+# native_tests is all of them with what they use.
 
+add_custom_target(native_tests)
 find_package(Threads REQUIRED)
 file(GLOB native_tests CONFIGURE_DEPENDS
     "${PROJECT_SOURCE_DIR}/tests/native/*.cc" "${PROJECT_SOURCE_DIR}/tests/native/*.c")
@@ -14,6 +16,7 @@ foreach(source IN LISTS native_tests)
     # The CPU back end is loaded at run time, so nothing else says that the test needs it.
     add_dependencies(${name} infini_cpu infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+    add_dependencies(native_tests ${name})
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT 1500)
 endforeach()
