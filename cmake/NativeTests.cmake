@@ -13,8 +13,8 @@ foreach(source IN LISTS native_tests)
         target_link_libraries(${name} PRIVATE infinicore_core)
     endif()
     target_include_directories(${name} PRIVATE "${INFINI_GENERATED}")
-    # The CPU back end is loaded at run time, so nothing else says that the test needs it.
-    add_dependencies(${name} infini_cpu infini-probe)
+    # Back ends are loaded at run time, so nothing else says that the test needs them.
+    add_dependencies(${name} infini_cpu infini_null infini-probe)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
     add_dependencies(native_tests ${name})
     add_test(NAME ${name} COMMAND ${name})
