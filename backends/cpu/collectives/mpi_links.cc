@@ -159,8 +159,11 @@ private:
     }
     // Is it still there?
     void look_after(size_t peer) {
-        if (int(peer) == me_ || !is_neighbour_[peer] || lost_[peer] || is_alive(int(peer))) return;
+        if (int(peer) == me_ || lost_[peer] || !has_died(peer)) return;
         for (int i = 0; i < 3; ++i) test_all();  // what it sent before has come
+        note_death(peer);
+    }
+    void note_death(size_t peer) {
         note(peer, " (process " + std::to_string(members_.numbers[peer]) + ") has died");
         lose(peer);
         mpi_.note_loss();
@@ -172,18 +175,19 @@ private:
     }
     void note_error(size_t peer, int code) {
         mpi_.note_failure();
-        lose(peer);
         is_news_ = true;
+        if (has_died(peer)) return note_death(peer);
+        lose(peer);
         note(peer, " cannot be reached over MPI any more (" + lib_.error_text(code) + ")");
     }
 
-    bool is_alive(int peer) const {
-        const size_t at = size_t(peer);
+    bool has_died(size_t peer) const {
+        if (!is_neighbour_[peer]) return false;
         auto seat = std::make_unique<Seat>();
-        seat->process = members_.numbers[at];
-        seat->process_start = members_.starts[at];
-        seat->process_space = members_.spaces[at];
-        return collectives::is_alive(*seat);
+        seat->process = members_.numbers[peer];
+        seat->process_start = members_.starts[peer];
+        seat->process_space = members_.spaces[peer];
+        return !is_alive(*seat);
     }
 
     bool test_all() {
