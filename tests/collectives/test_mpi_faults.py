@@ -1,0 +1,48 @@
+"""Ranks under mpirun that misbehave: the others are told who, and what was expected, in time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .mpi_launch import ALL, Mpi, run
+
+pytestmark = pytest.mark.parametrize("mpi", ALL, ids=[mpi.name for mpi in ALL])
+
+
+def test_ranks_that_differ_leave_or_do_not_come(mpi: Mpi, tmp_path: Path) -> None:
+    told = run(mpi, 3, "faults", tmp_path)
+    assert sorted(told) == [0, 1, 2]
+    for rank, answer in told.items():
+        for scene in ("other count", "after that"):
+            assert "rank 2 called AllReduce of 5 elements" in answer[scene], scene
+        assert "rank 2 called AllReduce of 100001 elements" in answer["other size"]
+        assert "rank 2 called Broadcast" in answer["other operation"]
+        assert answer["well"] == ""
+        if rank != 2:
+            assert "rank 2 aborted" in answer["abort"]
+            assert "rank 2 has left the communicator" in answer["leave"]
+            assert "rank 2 did not come within 0.5 s" in answer["late"]
+
+
+def test_a_rank_that_never_joins_is_named(mpi: Mpi, tmp_path: Path) -> None:
+    told = run(mpi, 3, "never_joins", tmp_path)
+    assert told[2] == "stayed away"
+    for rank in (0, 1):
+        assert "rank 2 did not come within 2 s" in told[rank]
+        assert "CommInitRank" in told[rank]
+
+
+def test_a_rank_that_dies_is_named(mpi: Mpi, tmp_path: Path) -> None:
+    told = run(mpi, 3, "dies", tmp_path, survive=True)
+    assert sorted(told) == [0, 1]
+    for answer in told.values():
+        assert "rank 2" in answer and ("died" in answer or "cannot be reached" in answer)
+
+
+def test_a_rank_that_ends_has_left(mpi: Mpi, tmp_path: Path) -> None:
+    told = run(mpi, 3, "exits", tmp_path)
+    assert told[2] == "ended"
+    for rank in (0, 1):
+        assert "rank 2 has left the communicator" in told[rank]
