@@ -206,6 +206,26 @@ def test_all_stop_when_one_fails(
         assert "[1] ValueError: so\n" in done.stderr
 
 
+def test_the_cause_is_named_and_heard(script: Callable[[str], Path], tmp_path: Path) -> None:
+    """Rank 0 fails because of rank 1, and has ended before rank 1 has told why, and died."""
+    program = script(
+        "import os, signal, sys, time\n"
+        "if os.environ['RANK'] == '0':\n"
+        f"    open('{tmp_path}/gone', 'w').write(str(os.getpid()))\n"
+        "    sys.exit(1)\n"
+        "if os.environ['RANK'] == '1':\n"
+        f"    while not os.path.exists('{tmp_path}/gone'): time.sleep(0.01)\n"
+        "    print('the reason')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "time.sleep(300)\n"
+    )
+    done = launch("-n", "3", program)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert done.stdout == "[1] the reason\n"
+    told = "rank 1 was killed by SIGKILL, rank 0 exited with code 1: stopping the others"
+    assert done.stderr == f"infini launch: {told}\n"
+
+
 def test_who_does_not_listen_is_killed(script: Callable[[str], Path], tmp_path: Path) -> None:
     """Ranks that ignore SIGTERM, and the processes that they have started."""
     program = script(
@@ -361,7 +381,7 @@ def test_mpirun(script: Callable[[str], Path], mpi: Mpi) -> None:
     assert sorted(done.stdout.splitlines()) == [f"[{r}] rank {r} of 3: 6" for r in range(3)]
     done = launch("-n", "3", *through, script(ONE_FAILS.format("sys.exit(3)")))
     assert done.returncode == 3
-    assert "infini launch: rank 1 exited with code 3: stopping the others\n" in done.stderr
+    assert "infini launch: rank 1 exited with code 3" in done.stderr
 
 
 @pytest.fixture(scope="module")

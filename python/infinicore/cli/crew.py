@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -25,6 +25,9 @@ LONGEST_LINE = 1 << 20  # a longer one is cut: memory is not without end
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
 # Between a signal that asks and the next that is ruder; the last is KILL, after the grace period.
 PATIENCE_AFTER_INTERRUPT = 2.0
+# The failure of one rank makes others fail, and the first to end need not be the cause: those that
+# end by themselves soon are given the time to say why, and are named too.
+SETTLING = 0.5
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None)
@@ -46,6 +49,22 @@ class Child:
 
 
 @dataclass
+class Failure:
+    name: str
+    how: str
+    code: int  # as a shell would say it
+    killed: bool  # by a signal
+
+    @classmethod
+    def of(cls, name: str, code: int) -> Failure:
+        """What subprocess says of an end, in words."""
+        if code >= 0:
+            return cls(name, f"exited with code {code}", code, False)
+        known = {number.value: number.name for number in signal.Signals}
+        return cls(name, f"was killed by {known.get(-code, f'signal {-code}')}", 128 - code, True)
+
+
+@dataclass
 class Crew:
     """Runs children until all have ended well, or one has not."""
 
@@ -57,7 +76,9 @@ class Crew:
 
     def __post_init__(self) -> None:
         self.selector = selectors.DefaultSelector()
-        self.code: int | None = None  # decided when something fails
+        self.failures: list[Failure] = []
+        self.decision = 0.0  # when the others are stopped
+        self.code: int | None = None  # decided then
         self.stages: list[tuple[float, signal.Signals]] = []  # of stopping: when, and what to send
         self.broken_pipe = False
 
@@ -70,10 +91,11 @@ class Crew:
                 self.selector.register(self.leader, selectors.EVENT_READ, self._hear_leader)
             try:
                 for child in self.children:
-                    if self.code is None:
+                    if not self.failures:
                         self._start(child)
                 while self._running():
                     self._turn()
+                self._decide()
             except BaseException:
                 self._signal_all(signal.SIGKILL)
                 raise
@@ -105,7 +127,7 @@ class Crew:
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126
             reason = f"cannot be started: {child.command[0]}: {error.strerror}"
-            self._fail(child.name, reason, code, child.rank)
+            self._fail(Failure(child.name, reason, code, True))
             return
         for stream, target in ((child.process.stdout, 1), (child.process.stderr, 2)):
             assert stream is not None
@@ -123,13 +145,17 @@ class Crew:
         return [c for c in self.children if c.process is not None and c.process.returncode is None]
 
     def _turn(self) -> None:
-        wait = max(0.0, self.stages[0][0] - time.monotonic()) if self.stages else 1.0
-        for key, _ in self.selector.select(min(wait, 1.0)):
+        times = [self.stages[0][0]] if self.stages else []
+        times += [self.decision] if self.failures and self.code is None else []
+        wait = min([1.0, *(max(0.0, each - time.monotonic()) for each in times)])
+        for key, _ in self.selector.select(wait):
             if isinstance(key.data, tuple):
                 self._read(key.fileobj, *key.data)
             else:
                 key.data()
         self._reap()
+        if self.failures and time.monotonic() >= self.decision:
+            self._decide()
         while self.stages and time.monotonic() >= self.stages[0][0]:
             self._signal_all(self.stages.pop(0)[1])
 
@@ -139,20 +165,30 @@ class Crew:
             code = child.process.poll()
             if code is not None:
                 self._flush(child)
-                if code != 0 and self.code is None:
-                    how, status = ending(code)
-                    self._fail(child.name, how, status, child.rank)
+                # One that starts ranks fails with them; they have told already.
+                if code != 0 and (child.rank is not None or not self.failures):
+                    self._fail(Failure.of(child.name, code))
 
-    def _fail(self, name: str, how: str, code: int, rank: int | None) -> None:
-        """The first failure decides; the others are stopped."""
+    def _fail(self, failure: Failure) -> None:
         if self.code is not None:
-            return
-        self.code = code
+            return  # it has been stopped
+        if not self.failures:
+            self.decision = time.monotonic() + SETTLING
+        self.failures.append(failure)
         if self.reports:
-            words = {"name": name, "how": how, "code": code, "rank": rank}
-            _write(2, _mark(self.job) + json.dumps(words).encode() + b"\n")
-        else:
-            self._tell(f"{name} {how}{': stopping the others' if self._running() else ''}")
+            _write(2, _mark(self.job) + json.dumps(asdict(failure)).encode() + b"\n")
+
+    def _decide(self) -> None:
+        """Who is to blame: a rank that was killed rather than one that ended, else the first."""
+        if not self.failures or self.code is not None:
+            return
+        named = sorted(self.failures, key=lambda failure: not failure.killed)
+        self.code = named[0].code
+        if not self.reports:
+            words = [f"{failure.name} {failure.how}" for failure in named[:4]]
+            words += [f"{len(named) - 4} more"] if len(named) > 4 else []
+            stopping = ": stopping the others" if self._running() else ""
+            self._tell(", ".join(words) + stopping)
         self.stop(signal.SIGTERM)
 
     def _tell(self, words: str) -> None:
@@ -224,6 +260,7 @@ class Crew:
             if byte not in STOPPING:
                 continue
             number = signal.Signals(byte)
+            self._decide()
             if self.code is None:
                 self.code = 128 + byte
                 if not self.reports:
@@ -273,8 +310,7 @@ class Crew:
         if self.job and target == 2 and not self.reports:
             for line in lines:
                 if mark in line:
-                    told = json.loads(line.partition(mark)[2])
-                    self._fail(told["name"], told["how"], told["code"], told["rank"])
+                    self._fail(Failure(**json.loads(line.partition(mark)[2])))
             lines = [line for line in lines if mark not in line]
         if lines and not self.broken_pipe:
             try:
@@ -308,17 +344,6 @@ class Crew:
                     if stream is not None:
                         with contextlib.suppress(OSError):
                             stream.close()
-
-
-def ending(code: int) -> tuple[str, int]:
-    """How a process has ended, in words, and as a shell would say it."""
-    if code >= 0:
-        return f"exited with code {code}", code
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"was killed by {name}", 128 - code
 
 
 def _signal_group(group: int, number: int) -> bool:
