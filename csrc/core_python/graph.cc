@@ -106,7 +106,9 @@ void bind_graph(nb::module_ &m) {
             })
         .def_prop_ro("arena_bytes", [](const Graph &g) { return g.state().arena_bytes; })
         .def_prop_ro("unshared_bytes", [](const Graph &g) { return g.state().unshared_bytes; });
-    m.def("stop_graph_recording", infinicore::context::stopGraphRecording);
+    // A capture may wait for other ranks, which are threads that need the lock.
+    m.def("stop_graph_recording", infinicore::context::stopGraphRecording,
+          nb::call_guard<Unlocked>());
 }
 
 }  // namespace infini::python
