@@ -12,18 +12,14 @@ import infinicore
 from infinicore import ccl
 from infinicore.nn import functional as F  # noqa: N812
 from kit.place import ON_HOST
-from kit.ranks import each_rank
-
-pytestmark = pytest.mark.skipif(not ON_HOST, reason="one process has several ranks only on CPUs")
+from kit.ranks import communicators, each_rank
 
 RANKS = 3
 
 
 @pytest.fixture
 def comms():
-    made = ccl.init_all(["cpu"] * RANKS)
-    for comm in made:
-        comm.set_timeout(20)
+    made = communicators(RANKS)
     yield made
     for comm in made:
         comm.abort()
@@ -44,12 +40,13 @@ def replays(comms: list[ccl.Communicator], body: Callable[..., Any], expect: Cal
         with infinicore.record() as made:
             y = body(comm, x * 2)
             y = None if y is None else y + 1
+        assert [row[2:] for row in made.graph._native.segments] == [(not ON_HOST, "")]
         for step in range(4):
             x.copy_(infinicore.from_numpy(draw(rank, step)))
             made.graph.run()
             wanted = expect(rank, [2 * draw(r, step) for r in range(RANKS)])
             if wanted is not None:
-                assert np.allclose(y.numpy(), wanted + 1, atol=1e-5), (rank, step)
+                assert np.allclose(y.numpy(force=True), wanted + 1, atol=1e-5), (rank, step)
         comm.check()
 
     each_rank(comms, run)
@@ -97,7 +94,7 @@ def test_every_collective_is_replayed(comms, case):
 
 
 def test_one_graph_may_serve_all_ranks(comms):
-    xs = [infinicore.from_numpy(draw(rank, 0)) for rank in range(RANKS)]
+    xs = [infinicore.from_numpy(draw(c.rank, 0), device=c.device) for c in comms]
     with infinicore.record() as made:
         ys = [x * 2 for x in xs]
         with ccl.group():
@@ -112,17 +109,21 @@ def test_one_graph_may_serve_all_ranks(comms):
         made.graph.run()
         total = sum(2 * draw(rank, step) for rank in range(RANKS))
         for y in ys:
-            assert np.allclose(y.numpy(), total / (1 + np.exp(-total)), rtol=1e-5, atol=1e-5)
+            assert np.allclose(
+                y.numpy(force=True), total / (1 + np.exp(-total)), rtol=1e-5, atol=1e-5
+            )
 
 
 def test_ranks_of_a_group_may_share_a_stream(comms):
-    xs = [infinicore.from_numpy(draw(rank, 0)) for rank in range(RANKS)]
+    xs = [infinicore.from_numpy(draw(c.rank, 0), device=c.device) for c in comms]
     with ccl.group():
         for comm, x in zip(comms, xs, strict=True):
             comm.all_reduce(x)
             comm.all_reduce(x, "max")
     for x in xs:
-        assert np.allclose(x.numpy(), sum(draw(rank, 0) for rank in range(RANKS)), atol=1e-5)
+        assert np.allclose(
+            x.numpy(force=True), sum(draw(rank, 0) for rank in range(RANKS)), atol=1e-5
+        )
 
 
 def test_recording_runs_nothing_and_plans_memory(comms):
@@ -151,7 +152,9 @@ def test_recorded_functions_have_collectives_too(comms):
         def step(x):
             return comm.all_reduce(x + 1) * 2
 
-        return [step(infinicore.from_numpy(draw(rank, i))).numpy().copy() for i in range(3)]
+        return [
+            step(infinicore.from_numpy(draw(rank, i))).numpy(force=True).copy() for i in range(3)
+        ]
 
     for got in each_rank(comms, body):
         for i, each in enumerate(got):
@@ -181,7 +184,7 @@ def test_a_closed_communicator_is_told(comms):
     with infinicore.record() as made:
         comms[0].all_reduce(x)
     comms[0].abort()
-    others = ccl.init_all(["cpu"])  # does not get the old one's name
+    others = communicators(1)  # does not get the old one's name
     with pytest.raises(RuntimeError, match=r"all_reduce: .*no live communicator"):
         made.graph.run()
     others[0].close()

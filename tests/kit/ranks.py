@@ -1,4 +1,5 @@
-"""Ranks of one process, on its first CPU: a thread and a stream for each."""
+"""Ranks of one process, a thread for each: on the first CPU, or on devices of the
+kind of `--device`, one each."""
 
 from __future__ import annotations
 
@@ -6,29 +7,49 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import infinicore
-from infinicore import ccl
+from infinicore import ccl, context
+from kit.place import KIND, ON_HOST
 
 TIMEOUT = 20.0
 # Kept: what many streams of the past left is given back some day, and that waits for all others.
 _streams: list[Any] = []
 
 
+def communicators(ranks: int) -> list[ccl.Communicator]:
+    if not ON_HOST and infinicore.get_device_count(KIND) < ranks:
+        pytest.skip(f"needs {ranks} devices of this kind")
+    made = ccl.init_all(["cpu"] * ranks if ON_HOST else [f"{KIND}:{i}" for i in range(ranks)])
+    for comm in made:
+        comm.set_timeout(TIMEOUT)
+    return made
+
+
+def stream_of(rank: int) -> Any:
+    """A stream of the rank's own, where it has no device of its own."""
+    if not ON_HOST:
+        return context.get_stream()
+    while len(_streams) <= rank:
+        _streams.append(infinicore.rt.Stream())
+    return _streams[rank]
+
+
 def each_rank(
     comms: list[ccl.Communicator] | int, body: Callable[[ccl.Communicator], Any]
 ) -> list[Any]:
     """What body(comm) gives on each rank; the first error of any is raised."""
-    made = ccl.init_all(["cpu"] * comms) if isinstance(comms, int) else comms
-    while len(_streams) < len(made):
-        _streams.append(infinicore.rt.Stream())
+    made = communicators(comms) if isinstance(comms, int) else comms
+    for rank in range(len(made)):
+        stream_of(rank)
     results: list[Any] = [None] * len(made)
     errors: list[BaseException] = []
 
     def run(rank: int) -> None:
         comm = made[rank]
         try:
-            comm.set_timeout(TIMEOUT)
-            with infinicore.stream(_streams[rank]):
+            with context.device(comm.device), infinicore.stream(stream_of(rank)):
                 results[rank] = body(comm)
                 infinicore.sync_stream()
             comm.check()
