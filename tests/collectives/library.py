@@ -37,14 +37,25 @@ def kind() -> int:
     return number
 
 
-def use(index: int) -> None:
-    """The device that rank `index` of a process works on. All ranks share one CPU."""
+def place(rank: int) -> int:
+    """The device that a rank of this process works on. All ranks share the first CPU; GPUs are
+    shared where NCCL is told so, else the test is skipped."""
+    if DEVICE == "cpu":
+        return 0
+    count = infinicore.get_device_count(DEVICE)
+    if rank >= count and os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") != "1":
+        pytest.skip(f"needs {rank + 1} devices")
+    return rank % count
+
+
+def use(rank: int) -> None:
+    """The rank's device becomes the current one."""
     if DEVICE != "cpu":
-        assert rt.infinirtSetDevice(kind(), index) == SUCCESS
+        assert rt.infinirtSetDevice(kind(), place(rank)) == SUCCESS
 
 
-def new_stream(index: int = 0) -> ctypes.c_void_p:
-    use(index)
+def new_stream(rank: int = 0) -> ctypes.c_void_p:
+    use(rank)
     stream = ctypes.c_void_p()
     assert rt.infinirtStreamCreate(ctypes.byref(stream)) == SUCCESS
     return stream
@@ -56,10 +67,8 @@ def wait(stream: ctypes.c_void_p) -> None:
 
 @contextmanager
 def communicators(ranks: int) -> Iterator[list[ctypes.c_void_p]]:
-    """Of one process: all on its first CPU device, or each on a device of its own."""
-    numbers = [0] * ranks if DEVICE == "cpu" else list(range(ranks))
-    if DEVICE != "cpu" and infinicore.get_device_count(DEVICE) < ranks:
-        pytest.skip(f"needs {ranks} devices")
+    """Of one process."""
+    numbers = [place(rank) for rank in range(ranks)]
     made = (ctypes.c_void_p * ranks)()
     call("CommInitAll", kind(), made, ranks, (ctypes.c_int * ranks)(*numbers))
     handles = [ctypes.c_void_p(handle) for handle in made]

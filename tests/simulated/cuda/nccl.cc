@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -242,8 +243,9 @@ Result join(Communicator **made, int ranks, const Id &id, int rank, const Config
     std::unique_lock guard(world.lock);
     if (world.ranks != ranks || world.members[size_t(rank)])
         return wrong(kUsage, "the rank is there already, or their number is another one");
+    const char *shared = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
     for (const Communicator *other : world.members)
-        if (other && other->device == me->device)
+        if (other && other->device == me->device && !(shared && *shared == '1'))
             return wrong(kUsage, "Duplicate GPU detected: two ranks have the same device");
     if (CUDA(StreamCreateWithFlags, &me->stream, unsigned(infinirtStreamNonBlocking)))
         return wrong(kCuda, "simulated NCCL: no stream");
