@@ -122,6 +122,7 @@ def test_time_begins_with_the_operation(ranks: Ranks) -> None:
     ranks.together()
     threading.Event().wait(0.6)
     told = [lib.failure(comm) for comm in ranks.comms]
+    set_timeout(ranks.comms, 60)
     gate.set()
     for stream in ranks.streams:
         lib.wait(stream)
