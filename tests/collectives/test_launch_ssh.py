@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from .test_launch import ONE_FAILS, WORLD, begin, eventually, is_alive, launch, script
-
-__all__ = ["script"]  # a fixture
+from .launching import ONE_FAILS, WORLD, begin, eventually, is_alive, launch
 
 
 def serve(folder: Path) -> None:
