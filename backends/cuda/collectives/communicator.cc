@@ -77,8 +77,8 @@ Communicator::~Communicator() {
 
 infiniStatus_t Communicator::with_handle(const std::function<infiniStatus_t(Handle)> &call) {
     std::lock_guard guard(lock_);
-    if (handle) return call(handle);
-    return refuse(failure_, reason_);
+    if (failure_ != INFINI_STATUS_SUCCESS) return refuse(failure_, reason_);
+    return call(handle);
 }
 
 infiniStatus_t Communicator::settle(const char *function, const std::string &late) {
@@ -89,7 +89,8 @@ infiniStatus_t Communicator::settle(const char *function, const std::string &lat
         double seconds = 0;
         {
             std::lock_guard guard(lock_);
-            if (!handle) return refuse(failure_, reason_);
+            // Another thread's finding, which waits for this one to give its turn back.
+            if (failure_ != INFINI_STATUS_SUCCESS) return refuse(failure_, reason_);
             library().CommGetAsyncError(handle, &code);
             if (code != kSuccess && code != kInProgress) said = words(code, function, handle);
             seconds = timeout_;
