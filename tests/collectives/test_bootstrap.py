@@ -116,6 +116,20 @@ def test_all_ranks_are_told_who_is_missing() -> None:
         assert words.endswith("within 2 s")
 
 
+def test_a_rank_that_gets_the_id_and_dies() -> None:
+    """The time-out is the caller's from beginning to end."""
+    port = free_port()
+    where = {"WORLD_SIZE": 2, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
+    dies = "from infinicore.ccl import _bootstrap\nimport os\n"
+    dies += "_bootstrap.Communicator = lambda **arguments: os._exit(0)\n"
+    other = subprocess.Popen(
+        [sys.executable, "-c", dies + PROGRAM], env=environment(RANK=1, **where)
+    )
+    (words,) = ended(start("{'timeout': 2}", RANK=0, **where))
+    other.wait(60)
+    assert words.startswith("CclError: infinicclCommInitRank: rank 1 did not come within 2 s")
+
+
 @pytest.mark.skipif(
     shutil.which("torchrun", path=str(Path(sys.executable).parent)) is None,
     reason="torch is not installed",

@@ -7,6 +7,7 @@ over TCP where the environment names rank 0's address, through a file, or throug
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,8 @@ EXCHANGES: dict[str, Callable[..., bytes]] = {
     "mpi": _by_mpi.exchange,
 }
 MPI_LAUNCHERS = ("Open MPI", "MPICH", "PMIx")
+
+_joining = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,19 @@ def init(
 
 
 def _join(id: bytes, ranks: int, rank: int, timeout: float | None) -> Communicator:
-    made = Communicator(ranks=ranks, id=id, rank=rank)
-    if timeout is not None:
-        made.set_timeout(float(timeout))
-    return made
+    if timeout is None:
+        return Communicator(ranks=ranks, id=id, rank=rank)
+    # Joining takes its time-out from the environment, as in C; the communicator keeps it.
+    with _joining:
+        before = os.environ.get("INFINI_CCL_TIMEOUT")
+        os.environ["INFINI_CCL_TIMEOUT"] = f"{float(timeout)}"
+        try:
+            return Communicator(ranks=ranks, id=id, rank=rank)
+        finally:
+            if before is None:
+                del os.environ["INFINI_CCL_TIMEOUT"]
+            else:
+                os.environ["INFINI_CCL_TIMEOUT"] = before
 
 
 def _make_payload() -> bytes:
