@@ -63,6 +63,15 @@ def test_communicators() -> None:
     refused(BAD_PARAM, "no group was begun", "GroupEnd", None)
 
 
+def test_descriptions() -> None:
+    text = ctypes.create_string_buffer(100)
+    lib.call("Describe", lib.CPU, text, 100)
+    assert b"shared memory" in text.value
+    refused(NULL_POINTER, "text is null", "Describe", lib.CPU, None, 100)
+    refused(BAD_PARAM, "bytes is 0", "Describe", lib.CPU, text, 0)
+    refused(6, "no device 0 of that kind", "Describe", 99, text, 100)
+
+
 def test_a_failed_call_fails_its_group(comm: Any) -> None:
     data = np.ones(4, np.float32)
     here = data.ctypes.data

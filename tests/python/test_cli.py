@@ -31,6 +31,7 @@ def test_info_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(found["devices"]) == len(rt.devices())
     assert found["devices"][0]["memory_total"] > 0
     assert found["absent"] == rt.absent_kinds()
+    assert "shared memory" in found["collectives"]["cpu"]
 
 
 def test_config_tells_where_things_are(capsys: pytest.CaptureFixture[str]) -> None:
