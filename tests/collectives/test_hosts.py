@@ -49,8 +49,6 @@ def test_a_link_that_is_cut(hosts: Hosts, mpi: Mpi | None, tmp_path: Path) -> No
 
 
 def test_a_rank_that_dies(hosts: Hosts, mpi: Mpi | None, tmp_path: Path) -> None:
-    if mpi is not None and mpi.name == "mpich":
-        pytest.skip("MPICH's launcher ends all ranks of a host with one, whatever it is told")
     with job(hosts, mpi, "dies", tmp_path) as ranks:
         ranks.wait_for("answer-*.json", 3)
         told = answers(tmp_path)

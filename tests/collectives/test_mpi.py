@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from . import library as lib
 from . import mpi_launch
-from .mpi_launch import ALL, Mpi, run
+from .mpi_launch import ALL, MPICH, OPEN_MPI, Mpi, run
 
-pytestmark = pytest.mark.parametrize("mpi", ALL, ids=[mpi.name for mpi in ALL])
+each_mpi = pytest.mark.parametrize("mpi", ALL, ids=[mpi.name for mpi in ALL])
 
 
+@each_mpi
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_every_operation(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
     told = run(mpi, ranks, "everything", tmp_path)
@@ -23,10 +25,13 @@ def test_every_operation(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
         assert answer["libraries"] == [mpi.library]  # it was really MPI, and this one
 
 
+@each_mpi
 @pytest.mark.parametrize("level", ["multiple", "serialized", "funneled"])
 def test_beside_the_programs_own_use_of_mpi(mpi: Mpi, level: str, tmp_path: Path) -> None:
     if importlib.util.find_spec("mpi4py") is None:
         pytest.skip("mpi4py is not installed: pip install mpi4py")
+    if level != "multiple" and mpi.name != "mpich":
+        pytest.skip("the same code with either MPI")
     library = str(mpi_launch.folder_of(mpi) / "lib" / mpi.own_library)
     settings = {"MPI4PY_LIBMPI": library, "MPI4PY_RC_THREAD_LEVEL": level}
     for answer in run(mpi, 2, "mpi4py", tmp_path, **settings).values():
@@ -36,9 +41,26 @@ def test_beside_the_programs_own_use_of_mpi(mpi: Mpi, level: str, tmp_path: Path
             assert answer == {"sum": 3.0, "libraries": [mpi.own_library]}
 
 
+@each_mpi
 def test_ranks_of_one_host_need_no_mpi(mpi: Mpi, tmp_path: Path) -> None:
     """The launcher says that all are here: they use memory, and MPI is not even opened."""
     told = run(mpi, 2, "everything", tmp_path, INFINI_CCL_TRANSPORT="")
     for answer in told.values():
         assert answer["wrong"] == []
         assert answer["libraries"] == []
+
+
+def test_a_process_that_no_launcher_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("INFINI_CCL_TRANSPORT", "mpi")
+    with pytest.raises(lib.CclError, match="INFINI_CCL_TRANSPORT is mpi, but"):
+        lib.join(2, lib.unique_id(), 0)
+
+
+def test_the_library_of_another_mpi_than_the_launchers(tmp_path: Path) -> None:
+    other = str(mpi_launch.folder_of(OPEN_MPI) / "lib" / OPEN_MPI.library)
+    told = run(MPICH, 2, "joins", tmp_path, INFINI_MPI_LIBRARY=other)
+    for answer in told.values():
+        assert "finds no other process, but the launcher started 2" in answer
+        assert "INFINI_MPI_LIBRARY" in answer
