@@ -44,6 +44,7 @@ def replays(comms: list[ccl.Communicator], body: Callable[..., Any], expect: Cal
         for step in range(4):
             x.copy_(infinicore.from_numpy(draw(rank, step)))
             made.graph.run()
+            infinicore.sync_stream()
             wanted = expect(rank, [2 * draw(r, step) for r in range(RANKS)])
             if wanted is not None:
                 assert np.allclose(y.numpy(force=True), wanted + 1, atol=1e-5), (rank, step)
