@@ -14,7 +14,7 @@ from typing import Any
 
 use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
 
-_MODULES = ("context", "functions", "lib", "library", "nn", "op", "rt", "utils")
+_MODULES = ("ccl", "context", "functions", "lib", "library", "nn", "op", "rt", "utils")
 
 
 def __getattr__(name: str) -> Any:
