@@ -19,7 +19,8 @@ int refuse(const std::string &reason, char *problem, size_t problem_bytes) {
 
 }  // namespace
 
-// Starts MPI if need be, and tells this process's place in it. 0 is success; else `problem` says why.
+// Starts MPI if need be, and tells this process's place in it. 0 is success; else `problem` says
+// why.
 extern "C" [[gnu::visibility("default")]] int infini_mpi_world(int *rank, int *ranks,
                                                                double timeout, char *problem,
                                                                size_t problem_bytes) {

@@ -38,8 +38,8 @@ std::vector<std::string> names_in_order() {
     return names;
 }
 
-// pip puts MPI's libraries into lib/ of the environment that we are installed in; others stand next to
-// the launcher on the PATH.
+// pip puts MPI's libraries into lib/ of the environment that we are installed in; others stand next
+// to the launcher on the PATH.
 std::vector<std::string> folders() {
     std::vector<std::string> found = {""};  // where the system looks
     Dl_info info;

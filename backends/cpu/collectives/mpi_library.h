@@ -1,8 +1,8 @@
 // MPI's library, opened at run time.
 //
-// Three ABIs are known: the standard one, MPICH's own, and Open MPI's. Handles are passed as pointers
-// in all of them: where they are ints, these lie in the lower half, which is what the library reads
-// and writes on the machines that we run on.
+// Three ABIs are known: the standard one, MPICH's own, and Open MPI's. Handles are passed as
+// pointers in all of them: where they are ints, these lie in the lower half, which is what the
+// library reads and writes on the machines that we run on.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Messages between ranks over MPI.
 //
-// A communicator has two tags: one for the messages, and one on which a rank says that it leaves or that the
-// communicator failed. Nothing is posted to receive the latter: it is looked for now and then, so that
-// nothing is left over when MPI ends.
+// A communicator has two tags: one for the messages, and one on which a rank says that it leaves or
+// that the communicator failed. Nothing is posted to receive the latter: it is looked for now and
+// then, so that nothing is left over when MPI ends.
 #include <algorithm>
 #include <bitset>
 #include <chrono>
@@ -241,8 +241,8 @@ private:
         }
     }
 
-    // Messages that will not come any more. One that is just arriving gets a moment to do so: its memory is
-    // the caller's again after this.
+    // Messages that will not come any more. One that is just arriving gets a moment to do so: its
+    // memory is the caller's again after this.
     void give_up() {
         if (active_.empty()) return;
         mpi_.note_failure();

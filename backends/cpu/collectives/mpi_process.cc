@@ -241,19 +241,26 @@ void MpiProcess::remove_farewell(const Farewell *farewell) {
 }
 
 void Idling::pause() {
-    ++rounds_;
-    if (rounds_ < 100) {
+    constexpr int64_t kMillisecond = 1'000'000;
+    if (++rounds_ < 100) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #elif defined(__aarch64__)
         asm volatile("yield");
 #endif
-    } else if (rounds_ < 2000) {
-        sched_yield();
-    } else {
-        const timespec moment{0, rounds_ < 3000 ? 50'000 : 500'000};
-        nanosleep(&moment, nullptr);
+        return;
     }
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const int64_t now = time.tv_sec * 1000 * kMillisecond + time.tv_nsec;
+    if (rounds_ == 100) began_ = now;
+    // A large message moves in parts that are not seen here, each of which needs a look.
+    if (now - began_ < 20 * kMillisecond) {
+        sched_yield();
+        return;
+    }
+    const timespec moment{0, now - began_ < 1000 * kMillisecond ? 50'000 : 500'000};
+    nanosleep(&moment, nullptr);
 }
 
 }  // namespace infini::cpu::collectives

@@ -1,11 +1,12 @@
 // This process as one of an MPI job.
 //
-// MPI is started, and ended, by a thread of its own: starting waits for all processes of the job, which is
-// given up after a time, and the thread that starts MPI has to be the one that ends it.
+// MPI is started, and ended, by a thread of its own: starting waits for all processes of the job,
+// which is given up after a time, and the thread that starts MPI has to be the one that ends it.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,16 +25,16 @@ public:
     static constexpr int kTableTag = 0, kBroadcastTag = 1, kFirstTag = 2;
     static constexpr size_t kMostBytes = 4096;  // of a small message
 
-    // Starts MPI unless that has been done; null with the reason when it can't be used. Zero seconds: for
-    // ever.
+    // Starts MPI unless that has been done; null with the reason when it can't be used. Zero
+    // seconds: for ever.
     static MpiProcess *start(double timeout, std::string *problem);
 
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     const MpiLibrary &library() const { return library_; }
     Handle comm() const { return comm_; }
-    // Held during each call of MPI: it does not end meanwhile, and some allow only one call at a time. False
-    // when it has ended.
+    // Held during each call of MPI: it does not end meanwhile, and some allow only one call at a
+    // time. False when it has ended.
     struct Turn {
         std::shared_lock<std::shared_mutex> open;
         std::unique_lock<std::mutex> only;
@@ -53,8 +54,8 @@ public:
     // Takes a small message, if one has come: false where none has.
     bool take(int from, int tag, void *data, size_t bytes);
 
-    // Small messages that will come although nobody waits for them: they are taken at some time, because MPI
-    // does not like to end with messages that were never received.
+    // Small messages that will come although nobody waits for them: they are taken at some time,
+    // because MPI does not like to end with messages that were never received.
     void expect(int tag, int messages);
     void collect();
 
@@ -115,6 +116,7 @@ public:
 
 private:
     unsigned rounds_ = 0;
+    int64_t began_ = 0;
 };
 
 }  // namespace infini::cpu::collectives
