@@ -82,6 +82,7 @@ bool SharedCommunicator::assemble(bool *elsewhere) {
         auto settled = [&] { return joined() || world().is_elsewhere(); };
         if (!patience.wait(i, seat.state, seat.sleepers, "CommInitRank", settled)) return false;
         if (!joined()) {
+            if (world().failed()) return false;
             *elsewhere = true;
             return true;
         }

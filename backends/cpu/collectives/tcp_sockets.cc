@@ -24,7 +24,6 @@ namespace {
 struct Open {
     std::mutex lock;
     std::set<int> descriptors;
-    unsigned generation = 0;
 
     static Open &get() {
         static auto *open = [] {
@@ -32,7 +31,7 @@ struct Open {
                            [] {
                                for (int descriptor : get().descriptors) ::close(descriptor);
                                get().descriptors.clear();
-                               ++get().generation;
+                               ++forks;
                                get().lock.unlock();
                            });
             return new Open;
@@ -121,7 +120,7 @@ Socket::Socket(int descriptor) : descriptor_(descriptor) {
     Open &open = Open::get();
     std::lock_guard guard(open.lock);
     open.descriptors.insert(descriptor);
-    generation_ = open.generation;
+    generation_ = forks.load();
 }
 
 Socket &Socket::operator=(Socket &&other) noexcept {
@@ -138,7 +137,7 @@ void Socket::close() {
     Open &open = Open::get();
     std::lock_guard guard(open.lock);
     // A child of fork has closed what it was born with, and the number may be somebody else's by now.
-    if (generation_ == open.generation && open.descriptors.erase(descriptor_)) ::close(descriptor_);
+    if (generation_ == forks.load() && open.descriptors.erase(descriptor_)) ::close(descriptor_);
     descriptor_ = -1;
 }
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,9 @@ static_assert(sizeof(Address) == 28);
 
 std::string text_of(const Address &address);
 
+// Those since the sockets were watched, which led to this process.
+inline std::atomic<unsigned> forks{0};
+
 // A descriptor that is closed with its owner, and in the child when the process forks: a connection must end
 // with the process that speaks through it, whoever else was born meanwhile.
 class Socket {
@@ -37,8 +41,9 @@ public:
     void close();
     // From now on, if not before: for others who do something at a fork, after this.
     static void watch_forks();
-    int get() const { return descriptor_; }
-    explicit operator bool() const { return descriptor_ >= 0; }
+    // -1: none. A child of fork has none of its parent's.
+    int get() const { return generation_ == forks.load() ? descriptor_ : -1; }
+    explicit operator bool() const { return get() >= 0; }
 
 private:
     int descriptor_ = -1;
