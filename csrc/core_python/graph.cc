@@ -65,6 +65,21 @@ nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorde
                                      layout.dtype, infinicore::TensorData{at.offset, at.memory})));
 }
 
+// A capture may wait for other ranks, which are threads that need the lock; and the end of a graph for
+// its last run, in which others take part.
+std::shared_ptr<Graph> stop_graph_recording() {
+    std::shared_ptr<Graph> made;
+    {
+        Unlocked released;
+        made = infinicore::context::stopGraphRecording();
+    }
+    Graph *graph = made.get();
+    return {graph, [made = std::move(made)](Graph *) mutable {
+                Unlocked released;
+                made.reset();
+            }};
+}
+
 }  // namespace
 
 void bind_graph(nb::module_ &m) {
@@ -106,9 +121,7 @@ void bind_graph(nb::module_ &m) {
             })
         .def_prop_ro("arena_bytes", [](const Graph &g) { return g.state().arena_bytes; })
         .def_prop_ro("unshared_bytes", [](const Graph &g) { return g.state().unshared_bytes; });
-    // A capture may wait for other ranks, which are threads that need the lock.
-    m.def("stop_graph_recording", infinicore::context::stopGraphRecording,
-          nb::call_guard<Unlocked>());
+    m.def("stop_graph_recording", stop_graph_recording);
 }
 
 }  // namespace infini::python
