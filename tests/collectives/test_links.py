@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from . import library as lib
+from .library import address
 from .links import in_ranks, on_hosts, tcp
-from .test_one_process import NUMBERS, address, combined, draw
+from .test_one_process import NUMBERS, combined, draw
 
 SIZES = (0, 1, 17, 1000, 70001)  # none, odd, within one message, in pieces
 PLACES = {

@@ -1,5 +1,6 @@
-// The CPU's collectives: ranks as threads of one process and as processes, over shared memory, over TCP, and as if
-// on two hosts. Python tests check every type; here the sanitizers look at every path.
+// The CPU's collectives: ranks as threads of one process and as processes, over shared memory,
+// over TCP, and as if on two hosts. Python tests check every type; here the sanitizers look at
+// every path.
 #include <infini/collectives.h>
 
 #include <chrono>

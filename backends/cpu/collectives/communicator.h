@@ -40,7 +40,8 @@ struct Ground {
     size_t bytes;
 };
 
-// The memory of a name, which whoever comes first makes: fresh memory is all zero, which is how a world begins.
+// The memory of a name, which whoever comes first makes: fresh memory is all zero, which is how a
+// world begins.
 std::shared_ptr<Ground> open_ground(const std::string &name, int ranks, std::string *problem);
 // In one process.
 std::shared_ptr<Ground> make_ground(int ranks);

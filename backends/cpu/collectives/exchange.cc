@@ -1,8 +1,9 @@
 // The collectives of one host.
 //
 // In one process, ranks read each other's buffers: nothing is copied but what has to be. Between
-// processes they put pieces of their buffers down where others see them, two in turn, so that one is
-// filled while the other is read. What is small goes along with the announcement: one meeting does all.
+// processes they put pieces of their buffers down where others see them, two in turn, so that one
+// is filled while the other is read. What is small goes along with the announcement: one meeting
+// does all.
 #include <algorithm>
 #include <cstring>
 
@@ -211,8 +212,8 @@ private:
             return static_cast<Bytes *>(world_.seat(rank).page[page_].recv);
         };
         if (w_.kind == INFINI_ALL_REDUCE || w_.kind == INFINI_REDUCE) {
-            // Each rank combines a share: nobody else reads that part of any buffer before all are done,
-            // so results may replace what was sent.
+            // Each rank combines a share: nobody else reads that part of any buffer before all are
+            // done, so results may replace what was sent.
             const size_t begin = share_begin(w_.count, me_, ranks_);
             const size_t end = share_begin(w_.count, me_ + 1, ranks_);
             Bytes *to = w_.kind == INFINI_REDUCE ? received(w_.root) : recv();

@@ -30,8 +30,8 @@ public:
           ranks_(int(members.size())),
           size_(element_bytes(work.dtype)) {
         reduce_ = is_reduction() ? find_reduce(w_.dtype, w_.op) : nullptr;
-        // Large enough to move fast, small enough for many ranks, and for reducing while others come.
-        // Whole elements of any type, too.
+        // Large enough to move fast, small enough for many ranks, and for reducing while others
+        // come. Whole elements of any type, too.
         piece_ =
             std::clamp<size_t>((2 << 20) / size_t(ranks_), 32 << 10, 512 << 10) & ~size_t(4095);
         begins_.resize(size_t(ranks_) + 1);

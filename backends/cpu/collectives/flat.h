@@ -9,8 +9,8 @@
 
 namespace infini::cpu::collectives {
 
-// Does one collective between some ranks of a network. In `work` ranks are positions among the members, of
-// which this rank is one; `announced` is what all of them have to agree on.
+// Does one collective between some ranks of a network. In `work` ranks are positions among the
+// members, of which this rank is one; `announced` is what all of them have to agree on.
 bool run_flat(Network &network, const std::vector<int> &members, const InfiniCollective &work,
               const Announcement &announced, double timeout);
 

@@ -1,5 +1,5 @@
-// Sends and receives over links. Those with the same rank go one after the other; those with different ranks
-// side by side, so that no order of theirs can make ranks wait for each other.
+// Sends and receives over links. Those with the same rank go one after the other; those with
+// different ranks side by side, so that no order of theirs can make ranks wait for each other.
 #include <algorithm>
 #include <cstring>
 #include <deque>

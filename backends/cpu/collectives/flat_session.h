@@ -1,4 +1,5 @@
-// What an operation over links needs: messages under way, and waiting for them without ever hanging.
+// What an operation over links needs: messages under way, and waiting for them without ever
+// hanging.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,8 @@ namespace infini::cpu::collectives {
 
 constexpr size_t kEager = 16 << 10;  // bytes that go along with the opening of an operation
 
-// The first thing that a rank says to another in an operation; up to kEager bytes of data go with it.
+// The first thing that a rank says to another in an operation; up to kEager bytes of data go with
+// it.
 struct Opening {
     uint64_t magic;
     uint64_t bytes;  // that this rank has for the other
@@ -101,7 +103,8 @@ private:
     std::vector<Transfer *> watched_;
 };
 
-// Many bytes to or from one rank, in messages of at most one piece, some of them under way at a time.
+// Many bytes to or from one rank, in messages of at most one piece, some of them under way at a
+// time.
 class Flow {
 public:
     // ring: pieces that the memory has room for, used in turn; 0: for all.

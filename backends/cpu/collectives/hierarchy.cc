@@ -9,7 +9,8 @@
 
 namespace infini::cpu::collectives {
 
-// One collective of one rank, in three steps: on the host, between the leaders of hosts, on the host.
+// One collective of one rank, in three steps: on the host, between the leaders of hosts, on the
+// host.
 class Hierarchy {
 public:
     Hierarchy(NetworkCommunicator &communicator, const InfiniCollective &work,

@@ -1,7 +1,8 @@
 // Messages between ranks that share no memory. TCP and MPI are the two ways: tcp.h and mpi.h.
 //
-// Only the thread that works for a communicator calls these, one at a time; wake() may be called by any.
-// Messages from one rank to another arrive whole, and in the order in which they were begun.
+// Only the thread that works for a communicator calls these, one at a time; wake() may be called
+// by any. Messages from one rank to another arrive whole, and in the order in which they were
+// begun.
 #pragma once
 
 #include <cstddef>
@@ -27,17 +28,18 @@ class Links {
 public:
     virtual ~Links() = default;
 
-    // Starts sending or receiving. Never blocks, never fails: what is wrong shows in gone() and told().
+    // Starts sending or receiving. Never blocks, never fails: what is wrong shows in gone() and
+    // told().
     virtual void begin(Transfer &transfer) = 0;
-    // Moves what can be moved. When nothing can, waits for something to happen, `milliseconds` at most.
-    // True: something moved.
+    // Moves what can be moved. When nothing can, waits for something to happen, `milliseconds` at
+    // most. True: something moved.
     virtual bool progress(int milliseconds) = 0;
     // Lets a progress() of another thread return soon.
     virtual void wake() = 0;
 
-    // Tells all others that the communicator failed, or, without a reason, that this rank leaves it. What is on
-    // its way is over: neither transfers nor their memory are touched after this, and no more are begun. It
-    // may take a moment, and is lost where nobody listens any more.
+    // Tells all others that the communicator failed, or, without a reason, that this rank leaves
+    // it. What is on its way is over: neither transfers nor their memory are touched after this,
+    // and no more are begun. It may take a moment, and is lost where nobody listens any more.
     virtual void tell(const std::string &reason) = 0;
 
     // Why nothing more will come from a rank: "rank 3 (process 17) has died", "rank 3 has left the

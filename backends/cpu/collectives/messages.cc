@@ -1,5 +1,6 @@
-// Sends and receives. Each pair of ranks has a channel for each direction. The messages of a group are moved
-// along side by side, a bit at a time, so that no order of theirs can make ranks wait for each other.
+// Sends and receives. Each pair of ranks has a channel for each direction. The messages of a group
+// are moved along side by side, a bit at a time, so that no order of theirs can make ranks wait
+// for each other.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +9,8 @@
 namespace infini::cpu::collectives {
 namespace {
 
-// Goes before the data. In one process the data stays where it is, and the receiver takes it from there.
+// Goes before the data. In one process the data stays where it is, and the receiver takes it from
+// there.
 struct Label {
     uint64_t bytes;
     const void *address;  // null: the data follows

@@ -5,8 +5,8 @@
 
 namespace infini::cpu::collectives {
 
-// to[i] = from[0][i] op from[1][i] op ..., for `count` elements; to may be one of them. Of floats below
-// 32 bits the result is rounded once.
+// to[i] = from[0][i] op from[1][i] op ..., for `count` elements; to may be one of them. Of floats
+// below 32 bits the result is rounded once.
 using Reduce = void (*)(void *to, const void *const *from, int sources, size_t count);
 
 // Null: there is no such arithmetic.

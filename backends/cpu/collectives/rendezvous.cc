@@ -1,5 +1,5 @@
-// The maker's side: a thread that waits for guests. Anybody can connect to it: who does not begin with the secret
-// of an id is sent away, and nobody is waited for in particular.
+// The maker's side: a thread that waits for guests. Anybody can connect to it: who does not begin
+// with the secret of an id is sent away, and nobody is waited for in particular.
 #include "rendezvous.h"
 
 #include <errno.h>

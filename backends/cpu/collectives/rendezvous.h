@@ -1,6 +1,7 @@
-// How ranks on several hosts learn of each other: whoever makes an id listens for those who join with it, and gives
-// all of them the table of all when the last has come. Ranks of the maker's host first look into the memory
-// named by the id, and come here only when they find there that others are elsewhere.
+// How ranks on several hosts learn of each other: whoever makes an id listens for those who join
+// with it, and gives all of them the table of all when the last has come. Ranks of the maker's
+// host first look into the memory named by the id, and come here only when they find there that
+// others are elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct Id {
 constexpr uint64_t kIdMagic = 0x326c6363'696e6669;
 constexpr uint32_t kMadeUnderMpi = 1;
 
-// Ranks of the same number share memory. It differs between machines, between two starts of one, and
-// between containers; INFINI_CCL_HOST is part of it.
+// Ranks of the same number share memory. It differs between machines, between two starts of one,
+// and between containers; INFINI_CCL_HOST is part of it.
 uint64_t this_host();
 std::string memory_name(const Id &id);
 

@@ -33,7 +33,8 @@ public:
     // The other side has closed: what it left is read even though nobody has asked for it.
     void read_to_the_end() { to_the_end_ = true; }
 
-    // A last frame, after what has been begun as far as it went out, and the end of what this side says.
+    // A last frame, after what has been begun as far as it went out, and the end of what this side
+    // says.
     void tell(Frame::Kind kind, const std::string &text, double end);
 
     const std::string &gone() const { return gone_; }

@@ -136,7 +136,8 @@ void Socket::close() {
     if (descriptor_ < 0) return;
     Open &open = Open::get();
     std::lock_guard guard(open.lock);
-    // A child of fork has closed what it was born with, and the number may be somebody else's by now.
+    // A child of fork has closed what it was born with, and the number may be somebody else's by
+    // now.
     if (generation_ == forks.load() && open.descriptors.erase(descriptor_)) ::close(descriptor_);
     descriptor_ = -1;
 }

@@ -28,8 +28,8 @@ std::string text_of(const Address &address);
 // Those since the sockets were watched, which led to this process.
 inline std::atomic<unsigned> forks{0};
 
-// A descriptor that is closed with its owner, and in the child when the process forks: a connection must end
-// with the process that speaks through it, whoever else was born meanwhile.
+// A descriptor that is closed with its owner, and in the child when the process forks: a
+// connection must end with the process that speaks through it, whoever else was born meanwhile.
 class Socket {
 public:
     Socket() = default;
@@ -50,9 +50,9 @@ private:
     unsigned generation_ = 0;  // of the process, counted by forks
 };
 
-// The address at which other hosts find this process: INFINI_CCL_ADDRESS (an address, a name or an interface),
-// else the one from which MASTER_ADDR is reached, else that of the default route, else the first of the host,
-// else the loopback.
+// The address at which other hosts find this process: INFINI_CCL_ADDRESS (an address, a name or an
+// interface), else the one from which MASTER_ADDR is reached, else that of the default route, else
+// the first of the host, else the loopback.
 bool own_address(Address *address, std::string *problem);
 
 // Listens at an address, on a port of the system's choice, which is filled in.

@@ -1,8 +1,8 @@
 // Where the ranks of one host meet: a block of memory that all of them see, in this process or in
 // several. It holds a seat for each rank, what it announces, and room for data on its way.
 //
-// Nothing in it is ever locked. Each rank writes its own seat only, and the others wait for a counter in
-// it, so that it is always known whom one waits for.
+// Nothing in it is ever locked. Each rank writes its own seat only, and the others wait for a
+// counter in it, so that it is always known whom one waits for.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,8 @@ struct alignas(128) Seat {
     std::atomic<uint32_t> beat;  // changes while it waits for somebody on another host
     int32_t process;
     uint64_t process_start, process_space;
-    // By the parity of the operation: the next one can be announced while others still read this one.
+    // By the parity of the operation: the next one can be announced while others still read this
+    // one.
     struct Page {
         Announcement announced;
         const void *send;  // in one process, others read and write them directly
@@ -98,8 +99,9 @@ private:
     std::vector<int> names_;
 };
 
-// Waits until condition() holds for the word at `word`, which rank `other` changes. False: the world failed, perhaps
-// for this very reason: the other is dead, has left, or does not come in time.
+// Waits until condition() holds for the word at `word`, which rank `other` changes. False: the
+// world failed, perhaps for this very reason: the other is dead, has left, or does not come in
+// time.
 class Patience {
 public:
     Patience(World &world, int rank, double seconds);
