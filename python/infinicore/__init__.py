@@ -31,6 +31,12 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'infinicore' has no attribute {name!r}")
 
 
+def _load_once() -> None:
+    """For those who make tensors without having asked for any name here."""
+    if globals().get("_names") is None:
+        _load()
+
+
 def _load() -> dict[str, Any]:
     from infinicore import _namespace
 

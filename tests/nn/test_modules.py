@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections import OrderedDict
 from typing import Any
 
@@ -348,3 +350,8 @@ def test_dictionary_and_parameters() -> None:
     assert len(listed) == 3
     assert [p.tolist() for p in listed] == [[1.0], [1.0], [0.0]]
     assert list(listed.state_dict()) == ["0", "1", "2"]
+
+
+def test_the_first_thing_of_a_program_may_be_a_module() -> None:
+    program = "from infinicore import nn; assert nn.RoPE(4, 100.0, 2).sin_table.shape == (4, 1)"
+    subprocess.run([sys.executable, "-c", program], check=True)

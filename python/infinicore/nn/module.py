@@ -6,8 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import infinicore
 from infinicore._tensor import Tensor
 from infinicore.nn._registry import Handle, Registry
+from infinicore.nn._state import owners_of, tensor_from
 from infinicore.nn.parameter import Parameter
 
 Self = TypeVar("Self", bound="Module")
@@ -39,6 +41,7 @@ class Module:
     _modules: dict[str, Module | None]
 
     def __init__(self) -> None:
+        infinicore._load_once()
         for name in ("_parameters", "_buffers", "_modules"):
             object.__setattr__(self, name, Registry(self.__dict__))
         for name in ("_hooks", "_pre_hooks"):
@@ -275,16 +278,12 @@ class Module:
                 f"load_state_dict: {type(self).__name__}: missing keys: {missing or 'none'};"
                 f" unexpected keys: {unexpected or 'none'}"
             )
-        owners = {
-            (f"{where}.{name}" if where else name): (module, name)
-            for where, module in self.named_modules(remove_duplicate=False)
-            for name in (*module._parameters, *module._buffers)
-        }
+        owners = owners_of(self)
         wrong, pairs = [], []
         for name, target in own.items():
             if name not in state_dict or name.endswith(_EXTRA):
                 continue
-            source = _tensor(state_dict[name], name)
+            source = tensor_from(state_dict[name], name)
             owner, own_name = owners[name]
             try:
                 source = owner.prepare_to_load(own_name, source)
@@ -386,16 +385,3 @@ class Module:
         ]
         head = f"{type(self).__name__}({self.extra_repr()}"
         return "\n".join([head, *inner, ")"]) if inner else head + ")"
-
-
-def _tensor(value: Any, name: str) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    from infinicore import _core
-
-    try:
-        return _core.from_object(value, "load_state_dict")
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"load_state_dict: {name!r} is {type(value).__name__}: expected a tensor or an array"
-        ) from error
