@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 
 from . import library as lib
+from .numbers import NUMBERS, combined, draw
 from .rank import Rank, address
-from .test_one_process import NUMBERS, combined, draw
 
 F32, I32 = lib.DTYPES["float32"], lib.DTYPES["int32"]
 

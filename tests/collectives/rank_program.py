@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from . import library as lib
+from .numbers import combined, draw
 from .rank import Rank, address
 from .rank_operations import F32, check_all
-from .test_one_process import combined, draw
 
 
 def setting(*names: str) -> int:
