@@ -186,7 +186,7 @@ class Job:
         return mpi_launch.answers(self.folder)
 
     def close(self) -> None:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 4
         for process in self.started:
             while process.poll() is None and time.monotonic() < end:
                 time.sleep(0.02)
