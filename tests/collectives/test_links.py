@@ -11,7 +11,7 @@ import pytest
 from . import library as lib
 from .library import address
 from .links import in_ranks, on_hosts, tcp
-from .test_one_process import NUMBERS, combined, draw
+from .numbers import NUMBERS, combined, draw
 
 SIZES = (0, 1, 17, 1000, 70001)  # none, odd, within one message, in pieces
 PLACES = {

@@ -60,19 +60,18 @@ def test_ranks_that_differ_are_told_so(where: str) -> None:
 
 
 def another_kind(comm: Any, rank: int, ranks: int) -> str:
-    if rank != 2:
-        return all_reduce(comm)
-    data = np.ones(8, np.float32)
-    lib.call("Send", data.ctypes.data, 8, KIND, 0, comm, None)
-    lib.wait(None)  # type: ignore[arg-type]
-    return lib.failure(comm) or all_reduce(comm)
+    if rank == 2:
+        data = np.ones(8, np.float32)
+        lib.call("Send", data.ctypes.data, 8, KIND, 0, comm, None)
+        lib.wait(None)  # type: ignore[arg-type]
+    # The first may go well where both others say what is expected, but not on rank 0.
+    return lib.failure(comm) or all_reduce(comm) or all_reduce(comm)
 
 
 def test_an_operation_of_another_kind_is_named() -> None:
     told = in_ranks(another_kind, PLACES["tcp"])
-    for rank in (0, 2):  # rank 1 heard from both what it expected
-        assert "rank 2 called Send of 8 elements" in told[rank]
-        assert "called AllReduce" in told[rank]
+    for answer in told.values():
+        assert "rank 2 called Send of 8 elements" in answer and "called AllReduce" in answer
 
 
 def another_size(comm: Any, rank: int, ranks: int) -> str:
