@@ -250,18 +250,26 @@ private:
 
     Bytes *mine() { return world_.piece(me_, c_.turn_); }
 
+    // Each rank combines a share of the piece: it puts down what others combine, takes the rest where
+    // it lies, and puts down its result.
     bool reduce_staged() {
         const size_t room = kPiece / size_;
         for (size_t at = 0; at < w_.count; at += room, ++c_.turn_) {
             const size_t count = std::min(room, w_.count - at);
-            std::memcpy(mine(), send() + at * size_, count * size_);
-            if (!meet()) return false;
             const size_t begin = share_begin(count, me_, ranks_);
             const size_t end = share_begin(count, me_ + 1, ranks_);
+            const Bytes *own = send() + at * size_;
+            std::memcpy(mine(), own, begin * size_);
+            std::memcpy(mine() + end * size_, own + end * size_, (count - end) * size_);
+            if (!meet()) return false;
             auto piece = [&](int rank) { return world_.piece(rank, c_.turn_); };
-            combine(mine() + begin * size_, piece, begin, end - begin);
+            auto sent = [&](int rank) { return rank == me_ ? own : piece(rank); };
+            Bytes *result = (i_receive() ? recv() + at * size_ : mine()) + begin * size_;
+            combine(result, sent, begin, end - begin);
+            if (w_.kind == INFINI_ALL_REDUCE) copy(mine() + begin * size_, result, end - begin);
             if (!meet()) return false;
             for (int i = 0; i_receive() && i < ranks_; ++i) {
+                if (i == me_) continue;
                 const size_t from = share_begin(count, i, ranks_);
                 const size_t to = share_begin(count, i + 1, ranks_);
                 copy(recv() + (at + from) * size_, piece(i) + from * size_, to - from);
@@ -287,7 +295,8 @@ private:
             for (int i = first; i_receive() && i < last; ++i) {
                 const size_t place =
                     w_.kind == INFINI_BROADCAST ? 0 : part_begin(w_.recv_counts, i);
-                copy(recv() + (place + at) * size_, world_.piece(i, c_.turn_), length(i, at));
+                copy(recv() + (place + at) * size_,
+                     i == me_ ? send() + at * size_ : world_.piece(i, c_.turn_), length(i, at));
             }
         }
         return true;
