@@ -82,13 +82,13 @@ def faults(folder: Path, rank: int, ranks: int) -> Any:
         told["leave"] = attempt(r, 4)
     r.close()
     r = scene("late")
-    lib.call("CommSetTimeout", r.comm, 0.5)
+    lib.call("CommSetTimeout", r.comm, 1.5)
     if rank == last:
-        time.sleep(1.5)
+        time.sleep(3)
     else:
         told["late"] = attempt(r, 4)
     r.close()
-    os.environ["INFINI_CCL_TIMEOUT"] = "1"
+    os.environ["INFINI_CCL_TIMEOUT"] = "2"
     if rank != last:  # which does not even join
         try:
             scene("absent")
@@ -171,7 +171,7 @@ def large(folder: Path, rank: int, ranks: int) -> Any:
 def until_cut(folder: Path, rank: int, ranks: int) -> Any:
     """Works until it fails: the test cuts the link between the hosts meanwhile."""
     r = Rank(folder, rank, ranks)
-    lib.call("CommSetTimeout", r.comm, 1.0)
+    lib.call("CommSetTimeout", r.comm, 2.0)
     said, end = "", time.monotonic() + 60
     while said == "" and time.monotonic() < end:
         said = attempt(r, 50000)
