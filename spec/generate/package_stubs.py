@@ -191,6 +191,7 @@ def _package(found: list[Found]) -> str:
 {_meanings(set())}
 {_aliases(types)}
 {_definitions(found)}
+def _load_once() -> None: ...
 use_ntops: _bool
 __version__: str'''
 
