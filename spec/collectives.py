@@ -39,7 +39,8 @@ CommInitRank(out infinicclComm_t *comm, int nranks, infinicclUniqueId_t comm_id,
     Join as one of `nranks` ranks, on the calling thread's device. Waits for the others.
 
 CommDestroy(infinicclComm_t comm)
-    Wait for the work of a communicator on this rank, and leave it.
+    Wait for the work of a communicator on this rank, and leave it. Fails, having left, where
+    some of that work has failed and no call has told so.
 
 CommAbort(infinicclComm_t comm)
     Leave at once: what waits in it fails, here and on the other ranks.

@@ -10,19 +10,20 @@
 namespace infini::ccl {
 
 infiniStatus_t missing(const char *function, const char *argument) {
-    return infiniRecordFailure(
+    return refused(infiniRecordFailure(
         function, INFINI_STATUS_NULL_POINTER,
-        (std::string(argument) + " is null: expected a valid pointer").c_str());
+        (std::string(argument) + " is null: expected a valid pointer").c_str()));
 }
 
 infiniStatus_t failed(const char *function) {
-    return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return refused(
+        infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out"));
 }
 
 namespace {
 
 infiniStatus_t refuse(const char *function, infiniStatus_t status, const std::string &sentence) {
-    return infiniRecordFailure(function, status, sentence.c_str());
+    return refused(infiniRecordFailure(function, status, sentence.c_str()));
 }
 
 infiniStatus_t no_comm(const char *function) {
@@ -38,7 +39,7 @@ double default_timeout() {
     if (!text || !*text) return kSeconds;
     char *end = nullptr;
     const double seconds = std::strtod(text, &end);
-    return *end == 0 && seconds >= 0 ? seconds : kSeconds;
+    return *end == 0 && seconds >= 0 && !std::isinf(seconds) ? seconds : kSeconds;
 }
 
 infiniStatus_t find_table(const char *function, const InfiniTarget &target,
@@ -116,7 +117,6 @@ infiniStatus_t CommInitAll(const char *function, infiniDevice_t device_type, inf
     const InfiniCollectives *table = nullptr;
     std::vector<std::shared_ptr<Comm>> made;
     std::vector<int> devices;
-    std::vector<InfiniCommunicator *> communicators(size_t(ndevice), nullptr);
     for (int i = 0; i < ndevice; ++i) {
         devices.push_back(device_ids ? device_ids[i] : i);
         InfiniTarget target;
@@ -125,6 +125,7 @@ infiniStatus_t CommInitAll(const char *function, infiniDevice_t device_type, inf
         if (infiniStatus_t status = find_table(function, target, &table)) return status;
         made.push_back(std::make_shared<Comm>(target, *table, ndevice, i, default_timeout()));
     }
+    std::vector<InfiniCommunicator *> communicators(made.size(), nullptr);
     if (infiniStatus_t status = finish(
             function,
             table->join_all(ndevice, devices.data(), made[0]->timeout, communicators.data())))
@@ -156,8 +157,8 @@ infiniStatus_t CommInitRank(const char *function, infinicclComm_t *comm, int nra
     if (infiniStatus_t status = infiniTargetOfThread(function, &target)) return status;
     const InfiniCollectives *table = nullptr;
     if (infiniStatus_t status = find_table(function, target, &table)) return status;
-    return do_together(function, [=] {
-        auto made = std::make_shared<Comm>(target, *table, nranks, rank, default_timeout());
+    return do_together(function, [=, timeout = default_timeout()] {
+        auto made = std::make_shared<Comm>(target, *table, nranks, rank, timeout);
         const int status = table->join(target.index, nranks, rank,
                                        reinterpret_cast<const unsigned char *>(comm_id.internal),
                                        made->timeout, &made->communicator);
@@ -167,10 +168,13 @@ infiniStatus_t CommInitRank(const char *function, infinicclComm_t *comm, int nra
 }
 
 infiniStatus_t CommDestroy(const char *function, infinicclComm_t comm) {
-    CommPointer taken = take_handle(comm);
-    if (!taken) return no_comm(function);
-    taken->wait_until_idle();
-    return INFINI_STATUS_SUCCESS;
+    CommPointer found = find_handle(comm);
+    if (!found) return no_comm(function);
+    found->wait_until_idle();  // it is still a handle: CommAbort ends that
+    take_handle(comm);
+    std::lock_guard guard(found->lock);
+    if (found->failure == INFINI_STATUS_SUCCESS || found->told) return INFINI_STATUS_SUCCESS;
+    return refuse(function, found->failure, found->reason);
 }
 
 infiniStatus_t CommAbort(const char *function, infinicclComm_t comm) {
@@ -228,7 +232,9 @@ infiniStatus_t CommGetAsyncError(const char *function, infinicclComm_t comm,
     if (!status) return missing(function, "status");
     std::string reason;
     *status = found->status(&reason);
-    if (*status != INFINI_STATUS_SUCCESS) infiniRecordFailure(function, *status, reason.c_str());
+    if (*status == INFINI_STATUS_SUCCESS) return INFINI_STATUS_SUCCESS;
+    found->told = true;
+    infiniRecordFailure(function, *status, reason.c_str());
     return INFINI_STATUS_SUCCESS;
 }
 
@@ -265,11 +271,20 @@ infiniStatus_t collective(const char *function, const InfiniCollective &work, in
                           std::to_string(operation.comm->ranks) + ", the ranks of comm");
     operation.work = work;
     operation.stream = stream;
-    const auto keep = [&](std::vector<size_t> &kept, const size_t *counts) {
-        if (counts) kept.assign(counts, counts + operation.comm->ranks);
+    const auto keep = [&](const char *name, std::vector<size_t> &kept, const size_t *counts) {
+        if (!counts) return INFINI_STATUS_SUCCESS;
+        const size_t ranks = size_t(operation.comm->ranks);
+        if (!infiniIsHostMemory(counts, ranks * sizeof *counts, false))
+            return refuse(function, INFINI_STATUS_BAD_PARAM,
+                          std::string(name) + " is no memory of the host: expected " +
+                              std::to_string(ranks) + " numbers");
+        kept.assign(counts, counts + ranks);
+        return INFINI_STATUS_SUCCESS;
     };
-    keep(operation.send_counts, work.send_counts);
-    keep(operation.recv_counts, work.recv_counts);
+    if (infiniStatus_t status = keep("send_counts", operation.send_counts, work.send_counts))
+        return status;
+    if (infiniStatus_t status = keep("recv_counts", operation.recv_counts, work.recv_counts))
+        return status;
     return enqueue(function, std::move(operation));
 }
 

@@ -38,13 +38,14 @@ struct Comm {
 
     const InfiniTarget target;
     const int ranks, rank;
-    double timeout;
+    std::atomic<double> timeout;
     InfiniCommunicator *communicator = nullptr;  // the back end's
     std::mutex lock;
     std::condition_variable idle;
     int pending = 0;
     infiniStatus_t failure = INFINI_STATUS_SUCCESS;
     std::string reason;
+    std::atomic<bool> told{false};  // a call has returned the failure
     void *last_stream =
         nullptr;  // its operations are done in the order of the calls, whatever their streams
     bool used = false;
@@ -90,6 +91,9 @@ infiniStatus_t launch(const char *function, std::vector<Operation> operations);
 infiniStatus_t enqueue(const char *function, Operation operation);
 // The same for what blocks until other ranks do it too: in a group they are done side by side.
 infiniStatus_t do_together(const char *function, std::function<infiniStatus_t()> task);
+infiniStatus_t failed(const char *function);  // host memory ran out
+// A call that was refused: its group, if there is one, enqueues nothing.
+infiniStatus_t refused(infiniStatus_t status);
 infiniStatus_t group_start(const char *function);
 infiniStatus_t group_end(const char *function);
 

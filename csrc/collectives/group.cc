@@ -1,4 +1,5 @@
 // Groups: what a thread calls between GroupStart and GroupEnd is enqueued together.
+#include <system_error>
 #include <thread>
 
 #include "comm.h"
@@ -19,25 +20,46 @@ Group &mine() {
     return group;
 }
 
-// Each waits for the others, so each gets a thread. The last failure's words come to this thread.
+// Each waits for the others, so each but the first gets a thread. The first failure's words come
+// to this thread.
 infiniStatus_t run_together(const char *function,
                             const std::vector<std::function<infiniStatus_t()>> &tasks) {
     std::vector<infiniStatus_t> statuses(tasks.size());
     std::vector<std::string> sentences(tasks.size());
     std::vector<std::thread> threads;
-    for (size_t i = 0; i < tasks.size(); ++i)
-        threads.emplace_back([&, i] {
+    auto run = [&](size_t i) {
+        try {
             statuses[i] = tasks[i]();
-            if (statuses[i] != INFINI_STATUS_SUCCESS) sentences[i] = infiniGetLastErrorMessage();
-        });
+        } catch (...) {
+            statuses[i] = failed(function);
+        }
+        if (statuses[i] != INFINI_STATUS_SUCCESS) sentences[i] = infiniGetLastErrorMessage();
+    };
+    threads.reserve(tasks.size());
+    for (size_t i = 1; i < tasks.size(); ++i) {
+        try {
+            threads.emplace_back(run, i);
+        } catch (const std::system_error &) {
+            statuses[i] = INFINI_STATUS_INTERNAL_ERROR;
+            sentences[i] = "the system gives no thread to a rank that joins in a group";
+        }
+    }
+    run(0);
     for (std::thread &thread : threads) thread.join();
-    for (size_t i = 0; i < tasks.size(); ++i)
+    if (statuses[0] != INFINI_STATUS_SUCCESS) return statuses[0];  // its words are here already
+    for (size_t i = 1; i < tasks.size(); ++i)
         if (statuses[i] != INFINI_STATUS_SUCCESS)
             return infiniRecordFailure(function, statuses[i], sentences[i].c_str());
     return INFINI_STATUS_SUCCESS;
 }
 
 }  // namespace
+
+infiniStatus_t refused(infiniStatus_t status) {
+    Group &group = mine();
+    if (group.depth > 0 && group.status == INFINI_STATUS_SUCCESS) group.status = status;
+    return status;
+}
 
 infiniStatus_t group_start(const char *) {
     ++mine().depth;
@@ -63,19 +85,14 @@ infiniStatus_t group_end(const char *function) {
 }
 
 infiniStatus_t enqueue(const char *function, Operation operation) {
-    Group &group = mine();
-    const infiniStatus_t status = check(function, operation);
-    if (group.depth == 0) {
-        if (status != INFINI_STATUS_SUCCESS) return status;
-        std::vector<Operation> one;
-        one.push_back(std::move(operation));
-        return launch(function, std::move(one));
+    if (infiniStatus_t status = check(function, operation)) return refused(status);
+    if (mine().depth > 0) {
+        mine().operations.push_back(std::move(operation));
+        return INFINI_STATUS_SUCCESS;
     }
-    if (status == INFINI_STATUS_SUCCESS)
-        group.operations.push_back(std::move(operation));
-    else if (group.status == INFINI_STATUS_SUCCESS)
-        group.status = status;
-    return status;
+    std::vector<Operation> one;
+    one.push_back(std::move(operation));
+    return launch(function, std::move(one));
 }
 
 infiniStatus_t do_together(const char *, std::function<infiniStatus_t()> task) {

@@ -146,10 +146,12 @@ infiniStatus_t launch_submits(const char *function, const std::vector<Operation>
 infiniStatus_t launch(const char *function, std::vector<Operation> operations) {
     for (const Operation &operation : operations) {
         std::string reason;
-        if (infiniStatus_t status = operation.comm->status(&reason))
+        if (infiniStatus_t status = operation.comm->status(&reason)) {
+            operation.comm->told = true;
             return infiniRecordFailure(
                 function, status,
                 ("an earlier operation of the communicator failed: " + reason).c_str());
+        }
     }
     // Communicators of different kinds of device have nothing to wait for in each other.
     std::map<const InfiniCollectives *, std::vector<Operation>> by_table;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,11 +44,14 @@ def test_arguments(comm: Any) -> None:
     refused(BAD_PARAM, "no memory of", "AllReduce", 0x1000, here, 4, F32, 0, comm, None)
     refused(BAD_PARAM, "more than any memory", "AllReduce", here, here, 2**63, F32, 0, comm, None)
     refused(BAD_PARAM, "overlap", "AllReduce", here, here + 4, 4, F32, 0, comm, None)
-    one = lib.counts([4])
+    one, nowhere = lib.counts([4]), ctypes.cast(8, ctypes.POINTER(ctypes.c_size_t))
     refused(
         BAD_PARAM, "nranks is 2", "AllGatherV", here, here, lib.counts([4, 4]), 2, F32, comm, None
     )
     refused(NULL_POINTER, "recv_counts is null", "AllGatherV", here, here, None, 1, F32, comm, None)
+    refused(
+        BAD_PARAM, "recv_counts is no memory", "AllGatherV", here, here, nowhere, 1, F32, comm, None
+    )
     lib.call("AllGatherV", here, here, one, 1, F32, comm, None)
 
 
@@ -79,6 +83,19 @@ def test_a_failed_call_fails_its_group(comm: Any) -> None:
     lib.call("AllReduce", here, here, 4, F32, lib.SUM, comm, None)
     refused(BAD_PARAM, "op is 9", "AllReduce", here, here, 4, F32, 9, comm, None)
     refused(BAD_PARAM, "nothing of it was enqueued", "GroupEnd", None)
+    # Also one that has no communicator, or no counts.
+    two = (ctypes.c_void_p * 2)()
+    lib.call("CommInitAll", lib.CPU, two, 2, (ctypes.c_int * 2)(0, 0))
+    for status, words, name, arguments in (
+        (BAD_PARAM, "no live", "AllReduce", (here, here, 4, F32, lib.SUM, None, None)),
+        (NULL_POINTER, "is null", "AllGatherV", (here, here, None, 2, F32, two[0], None)),
+    ):
+        lib.call("GroupStart", None)
+        lib.call("AllReduce", here, here, 4, F32, lib.SUM, two[0], None)
+        refused(status, words, name, *arguments)
+        refused(status, "nothing of it was enqueued", "GroupEnd", None)
+    for handle in two:
+        lib.call("CommDestroy", handle)  # at once: nothing waits
 
 
 def test_destroyed_twice() -> None:
@@ -87,3 +104,43 @@ def test_destroyed_twice() -> None:
     handle = ctypes.c_void_p(made[0])
     lib.call("CommDestroy", handle)
     refused(BAD_PARAM, "no live communicator", "CommDestroy", handle)
+
+
+def pair(timeout: float) -> tuple[Any, Any]:
+    made = (ctypes.c_void_p * 2)()
+    lib.call("CommInitAll", lib.CPU, made, 2, (ctypes.c_int * 2)(0, 0))
+    for handle in made:
+        lib.call("CommSetTimeout", handle, timeout)
+    return ctypes.c_void_p(made[0]), ctypes.c_void_p(made[1])
+
+
+@pytest.mark.skipif(lib.DEVICE != "cpu", reason="operations wait on the host")
+def test_what_failed_is_told_at_the_latest_when_it_is_destroyed() -> None:
+    data = np.ones(4, np.float32)
+    here = data.ctypes.data
+    alone, absent = pair(0.2)
+    lib.call("AllReduce", here, here, 4, F32, lib.SUM, alone, None)
+    refused(1, "rank 1 did not come", "CommDestroy", alone)
+    lib.call("CommDestroy", absent)  # none of its own has failed
+    alone, absent = pair(0.2)
+    lib.call("AllReduce", here, here, 4, F32, lib.SUM, alone, None)
+    lib.wait(ctypes.c_void_p())
+    assert "rank 1 did not come" in lib.failure(alone)
+    lib.call("CommDestroy", alone)  # it has been told
+    lib.call("CommDestroy", absent)
+
+
+@pytest.mark.skipif(lib.DEVICE != "cpu", reason="operations wait on the host")
+def test_abort_ends_a_destruction_that_waits() -> None:
+    data = np.ones(4, np.float32)
+    here = data.ctypes.data
+    alone, absent = pair(0)  # for ever
+    lib.call("AllReduce", here, here, 4, F32, lib.SUM, alone, None)
+    thread = threading.Thread(target=refused, args=(1, "aborted", "CommDestroy", alone))
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive()
+    lib.call("CommAbort", alone)
+    thread.join(10)
+    assert not thread.is_alive()
+    lib.call("CommAbort", absent)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+import infinicore
 from infinicore import ccl
 from infinicore.ccl import _bootstrap
 
@@ -288,3 +291,39 @@ def test_rank_0_cannot_make_an_id(tmp_path: Path) -> None:
     )
     for words in ended(first, start(RANK=1, **variables)):
         assert words == "CclError: ccl.init: rank 0 could not make an id: out of numbers"
+
+
+def test_threads_join_side_by_side_with_a_timeout() -> None:
+    made, found = ccl.unique_id(), {}
+
+    def join(rank: int) -> None:
+        with ccl.Communicator(ranks=2, id=made, rank=rank, timeout=20) as comm:
+            found[rank] = comm.ranks
+
+    threads = [threading.Thread(target=join, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: 2, 1: 2}
+
+
+@pytest.mark.parametrize("timeout", [-1, math.inf, math.nan])
+def test_timeouts_that_are_none(timeout: float) -> None:
+    with pytest.raises(ValueError, match="expected 0 or more seconds"):
+        ccl.init(ranks=1, timeout=timeout)
+
+
+def _no_rank(number: int) -> int:
+    raise ValueError(f"there is no rank {number}")
+
+
+def test_a_group_that_raises_enqueues_nothing() -> None:
+    comms = ccl.init_all(["cpu", "cpu"])
+    x = infinicore.ones(3)
+    with pytest.raises(ValueError, match="rank 7"), ccl.group():
+        comms[0].send(comms[0].all_reduce(x), to=_no_rank(7))
+    infinicore.sync_stream()
+    for comm in comms:
+        comm.close()
+    assert x.tolist() == [1, 1, 1]

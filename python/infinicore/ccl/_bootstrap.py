@@ -6,8 +6,8 @@ over TCP where the environment names rank 0's address, through a file, or throug
 
 from __future__ import annotations
 
+import math
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +43,6 @@ EXCHANGES: dict[str, Callable[..., bytes]] = {
     "mpi": _by_mpi.exchange,
 }
 MPI_LAUNCHERS = ("Open MPI", "MPICH", "PMIx")
-
-_joining = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def init(
     """
     place = find_place(os.environ)
     seconds = _default_timeout(os.environ) if timeout is None else float(timeout)
-    if seconds < 0:
+    if not 0 <= seconds < math.inf:
         raise ValueError(f"ccl.init: timeout is {timeout}: expected 0 or more seconds")
     rank = place.rank if rank is None else rank
     count = place.ranks if ranks is None else ranks
@@ -100,7 +98,7 @@ def init(
     chosen = _choose_device(device, place.local_rank)
     if count == 1 and rank == 0:
         context.set_device(chosen)
-        return _join(unique_id(), 1, 0, timeout)
+        return Communicator(ranks=1, id=unique_id(), rank=0, timeout=timeout)
     scheme, where = _choose_method(method, place, rank, os.environ)
     if scheme == "mpi":
         rank, count = _by_mpi.world(rank, count, seconds)
@@ -114,23 +112,7 @@ def init(
     if not got[0]:
         reason = got[1:].rstrip(b"\0").decode(errors="replace")
         raise CclError(INTERNAL_ERROR, f"ccl.init: rank 0 could not make an id: {reason}")
-    return _join(got[1:129], count, rank, timeout)
-
-
-def _join(id: bytes, ranks: int, rank: int, timeout: float | None) -> Communicator:
-    if timeout is None:
-        return Communicator(ranks=ranks, id=id, rank=rank)
-    # Joining takes its time-out from the environment, as in C; the communicator keeps it.
-    with _joining:
-        before = os.environ.get("INFINI_CCL_TIMEOUT")
-        os.environ["INFINI_CCL_TIMEOUT"] = f"{float(timeout)}"
-        try:
-            return Communicator(ranks=ranks, id=id, rank=rank)
-        finally:
-            if before is None:
-                del os.environ["INFINI_CCL_TIMEOUT"]
-            else:
-                os.environ["INFINI_CCL_TIMEOUT"] = before
+    return Communicator(ranks=count, id=got[1:129], rank=rank, timeout=timeout)
 
 
 def _make_payload() -> bytes:
@@ -173,7 +155,7 @@ def _default_timeout(environment: Mapping[str, str]) -> float:
         seconds = float(environment.get("INFINI_CCL_TIMEOUT") or DEFAULT_TIMEOUT)
     except ValueError:
         return DEFAULT_TIMEOUT
-    return seconds if seconds >= 0 else DEFAULT_TIMEOUT
+    return seconds if 0 <= seconds < math.inf else DEFAULT_TIMEOUT
 
 
 def _choose_method(

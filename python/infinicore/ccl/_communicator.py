@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -37,6 +39,7 @@ _WHOLE = {
     ("AllToAll", "x"),
     ("AllToAll", "out"),
 }
+_changing_environment = threading.Lock()
 
 
 def unique_id() -> bytes:
@@ -93,8 +96,10 @@ def group() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with contextlib.suppress(CclError):
-            call("GroupEnd", None)
+        # A call that is refused, so that nothing is enqueued: half a group leaves ranks waiting.
+        for name, arguments in (("CommCount", (None, None)), ("GroupEnd", (None,))):
+            with contextlib.suppress(CclError):
+                call(name, *arguments)
         raise
     call("GroupEnd", None)
 
@@ -107,12 +112,19 @@ class Communicator:
     [1.0, 1.0, 1.0]
     """
 
-    def __init__(self, ranks: int, id: bytes, rank: int) -> None:
-        """Joins on the current device, and waits for the others."""
+    def __init__(self, ranks: int, id: bytes, rank: int, *, timeout: float | None = None) -> None:
+        """Joins on the current device, and waits for the others: for `timeout` seconds, as later
+        operations do, 0 for ever; default: INFINI_CCL_TIMEOUT."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
         handle = ctypes.c_void_p()
-        call("CommInitRank", ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
+        place = (ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
+        if timeout is None:
+            call("CommInitRank", *place)
+        else:
+            # The time-out is taken from the environment, at the call; the end of the group waits.
+            with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
+                call("CommInitRank", *place)
         self._handle: int | None = handle.value
         self.device = context.get_device()
 
@@ -160,16 +172,20 @@ class Communicator:
         return Communicator._of(made.value, self.device) if made.value else None
 
     def close(self) -> None:
-        """Waits for its work on this rank, and leaves."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            call("CommDestroy", handle)
+        """Waits for its work on this rank, and leaves; raises what failed and was not told yet."""
+        self._leave("CommDestroy")
 
     def abort(self) -> None:
         """Leaves at once: what waits in it fails, here and on the other ranks."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            call("CommAbort", handle)
+        self._leave("CommAbort")
+
+    def _leave(self, name: str) -> None:
+        if self._handle is None:
+            return
+        try:
+            call(name, self._handle)  # until it is done, another thread can abort it
+        finally:
+            self._handle = None
 
     def __enter__(self) -> Communicator:
         return self
@@ -184,8 +200,10 @@ class Communicator:
         if kind is not None:
             self.abort()
         else:
-            self.check()
-            self.close()
+            try:
+                self.check()
+            finally:
+                self.close()
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -328,6 +346,20 @@ class Communicator:
     def _stream(self) -> int | None:
         with context.device(self.device):
             return context.get_stream() or None
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    with _changing_environment:
+        before = os.environ.get(name)
+        os.environ[name] = value
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
 
 
 def _is_written_down() -> bool:
