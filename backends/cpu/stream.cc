@@ -48,8 +48,8 @@ bool Stream::settled() const {
     return false;
 }
 
-// Copies, fills and kernels in the legacy stream, when nothing is pending before them, are done by the
-// calling thread.
+// Copies, fills and kernels in the legacy stream, when nothing is pending before them, are done by
+// the calling thread.
 bool Stream::perform_inline(const InfiniWork &work) {
     if (device.perform_at_once(work)) return true;
     // Take the run of an idle stream, without putting anything into its queue.

@@ -11,13 +11,13 @@ namespace infini::cuda {
 class Device;
 class Source;
 
-// The code of a source for a device. Looks into the cache first, unless it is to be made anew. Throws
-// Refusal.
+// The code of a source for a device. Looks into the cache first, unless it is to be made anew.
+// Throws Refusal.
 std::vector<char> code_of(const Source &source, const std::string &text, const Device &device,
                           bool anew = false);
 
-// Compiled code on disk, shared by all processes of the user. A file that was cut short or belongs to
-// something else counts as absent. Without a folder that can be written, nothing is kept.
+// Compiled code on disk, shared by all processes of the user. A file that was cut short or belongs
+// to something else counts as absent. Without a folder that can be written, nothing is kept.
 class Cache {
 public:
     static const Cache &get();

@@ -1,5 +1,6 @@
-// What a kernel of a CUDA-like back end is: a planner looks at an operation, has device code compiled
-// for the case, and makes a plan; the plan enqueues launches, any number of times and from any thread.
+// What a kernel of a CUDA-like back end is: a planner looks at an operation, has device code
+// compiled for the case, and makes a plan; the plan enqueues launches, any number of times and from
+// any thread.
 //
 //     std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device) {
 //         Source source("index/gather.cuh");
@@ -35,8 +36,8 @@ struct Stream {
 
 // ---- Device code --------------------------------------------------------------------------------
 
-// The text of a kernel: a file of device/, with types and constants that stand before it. Two sources
-// that have the same text are one kernel.
+// The text of a kernel: a file of device/, with types and constants that stand before it. Two
+// sources that have the same text are one kernel.
 class Source {
 public:
     explicit Source(const char *file) : file_(file) {}
@@ -61,7 +62,8 @@ private:
     bool specific_ = false;
 };
 
-// The type of an element in device code: "f16". Of complex numbers one of the same size, to be moved.
+// The type of an element in device code: "f16". Of complex numbers one of the same size, to be
+// moved.
 const char *device_type(int dtype);
 // One of that many bytes (1, 2, 4, 8, 16), for kernels that only move elements.
 const char *bytes_type(size_t bytes);
@@ -107,11 +109,12 @@ public:
     explicit Device(int index);
     static Device &get(int index);  // each is made once
 
-    // Compiled before, by this process or another, or now. Throws Refusal with the compiler's words.
+    // Compiled before, by this process or another, or now. Throws Refusal with the compiler's
+    // words.
     std::shared_ptr<const Kernel> compile(const Source &source);
 
-    // Blocks for `items` that take `per_block` each, at most `waves` times what fits on the device at
-    // once: for kernels whose threads go on with the next item (a loop over the grid).
+    // Blocks for `items` that take `per_block` each, at most `waves` times what fits on the device
+    // at once: for kernels whose threads go on with the next item (a loop over the grid).
     int64_t blocks_for(int64_t items, int64_t per_block, int waves = 8) const;
 
     const int index;
@@ -161,8 +164,8 @@ inline std::unique_ptr<Plan> make_empty_plan() {
 // Plain work of the vendor's runtime, in order with the launches.
 Error fill_bytes(const Stream &stream, void *memory, int value, size_t bytes);
 Error copy_bytes(const Stream &stream, void *to, const void *from, size_t bytes);
-// Only for operators whose results go to the host, which are never captured: waiting, and memory that
-// the client frees with infinirtFree.
+// Only for operators whose results go to the host, which are never captured: waiting, and memory
+// that the client frees with infinirtFree.
 Error wait(const Stream &stream);
 Error allocate(const Stream &stream, size_t bytes, void **memory);
 Error release(const Stream &stream, void *memory);
@@ -186,8 +189,8 @@ struct KernelEntry {
     static const ::infini::cuda::KernelEntry INFINI_CUDA_JOIN(kernel_entry_, __COUNTER__)( \
         operation, planner)
 
-// Prepare another operation as part of a plan: a sorter that gathers, an expert that multiplies. Null
-// when there is no kernel and no program for it.
+// Prepare another operation as part of a plan: a sorter that gathers, an expert that multiplies.
+// Null when there is no kernel and no program for it.
 std::unique_ptr<Plan> plan_operation(const Operation &operation, Device &device);
 
 }  // namespace infini::cuda

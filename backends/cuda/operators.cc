@@ -25,8 +25,8 @@ std::unordered_map<std::string, Planner> &planners() {
     return map;
 }
 
-// Plans are made when an operator is first used, which may be while a stream is being captured: loading
-// code is none of the capture's business.
+// Plans are made when an operator is first used, which may be while a stream is being captured:
+// loading code is none of the capture's business.
 class OutsideCapture {
 public:
     OutsideCapture() { exchange(); }

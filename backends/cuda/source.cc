@@ -14,8 +14,8 @@ const char *find_file(const std::string &name) {
     return nullptr;
 }
 
-// Puts a file's text, each file once, in place of its #include. A name is looked for beside the file that
-// includes it, then from the top.
+// Puts a file's text, each file once, in place of its #include. A name is looked for beside the
+// file that includes it, then from the top.
 class Flattener {
 public:
     explicit Flattener(std::string &out) : out_(out) {}

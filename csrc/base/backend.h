@@ -223,11 +223,12 @@ typedef struct InfiniAttribute {
 
 /* One operator with all that is known before it runs. Valid during the call it is passed to.
  *
- * A program with INFINI_PROGRAM_EPILOGUE is not the operator's own: it is a map that follows the kernel
- * `name`, element by element of its result. Tensors, pointers and scalars are the kernel's, then the
- * program's. Where the program reads tensor 0 it gets what the kernel computed, not rounded; tensor 0
- * has no memory (its pointer is null) unless the program writes it. Today that kernel is gemm with
- * beta 0. A back end that can't answers NotImplemented, and gets the two one by one. */
+ * A program with INFINI_PROGRAM_EPILOGUE is not the operator's own: it is a map that follows the
+ * kernel `name`, element by element of its result. Tensors, pointers and scalars are the kernel's,
+ * then the program's. Where the program reads tensor 0 it gets what the kernel computed, not
+ * rounded; tensor 0 has no memory (its pointer is null) unless the program writes it. Today that
+ * kernel is gemm with beta 0. A back end that can't answers NotImplemented, and gets the two one by
+ * one. */
 typedef struct InfiniOperation {
     const char *name;                  /* "rms_norm" */
     const InfiniTensor *tensors;       /* in the order of the create function's parameters */
@@ -272,9 +273,9 @@ typedef struct InfiniBackend {
 
     const InfiniDriver *driver;
 
-    /* The back end's own implementation of a function of infinirt_runtime_api.h, by its name without
-     * the prefix ("StreamCreate"), of that function's very type; null when it has none. The core
-     * then forwards to it, with what the client gave, instead of using its own software.
+    /* The back end's own implementation of a function of infinirt_runtime_api.h, by its name
+     * without the prefix ("StreamCreate"), of that function's very type; null when it has none. The
+     * core then forwards to it, with what the client gave, instead of using its own software.
      * (optional) Default: the core's software serves every function. */
     void *(*function)(const char *name);
 

@@ -1,16 +1,19 @@
 /* The collectives of a back end: what libinfiniccl calls, and all that a chip maker implements.
  *
- * The core checks arguments, keeps groups, orders streams, splits communicators, and composes what a back
- * end lacks out of sends and receives. A back end brings communicators, and one of two ways to work:
+ * The core checks arguments, keeps groups, orders streams, splits communicators, and composes what
+ * a back end lacks out of sends and receives. A back end brings communicators, and one of two ways
+ * to work:
  *
- *  - `submit`, for vendors' libraries that take streams themselves: a whole group is enqueued at once.
- *  - `run`, for everything else: the core calls it in stream order, on a thread that may block. Capture
+ *  - `submit`, for vendors' libraries that take streams themselves: a whole group is enqueued at
+ * once.
+ *  - `run`, for everything else: the core calls it in stream order, on a thread that may block.
+ * Capture
  *    and graphs then work by themselves.
  *
  * All functions return an infiniStatus_t and may explain an error through InfiniHost::explain.
  *
- * The table is what the library's symbol `infini_backend_collectives` gives; a back end without it has no
- * collectives.
+ * The table is what the library's symbol `infini_backend_collectives` gives; a back end without it
+ * has no collectives.
  */
 #ifndef INFINI_COLLECTIVES_H
 #define INFINI_COLLECTIVES_H
@@ -46,11 +49,12 @@ typedef struct InfiniCollective {
     int32_t root;  /* or the other rank of a SEND or RECEIVE */
     const void *send;
     void *recv;
-    /* Elements: of the whole buffer for ALL_REDUCE, REDUCE, BROADCAST, SEND and RECEIVE; of one rank's
-     * part for the others. */
+    /* Elements: of the whole buffer for ALL_REDUCE, REDUCE, BROADCAST, SEND and RECEIVE; of one
+     * rank's part for the others. */
     size_t count;
-    /* Of each rank's part, where parts differ in size: of what is received by ALL_GATHER, of what is
-     * sent by REDUCE_SCATTER, of both by ALL_TO_ALL. Null: all have `count`. Parts lie one after the other. */
+    /* Of each rank's part, where parts differ in size: of what is received by ALL_GATHER, of what
+     * is sent by REDUCE_SCATTER, of both by ALL_TO_ALL. Null: all have `count`. Parts lie one after
+     * the other. */
     const size_t *send_counts;
     const size_t *recv_counts;
     void *stream; /* for submit: the vendor's */
@@ -89,8 +93,8 @@ typedef struct InfiniCollectives {
      * Default: an ALL_GATHER by `run`. */
     int (*share)(struct InfiniCommunicator *communicator, const void *mine, void *all,
                  size_t bytes);
-    /* What does the work, for people: a library and its version, or a way of transport. NotImplemented
-     * with a reason in place of it: nothing can be done here. (optional) */
+    /* What does the work, for people: a library and its version, or a way of transport.
+     * NotImplemented with a reason in place of it: nothing can be done here. (optional) */
     int (*about)(char *text, size_t text_bytes);
 } InfiniCollectives;
 

@@ -1,5 +1,5 @@
-/* What libinfinicore uses of libinfiniop beyond its public functions: a look behind descriptors, and
- * the fuser. Not installed. */
+/* What libinfinicore uses of libinfiniop beyond its public functions: a look behind descriptors,
+ * and the fuser. Not installed. */
 #ifndef INFINI_DESCRIBED_H
 #define INFINI_DESCRIBED_H
 

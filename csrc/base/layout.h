@@ -1,5 +1,5 @@
-/* The layout of a program's phase: which index space it goes over, and where each operand lies in it. For
- * engines of programs that are written in C++. Header only; lay_out.h makes it. */
+/* The layout of a program's phase: which index space it goes over, and where each operand lies in
+ * it. For engines of programs that are written in C++. Header only; lay_out.h makes it. */
 #ifndef INFINI_LAYOUT_H
 #define INFINI_LAYOUT_H
 
@@ -87,8 +87,8 @@ struct LayoutOf {
     Walk kept, folded;
     std::vector<Slot> slots;  // by the program's numbers of operands
     std::vector<Step> steps;
-    // Results for each row that later phases read: the row operand, and the slot (beyond those of the
-    // program) of where they go.
+    // Results for each row that later phases read: the row operand, and the slot (beyond those of
+    // the program) of where they go.
     struct Spill {
         int row, slot;
     };

@@ -1,5 +1,5 @@
-/* An operation and its arguments as planners read them: a C++ view of the tables of backend.h, for back
- * ends that are written in C++. Header only. */
+/* An operation and its arguments as planners read them: a C++ view of the tables of backend.h, for
+ * back ends that are written in C++. Header only. */
 #ifndef INFINI_OPERATION_H
 #define INFINI_OPERATION_H
 

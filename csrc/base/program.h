@@ -1,11 +1,12 @@
-/* Programs: what an operator's definition becomes when the build traces it. A program is plain data;
- * back ends run it with a few engines, and the fuser joins programs by renumbering.
+/* Programs: what an operator's definition becomes when the build traces it. A program is plain
+ * data; back ends run it with a few engines, and the fuser joins programs by renumbering.
  *
- * A program is a list of phases. A phase goes over an index space (all its tensors, broadcast against
- * each other from the right) and may fold some of its dimensions: the kept dimensions then number the
- * rows, and the folded ones the elements of a row. Its stages run one after the other, each for all
- * elements of a row (or, INFINI_STAGE_ROWS, once for each row), so a stage sees the folds of those
- * before it. Tensors are written only by the last stage of elements, and so may be read in place.
+ * A program is a list of phases. A phase goes over an index space (all its tensors, broadcast
+ * against each other from the right) and may fold some of its dimensions: the kept dimensions then
+ * number the rows, and the folded ones the elements of a row. Its stages run one after the other,
+ * each for all elements of a row (or, INFINI_STAGE_ROWS, once for each row), so a stage sees the
+ * folds of those before it. Tensors are written only by the last stage of elements, and so may be
+ * read in place.
  */
 #ifndef INFINI_PROGRAM_H
 #define INFINI_PROGRAM_H

@@ -26,8 +26,8 @@ struct Batch {
     }
 };
 
-// All that a group has for one stream, as one piece of work in it. Ranks that share a stream wait for
-// each other, so they run side by side.
+// All that a group has for one stream, as one piece of work in it. Ranks that share a stream wait
+// for each other, so they run side by side.
 struct Bundle {
     std::vector<Batch> batches;
     bool recorded = false;  // in a graph: nobody waits for it
@@ -64,8 +64,8 @@ void run_bundle(void *data) {
 
 void drop_bundle(void *data) { delete static_cast<Bundle *>(data); }
 
-// A communicator does its operations in the order of the calls. Where they go to several streams, these
-// wait for each other; a stream that is gone is waited for here.
+// A communicator does its operations in the order of the calls. Where they go to several streams,
+// these wait for each other; a stream that is gone is waited for here.
 void order(const char *function, Comm &comm, void *stream) {
     void *before = nullptr;
     {

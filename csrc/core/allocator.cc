@@ -56,8 +56,8 @@ Lanes::~Lanes() {
     for (auto &lane : all) lane->owner->leave(*lane);
 }
 
-// A lane of a stream of the past gives way to a new one, but not while blocks are given back: whoever
-// takes a block may be in the middle of it.
+// A lane of a stream of the past gives way to a new one, but not while blocks are given back:
+// whoever takes a block may be in the middle of it.
 Lane *find_lane(Allocator::State &state, infinirtStream_t stream, bool make_room) {
     if (lanes_ended) return nullptr;
     for (auto &lane : lanes.all)
@@ -110,8 +110,8 @@ void Allocator::State::leave(Lane &lane) noexcept {
     std::erase(lanes_, &lane);
 }
 
-// A lane keeps the balance of small amounts, and their highest value, so that the peak is right when
-// one thread works, and too high by little when several do.
+// A lane keeps the balance of small amounts, and their highest value, so that the peak is right
+// when one thread works, and too high by little when several do.
 inline void Allocator::State::count(Lane *lane, ptrdiff_t bytes) noexcept {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (!lane) [[unlikely]] {

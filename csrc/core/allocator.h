@@ -16,8 +16,9 @@ public:
     explicit Allocator(DeviceRuntime &runtime, Kind kind = Kind::Device);
     ~Allocator();
 
-    // At least `bytes`, aligned to 64 bytes or more, for use in the stream. Zero bytes give a memory
-    // without a place. Throws std::runtime_error, which says what was asked for and what is in use.
+    // At least `bytes`, aligned to 64 bytes or more, for use in the stream. Zero bytes give a
+    // memory without a place. Throws std::runtime_error, which says what was asked for and what is
+    // in use.
     std::shared_ptr<Memory> allocate(size_t bytes, infinirtStream_t stream);
     // The memory is used in this stream too: it is not reused before that work is done. Memory that
     // did not come from here is left alone.

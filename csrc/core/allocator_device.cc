@@ -143,8 +143,8 @@ void Allocator::State::trim() {
     release_unused();
 }
 
-// Slabs and segments that are free as a whole. The device may have to be waited for, so that is done
-// without the lock; what it does not take (while a graph is captured) is kept.
+// Slabs and segments that are free as a whole. The device may have to be waited for, so that is
+// done without the lock; what it does not take (while a graph is captured) is kept.
 void Allocator::State::release_unused() {
     std::vector<std::unique_ptr<Slab>> slabs;
     std::vector<LargeBlock *> segments;

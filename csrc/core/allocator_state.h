@@ -1,10 +1,10 @@
 // How the memory of one device is divided and kept.
 //
-// Small sizes fall into classes. Blocks of a class lie side by side in a slab, one allocation of the
-// device, that serves one stream. A freed block goes to a lane, which one thread has for itself and so
-// needs no lock; lanes that hold much pass blocks on to the store of the stream, and take from there.
-// Large blocks are cut from segments, best fit first, and joined with free neighbours again.
-// A block that other streams used waits for their events before it goes anywhere.
+// Small sizes fall into classes. Blocks of a class lie side by side in a slab, one allocation of
+// the device, that serves one stream. A freed block goes to a lane, which one thread has for itself
+// and so needs no lock; lanes that hold much pass blocks on to the store of the stream, and take
+// from there. Large blocks are cut from segments, best fit first, and joined with free neighbours
+// again. A block that other streams used waits for their events before it goes anywhere.
 #pragma once
 
 #include <array>

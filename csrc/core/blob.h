@@ -1,4 +1,5 @@
-// Memory that is another memory without holding it: what a graph's operators keep of their arguments.
+// Memory that is another memory without holding it: what a graph's operators keep of their
+// arguments.
 #pragma once
 
 #include <memory>

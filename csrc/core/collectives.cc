@@ -19,7 +19,8 @@ constexpr const char *kNames[INFINI_COLLECTIVE_KINDS] = {
     "gather",     "scatter",    "all_to_all", "send",      "recv",
 };
 
-// A collective without its tensors: `send` and `recv` are places of the step, -1 where one is absent.
+// A collective without its tensors: `send` and `recv` are places of the step, -1 where one is
+// absent.
 struct Part {
     InfiniCollectiveKind kind;
     int send, recv;

@@ -1,5 +1,5 @@
-// Which nodes of a record are joined. A node is joined with the one that made what it reads; the two
-// must have nothing between them that one of them could not be moved past.
+// Which nodes of a record are joined. A node is joined with the one that made what it reads; the
+// two must have nothing between them that one of them could not be moved past.
 #include <algorithm>
 #include <unordered_map>
 
@@ -81,8 +81,8 @@ private:
         if (!down && !up) return std::nullopt;
         bool keeps = false;
         for (Between &each : between) keeps |= each.keep = is_kept(i, j, each);
-        // Behind a norm or a product, with a tensor that is written all the same, a map saves little;
-        // it may have a better place in front of what reads it.
+        // Behind a norm or a product, with a tensor that is written all the same, a map saves
+        // little; it may have a better place in front of what reads it.
         const InfiniProgram *leading = program_of(*nodes_[i].step);
         if (reluctant_ && keeps && (!leading || !is_map(*leading) || is_epilogue(*nodes_[i].step)))
             return std::nullopt;

@@ -25,7 +25,8 @@ struct Reindexing {
     std::vector<int> order;  // of its dimensions
     Sizes to;
 
-    // Where a tensor that is broadcast to the space lies in the new one. None: it would take a copy.
+    // Where a tensor that is broadcast to the space lies in the new one. None: it would take a
+    // copy.
     std::optional<Layout> operator()(const Layout &layout) const;
 };
 

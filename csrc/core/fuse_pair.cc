@@ -209,8 +209,8 @@ std::optional<Node> join(const Party &first, const Party &second,
     const bool kernel = !program_of(a) || is_epilogue(a);
     const InfiniProgram &leading = program_of(a) ? *program_of(a) : *infiniKernelResult();
     const InfiniProgram &following = *program_of(b);
-    // Copies have kernels of their own, which are better where there is nothing but copies; rows want
-    // what they fold side by side.
+    // Copies have kernels of their own, which are better where there is nothing but copies; rows
+    // want what they fold side by side.
     if (is_plain_copy(a) && (is_plain_copy(b) || !is_map(following))) return std::nullopt;
     const Computing computing = computing_of(a);
     if (computing == Computing::Unknown) return std::nullopt;

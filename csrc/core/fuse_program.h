@@ -12,7 +12,8 @@ enum class Computing { Float, Double, Int, Uint, Unknown };
 Computing computing_of(const std::vector<Layout> &tensors, const std::vector<uint8_t> &present,
                        uint32_t flags);
 
-// That of a step, also where it has a kernel but could be done by a program; null: a kernel must do it.
+// That of a step, also where it has a kernel but could be done by a program; null: a kernel must do
+// it.
 const InfiniProgram *program_of(const Step &step);
 // Does it give what it gets, unchanged?
 bool is_plain_copy(const Step &step);

@@ -94,8 +94,8 @@ private:
         });
     }
 
-    // Copies of a temporary that nobody else reads: whoever makes it writes to the tensor at once. That
-    // is earlier, so the tensor must not be one that is read as well.
+    // Copies of a temporary that nobody else reads: whoever makes it writes to the tensor at once.
+    // That is earlier, so the tensor must not be one that is read as well.
     void find_forwarded() {
         std::vector<int> readers(instead_.size(), 0);
         for (int s = 0; s < source_.stage_count; ++s)

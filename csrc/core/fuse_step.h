@@ -28,7 +28,8 @@ struct Draft {
     Computing computing = Computing::Unknown;
 };
 
-// Leaves out what the program does not use, and plans it. None: it is no good, or the back end can't.
+// Leaves out what the program does not use, and plans it. None: it is no good, or the back end
+// can't.
 std::optional<Node> make_node(const Draft &draft);
 
 }  // namespace infinicore::detail

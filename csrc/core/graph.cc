@@ -19,8 +19,8 @@ constexpr size_t kAlignment = 256;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// How many holders each memory has inside the record: more of them means that somebody outside looks
-// at it.
+// How many holders each memory has inside the record: more of them means that somebody outside
+// looks at it.
 std::unordered_map<Memory *, long> count_holders(const std::vector<Node> &nodes) {
     std::unordered_map<Memory *, long> counts;
     for (const Node &node : nodes)

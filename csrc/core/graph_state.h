@@ -20,7 +20,8 @@ public:
 
     std::vector<detail::Node> recorded;  // as it was recorded
     std::vector<detail::Node> nodes;     // as it runs
-    // Where results come from that somebody held when the recording ended: node of `recorded`, place.
+    // Where results come from that somebody held when the recording ended: node of `recorded`,
+    // place.
     std::vector<std::pair<size_t, size_t>> outputs;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
     size_t arena_bytes = 0;                          // for what lives only inside a run

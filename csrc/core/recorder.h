@@ -1,5 +1,5 @@
-// Operations that are written down instead of run: while a graph is recorded, and while a function is
-// traced over tensors without data.
+// Operations that are written down instead of run: while a graph is recorded, and while a function
+// is traced over tensors without data.
 #pragma once
 
 #include <functional>
@@ -71,9 +71,9 @@ INFINI_EXPORT std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t 
 // The graph that this thread records, if it does.
 INFINI_EXPORT Recorder *recorded_graph();
 
-// Joins steps where that saves memory traffic: chains of maps, norms with the maps behind them, matrix
-// products with what follows. `needed` tells whether a memory is looked at from outside. The order of
-// what remains is kept.
+// Joins steps where that saves memory traffic: chains of maps, norms with the maps behind them,
+// matrix products with what follows. `needed` tells whether a memory is looked at from outside. The
+// order of what remains is kept.
 INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
                                      const std::function<bool(const Memory *)> &needed);
 

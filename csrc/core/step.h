@@ -29,8 +29,8 @@ struct Values {
     std::vector<std::shared_ptr<const void>> kept;
 };
 
-// Immutable, and so shared by everybody who does the same thing. Its arguments are places: one for each
-// pointer of the run function, arrays spread out.
+// Immutable, and so shared by everybody who does the same thing. Its arguments are places: one for
+// each pointer of the run function, arrays spread out.
 class INFINI_EXPORT Step {
 public:
     virtual ~Step() = default;
@@ -69,14 +69,14 @@ protected:
     Step() = default;
 };
 
-// Describes an operator (checks and plans it). `tensors` by declared tensor: null where absent, several
-// for an array. Throws with the library's message.
+// Describes an operator (checks and plans it). `tensors` by declared tensor: null where absent,
+// several for an array. Throws with the library's message.
 INFINI_EXPORT std::shared_ptr<const Step> describe(
     const Row &row, int run, const std::vector<std::vector<const TensorImpl *>> &tensors,
     Values attributes, Values scalars);
 
-// A step made of a program, e.g. a fused one; null when the back end can't. With `kernel` the program
-// follows that operator, see InfiniOperation.
+// A step made of a program, e.g. a fused one; null when the back end can't. With `kernel` the
+// program follows that operator, see InfiniOperation.
 INFINI_EXPORT std::shared_ptr<const Step> plan_program(
     DeviceRuntime &runtime, std::string name, std::vector<Layout> tensors,
     std::vector<uint8_t> present, std::vector<InfiniAttribute> attributes,
@@ -89,7 +89,8 @@ INFINI_EXPORT const Row *find_row(const std::string &name);
 INFINI_EXPORT void perform(const std::shared_ptr<const Step> &step,
                            const std::vector<const TensorImpl *> &places);
 
-// Runs (or records) an operator without attributes whose tensors come in the create function's order.
+// Runs (or records) an operator without attributes whose tensors come in the create function's
+// order.
 INFINI_EXPORT void run_operator(const char *name, std::initializer_list<Tensor> tensors);
 
 // ---- Random numbers: one sequence for the process ------------------------------------------------

@@ -121,7 +121,8 @@ Tensor Tensor::strided_from_blob(void *data, const Shape &shape, const Strides &
     if (!data && extent.bytes() != 0)
         fail("from_blob",
              "data is null: expected the address of " + std::to_string(extent.bytes()) + " bytes");
-    // Without a look at the device: memory of a device that is not there yet says so when it is used.
+    // Without a look at the device: memory of a device that is not there yet says so when it is
+    // used.
     auto *begin = data ? static_cast<std::byte *>(data) + extent.low : nullptr;
     return make(shape, strides, dtype,
                 std::make_shared<Memory>(begin, extent.bytes(), device, Memory::Deleter()),

@@ -1,4 +1,5 @@
-// Tensors over the memory of others: of an address, of a library's tensor, of anything with a buffer.
+// Tensors over the memory of others: of an address, of a library's tensor, of anything with a
+// buffer.
 #include "exchange.h"
 
 #include <nanobind/stl/string.h>
@@ -245,8 +246,8 @@ nb::object from_dlpack(nb::handle source) {
 
 // ---- Anything with memory -----------------------------------------------------------------------
 
-// The buffer protocol and __array_interface__ first: NumPy lends element types there that DLPack has
-// not got.
+// The buffer protocol and __array_interface__ first: NumPy lends element types there that DLPack
+// has not got.
 nb::object from_object(nb::handle source, const std::string &function) {
     const char *name = function.c_str();
     if (is_tensor(source.ptr())) return wrap(tensor_of(source.ptr()));

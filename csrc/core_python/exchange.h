@@ -6,7 +6,8 @@
 
 namespace infini::python {
 
-// Raises unless values can be read now: while a graph is recorded, or a function traced, there are none.
+// Raises unless values can be read now: while a graph is recorded, or a function traced, there are
+// none.
 void refuse_while_recording(const char *function);
 
 // The tensor where the host can read it, after the work that writes it.

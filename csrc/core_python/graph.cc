@@ -65,8 +65,8 @@ nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorde
                                      layout.dtype, infinicore::TensorData{at.offset, at.memory})));
 }
 
-// A capture may wait for other ranks, which are threads that need the lock; and the end of a graph for
-// its last run, in which others take part.
+// A capture may wait for other ranks, which are threads that need the lock; and the end of a graph
+// for its last run, in which others take part.
 std::shared_ptr<Graph> stop_graph_recording() {
     std::shared_ptr<Graph> made;
     {

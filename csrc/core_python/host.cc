@@ -1,4 +1,5 @@
-// Values between tensors and the host: numbers, lists, bytes, and what indexing has to know of them.
+// Values between tensors and the host: numbers, lists, bytes, and what indexing has to know of
+// them.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -108,7 +109,8 @@ Tensor copy_to(const Tensor &source, const Device &device) {
     return made;
 }
 
-// Where memory of the host is for a copy to a device: any CPU has it, and then no other is waited for.
+// Where memory of the host is for a copy to a device: any CPU has it, and then no other is waited
+// for.
 Device host_beside(const Device &device) {
     return device.getType() == Device::Type::CPU ? device : Device::cpu();
 }
@@ -280,8 +282,8 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     throw nb::python_error();
 }
 
-// The usual index, looked at in one call: I64 for the first dimension. None: it is another key; else
-// whether some are negative, or may be: the host does not wait for a device to see them.
+// The usual index, looked at in one call: I64 for the first dimension. None: it is another key;
+// else whether some are negative, or may be: the host does not wait for a device to see them.
 nb::object check_rows(const Tensor &tensor, nb::handle key) {
     if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
     const Tensor &index = tensor_of(key.ptr());

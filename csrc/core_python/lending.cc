@@ -102,9 +102,9 @@ nb::object capsule_of(Managed *managed, const char *name) {
     return nb::steal(capsule);
 }
 
-// What is queued for the tensor comes before what the borrower does in its stream, and its memory goes
-// to nobody else before that is done. CUDA's numbers of streams: none or 1 for the default stream, -1
-// for a borrower that wants no order.
+// What is queued for the tensor comes before what the borrower does in its stream, and its memory
+// goes to nobody else before that is done. CUDA's numbers of streams: none or 1 for the default
+// stream, -1 for a borrower that wants no order.
 void order_for(const Tensor &lent, nb::handle stream) {
     core::DeviceRuntime &runtime = core::runtime_of(lent->device());
     infinirtStream_t borrower = nullptr;

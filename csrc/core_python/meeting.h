@@ -10,7 +10,8 @@ namespace infini::python {
 
 using infinicore::detail::OpenMemory;
 
-// Bodies must know it, since an operator that writes what it has yet to read needs a place of its own.
+// Bodies must know it, since an operator that writes what it has yet to read needs a place of its
+// own.
 class Meeting {
 public:
     enum : uint8_t {

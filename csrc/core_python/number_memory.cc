@@ -1,7 +1,7 @@
 // Numbers where kernels can read them.
 //
-// On a device a copy from the host would make the stream wait, or need pinned memory and an event each
-// time. So the numbers that programs use stay there: they are few.
+// On a device a copy from the host would make the stream wait, or need pinned memory and an event
+// each time. So the numbers that programs use stay there: they are few.
 #include <cstring>
 #include <map>
 #include <unordered_map>

@@ -12,10 +12,12 @@ namespace infini::python {
 
 namespace nb = nanobind;
 
-// Writes the number as an element; returns its bytes. A number that the type can't hold is an error.
+// Writes the number as an element; returns its bytes. A number that the type can't hold is an
+// error.
 size_t encode_number(PyObject *number, infinicore::DataType dtype, void *to);
 
-// A memory that holds the number, for the thread's stream. Nobody may write to it: others may have it.
+// A memory that holds the number, for the thread's stream. Nobody may write to it: others may have
+// it.
 std::shared_ptr<infinicore::Memory> number_memory(infinicore::detail::DeviceRuntime &runtime,
                                                   PyObject *number, infinicore::DataType dtype);
 // One that nobody else has.

@@ -5,8 +5,8 @@
 
 namespace infini::python {
 
-// What comes next in `later` waits for what is in `earlier` now. False: the runtime can't do it with
-// these streams.
+// What comes next in `later` waits for what is in `earlier` now. False: the runtime can't do it
+// with these streams.
 bool put_behind(infinicore::detail::DeviceRuntime &runtime, infinirtStream_t later,
                 infinirtStream_t earlier);
 

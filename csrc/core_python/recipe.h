@@ -1,5 +1,5 @@
-// What a call of a function comes down to, for arguments of given layouts: steps over places. Made once
-// by tracing the function's body, run ever after.
+// What a call of a function comes down to, for arguments of given layouts: steps over places. Made
+// once by tracing the function's body, run ever after.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -140,7 +140,8 @@ private:
 struct SignatureHash {
     using is_transparent = void;
     size_t operator()(std::string_view bytes) const {
-        // Words are mixed with a multiplication each: keys are short, and this is most of a look-up.
+        // Words are mixed with a multiplication each: keys are short, and this is most of a
+        // look-up.
         uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15u;
         size_t i = 0;
         for (; i + 8 <= bytes.size(); i += 8) {

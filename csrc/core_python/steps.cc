@@ -21,8 +21,8 @@ core::Values values_from(const char *kinds, nb::handle items) {
     return {{made->data(), made->data() + count}, {made}};
 }
 
-// origin: given back by Graph.recorded. tensors: by declared tensor, None where absent, a list for an array. bare: tensors for the pointers of
-// the run function that have no descriptor.
+// origin: given back by Graph.recorded. tensors: by declared tensor, None where absent, a list for
+// an array. bare: tensors for the pointers of the run function that have no descriptor.
 void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars,
           nb::list bare, nb::object origin) {
     if (index < 0 || index >= core::kRowCount) throw nb::index_error("no such operator");

@@ -1,5 +1,5 @@
-// Views: other layouts of the same memory. What is asked for is checked here, so the layouts made are
-// inside the memory by construction.
+// Views: other layouts of the same memory. What is asked for is checked here, so the layouts made
+// are inside the memory by construction.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 

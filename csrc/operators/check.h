@@ -1,6 +1,6 @@
-// The rules of a declaration, applied to the arguments of a create call. The generated check of each
-// operator calls these in three passes: kinds (presence, dtype, layout), sizes that bind symbols,
-// then all that is computed from symbols and attributes.
+// The rules of a declaration, applied to the arguments of a create call. The generated check of
+// each operator calls these in three passes: kinds (presence, dtype, layout), sizes that bind
+// symbols, then all that is computed from symbols and attributes.
 #pragma once
 
 #include <initializer_list>

@@ -12,8 +12,8 @@
 namespace infini::op {
 
 // A program that owns its data. The joined operation has all that the first has (tensors, pointers,
-// attributes, scalars), then all that the second has; a tensor in between is there twice, and is not
-// touched unless it is kept.
+// attributes, scalars), then all that the second has; a tensor in between is there twice, and is
+// not touched unless it is kept.
 class FusedProgram {
 public:
     FusedProgram() = default;
@@ -45,11 +45,11 @@ struct Join {
     int tensors, pointers, attributes, scalars;
 };
 
-// The two as one; null when they cannot be. The tensors between them must have the shape of the index
-// space of the second program's phase that reads them (whatever their strides), and no other tensor of
-// the second may share memory with one that the first writes. Possible are: a map into any program that
-// reads the tensors in one phase; a map without other tensors, or of the same shape, behind any program.
-// Between the two nothing is rounded to the tensors' dtypes.
+// The two as one; null when they cannot be. The tensors between them must have the shape of the
+// index space of the second program's phase that reads them (whatever their strides), and no other
+// tensor of the second may share memory with one that the first writes. Possible are: a map into
+// any program that reads the tensors in one phase; a map without other tensors, or of the same
+// shape, behind any program. Between the two nothing is rounded to the tensors' dtypes.
 std::unique_ptr<FusedProgram> fuse(const InfiniProgram &first, const InfiniProgram &second,
                                    const Join &join);
 

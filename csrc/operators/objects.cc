@@ -67,8 +67,8 @@ bool multiply_add(int64_t *sum, int64_t a, int64_t b) {
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
 }
 
-// Sizes and extents so small that no address computed from them can overflow. Strides that are never
-// taken a step along become what they would be without gaps.
+// Sizes and extents so small that no address computed from them can overflow. Strides that are
+// never taken a step along become what they would be without gaps.
 void check_extent(InfiniopTensorDescriptor &tensor) {
     auto bytes = int64_t(infiniSizeOf(infiniDtype_t(tensor.dtype)));
     int64_t count = 1, extent = 0;

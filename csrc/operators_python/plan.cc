@@ -37,8 +37,8 @@ void check(infiniStatus_t status) {
         throw_status(status, infiniGetLastErrorMessage());
 }
 
-// A thread's workspace for calls that are over when they return: kept from call to call, since fresh
-// memory costs more than most operators.
+// A thread's workspace for calls that are over when they return: kept from call to call, since
+// fresh memory costs more than most operators.
 class Scratch {
 public:
     ~Scratch() {

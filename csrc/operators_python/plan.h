@@ -1,8 +1,8 @@
 // An operator that was described, ready to run any number of times.
 //
-// Ownership: a plan owns its descriptor. The library keeps what running work needs, so a plan may go
-// at any time. Tensors are kept until the stream is done with them (`infinicore._rt._hold`), and the
-// workspace is allocated and freed in the order of the stream.
+// Ownership: a plan owns its descriptor. The library keeps what running work needs, so a plan may
+// go at any time. Tensors are kept until the stream is done with them (`infinicore._rt._hold`), and
+// the workspace is allocated and freed in the order of the stream.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -29,10 +29,10 @@ public:
         return thread.backend->function<F>(function);
     }
 
-    // Argument checks. `index` counts from 1. On failure the error is recorded: return call.error().
-    // Required pointers: not null, and there is memory of that size to read or write. Pages are
-    // remembered, so this costs a few comparisons; a pointer that was good before and was unmapped
-    // since is not noticed.
+    // Argument checks. `index` counts from 1. On failure the error is recorded: return
+    // call.error(). Required pointers: not null, and there is memory of that size to read or write.
+    // Pages are remembered, so this costs a few comparisons; a pointer that was good before and was
+    // unmapped since is not noticed.
     bool readable(const void *pointer, size_t bytes, int index, const char *name) {
         return thread.memory.knows_pages(pointer, bytes, false) ||
                look_at(pointer, bytes, false, index, name);

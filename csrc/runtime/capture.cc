@@ -52,8 +52,8 @@ Error check_unsafe_call(Call &call) {
 
 namespace {
 
-// Would the null stream of the device wait for a captured stream? Those captures may become invalid by it.
-// Needs graph_mutex() held.
+// Would the null stream of the device wait for a captured stream? Those captures may become invalid
+// by it. Needs graph_mutex() held.
 bool legacy_depends_on_capture(const Device &device, bool invalidate) {
     bool depends = false;
     for (Capture *capture : captures())

@@ -33,13 +33,14 @@ extern std::atomic<int> captures_in_progress;
 // StreamCaptureUnsupported, and the capture is invalidated, by the modes of capture and thread.
 Error check_unsafe_call(Call &call);
 
-// Use of the legacy stream, explicit or implied: StreamCaptureImplicit while a blocking stream of the
-// device is captured, and that capture is invalidated. A mere question leaves it valid.
+// Use of the legacy stream, explicit or implied: StreamCaptureImplicit while a blocking stream of
+// the device is captured, and that capture is invalidated. A mere question leaves it valid.
 Error check_legacy_use(Call &call, Device &device);
 Error check_legacy_question(Call &call, Device &device);
 
-// Waiting for or asking about a stream: StreamCaptureUnsupported for one that is being captured, which
-// invalidates the capture; for any other the rule of unsafe calls, for the null stream its own.
+// Waiting for or asking about a stream: StreamCaptureUnsupported for one that is being captured,
+// which invalidates the capture; for any other the rule of unsafe calls, for the null stream its
+// own.
 Error check_not_captured(Call &call, Stream &stream);
 
 // The same for a device of which any stream is being captured.

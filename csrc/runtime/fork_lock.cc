@@ -22,8 +22,8 @@ Registry &registry() {
 
 std::atomic<unsigned> generation{0};
 
-// The list's own lock comes last, because a mutex may be made while others are held. If one was made
-// meanwhile, all is done again.
+// The list's own lock comes last, because a mutex may be made while others are held. If one was
+// made meanwhile, all is done again.
 void before_fork() {
     Registry &list = registry();
     for (;;) {

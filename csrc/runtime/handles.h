@@ -62,7 +62,8 @@ public:
         free_.push_back(slot);
     }
 
-    // For handles that clients destroy while other threads may do the same: of several one succeeds.
+    // For handles that clients destroy while other threads may do the same: of several one
+    // succeeds.
     bool destroy_once(T *object) {
         if (!reinterpret_cast<Slot *>(object)->alive.exchange(false)) return false;
         destroy(object);

@@ -1,4 +1,5 @@
-// infinicore in C++: devices, memory, copies, events, and a graph that is recorded once and run often.
+// infinicore in C++: devices, memory, copies, events, and a graph that is recorded once and run
+// often.
 #include <cmath>
 #include <cstdio>
 #include <infinicore.hpp>

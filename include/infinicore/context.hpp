@@ -24,8 +24,8 @@ INFINI_EXPORT void setDevice(Device device);
 INFINI_EXPORT Device getDevice();
 INFINI_EXPORT size_t getDeviceCount(Device::Type type);
 
-// The stream that the device's work goes to: on the CPU the default stream, whose work is mostly done
-// by the calling thread.
+// The stream that the device's work goes to: on the CPU the default stream, whose work is mostly
+// done by the calling thread.
 INFINI_EXPORT infinirtStream_t getStream();
 INFINI_EXPORT infiniopHandle_t getInfiniopHandle(Device device);
 INFINI_EXPORT void syncStream();

@@ -9,8 +9,8 @@
 
 namespace infinicore::graph {
 
-// A tensor's place without a hold on it: what an operator of a graph keeps of its arguments. The graph
-// itself keeps the memory.
+// A tensor's place without a hold on it: what an operator of a graph keeps of its arguments. The
+// graph itself keeps the memory.
 class INFINI_EXPORT GraphTensor : public Tensor {
 public:
     GraphTensor(const Tensor &tensor);

@@ -1,6 +1,6 @@
 // A runtime library in the form of toolkit 13, over the simulated one, which has the form of 12.9:
-// what has another form there, with NVIDIA's own declarations of it. All else is found in the library
-// that this one is linked with.
+// what has another form there, with NVIDIA's own declarations of it. All else is found in the
+// library that this one is linked with.
 #include <dlfcn.h>
 
 #include <cstdlib>

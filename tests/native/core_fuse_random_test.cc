@@ -1,4 +1,5 @@
-// Random records give the same fused: maps, norms, folds and products over random views, some in place.
+// Random records give the same fused: maps, norms, folds and products over random views, some in
+// place.
 #include "core_fuse.h"
 
 namespace {

@@ -1,4 +1,5 @@
-// What follows a kernel, element by element: evaluated for runs of its result while they are at hand.
+// What follows a kernel, element by element: evaluated for runs of its result while they are at
+// hand.
 //
 // An interface, because instruction sets that only have matrix products have no programs: they use
 // those of the best set that has.

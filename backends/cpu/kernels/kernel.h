@@ -1,11 +1,11 @@
 // What a kernel of the CPU back end is: a planner looks at an operation and makes a plan; the plan
 // runs, any number of times and on any thread, with the pointers of each call.
 //
-// Every .cc file below kernels/ is compiled once for each instruction set. The objects of one set are
-// joined and all their symbols made local, so code needs no namespaces or attributes for it: plain
-// code, ISA macros (__AVX2__, __ARM_FEATURE_DOTPROD, ...) and `kIsa` say what may be used. Two
-// rules follow: no static constructors (they would run on machines without the instructions), and
-// nothing outside is used but what this header and threads.h declare.
+// Every .cc file below kernels/ is compiled once for each instruction set. The objects of one set
+// are joined and all their symbols made local, so code needs no namespaces or attributes for it:
+// plain code, ISA macros (__AVX2__, __ARM_FEATURE_DOTPROD, ...) and `kIsa` say what may be used.
+// Two rules follow: no static constructors (they would run on machines without the instructions),
+// and nothing outside is used but what this header and threads.h declare.
 #pragma once
 
 #include <infini/operation.h>

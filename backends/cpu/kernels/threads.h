@@ -12,8 +12,8 @@ size_t thread_count();
 void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size_t, size_t),
                      const void *body);
 
-// Calls body(begin, end) for ranges that cover [0, count), each of at least `grain` but the last, on
-// several threads. One range on the calling thread when count <= grain: choose the grain so that
+// Calls body(begin, end) for ranges that cover [0, count), each of at least `grain` but the last,
+// on several threads. One range on the calling thread when count <= grain: choose the grain so that
 // a range is worth 10 microseconds or more.
 template <class Body>
 void parallel_for(size_t count, size_t grain, const Body &body) {

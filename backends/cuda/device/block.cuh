@@ -94,8 +94,8 @@ INFINI_DEVICE V fold_warp(V value, Fold fold) {
     return value;
 }
 
-// Folds over all threads of a block of `threads`; every thread gets the result. Called by all. Safe to
-// call again and again.
+// Folds over all threads of a block of `threads`; every thread gets the result. Called by all. Safe
+// to call again and again.
 template <int threads, class Fold, class V>
 INFINI_DEVICE V fold_block(V value, Fold fold) {
     constexpr int kWarps = (threads + kWarp - 1) / kWarp;

@@ -235,8 +235,8 @@ INFINI_DEVICE V mod(V a, V b) {
         return (b < 0) != (remainder < 0) ? remainder + b : remainder;
     }
 }
-// Towards minus infinity. Integers by 0 give 0, and the smallest by -1 wraps; floats follow Python's rule,
-// from the exact remainder, and by 0 the quotient is that of a true division.
+// Towards minus infinity. Integers by 0 give 0, and the smallest by -1 wraps; floats follow
+// Python's rule, from the exact remainder, and by 0 the quotient is that of a true division.
 template <class V>
 INFINI_DEVICE V floordiv(V a, V b) {
     if constexpr (kIsInteger<V>) {

@@ -1,8 +1,8 @@
-// Tensor cores and asynchronous copies: wrappers of the instructions that a warp executes together. For
-// devices with warps of 32 only; the planner asks `has_mma` first.
+// Tensor cores and asynchronous copies: wrappers of the instructions that a warp executes together.
+// For devices with warps of 32 only; the planner asks `has_mma` first.
 //
-// Fragments, with g = lane / 4 and t = lane % 4; 32-bit registers hold neighbours along k, the lower
-// index in the lower bits:
+// Fragments, with g = lane / 4 and t = lane % 4; 32-bit registers hold neighbours along k, the
+// lower index in the lower bits:
 //     a [16, 16]  a[0] = (g, 2t), a[1] = (g + 8, 2t), a[2] = (g, 2t + 8), a[3] = (g + 8, 2t + 8)
 //     b [16, 8]   b[0] = (2t, g), b[1] = (2t + 8, g)
 //     d [16, 8]   d[0], d[1] = (g, 2t), (g, 2t + 1); d[2], d[3] = the same of row g + 8
@@ -53,9 +53,9 @@ INFINI_DEVICE void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&
 #endif
 }
 
-// `n` matrices of 8 rows of 16 bytes from shared memory; lane 8 i + r says where row r of matrix i is.
-// Register i then holds the two elements (g, 2t), (g, 2t + 1) of matrix i; transposed: of 16-bit
-// elements (2t, g), (2t + 1, g).
+// `n` matrices of 8 rows of 16 bytes from shared memory; lane 8 i + r says where row r of matrix i
+// is. Register i then holds the two elements (g, 2t), (g, 2t + 1) of matrix i; transposed: of
+// 16-bit elements (2t, g), (2t + 1, g).
 template <int n, bool transposed = false>
 INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
     static_assert(n == 1 || n == 2 || n == 4);

@@ -1,16 +1,17 @@
-// What every kernel begins with. Device code includes nothing but files of this folder: the run-time
-// compiler then needs no include path, and a kernel compiles in a fraction of a second.
+// What every kernel begins with. Device code includes nothing but files of this folder: the
+// run-time compiler then needs no include path, and a kernel compiles in a fraction of a second.
 //
 // A source is one kernel, with one struct as its parameter:
 //
 //     INFINI_ENTRY(GatherParams, 256, 1) { ... p.count ... }
 //
-// Types and constants that the host chose stand before the file is included, as members of namespace
-// infini: `using T = f16; constexpr int kDims = 2;`.
+// Types and constants that the host chose stand before the file is included, as members of
+// namespace infini: `using T = f16; constexpr int kDims = 2;`.
 //
 // The same text is compiled for the host by the simulation that tests use (INFINI_SIMULATED), where
-// every thread of a block is a fiber, and what CUDA declares is declared before this file. So PTX stands only in small functions that have a plain C++ body
-// beside it, and loops that wait for memory to change call __nanosleep.
+// every thread of a block is a fiber, and what CUDA declares is declared before this file. So PTX
+// stands only in small functions that have a plain C++ body beside it, and loops that wait for
+// memory to change call __nanosleep.
 #pragma once
 
 using int8_t = signed char;

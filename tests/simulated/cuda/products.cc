@@ -1,5 +1,5 @@
-// A libcublasLt look-alike: matrix products in plain loops, strict about descriptions. What it refuses the
-// library would refuse, or compute wrongly.
+// A libcublasLt look-alike: matrix products in plain loops, strict about descriptions. What it
+// refuses the library would refuse, or compute wrongly.
 #include <dlfcn.h>
 
 #include <cmath>

@@ -15,7 +15,8 @@ inline constexpr int64_t kThinRows = kWidth<float> > 8 ? kWidth<float> / 2 : 4;
 
 inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// What each row of a block is, and room for what is kept for it. Arrays have whole panels of entries.
+// What each row of a block is, and room for what is kept for it. Arrays have whole panels of
+// entries.
 struct BlockRows {
     int64_t count = 0;  // rows
     int64_t depth = 0, value_depth = 0;

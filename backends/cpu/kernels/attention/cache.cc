@@ -23,7 +23,8 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
                 int64_t b = int64_t(i) / heads, h = int64_t(i) % heads;
                 int64_t first =
                     load_as<int64_t>(past_dtype, a.pointer<const void>(4), b * past_stride);
-                // Rows first .. first + rows - 1, as far as the cache has them; the rest is skipped.
+                // Rows first .. first + rows - 1, as far as the cache has them; the rest is
+                // skipped.
                 if (first >= most || first <= -rows) continue;
                 int64_t skip = first < 0 ? -first : 0;
                 int64_t count = std::min(rows, most - first) - skip;
@@ -51,8 +52,8 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
         int64_t size = element_bytes(cache[0].dtype);
         int64_t tokens = from[0].size[0], heads = from[0].size[1], block_size = cache[0].size[2];
         int64_t all = cache[0].size[0] * block_size;
-        // Each thread takes the blocks that are its own, so that of two tokens for one slot the later
-        // one stays.
+        // Each thread takes the blocks that are its own, so that of two tokens for one slot the
+        // later one stays.
         int64_t bytes = tokens * heads * (from[0].size[2] + from[1].size[2]) * size;
         int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));
         parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {

@@ -16,8 +16,8 @@ struct KeyRows {
     int64_t pages = 0, page_size = 0;  // of the cache
     int64_t k_page = 0, v_page = 0;
 
-    // Rows that follow each other with the strides above. No k: the cache has no such page; its keys
-    // are left out, and nothing is read.
+    // Rows that follow each other with the strides above. No k: the cache has no such page; its
+    // keys are left out, and nothing is read.
     struct Run {
         const char *k, *v;
         int64_t count;

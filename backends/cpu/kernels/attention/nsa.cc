@@ -41,7 +41,8 @@ struct Nsa {
         return r;
     }
 
-    // The blocks with the greatest scores, of equal ones the first; in rising order. Returns how many.
+    // The blocks with the greatest scores, of equal ones the first; in rising order. Returns how
+    // many.
     int64_t select(const float *scores, int64_t count, int64_t *chosen) const {
         float best[kMostSelected];
         int64_t n = 0;

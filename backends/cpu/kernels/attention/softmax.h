@@ -45,8 +45,8 @@ INFINI_SIMD V larger(V a, V b) {
 // 2^x for x <= 0, within 2 ulp; 0 below -126.5, so for -inf.
 template <class V>
 INFINI_SIMD V exp2_below(V x) {
-    // The sum with `magic` has the nearest whole number n, and 127 more, in its last bits: the exponent
-    // of 2^n. It is 0, which makes a 0, for -127.
+    // The sum with `magic` has the nearest whole number n, and 127 more, in its last bits: the
+    // exponent of 2^n. It is 0, which makes a 0, for -127.
     const V magic = broadcast<V>(0x1.8p23f + 127.0f);
     x = larger(broadcast<V>(-127.0f), x);
     V shifted = x + magic;

@@ -6,8 +6,8 @@
 namespace infini::cpu {
 namespace {
 
-// Reads the entries that indices name; those that the cache does not have are hidden. Values are the
-// first part of keys.
+// Reads the entries that indices name; those that the cache does not have are hidden. Values are
+// the first part of keys.
 struct EntryReader {
     const char *cache;
     int64_t entries, stride;  // in bytes

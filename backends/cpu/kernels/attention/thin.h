@@ -28,8 +28,8 @@ INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
 #endif
 }
 
-// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are filled with zeros to whole
-// vectors.
+// Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are filled with zeros to
+// whole vectors.
 template <class T, size_t R, size_t K>
 INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
                                   int64_t depth, const float *q, int64_t q_row) {

@@ -3,8 +3,8 @@
 //
 // Rows lie across the lanes of vectors, so that scores, their maxima and sums need nothing across
 // lanes, and keys and values are used as they lie in memory, one element against a vector of rows.
-// A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows], its results
-// [depth of values][rows]. Scores are in units of log 2.
+// A panel holds V vectors of rows: its queries are [depth][rows], its scores [keys][rows], its
+// results [depth of values][rows]. Scores are in units of log 2.
 #pragma once
 
 #include "softmax.h"
@@ -73,7 +73,8 @@ void score_tile(float *s, const float *keys, int64_t stride, int64_t count, int6
     }
 }
 
-// M elements of the results: o[i][rows] = o[i][rows] * shrink + sum over keys of v[key][i] p[key][rows].
+// M elements of the results: o[i][rows] = o[i][rows] * shrink + sum over keys of v[key][i]
+// p[key][rows].
 template <size_t V, size_t M>
 [[gnu::noinline]] void value_strip(float *o, const float *v, int64_t stride, int64_t count,
                                    const float *p, const float *shrink) {

@@ -1,4 +1,5 @@
-// rotmg: the modified Givens rotation of the reference BLAS. It rescales in loops, so it is no program.
+// rotmg: the modified Givens rotation of the reference BLAS. It rescales in loops, so it is no
+// program.
 #include <cmath>
 #include <utility>
 

@@ -1,6 +1,6 @@
 // index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
-// the source that name it. So the result does not depend on the threads, and 16-bit sums are rounded
-// once.
+// the source that name it. So the result does not depend on the threads, and 16-bit sums are
+// rounded once.
 #include <algorithm>
 #include <cstring>
 

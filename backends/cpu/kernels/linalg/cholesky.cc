@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kPanel = 16;
 
-// The lower triangle of m becomes the factor; above it there are zeros then. False: m is not positive
-// definite. `lines` has room for kPanel rows.
+// The lower triangle of m becomes the factor; above it there are zeros then. False: m is not
+// positive definite. `lines` has room for kPanel rows.
 bool factor(double *m, int64_t n, double *lines) {
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = std::min(first + kPanel, n);

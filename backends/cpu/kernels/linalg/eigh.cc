@@ -1,5 +1,5 @@
-// eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the QL
-// method with implicit shifts). The eigenvectors are the rows of Z, where rotations are quick.
+// eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the
+// QL method with implicit shifts). The eigenvectors are the rows of Z, where rotations are quick.
 #include <limits>
 
 #include "linalg/qr.h"

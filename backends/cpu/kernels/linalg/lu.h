@@ -7,8 +7,8 @@ namespace infini::cpu {
 
 constexpr int64_t kPanel = 16;  // columns that are factored before the rest is updated
 
-// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row k
-// was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
+// The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row
+// k was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
 // greater than `least` (or NaN), where it stops.
 inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     for (int64_t first = 0; first < n; first += kPanel) {

@@ -1,5 +1,5 @@
-// matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of degree
-// 13 (Higham, 2005), which is then squared as often.
+// matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of
+// degree 13 (Higham, 2005), which is then squared as often.
 #include <limits>
 
 #include "linalg/lu.h"

@@ -21,8 +21,8 @@ inline double length(const double *x, int64_t n, int64_t step) {
     return most * std::sqrt(sum);
 }
 
-// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others those
-// of v. Returns tau.
+// Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
+// those of v. Returns tau.
 inline double make_reflection(double *x, int64_t n, int64_t step) {
     const double below = n > 1 ? length(x + step, n - 1, step) : 0;
     if (below == 0) return 0;

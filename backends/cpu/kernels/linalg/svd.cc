@@ -1,6 +1,6 @@
 // svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal
-// to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows in
-// rounds of disjoint ones, so that threads share a round and do not change the result.
+// to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows
+// in rounds of disjoint ones, so that threads share a round and do not change the result.
 #include <atomic>
 #include <limits>
 

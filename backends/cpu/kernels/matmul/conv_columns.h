@@ -1,5 +1,5 @@
-// The input of a convolution as a matrix [channels * taps, outputs] that is never in memory: panels of
-// it are read out of the image when the product asks for them.
+// The input of a convolution as a matrix [channels * taps, outputs] that is never in memory: panels
+// of it are read out of the image when the product asks for them.
 #pragma once
 
 #include <algorithm>
@@ -100,8 +100,8 @@ private:
         return count;
     }
 
-    // The outputs of a run whose tap falls on the image are one piece; what is left and right of it,
-    // or all when the tap's row is outside, is zero.
+    // The outputs of a run whose tap falls on the image are one piece; what is left and right of
+    // it, or all when the tap's row is outside, is zero.
     int find_pieces(const Run *runs, int run_count, const int64_t *tap, Piece *pieces) const {
         int count = 0;
         auto add = [&](int64_t column, int64_t end, int64_t source) {

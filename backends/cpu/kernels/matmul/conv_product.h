@@ -18,8 +18,8 @@ constexpr bool kMultipliesBf16 = false;
 //   the image itself, where each output has one tap;
 //   read while the product packs them, when it computes in F32;
 //   written out, a part at a time, when it has a quicker way for elements as they are;
-//   written out as rows, of few outputs: then the features, of which there are more, are packed once.
-// F64 has columns that are written out, and sums that begin with the bias.
+//   written out as rows, of few outputs: then the features, of which there are more, are packed
+// once. F64 has columns that are written out, and sums that begin with the bias.
 class Convolution {
 public:
     Convolution(const ConvShape &shape, bool bias) : s(shape), bias_(bias) {

@@ -1,5 +1,5 @@
-// conv_transpose: the filters times the image give windows [features * taps, places], which are then
-// summed up where they overlap.
+// conv_transpose: the filters times the image give windows [features * taps, places], which are
+// then summed up where they overlap.
 #include <string>
 
 #include "kernel.h"

@@ -1,7 +1,7 @@
-// Few rows times Marlin's weights, for decoding: the codes are multiplied as they are, as bytes, with
-// the machine's dot products of bytes. For that each row becomes numbers of 16 bits in two planes of
-// bytes, with one scale for each group of the weights: finer than the 16-bit floats that rows are of,
-// but for those that are 2^16 times smaller than the largest of their group.
+// Few rows times Marlin's weights, for decoding: the codes are multiplied as they are, as bytes,
+// with the machine's dot products of bytes. For that each row becomes numbers of 16 bits in two
+// planes of bytes, with one scale for each group of the weights: finer than the 16-bit floats that
+// rows are of, but for those that are 2^16 times smaller than the largest of their group.
 #pragma once
 
 #include <cmath>
@@ -37,11 +37,12 @@ INFINI_SIMD void store_halves(void *to, const float *from, int dtype) {
     }
 }
 
-// Up to so many rows bytes are quicker than unpacking: where vectors of floats are short, for longer.
+// Up to so many rows bytes are quicker than unpacking: where vectors of floats are short, for
+// longer.
 inline constexpr int64_t kByteRows = kVectorBytes == 16 ? 32 : kFewRows;
 
-// Rows as bytes: high[row][k] * 256 + low[row][k], with the rows of a band of 16 in the order in which
-// the codes lie in a word.
+// Rows as bytes: high[row][k] * 256 + low[row][k], with the rows of a band of 16 in the order in
+// which the codes lie in a word.
 struct ByteRows {
     int64_t rows, k, groups;
     int8_t *high, *low;
@@ -103,8 +104,9 @@ private:
     }
 };
 
-// Codes of a run for columns that are 8 apart from c = 0 .. 7 on: for each c there are two vectors (e)
-// whose lanes are columns. With 4 bits lane l is column 16 l + 8 e + c, with 8 bits 32 e + 8 l + c.
+// Codes of a run for columns that are 8 apart from c = 0 .. 7 on: for each c there are two vectors
+// (e) whose lanes are columns. With 4 bits lane l is column 16 l + 8 e + c, with 8 bits 32 e + 8 l
+// + c.
 template <int kBits>
 class MarlinDot {
 public:

@@ -130,7 +130,8 @@ private:
         });
     }
 
-    // a with its columns in the order of the weights' rows, in out's dtype. Small integers are exact.
+    // a with its columns in the order of the weights' rows, in out's dtype. Small integers are
+    // exact.
     void copy_a(Matrix &a, const int32_t *perm, char *memory) const {
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(data_.k, 1)));
         const void *from = a.data;

@@ -34,7 +34,8 @@ struct MarlinLayout {
     }
 };
 
-// Where the scale of a column is among its group's; all rows in one group have an order of their own.
+// Where the scale of a column is among its group's; all rows in one group have an order of their
+// own.
 inline int64_t marlin_scale(int64_t column, bool one_group) {
     int64_t in = column % 64;
     if (!one_group) return column - in + in % 8 * 8 + in / 8;

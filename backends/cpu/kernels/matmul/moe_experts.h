@@ -1,10 +1,10 @@
-// Tokens through their experts: the pairs (token, choice) are sorted by expert, and each expert's rows
-// are gathered, multiplied, activated, multiplied again and added to their tokens, a block of rows at
-// a time. An expert's matrices are read once for every block, never copied.
+// Tokens through their experts: the pairs (token, choice) are sorted by expert, and each expert's
+// rows are gathered, multiplied, activated, multiplied again and added to their tokens, a block of
+// rows at a time. An expert's matrices are read once for every block, never copied.
 //
-// A layer says where an expert's matrices are: `layer.each(expert, product, use)` calls use() with the
-// product for every part of the layer, its b or weights (and for parts: n and c) filled in. The same
-// is asked while planning, with pointers that mean nothing.
+// A layer says where an expert's matrices are: `layer.each(expert, product, use)` calls use() with
+// the product for every part of the layer, its b or weights (and for parts: n and c) filled in. The
+// same is asked while planning, with pointers that mean nothing.
 #pragma once
 
 #include <algorithm>
@@ -116,8 +116,8 @@ private:
 
     ExpertShape s;
     int64_t block_;  // rows at a time
-    // Where things are in the workspace: pairs sorted by expert behind the starts of the experts; rows
-    // of a block; the sums of the tokens. What a product needs comes at `scratch_`.
+    // Where things are in the workspace: pairs sorted by expert behind the starts of the experts;
+    // rows of a block; the sums of the tokens. What a product needs comes at `scratch_`.
     int64_t order_, rows_, wide_, inner_, sums_, scratch_;
 };
 

@@ -105,8 +105,8 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op) {
         [=](const Arguments &a) {
             ExpertData data{a.pointer<void>(0), a.pointer<const void>(1),
                             a.pointer<const int32_t>(2), a.pointer<const float>(3)};
-            // The last scalar says which run function it was: the one with arrays of pointers on the
-            // host, which arrive written out, or the one with arrays on the device.
+            // The last scalar says which run function it was: the one with arrays of pointers on
+            // the host, which arrive written out, or the one with arrays on the device.
             const void *const *gate = a.c.pointers + 4, *const *up = gate + s.experts;
             const void *const *down = up + s.experts;
             if (a.integer(int(a.c.scalar_count) - 1) == 1) {

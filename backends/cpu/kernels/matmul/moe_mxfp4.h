@@ -1,5 +1,5 @@
-// MXFP4 weights [n, k] as the matrix [k, n] of a product: codes of 4 bits, two a byte, and a power of
-// two for every 32 of a row. They are decoded in registers.
+// MXFP4 weights [n, k] as the matrix [k, n] of a product: codes of 4 bits, two a byte, and a power
+// of two for every 32 of a row. They are decoded in registers.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,8 @@ INFINI_SIMD void decode_mxfp4(const uint8_t *codes, F32 (&values)[32 / kWidth<fl
 }
 
 #if defined(__ARM_FEATURE_DOTPROD)
-// A piece of up to kMost columns of few rows as bytes: high * 256 + low times a power of two for each
+// A piece of up to kMost columns of few rows as bytes: high * 256 + low times a power of two for
+// each
 // 32. The even ones of 32 come first, as they do when codes are taken out of bytes. Exact for most
 // 16-bit floats: the others are 2^5 times smaller than the largest of their 32, or more.
 struct Mxfp4Rows {

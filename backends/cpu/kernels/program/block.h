@@ -66,7 +66,8 @@ INFINI_SIMD void put(T *p, Vec<C> v) {
         store_f32(p, v);
 }
 
-// C: what is computed in. T: how tensors are stored. Inputs whose bit in kShared is set are no tensors.
+// C: what is computed in. T: how tensors are stored. Inputs whose bit in kShared is set are no
+// tensors.
 template <template <class> class F, class C, class T>
 void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n) {
     using V = Vec<C>;
@@ -101,8 +102,8 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
                 (put<C>(reinterpret_cast<T *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
         };
         size_t full = n / kLanes, rest = n % kLanes;
-        // What does not fill a vector comes again, through buffers that do; so `evaluate` stands here
-        // once.
+        // What does not fill a vector comes again, through buffers that do; so `evaluate` stands
+        // here once.
         alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
         for (;;) {
             size_t at = 0;

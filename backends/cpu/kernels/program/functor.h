@@ -1,4 +1,5 @@
-// The functors of programs as the engine calls them: loops over blocks, by the type they compute in.
+// The functors of programs as the engine calls them: loops over blocks, by the type they compute
+// in.
 #pragma once
 
 #include <infini/layout.h>
@@ -8,8 +9,8 @@
 
 namespace infini::cpu {
 
-// out[k][i] = the functor of in[j][i * step[j]], for i < n. A step is 1, or 0 when all elements share
-// the value: `in` then holds it as often as a vector has lanes. An output may be an input.
+// out[k][i] = the functor of in[j][i * step[j]], for i < n. A step is 1, or 0 when all elements
+// share the value: `in` then holds it as often as a vector has lanes. An output may be an input.
 using BlockFunction = void (*)(const void *const *in, const ptrdiff_t *step, void *const *out,
                                size_t n);
 

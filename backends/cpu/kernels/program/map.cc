@@ -1,5 +1,5 @@
-// Maps: every element on its own. The innermost dimension is cut in blocks; operands that lie in it as
-// the functors want them (right type, stride 1) are used in place, others go through buffers.
+// Maps: every element on its own. The innermost dimension is cut in blocks; operands that lie in it
+// as the functors want them (right type, stride 1) are used in place, others go through buffers.
 #include <algorithm>
 #include <cstdlib>
 
@@ -132,7 +132,8 @@ private:
             for (Slot &slot : layout_.slots) slot.kept[inner()] = 1;
     }
 
-    // Tensors of 16 bits, all alike and with strides 1 or 0: the functor converts them in registers.
+    // Tensors of 16 bits, all alike and with strides 1 or 0: the functor converts them in
+    // registers.
     void choose_half() {
         if (layout_.type != kFloat || layout_.steps.size() != 1) return;
         int dtype = 0;
@@ -245,7 +246,8 @@ private:
             }
         }
 
-        // Rows of the second innermost dimension from `row`, columns of the innermost from `column`.
+        // Rows of the second innermost dimension from `row`, columns of the innermost from
+        // `column`.
         void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) {
             const int in = map.inner(), down = in - 1;
             for (size_t n = 0; n < layout.slots.size(); ++n)

@@ -1,9 +1,10 @@
-// Phases with folds: rows of elements, each of which every stage goes over before the next one does.
+// Phases with folds: rows of elements, each of which every stage goes over before the next one
+// does.
 //
-// Two ways to go: along rows (the elements of a row are neighbours in memory), or across them (rows are
-// neighbours: a tile of columns is folded line by line). A line is what a functor gets in one call: a
-// block of one row, or one element of each row of a tile. Rows are cut in chunks of a fixed length
-// whose folds are joined in a tree: the result does not depend on the number of threads.
+// Two ways to go: along rows (the elements of a row are neighbours in memory), or across them (rows
+// are neighbours: a tile of columns is folded line by line). A line is what a functor gets in one
+// call: a block of one row, or one element of each row of a tile. Rows are cut in chunks of a fixed
+// length whose folds are joined in a tree: the result does not depend on the number of threads.
 #pragma once
 
 #include "program/fold.h"
@@ -34,8 +35,8 @@ private:
     struct Run;   // what all threads of a run share
     struct Line;  // the state of one thread inside a stage
 
-    // Steps that go over the elements together, chunk by chunk; what only they use is needed for one
-    // chunk at a time.
+    // Steps that go over the elements together, chunk by chunk; what only they use is needed for
+    // one chunk at a time.
     struct Pass {
         size_t begin, end;
     };

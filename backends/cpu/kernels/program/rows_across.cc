@@ -13,7 +13,8 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
     const int64_t begin = chunk * chunk_, end = std::min(layout_.row_size, begin + chunk_);
     const int64_t n = group.count;
     const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
-    // What changes from line to line: where an operand's line is, and whether it goes through a buffer.
+    // What changes from line to line: where an operand's line is, and whether it goes through a
+    // buffer.
     struct Moving {
         size_t place;  // among the inputs or outputs
         const Slot *slot;

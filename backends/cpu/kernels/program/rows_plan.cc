@@ -115,8 +115,8 @@ void Rows::choose_sizes() {
     workspace = size_t(parts_ * group_bytes_);
 }
 
-// A pass ends with a fold, since what comes after it may want the result, and with what is written to
-// memory, since that may be read in place.
+// A pass ends with a fold, since what comes after it may want the result, and with what is written
+// to memory, since that may be read in place.
 void Rows::choose_passes() {
     const size_t count = layout_.slots.size(), nowhere = layout_.steps.size();
     std::vector<size_t> used_in(count, nowhere);

@@ -40,7 +40,8 @@ void repeat(char *dst, C value) {
     for (size_t i = 0; i < kSplatBytes / sizeof(C); ++i) reinterpret_cast<C *>(dst)[i] = value;
 }
 
-// A number as values are: without its fraction for integers, and negative ones wrap if there are none.
+// A number as values are: without its fraction for integers, and negative ones wrap if there are
+// none.
 template <class C>
 C shared_value(double value) {
     if constexpr (std::is_floating_point_v<C>)

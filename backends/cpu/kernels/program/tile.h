@@ -1,5 +1,5 @@
-// Tiles of a tensor that lies along the rows of the tile, where the loop goes along its columns: read
-// as values that stand row by row, kTileColumns apart, and written back.
+// Tiles of a tensor that lies along the rows of the tile, where the loop goes along its columns:
+// read as values that stand row by row, kTileColumns apart, and written back.
 #pragma once
 
 #include "convert.h"

@@ -1,8 +1,8 @@
 // int8 quantisation: per_channel_quant_int8, per_tensor_quant_int8, per_tensor_dequant_int8.
 //
 // A code is x / scale to the nearest integer, ties away from zero. Products with 1 / scale are much
-// faster and differ only within a few units of the last place, so only what comes that close to a tie
-// is divided.
+// faster and differ only within a few units of the last place, so only what comes that close to a
+// tie is divided.
 #include <cmath>
 
 #include "convert.h"

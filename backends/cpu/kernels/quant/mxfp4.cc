@@ -1,5 +1,5 @@
-// mxfp4_dequantize. A code has 16 values and a scale 256, so the plan keeps, for each scale, the bytes
-// of all 16 results; a byte shuffle then looks up 16 codes at once.
+// mxfp4_dequantize. A code has 16 values and a scale 256, so the plan keeps, for each scale, the
+// bytes of all 16 results; a byte shuffle then looks up 16 codes at once.
 #include <array>
 
 #include "convert.h"

@@ -1,6 +1,6 @@
-// dequantize_awq and dequantize_gptq: 4-bit weights to F16. Both go by blocks of columns; the scales and
-// zeros of a block are expanded once for each group of rows. q - z is exact and so is its product with
-// an F16 scale in F32: rounding happens at the store only.
+// dequantize_awq and dequantize_gptq: 4-bit weights to F16. Both go by blocks of columns; the
+// scales and zeros of a block are expanded once for each group of rows. q - z is exact and so is
+// its product with an F16 scale in F32: rounding happens at the store only.
 #include "convert.h"
 #include "kernel.h"
 #include "threads.h"

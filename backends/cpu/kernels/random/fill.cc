@@ -1,5 +1,5 @@
-// random_uniform, random_normal and random_integers. Each element has its own words of the counter's
-// sequence, so that neither threads nor strides change the numbers.
+// random_uniform, random_normal and random_integers. Each element has its own words of the
+// counter's sequence, so that neither threads nor strides change the numbers.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of earlier
-// tokens as state. Work is cut into blocks of channels and runs of tokens; in a block, four tokens at a
-// time share the weights and most of the inputs in registers.
+// causal_conv1d: out[t] = sum_j w[j] x[t - 3 + j] for each channel, with the last three inputs of
+// earlier tokens as state. Work is cut into blocks of channels and runs of tokens; in a block, four
+// tokens at a time share the weights and most of the inputs in registers.
 #include "convert.h"
 #include "recurrence/requests.h"
 #include "threads.h"

@@ -1,7 +1,7 @@
-// recurrent_gated_delta_rule, chunk_gated_delta_rule and kimi_delta_attention. Work is cut into units: some
-// rows of the state of one head of one request, with all its tokens. A unit goes through its tokens in
-// chunks: their keys, queries and gates are prepared in F32, then every four rows of the state, which
-// stay in L1, go through them.
+// recurrent_gated_delta_rule, chunk_gated_delta_rule and kimi_delta_attention. Work is cut into
+// units: some rows of the state of one head of one request, with all its tokens. A unit goes
+// through its tokens in chunks: their keys, queries and gates are prepared in F32, then every four
+// rows of the state, which stay in L1, go through them.
 #include "recurrence/delta.h"
 
 #include "functions.h"

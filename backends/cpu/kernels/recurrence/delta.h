@@ -1,14 +1,16 @@
 // The delta rule on rows of a state. For each token, with decay A over the columns:
 //   S = S A;  d = beta (v - S k);  S = S + d k^T;  out = S q.
 // Rows are independent. S A k and S A q are products of the old S with A k and A q, and
-// out = S A q + d (k . q): so the update with one token and both products for the next are one pass.
+// out = S A q + d (k . q): so the update with one token and both products for the next are one
+// pass.
 #pragma once
 
 #include "convert.h"
 
 namespace infini::cpu {
 
-// Vectors of a token, each `width` floats long (a multiple of the vector's lanes, zeros at the end).
+// Vectors of a token, each `width` floats long (a multiple of the vector's lanes, zeros at the
+// end).
 struct Token {
     const float *decay, *k, *decayed_k, *decayed_q;
     float beta, kq;
@@ -56,7 +58,8 @@ void delta_tokens(float *state, int64_t width, const Token *tokens, int64_t coun
         products.finish(token, v + t * v_step, delta);
         const bool more = t + 1 < count;
         const Token &next = tokens[more ? t + 1 : t];
-        // Copies: the stores below could change what `tokens` points to, for all the compiler knows.
+        // Copies: the stores below could change what `tokens` points to, for all the compiler
+        // knows.
         const float *decays = token.decay, *keys = token.k;
         const float *next_keys = next.decayed_k, *next_queries = next.decayed_q;
         products.clear();

@@ -1,5 +1,6 @@
-// mamba_selective_scan. Channels are independent: vectors lie across channels, so that nothing is added
-// up across lanes. A block of channels keeps its state and rates transposed, [N, channels], in L1.
+// mamba_selective_scan. Channels are independent: vectors lie across channels, so that nothing is
+// added up across lanes. A block of channels keeps its state and rates transposed, [N, channels],
+// in L1.
 #include "convert.h"
 #include "functions.h"
 #include "kernel.h"

@@ -17,8 +17,8 @@ class Requests {
 public:
     int64_t count = 0, batch = 0, tokens = 0;
 
-    // `first` is the place of cu_seqlens among the tensors (-1: the operator has none), the two index
-    // tensors follow it.
+    // `first` is the place of cu_seqlens among the tensors (-1: the operator has none), the two
+    // index tensors follow it.
     Requests(const Operation &op, int first, int indices, const Tensor &data, const Tensor &state,
              const Tensor &final_state)
         : batch(data.size(0)),

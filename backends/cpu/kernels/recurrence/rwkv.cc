@@ -1,5 +1,5 @@
-// rwkv5_wkv. Columns of a head's state are independent: a unit is a few vectors of columns, which go
-// through all tokens with their sums in registers and their part of the state in L1.
+// rwkv5_wkv. Columns of a head's state are independent: a unit is a few vectors of columns, which
+// go through all tokens with their sums in registers and their part of the state in L1.
 #include "convert.h"
 #include "functions.h"
 #include "kernel.h"

@@ -1,5 +1,5 @@
-// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind. A
-// kernel of its own because the columns that are cut off are then never read or computed.
+// causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind.
+// A kernel of its own because the columns that are cut off are then never read or computed.
 #include <algorithm>
 
 #include "convert.h"

@@ -1,6 +1,6 @@
-// cdist: the p-norms of the differences of each row of x1 and each row of x2. Rows are first brought
-// into F32, filled with zeros to whole vectors (two zeros add nothing); then two rows of x1 and four of
-// x2 at a time stay in registers, as in a matrix product.
+// cdist: the p-norms of the differences of each row of x1 and each row of x2. Rows are first
+// brought into F32, filled with zeros to whole vectors (two zeros add nothing); then two rows of x1
+// and four of x2 at a time stay in registers, as in a matrix product.
 #include <algorithm>
 
 #include "convert.h"

@@ -1,6 +1,6 @@
-// Sorting entries: a key of up to 64 bits and a place. Entries are unique, so that every way to sort
-// them gives the same stable order. Long lists are sorted digit by digit, several threads sort pieces
-// and merge them.
+// Sorting entries: a key of up to 64 bits and a place. Entries are unique, so that every way to
+// sort them gives the same stable order. Long lists are sorted digit by digit, several threads sort
+// pieces and merge them.
 #pragma once
 
 #include <algorithm>

@@ -72,7 +72,8 @@ private:
         }
     }
 
-    // What a point is made of: the neighbours of all dimensions, with the products of their weights.
+    // What a point is made of: the neighbours of all dimensions, with the products of their
+    // weights.
     template <class T, class C>
     void find(const T *point, int64_t p, Taps<C> &taps) const {
         int64_t place[kImageDims][4] = {};

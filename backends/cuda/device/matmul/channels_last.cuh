@@ -1,5 +1,5 @@
-// Brings channels to the end, so that those of one place lie together; a block for a tile of 32 places and
-// 32 channels. The host gives T.
+// Brings channels to the end, so that those of one place lie together; a block for a tile of 32
+// places and 32 channels. The host gives T.
 #include "convolution_params.h"
 #include "prelude.cuh"
 

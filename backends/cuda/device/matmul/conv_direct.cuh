@@ -1,5 +1,5 @@
-// Convolution of few channels: a thread for each element of y. The host gives T, C (what sums are in) and
-// kTransposed. Filters are [groups * features, channels, taps], or transposed
+// Convolution of few channels: a thread for each element of y. The host gives T, C (what sums are
+// in) and kTransposed. Filters are [groups * features, channels, taps], or transposed
 // [groups * channels, features, taps].
 #include "window_source.cuh"
 

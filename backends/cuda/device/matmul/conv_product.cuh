@@ -1,6 +1,6 @@
-// Convolution as a product of filters [features, taps * channels] and windows, which are never written
-// down. The host gives T, C (what sums are in), kTransposed, kRows, kColumns; for the tensor cores
-// INFINI_MMA = 1, kWarpsM, kWarpsN, else kMicro.
+// Convolution as a product of filters [features, taps * channels] and windows, which are never
+// written down. The host gives T, C (what sums are in), kTransposed, kRows, kColumns; for the
+// tensor cores INFINI_MMA = 1, kWarpsM, kWarpsN, else kMicro.
 #include "mma_tile.cuh"
 #include "simt_tile.cuh"
 #include "window_source.cuh"

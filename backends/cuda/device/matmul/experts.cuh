@@ -1,6 +1,6 @@
-// Rows times the matrices of their experts: a block for each tile, which has rows of one expert only. The
-// host gives T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVector: rows of a
-// and of the weights are aligned vectors; kMxfp4: the weights are codes.
+// Rows times the matrices of their experts: a block for each tile, which has rows of one expert
+// only. The host gives T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro;
+// kVector: rows of a and of the weights are aligned vectors; kMxfp4: the weights are codes.
 #include "experts_params.h"
 #include "mma_tile.cuh"
 #include "mxfp4_source.cuh"

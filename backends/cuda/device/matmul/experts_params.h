@@ -1,6 +1,6 @@
-// What the kernels for mixtures of experts are told. A pair is a token and one of its choices; the pairs
-// that have an expert are sorted by it, and what belongs to the one at place i is row i. For host and
-// device.
+// What the kernels for mixtures of experts are told. A pair is a token and one of its choices; the
+// pairs that have an expert are sorted by it, and what belongs to the one at place i is row i. For
+// host and device.
 #pragma once
 
 #ifndef INFINI_DEVICE
@@ -15,8 +15,9 @@ struct SortPairsParams {
     // Of the blocks that moe_align made, if ids are to be found there (null: they are given).
     const int *sorted, *labels, *used;
     int positions, labelled, *place;  // place: [pairs], for the position of a pair
-    // Results. starts, tiles: [experts + 1], where the rows and the tiles of rows of an expert begin;
-    // cursors: [experts]; order: [pairs], the pair of a row; rows: [pairs], the row of a pair or -1.
+    // Results. starts, tiles: [experts + 1], where the rows and the tiles of rows of an expert
+    // begin; cursors: [experts]; order: [pairs], the pair of a row; rows: [pairs], the row of a
+    // pair or -1.
     int *starts, *tiles, *cursors, *order, *rows;
 };
 

@@ -108,8 +108,8 @@ struct KeepPartial {
     }
 };
 
-// What a kernel is told: the product and, with INFINI_FOLLOWED, a program that takes its result. The last
-// word is then the program's: it stores what there is to store.
+// What a kernel is told: the product and, with INFINI_FOLLOWED, a program that takes its result.
+// The last word is then the program's: it stores what there is to store.
 #if INFINI_FOLLOWED
 struct ProductParams {
     MatmulParams product;

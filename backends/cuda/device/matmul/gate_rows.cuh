@@ -1,5 +1,5 @@
-// Rows after the first product of a feed-forward block to what the second one takes. The host gives T and
-// kVector: rows are multiples of 16 bytes.
+// Rows after the first product of a feed-forward block to what the second one takes. The host gives
+// T and kVector: rows are multiples of 16 bytes.
 #include "gate.cuh"
 #include "rows_params.h"
 

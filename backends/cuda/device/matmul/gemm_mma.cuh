@@ -1,6 +1,6 @@
-// Matrix products on the tensor cores, a block for each tile of c. The host gives T and O, the types of
-// the operands and of c; kRows, kColumns, kWarpsM, kWarpsN; how the operands lie: kAlongA, kAlongB (k
-// runs along memory), kVectorA, kVectorB (in aligned vectors); and kSplit.
+// Matrix products on the tensor cores, a block for each tile of c. The host gives T and O, the
+// types of the operands and of c; kRows, kColumns, kWarpsM, kWarpsN; how the operands lie: kAlongA,
+// kAlongB (k runs along memory), kVectorA, kVectorB (in aligned vectors); and kSplit.
 #include "finish.cuh"
 #include "mma_tile.cuh"
 

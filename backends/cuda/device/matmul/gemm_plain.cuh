@@ -1,6 +1,7 @@
-// Matrix products without tensor cores, a block for each tile of c. The host gives A, B and O, the types
-// of the operands and of c; C, what is summed in; kTile (64 or 128) and kMicro (4 or 8); how the operands
-// lie: kAlongA, kAlongB (k runs along memory), kVectorA, kVectorB (in aligned runs); and kSplit.
+// Matrix products without tensor cores, a block for each tile of c. The host gives A, B and O, the
+// types of the operands and of c; C, what is summed in; kTile (64 or 128) and kMicro (4 or 8); how
+// the operands lie: kAlongA, kAlongB (k runs along memory), kVectorA, kVectorB (in aligned runs);
+// and kSplit.
 #include "finish.cuh"
 #include "simt_tile.cuh"
 

@@ -1,5 +1,5 @@
-// Adds up the sums that the splits of a product left, always in the same order. The host gives C, what
-// they are in, and O, the type of c.
+// Adds up the sums that the splits of a product left, always in the same order. The host gives C,
+// what they are in, and O, the type of c.
 #include "finish.cuh"
 
 INFINI_ENTRY(infini::MatmulParams, 256, 1) {

@@ -1,6 +1,6 @@
-// Few rows times Marlin's weights: the codes of a lane's words are those of its fragments. A block has 64
-// columns; its warps share out the bands of 16 k. The host gives T, kBits, kZeros (groups have zero
-// points of their own), kTilesM (of 16 rows), kWarps, kSplit and kVector (pointers
+// Few rows times Marlin's weights: the codes of a lane's words are those of its fragments. A block
+// has 64 columns; its warps share out the bands of 16 k. The host gives T, kBits, kZeros (groups
+// have zero points of their own), kTilesM (of 16 rows), kWarps, kSplit and kVector (pointers
 // are aligned to 16 bytes, and rows of a to 4). Groups are multiples of 16 long.
 #include "finish.cuh"
 #include "mma.cuh"
@@ -49,8 +49,8 @@ INFINI_DEVICE Band load_band(const PackedParams &p, int block, int band) {
     return loaded;
 }
 
-// Zero points of the columns whose codes this lane has, 8 apart; and the scales of the columns whose sums
-// it gets: tile j, columns 2t and 2t + 1.
+// Zero points of the columns whose codes this lane has, 8 apart; and the scales of the columns
+// whose sums it gets: tile j, columns 2t and 2t + 1.
 struct Group {
     CodesLess<T, kBits> zero[kZeros ? 8 : 1];
     Vec<uint32_t, 4> scales[2];

@@ -1,5 +1,5 @@
-// A tile of a product on the tensor cores: operands go through shared memory in several stages, which are
-// filled while the stages before them are multiplied.
+// A tile of a product on the tensor cores: operands go through shared memory in several stages,
+// which are filled while the stages before them are multiplied.
 #pragma once
 
 #include "mma.cuh"
@@ -7,9 +7,9 @@
 
 namespace infini {
 
-// A tile of an operand in shared memory, `outer` lines and `depth` along k, in chunks of 16 bytes: rows
-// of it lie along k, or across the lines. Chunks of a row are exchanged so that eight rows, which
-// load_matrices reads at a time, touch all banks.
+// A tile of an operand in shared memory, `outer` lines and `depth` along k, in chunks of 16 bytes:
+// rows of it lie along k, or across the lines. Chunks of a row are exchanged so that eight rows,
+// which load_matrices reads at a time, touch all banks.
 template <class T, int outer, int depth, bool along_k>
 struct StagedTile {
     static constexpr bool kAlongK = along_k;

@@ -1,5 +1,5 @@
-// RMS norm of rows, a block for each: to = from * weight / sqrt(mean(from^2) + epsilon). The host gives T,
-// the type of the rows, and W, that of the weight.
+// RMS norm of rows, a block for each: to = from * weight / sqrt(mean(from^2) + epsilon). The host
+// gives T, the type of the rows, and W, that of the weight.
 #include "rows_params.h"
 
 INFINI_ENTRY(infini::NormRowsParams, 256, 1) {

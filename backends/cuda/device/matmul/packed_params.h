@@ -15,9 +15,9 @@ struct PackedParams {
     float offset;  // Marlin: a zero point for all
 };
 
-// Where Marlin puts things. Codes are packed in runs of 1024: of 16 rows (k) and 64 columns, or 32 rows and
-// 32 columns when the weights are for 8-bit activations. The runs of a band of rows follow each other
-// along the columns.
+// Where Marlin puts things. Codes are packed in runs of 1024: of 16 rows (k) and 64 columns, or 32
+// rows and 32 columns when the weights are for 8-bit activations. The runs of a band of rows follow
+// each other along the columns.
 struct MarlinPlace {
     int word, shift;  // in the run; bits
 };
@@ -43,7 +43,8 @@ struct MarlinLayout {
     }
 };
 
-// Where the scale of a column is among its group's; all rows in one group have an order of their own.
+// Where the scale of a column is among its group's; all rows in one group have an order of their
+// own.
 INFINI_BOTH int marlin_scale(int column, bool one_group) {
     int in = column % 64;
     if (!one_group) return column - in + in % 8 * 8 + in / 8;

@@ -7,15 +7,15 @@
 
 namespace infini {
 
-// An operand: the rows of a or the columns of b are its lines, and k runs along them. Strides are in
-// elements.
+// An operand: the rows of a or the columns of b are its lines, and k runs along them. Strides are
+// in elements.
 struct MatmulOperand {
     const void *data;
     int64_t line, along, batch;
 };
 
-// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend. What is null is left out; the
-// addend, which may be c, is not read when beta is 0.
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend. What is null is left out;
+// the addend, which may be c, is not read when beta is 0.
 struct MatmulParams {
     MatmulOperand a, b;
     void *c;

@@ -1,5 +1,5 @@
-// A tile of a product with plain multiplications: for F32, F64 and integers, and wherever there are no
-// tensor cores for the case.
+// A tile of a product with plain multiplications: for F32, F64 and integers, and wherever there are
+// no tensor cores for the case.
 #pragma once
 
 #include "sources.cuh"

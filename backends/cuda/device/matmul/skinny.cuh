@@ -1,11 +1,11 @@
-// Products with at most 16 rows of a, where reading b is all the work: every lane loads from b straight
-// into the fragments of the tensor cores, and the warps of a block share out k. The host gives T, O,
-// kTiles (of 8 columns for a block), kAlongB (k runs along b's memory), kWarps, kVector (all is in
-// aligned vectors).
+// Products with at most 16 rows of a, where reading b is all the work: every lane loads from b
+// straight into the fragments of the tensor cores, and the warps of a block share out k. The host
+// gives T, O, kTiles (of 8 columns for a block), kAlongB (k runs along b's memory), kWarps, kVector
+// (all is in aligned vectors).
 //
-// The instructions do not care which k is which, as long as a and b agree. Of 32 in a row a lane takes the
-// eight from 8 t on: the first instruction gets 8 t + 0, 1 and 2, 3, the second 4, 5 and 6, 7. Columns are
-// as free: where n runs along memory, tile j has columns kTiles g + j.
+// The instructions do not care which k is which, as long as a and b agree. Of 32 in a row a lane
+// takes the eight from 8 t on: the first instruction gets 8 t + 0, 1 and 2, 3, the second 4, 5 and
+// 6, 7. Columns are as free: where n runs along memory, tile j has columns kTiles g + j.
 #include "finish.cuh"
 #include "mma.cuh"
 

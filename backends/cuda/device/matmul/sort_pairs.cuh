@@ -1,6 +1,7 @@
-// Sorts pairs by their expert: counts, then starts, then places. The order inside an expert is left to
-// chance, and nothing depends on it: a row's results are its own. The host gives kPhase: 0, all by one
-// block; else a part of it: 1 and 3 by many blocks, 2 by one. What comes before 1 is then for kPhase 4.
+// Sorts pairs by their expert: counts, then starts, then places. The order inside an expert is left
+// to chance, and nothing depends on it: a row's results are its own. The host gives kPhase: 0, all
+// by one block; else a part of it: 1 and 3 by many blocks, 2 by one. What comes before 1 is then
+// for kPhase 4.
 #include "experts_params.h"
 #include "prelude.cuh"
 

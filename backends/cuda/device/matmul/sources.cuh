@@ -1,5 +1,5 @@
-// Where the elements of an operand come from. A source gives runs of elements of its lines (the rows of a,
-// the columns of b): along k, or across lines at one k.
+// Where the elements of an operand come from. A source gives runs of elements of its lines (the
+// rows of a, the columns of b): along k, or across lines at one k.
 //
 //     Line line(int outer)              what is worth keeping of a line, counted from the tile's first
 //     int left(line, k)                 how many elements of a run that begins there exist

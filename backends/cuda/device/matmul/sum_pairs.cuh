@@ -1,5 +1,5 @@
-// The rows of a token's pairs, summed in the order of its choices. The host gives T and kVector: rows are
-// multiples of 16 bytes.
+// The rows of a token's pairs, summed in the order of its choices. The host gives T and kVector:
+// rows are multiples of 16 bytes.
 #include "experts_params.h"
 #include "prelude.cuh"
 

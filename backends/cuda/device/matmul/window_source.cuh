@@ -1,5 +1,5 @@
-// The windows of an image as the columns of a matrix: column j is a place of the output, and k runs over
-// taps and, inside, channels.
+// The windows of an image as the columns of a matrix: column j is a place of the output, and k runs
+// over taps and, inside, channels.
 #pragma once
 
 #include "convolution_params.h"
@@ -96,7 +96,8 @@ struct WindowSource {
     }
 };
 
-// A tile of y [images, groups, features, out_size]: rows are features, columns places of all images.
+// A tile of y [images, groups, features, out_size]: rows are features, columns places of all
+// images.
 template <class O, class C>
 struct StoreWindows {
     const ConvolutionParams &p;

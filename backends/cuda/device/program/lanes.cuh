@@ -1,5 +1,5 @@
-// Threads that work on the same rows: lanes. Along rows they are neighbours, a part of a warp or the whole
-// block; across rows they are kColumns apart.
+// Threads that work on the same rows: lanes. Along rows they are neighbours, a part of a warp or
+// the whole block; across rows they are kColumns apart.
 #pragma once
 
 namespace infini {
@@ -11,7 +11,8 @@ INFINI_DEVICE int my_group() {
     return kAcross ? int(threadIdx.x) % kColumns : int(threadIdx.x) / kLanes;
 }
 
-// Joins the folds of all lanes, in a fixed order; every lane gets the result. Called by all threads.
+// Joins the folds of all lanes, in a fixed order; every lane gets the result. Called by all
+// threads.
 template <class Folds>
 INFINI_DEVICE void join_lanes(Folds &folds) {
     if constexpr (kAcross) {

@@ -1,6 +1,8 @@
-// Maps: every element on its own. The text before this gives locate(), and Pass0 with fetch() and body().
+// Maps: every element on its own. The text before this gives locate(), and Pass0 with fetch() and
+// body().
 //
-// A block takes kUnroll vectors for each of its threads; all are on their way before the first is used.
+// A block takes kUnroll vectors for each of its threads; all are on their way before the first is
+// used.
 #pragma once
 
 namespace infini {

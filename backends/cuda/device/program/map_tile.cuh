@@ -1,6 +1,6 @@
-// Maps that read some tensors against their order in memory: a tile of each comes through shared memory, so
-// that reads and writes both go along lines. Vectors lie along the last dimension, those tensors along the
-// one that p.turned says.
+// Maps that read some tensors against their order in memory: a tile of each comes through shared
+// memory, so that reads and writes both go along lines. Vectors lie along the last dimension, those
+// tensors along the one that p.turned says.
 #pragma once
 
 namespace infini {

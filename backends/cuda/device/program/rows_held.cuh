@@ -1,5 +1,5 @@
-// Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have kChunks vectors
-// each; those of the first pass are all on their way before one is used.
+// Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have
+// kChunks vectors each; those of the first pass are all on their way before one is used.
 #pragma once
 
 #include "lanes.cuh"

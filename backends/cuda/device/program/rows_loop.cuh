@@ -1,6 +1,6 @@
-// Rows that are gone over again for each pass: long ones, and columns. Their elements may be split over
-// blocks (blockIdx.y): then a launch does one pass, and leaves partial folds in memory which the launches
-// after it join first.
+// Rows that are gone over again for each pass: long ones, and columns. Their elements may be split
+// over blocks (blockIdx.y): then a launch does one pass, and leaves partial folds in memory which
+// the launches after it join first.
 #pragma once
 
 #include "lanes.cuh"

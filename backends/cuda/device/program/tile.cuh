@@ -3,8 +3,8 @@
 
 namespace infini {
 
-// tile[a][b] = from[a * apart + b], by all threads of the block; `width` neighbours at a time. The pitch
-// keeps the banks of shared memory apart both ways.
+// tile[a][b] = from[a * apart + b], by all threads of the block; `width` neighbours at a time. The
+// pitch keeps the banks of shared memory apart both ways.
 template <int width, class T, int size, int pitch, class Index>
 INFINI_DEVICE void read_tile(T (&tile)[size][pitch], const T *from, Index apart, int lines,
                              int columns) {

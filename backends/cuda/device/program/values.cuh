@@ -92,8 +92,8 @@ INFINI_DEVICE void join_fold(Arg<V> &value, const Arg<V> &other) {
     if (value.index < 0 || better || (same && other.index < value.index)) value = other;
 }
 
-// The values of a vector: all of one row (by pairs, which neither waits long nor rounds much), or one
-// for each row.
+// The values of a vector: all of one row (by pairs, which neither waits long nor rounds much), or
+// one for each row.
 template <int kind, int rows, int n, class V>
 INFINI_DEVICE void fold_values(V (&folds)[rows], const V (&values)[n]) {
     if constexpr (rows == 1) {
@@ -110,8 +110,8 @@ INFINI_DEVICE void fold_values(V (&folds)[rows], const V (&values)[n]) {
         for (int i = 0; i < rows; ++i) folds[i] = joined<kind>(folds[i], values[i]);
     }
 }
-// The same of elements from `first` on. A thread comes to the elements of a row in their order, so that
-// an equal one is never the first.
+// The same of elements from `first` on. A thread comes to the elements of a row in their order, so
+// that an equal one is never the first.
 template <int kind, int rows, int n, class V, class Index>
 INFINI_DEVICE void fold_arg(Arg<V> (&folds)[rows], const V (&values)[n], Index first) {
 #pragma unroll

@@ -67,7 +67,8 @@ public:
     }
 
 private:
-    // Few rows for each expert: tiles as flat as an instruction, and the weights are all that counts.
+    // Few rows for each expert: tiles as flat as an instruction, and the weights are all that
+    // counts.
     void choose_tile(const Device &device) {
         const bool halves = s.dtype == INFINI_DTYPE_F16 || s.dtype == INFINI_DTYPE_BF16;
         mma_ = device.has_mma && halves;

@@ -1,6 +1,6 @@
-// Tokens through their experts: pairs of tokens and choices are sorted by expert on the device; their rows
-// are multiplied tile by tile, activated, multiplied again, and summed for each token. The host never
-// looks at who goes where.
+// Tokens through their experts: pairs of tokens and choices are sorted by expert on the device;
+// their rows are multiplied tile by tile, activated, multiplied again, and summed for each token.
+// The host never looks at who goes where.
 #pragma once
 
 #include "device/matmul/experts_params.h"
@@ -31,7 +31,8 @@ struct ExpertsData {
     const uint8_t *scales1 = nullptr, *scales2 = nullptr;  // of MXFP4
     const void *bias1 = nullptr, *bias2 = nullptr;         // [experts, wide], [experts, hidden]
     const int *sorted = nullptr, *labels = nullptr, *used = nullptr;  // what moe_align gave
-    // On the device: gates, ups, downs. Or null and `host_pointers`, all of them one after the other.
+    // On the device: gates, ups, downs. Or null and `host_pointers`, all of them one after the
+    // other.
     const void *const *gates = nullptr, *const *ups = nullptr, *const *downs = nullptr;
     const void *const *host_pointers = nullptr;
 };

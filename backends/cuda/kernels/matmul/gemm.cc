@@ -1,6 +1,6 @@
 // The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what
-// follows it: a bias of the columns, a residual or both are part of the product; other programs go into
-// kernels of our own.
+// follows it: a bias of the columns, a residual or both are part of the product; other programs go
+// into kernels of our own.
 #include <infini/program.h>
 
 #include <cstring>
@@ -125,8 +125,8 @@ std::unique_ptr<Plan> plan_sum(const Operation &operation, Device &device) {
         workspace);
 }
 
-// With the program in the kernel: of few rows, where a second launch costs as much as the first. The
-// library with a map behind it is quicker otherwise.
+// With the program in the kernel: of few rows, where a second launch costs as much as the first.
+// The library with a map behind it is quicker otherwise.
 std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     constexpr int64_t kFewRows = 16;
     ProductShape shape = product_of(operation);

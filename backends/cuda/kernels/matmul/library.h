@@ -1,5 +1,5 @@
-// The vendor's library of matrix products (cuBLASLt and what looks like it), as far as it is used here.
-// Opened at run time; numbers are those of its headers.
+// The vendor's library of matrix products (cuBLASLt and what looks like it), as far as it is used
+// here. Opened at run time; numbers are those of its headers.
 #pragma once
 
 #include <cstddef>

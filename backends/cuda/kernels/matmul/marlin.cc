@@ -59,8 +59,8 @@ public:
         if (packing_.rows) weights.row_group = a.pointer<int>(at.row_group);
         if (has_bias_) data.bias = a.pointer<void>(at.bias);
         if (has_a_scales_) data.row_scale = a.pointer<float>(at.a_scales);
-        // The type: bits of the exponent, then of the number, a sign and the bias. For one that these
-        // weights cannot be nobody should take the result for one.
+        // The type: bits of the exponent, then of the number, a sign and the bias. For one that
+        // these weights cannot be nobody should take the result for one.
         const int64_t type = a.integer(0);
         weights.offset = float(type >> 17 & 0xffffffff);
         if ((type & 0xff) != 0 || (type >> 8 & 0xff) != packing_.bits) data.alpha = NAN;

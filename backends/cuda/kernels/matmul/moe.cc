@@ -65,8 +65,8 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op, Device &device) {
     return plan_experts(s, device, [](const Arguments &a, const ExpertsShape &) {
         ExpertsData d{a.pointer<void>(0), a.pointer<void>(1), a.pointer<int>(2),
                       a.pointer<float>(3)};
-        // The last scalar says which run function it was: the one with arrays of pointers on the host,
-        // which arrive written out, or the one with arrays on the device.
+        // The last scalar says which run function it was: the one with arrays of pointers on the
+        // host, which arrive written out, or the one with arrays on the device.
         if (a.integer(int(a.c.scalar_count) - 1) == 1) {
             d.gates = a.pointer<const void *const>(4), d.ups = a.pointer<const void *const>(5);
             d.downs = a.pointer<const void *const>(6);

@@ -1,13 +1,13 @@
-// Matrix products, for all operators that have one: through the vendor's library where it takes the case
-// and is as fast, else with kernels of our own.
+// Matrix products, for all operators that have one: through the vendor's library where it takes the
+// case and is as fast, else with kernels of our own.
 //
 //     ProductShape shape;               // sizes, dtypes and strides are enough to plan
 //     auto product = make_product(shape, device);
 //     return make_plan([=](...) { return product->run({a, b, c, alpha, beta}, stream, memory); },
 //                      product->workspace);
 //
-// Sums run over k in an order that depends on the sizes only: same input, same bits. Floats of 16 bits are
-// summed in F32 and rounded once; F64 stays F64; I8 times I8 sums in I32 and is exact.
+// Sums run over k in an order that depends on the sizes only: same input, same bits. Floats of 16
+// bits are summed in F32 and rounded once; F64 stays F64; I8 times I8 sums in I32 and is exact.
 #pragma once
 
 #include "../../kernel.h"
@@ -34,8 +34,8 @@ struct ProductShape {
     std::shared_ptr<const program::Epilogue> follows;
 };
 
-// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend; the addend is not read when beta
-// is 0.
+// c = alpha * a @ b * row_scale * column_scale + bias + beta * addend; the addend is not read when
+// beta is 0.
 struct ProductData {
     const void *a, *b;
     void *c;
@@ -56,7 +56,8 @@ public:
 
 std::shared_ptr<const Product> make_product(const ProductShape &shape, Device &device);
 
-// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to what the product is:
+// Sums [parts, batch, m, n] of a product without its scales, in F32, F64 or I32, to what the
+// product is:
 // the parts are added up, always in the same order.
 class Join {
 public:
@@ -71,8 +72,8 @@ private:
     int64_t blocks_;
 };
 
-// Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch of 1
-// serves all.
+// Tensors as operands: the last two dimensions are the matrix, one before them the batch; a batch
+// of 1 serves all.
 Matrix matrix(const Tensor &tensor);
 
 inline size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }

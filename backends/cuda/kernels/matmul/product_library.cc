@@ -1,5 +1,5 @@
-// Products through the vendor's library. Descriptors and the algorithm are made when planning; a run is
-// one call.
+// Products through the vendor's library. Descriptors and the algorithm are made when planning; a
+// run is one call.
 #include <algorithm>
 #include <mutex>
 #include <string>

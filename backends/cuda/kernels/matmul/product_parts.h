@@ -27,8 +27,8 @@ void add_following(Source &source, const ProductShape &shape);
 void place_output(MatmulParams &params, const ProductShape &shape);
 void place_data(MatmulParams &params, const ProductShape &shape, const ProductData &data);
 
-// A kernel in two forms: for pointers that are aligned to 16 bytes, and for others, which is compiled
-// when such pointers come.
+// A kernel in two forms: for pointers that are aligned to 16 bytes, and for others, which is
+// compiled when such pointers come.
 class AlignedKernel {
 public:
     AlignedKernel(Device &device, Source aligned, Source other);

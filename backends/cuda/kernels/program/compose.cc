@@ -1,4 +1,5 @@
-// What the text of a phase depends on: numbers of operands, passes, how operands lie, types of indices.
+// What the text of a phase depends on: numbers of operands, passes, how operands lie, types of
+// indices.
 #include "kernels/program/compose.h"
 
 #include <algorithm>

@@ -1,9 +1,11 @@
-// The text of a phase: its functors, strung together, with loads before them and stores behind. What loops
-// over elements and rows is not written here but in device/program/*.cuh, which calls this text.
+// The text of a phase: its functors, strung together, with loads before them and stores behind.
+// What loops over elements and rows is not written here but in device/program/*.cuh, which calls
+// this text.
 //
-// Text depends on dtypes, on how operands lie along the vectors (dense, uniform, strided), on how many
-// dimensions there are, and on the stages; sizes and strides are members of the parameter struct.
-// So phases that differ in size only are one kernel. Everything is numbered in the order of its use.
+// Text depends on dtypes, on how operands lie along the vectors (dense, uniform, strided), on how
+// many dimensions there are, and on the stages; sizes and strides are members of the parameter
+// struct. So phases that differ in size only are one kernel. Everything is numbered in the order of
+// its use.
 #pragma once
 
 #include <set>
@@ -44,7 +46,8 @@ public:
 
     // Elements in a vector, at most `most`: one access of 16 bytes where the layout allows it.
     int choose_width(int most) const;
-    // Of what is read for an element by loads that are wide, and the values that live from pass to pass.
+    // Of what is read for an element by loads that are wide, and the values that live from pass to
+    // pass.
     int dense_bytes() const;
     // Of those that are other ones for each row, and how many tensors these are.
     int row_bytes() const;
@@ -54,20 +57,23 @@ public:
     uint32_t alignment(int slot, int width) const;
     Access access(int slot) const { return access_[size_t(slot)]; }
     bool is_wide_index() const { return wide_index_; }
-    // Kept dimension whose neighbours an input has next to each other while the vectors do not; -1: none.
+    // Kept dimension whose neighbours an input has next to each other while the vectors do not; -1:
+    // none.
     int turned_dimension() const;
-    // Read through a tile in shared memory: the operands that lie along the last kept dimension but one.
+    // Read through a tile in shared memory: the operands that lie along the last kept dimension but
+    // one.
     void turn();
     int turned_width(int slot, int most) const;
 
     // ---- Text ----
 
-    // Structs and functions that every kernel of the phase has: Params excepted, which needs `members`.
+    // Structs and functions that every kernel of the phase has: Params excepted, which needs
+    // `members`.
     std::string prologue(int width) const;
     // The members of operands: pointers, strides, sizes; and what each run fills in.
     void add_members(ParameterText &members, Launch &launch, int width) const;
-    // One struct for each pass. Recomputed: passes redo what they need of earlier ones, and the last one
-    // does all stores; else values are held in registers.
+    // One struct for each pass. Recomputed: passes redo what they need of earlier ones, and the
+    // last one does all stores; else values are held in registers.
     std::string pass_texts(bool recomputed) const;
     std::string map_text() const;
     // What map_tile.cuh calls: reads tiles of `tile` lines and columns.

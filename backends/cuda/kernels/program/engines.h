@@ -18,8 +18,8 @@ Launches plan_map(Phase &phase);
 Launches plan_tiles(Phase &phase, int turned);
 Launches plan_rows(Phase &phase);
 
-// How exact functions have to be: not very, where all tensors have so few bits that the last ones of a
-// float do not show.
+// How exact functions have to be: not very, where all tensors have so few bits that the last ones
+// of a float do not show.
 int roughness(const Operation &operation, const InfiniProgram &program, ValueType type);
 
 // A source with everything that stands before a composed text.

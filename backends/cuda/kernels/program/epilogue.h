@@ -1,5 +1,5 @@
-// A map that follows a kernel, element by element of its result (INFINI_PROGRAM_EPILOGUE): text that a kernel
-// of any family takes in, and its parameters.
+// A map that follows a kernel, element by element of its result (INFINI_PROGRAM_EPILOGUE): text
+// that a kernel of any family takes in, and its parameters.
 //
 //     auto epilogue = Epilogue::make(operation);         // null: not possible
 //     epilogue->add_to(source);                          // before what the kernel's own lines need

@@ -1,5 +1,5 @@
-// Kernels of generated text: their parameter struct, made of members that are known when a plan is made, and
-// its launch, which fills in what each run brings.
+// Kernels of generated text: their parameter struct, made of members that are known when a plan is
+// made, and its launch, which fills in what each run brings.
 #pragma once
 
 #include <infini/layout.h>
@@ -14,7 +14,8 @@ namespace infini::cuda::program {
 using namespace infini::program;
 using Layout = LayoutOf<Step>;
 
-// The parameter struct as bytes, and as text for the device: both from the same calls, so that they agree.
+// The parameter struct as bytes, and as text for the device: both from the same calls, so that they
+// agree.
 class ParameterText {
 public:
     // A member, or an array of `count`. Returns where it is.
@@ -95,7 +96,8 @@ public:
 struct Launches {
     Error run(const Arguments &arguments, const Stream &stream) const;
 
-    // Partial results of a phase lie behind what phases leave for others: only now is it known where.
+    // Partial results of a phase lie behind what phases leave for others: only now is it known
+    // where.
     void move_partials(int64_t bytes);
     // Compiles what is usual.
     void prepare(Device &device) const;

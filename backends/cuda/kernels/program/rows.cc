@@ -1,5 +1,5 @@
-// Phases with folds: rows of elements. Short rows are held in registers and read once; long ones, and
-// columns, are gone over again for each pass, by several blocks where there are few.
+// Phases with folds: rows of elements. Short rows are held in registers and read once; long ones,
+// and columns, are gone over again for each pass, by several blocks where there are few.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,8 @@ namespace {
 int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int power_up(int64_t n) { return int(std::bit_ceil(uint64_t(std::max<int64_t>(n, 1)))); }
 
-// Across when more of what is touched lies along the last kept dimension than along the last folded one.
+// Across when more of what is touched lies along the last kept dimension than along the last folded
+// one.
 Direction choose_direction(const Layout &layout) {
     const Walk &kept = layout.kept, &folded = layout.folded;
     if (!kept.count || !folded.count) return Direction::kAlong;
