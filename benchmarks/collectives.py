@@ -5,7 +5,8 @@ processes, in alternating rounds; the best round of each counts, and of a round 
 What is not installed is left out. The limit of bus bandwidth is how fast memory is copied.
 
 Without a launcher it starts its ranks itself: with mpirun where mpi4py and an MPI are installed,
-else with `infini launch`. Between hosts: start it with either, one rank for each host.
+else with `infini launch`. Between hosts: start it with either, one rank for each host; or see what
+`--two-hosts mpich` (openmpi) does with two network namespaces of this one, as root.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,17 +244,36 @@ def main() -> int:
     parser.add_argument("--operations", default=",".join(BUS), help="default: %(default)s")
     parser.add_argument("--json", help="write the rows there")
     parser.add_argument("--quick", action="store_true", help="three sizes, short rounds")
+    parser.add_argument("--two-hosts", choices=["mpich", "openmpi"])
     options = parser.parse_args()
     for name in options.operations.split(","):
         if name not in BUS:
             parser.error(f"--operations: {name} is none of {', '.join(BUS)}")
     launched = {"RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"} & set(os.environ)
     if launched:
+        if "INFINI_TEST_HOSTS" in os.environ:
+            os.environ["INFINI_CCL_HOST"] = platform.node()
         if find_spec("mpi4py") and launched != {"RANK"}:
             import mpi4py.MPI  # noqa: F401  before infinicore looks for MPI
         work(options)
         return 0
-    return start(options.ranks)
+    return start_on_two_hosts(options.two_hosts) if options.two_hosts else start(options.ranks)
+
+
+def start_on_two_hosts(name: str) -> int:
+    """One rank on each of two hosts that the tests make of network namespaces."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.collectives import hosts, mpi_launch
+
+    mpi = {each.name: each for each in mpi_launch.ALL}[name]
+    arguments = [word for word in sys.argv if word not in ("--two-hosts", name)]
+    with hosts.two_hosts() as pair, tempfile.TemporaryDirectory() as folder:
+        command, settings = pair.mpirun(mpi, Path(folder), 1)
+        settings["MASTER_ADDR"] = hosts.ADDRESSES[0]
+        settings |= {"GLOO_SOCKET_IFNAME": hosts.CARD, "UCX_NET_DEVICES": hosts.CARD}
+        settings["MPI4PY_LIBMPI"] = str(mpi_launch.folder_of(mpi) / "lib" / mpi.own_library)
+        command += [sys.executable, *arguments]
+        return subprocess.run(command, env=settings, check=False).returncode
 
 
 def start(ranks: int) -> int:

@@ -87,6 +87,31 @@ class Hosts:
         script.chmod(0o755)
         return script
 
+    def mpirun(self, mpi: Mpi, folder: Path, each: int) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment with which MPI starts ranks, `each` on both."""
+        agent = str(self.agent(folder))
+        where = ",".join(f"{address}:{each}" for address in ADDRESSES)
+        installed = mpi_launch.folder_of(mpi)
+        flags = {
+            "mpich": [
+                *("-launcher", "ssh", "-launcher-exec", agent, "-iface", CARD, "-hosts", where)
+            ],
+            "openmpi": [
+                *("--prefix", str(installed), "--allow-run-as-root"),
+                *("--prtemca", "plm_ssh_agent", agent, "--host", where),
+            ],
+        }[mpi.name]
+        # The hosts share a machine: what MPI uses only inside of one is switched off.
+        settings = mpi_launch.settings_of(
+            mpi,
+            INFINI_TEST_HOSTS="1",
+            INFINI_CCL_TRANSPORT="",
+            UCX_TLS="tcp,self",
+            OMPI_MCA_btl="tcp,self",
+        )
+        launcher = str(installed / "bin" / mpi.launcher)
+        return [*self.on(0), launcher, *flags, "-n", str(2 * each)], settings
+
 
 @contextmanager
 def two_hosts() -> Iterator[Hosts]:
@@ -146,28 +171,8 @@ class Job:
             self._begin(command, {**settings, "RANK": str(rank)})
 
     def _start_mpi(self, mpi: Mpi, body: str) -> None:
-        folder = mpi_launch.folder_of(mpi)
-        agent = str(self.hosts.agent(self.folder))
-        where = ",".join(f"{address}:2" for address in ADDRESSES)
-        flags = {
-            "mpich": [
-                *("-launcher", "ssh", "-launcher-exec", agent, "-iface", CARD, "-hosts", where)
-            ],
-            "openmpi": [
-                *("--prefix", str(folder), "--allow-run-as-root"),
-                *("--prtemca", "plm_ssh_agent", agent, "--host", where),
-            ],
-        }[mpi.name]
-        # The hosts share a machine: what MPI uses only inside of one is switched off.
-        settings = mpi_launch.settings_of(
-            mpi,
-            INFINI_TEST_HOSTS="1",
-            INFINI_CCL_TRANSPORT="",
-            UCX_TLS="tcp,self",
-            OMPI_MCA_btl="tcp,self",
-        )
-        command = [str(folder / "bin" / mpi.launcher), *flags, *mpi.survive, "-n", "4"]
-        self._begin([*self.hosts.on(0), *command, *mpi_launch.program(body, self.folder)], settings)
+        command, settings = self.hosts.mpirun(mpi, self.folder, 2)
+        self._begin([*command, *mpi.survive, *mpi_launch.program(body, self.folder)], settings)
 
     def output(self) -> str:
         return "\n".join(file.read_text()[-3000:] for file in self.folder.glob("output-*"))
