@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import shlex
+import shutil
 import signal
+import subprocess
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from . import library as lib
+from .launching import LAUNCH
+from .links import in_ranks
 
 KIND = lib.DTYPES["float32"]
 
 
-def _rank(body: Callable[..., Any], ranks: int, made: bytes, rank: int, answers: Any) -> None:
-    comm = lib.join(ranks, lib.UniqueId.from_buffer_copy(made), rank)
-    lib.call("CommSetTimeout", comm, 20.0)
-    answers.put((rank, body(comm, rank, ranks)))
-    lib.call("CommDestroy", comm)
-
-
 def in_processes(body: Callable[..., Any], ranks: int) -> dict[int, Any]:
     """What `body(comm, rank, ranks)` gives on each rank that lives to tell."""
-    context = multiprocessing.get_context("spawn")
-    answers = context.Queue()
-    made = bytes(lib.unique_id())
-    started = [
-        context.Process(target=_rank, args=(body, ranks, made, rank, answers))
-        for rank in range(ranks)
-    ]
-    for process in started:
-        process.start()
-    told: dict[int, Any] = {}
-    end = time.monotonic() + 120
-    while any(process.is_alive() for process in started) or not answers.empty():
-        while not answers.empty():
-            rank, answer = answers.get()
-            told[rank] = answer
-        assert time.monotonic() < end, "the ranks hang"
-        time.sleep(0.01)
-    return told
+    return in_ranks(body, [{}] * ranks)
 
 
 def all_reduce(comm: Any, data: Any) -> str:
@@ -123,3 +105,92 @@ def aborts(comm: Any, rank: int, ranks: int) -> str:
 def test_abort_frees_the_others() -> None:
     told = in_processes(aborts, 2)
     assert "rank 1 aborted" in told[0]
+
+
+def other_counts(comm: Any, rank: int, ranks: int) -> tuple[str, int]:
+    """Rank 0 has more for rank 1 than rank 1 expects."""
+    sent = lib.counts([1, 5000 if rank == 0 else 1])
+    wanted = lib.counts([1, 1])
+    data, out = np.ones(5001, np.float32), np.zeros(10000, np.float32)
+    to, stream = out.ctypes.data, lib.new_stream()
+    lib.call("AllToAllV", data.ctypes.data, to, sent, wanted, 2, KIND, comm, stream)
+    lib.wait(stream)
+    return lib.failure(comm), int(out[2:].sum())
+
+
+def check_other_counts(told: dict[int, Any]) -> None:
+    assert sorted(told) == [0, 1]
+    for words, beyond in told.values():
+        assert "rank 0 has 5000 elements for rank 1" in words
+        assert "which expects 1" in words
+        assert beyond == 0
+
+
+def test_counts_that_do_not_fit_each_other_are_told() -> None:
+    check_other_counts(in_processes(other_counts, 2))
+
+
+def test_counts_that_do_not_fit_each_other_are_told_in_one_process() -> None:
+    told: dict[int, Any] = {}
+    with lib.communicators(2) as comms:
+
+        def work(rank: int) -> None:
+            told[rank] = other_counts(comms[rank], rank, 2)
+
+        threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    check_other_counts(told)
+
+
+def halts(comm: Any, rank: int, ranks: int) -> str:
+    """Rank 1 halts again and again, each time for less than the time-out, and longer in all."""
+    data = np.ones(100 << 20, np.float32)
+    assert all_reduce(comm, np.ones(1, np.float32)) == ""
+    lib.call("CommSetTimeout", comm, 2.0)
+    if rank == 0:
+        return all_reduce(comm, data)
+    halt = f"kill -STOP {os.getpid()}; sleep 0.5; kill -CONT {os.getpid()}; sleep 0.1"
+    with subprocess.Popen(["sh", "-c", f"for i in 1 2 3 4 5; do {halt}; done"]):
+        return all_reduce(comm, data)
+
+
+def test_the_time_runs_only_while_nothing_moves() -> None:
+    assert in_processes(halts, 2) == {0: "", 1: ""}
+
+
+FULL = """
+import infinicore
+from infinicore import ccl
+
+try:
+    comm = ccl.init()
+    comm.all_reduce(infinicore.ones(100000, device=comm.device))
+    comm.close()
+except ccl.CclError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("room", ["16k", "256k"])
+def test_shared_memory_that_is_full(tmp_path: Path, room: str) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FULL)
+    mount = f"mount -t tmpfs -o size={room} none /dev/shm"
+    if (
+        not shutil.which("unshare")
+        or subprocess.run(["unshare", "-m", "sh", "-c", mount]).returncode
+    ):
+        pytest.skip("needs the right to mount")
+    launch = shlex.join([*LAUNCH, "-n", "2", str(program)])
+    told = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f"{mount} && {launch} && ls /dev/shm"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout.splitlines()
+    assert len(told) == 2
+    assert all("/dev/shm" in line and "full" in line for line in told)

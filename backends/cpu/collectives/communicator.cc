@@ -33,7 +33,12 @@ std::shared_ptr<Ground> open_ground(const std::string &name, int ranks, std::str
         *problem =
             "cannot make shared memory of " + std::to_string(bytes) + " bytes: " + strerror(errno);
     if (file >= 0) close(file);
-    return memory == MAP_FAILED ? nullptr : std::make_shared<Ground>(memory, bytes, ranks, true);
+    if (memory == MAP_FAILED) return nullptr;
+    auto ground = std::make_shared<Ground>(memory, bytes, ranks, true);
+    if (ground->world.open_seats()) return ground;
+    shm_unlink(name.c_str());
+    *problem = "/dev/shm is full: no room for the seats of " + std::to_string(ranks) + " ranks";
+    return nullptr;
 }
 
 std::shared_ptr<Ground> make_ground(int ranks) {

@@ -42,7 +42,7 @@ public:
         announce();
         const bool small = is_small();
         if (small) put_small();
-        if (!meet() || !agree()) return false;
+        if (!meet() || !agree() || !agree_on_counts()) return false;
         ++c_.number_;
         if (small) {
             take([&](int from) { return world_.seat(from).page[page_].small; });
@@ -104,6 +104,7 @@ private:
     bool meet() {
         Seat &mine = world_.seat(me_);
         const uint32_t phase = ++c_.phase_;
+        patience_.restart();
         mine.phase.store(phase);
         Patience::wake(mine.phase, mine.sleepers, world_.is_shared());
         for (int i = 1; i < ranks_; ++i) {
@@ -134,6 +135,20 @@ private:
             return false;
         }
         return true;
+    }
+
+    // Is what others have for this rank what it expects? Nobody reads before all have looked.
+    bool agree_on_counts() {
+        if (w_.kind != INFINI_ALL_TO_ALL || !w_.send_counts) return true;
+        for (int i = 0; i < ranks_; ++i) {
+            const size_t given = counts_of(i)[me_], wanted = w_.recv_counts[i];
+            if (given == wanted) continue;
+            world_.fail("rank " + std::to_string(world_.name(i)) + " has " + std::to_string(given) +
+                        " elements for rank " + std::to_string(world_.name(me_)) +
+                        " in AllToAll, which expects " + std::to_string(wanted));
+            return false;
+        }
+        return meet();
     }
 
     // ---- What is small --------------------------------------------------------------------------
@@ -235,6 +250,7 @@ private:
     // ---- Between processes ----------------------------------------------------------------------
 
     bool run_staged() {
+        if (!world_.open_pieces(me_)) return false;
         switch (w_.kind) {
             case INFINI_ALL_REDUCE:
             case INFINI_REDUCE:

@@ -133,7 +133,12 @@ bool exchange_messages(World &world, int rank, double timeout, bool direct,
                        const std::vector<const InfiniCollective *> &messages) {
     std::vector<Message> open;
     open.reserve(messages.size());
-    for (const InfiniCollective *work : messages) open.emplace_back(world, rank, direct, *work);
+    for (const InfiniCollective *work : messages) {
+        const bool sends = work->kind == INFINI_SEND;
+        if (!world.open_channel(rank, sends ? rank : work->root, sends ? work->root : rank))
+            return false;
+        open.emplace_back(world, rank, direct, *work);
+    }
     Patience patience(world, rank, timeout);
     unsigned idle = 0;
     for (size_t left = open.size(); left > 0;) {

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,6 +26,15 @@ int64_t now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+// Whether there is memory for all of it; else whoever touches it would get SIGBUS.
+bool make_present(void *memory, size_t bytes) {
+    constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE; older kernels don't know it
+    const auto begin = reinterpret_cast<uintptr_t>(memory) / kPage * kPage;
+    const auto end = reinterpret_cast<uintptr_t>(memory) + bytes;
+    return madvise(reinterpret_cast<void *>(begin), end - begin, kPopulateWrite) == 0 ||
+           errno == EINVAL;
 }
 
 size_t whole_pages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -86,6 +96,31 @@ World::World(void *memory, int ranks, bool shared)
     pieces_ = at + whole_pages(n * n * sizeof(Channel));
 }
 
+bool World::open_seats() {
+    return !shared_ || make_present(memory_, kPage + size_t(ranks_) * sizeof(Seat));
+}
+
+bool World::open_pieces(int rank) {
+    if (shared_ && !pieces_open_ && !make_present(piece(rank, 0), 2 * kPiece)) {
+        fail("rank " + std::to_string(name(rank)) + " found /dev/shm full: it needs " +
+             std::to_string(2 * kPiece) + " bytes there");
+        return false;
+    }
+    return pieces_open_ = true;
+}
+
+bool World::open_channel(int rank, int from, int to) {
+    if (!shared_) return true;
+    const auto at = size_t(from) * size_t(ranks_) + size_t(to);
+    channels_open_.resize(size_t(ranks_) * size_t(ranks_));
+    if (!channels_open_[at] && !make_present(&channel(from, to), sizeof(Channel))) {
+        fail("rank " + std::to_string(name(rank)) + " found /dev/shm full: a message needs " +
+             std::to_string(sizeof(Channel)) + " bytes there");
+        return false;
+    }
+    return channels_open_[at] = true;
+}
+
 void World::fail(const std::string &reason) {
     uint32_t intact = 0;
     if (header().failed.compare_exchange_strong(intact, 1)) {
@@ -101,8 +136,13 @@ void World::send_elsewhere() {
 }
 
 std::string World::reason() {
-    while (header().failed.load(std::memory_order_acquire) == 1) sched_yield();
-    return header().failed.load(std::memory_order_acquire) ? header().reason : "";
+    const timespec moment{0, kSecond / 1000};
+    for (int i = 0; i < 1000; ++i) {
+        const uint32_t failed = header().failed.load(std::memory_order_acquire);
+        if (failed != 1) return failed ? header().reason : "";
+        nanosleep(&moment, nullptr);  // it is being written
+    }
+    return "a rank failed, and died before it could tell why";
 }
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -137,6 +177,7 @@ void Patience::sleep(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleeper
 }
 
 bool Patience::pause(int other, const char *purpose, unsigned round) {
+    if (round <= 1) restart();
     if (round < unsigned(spins_)) {
         relax(int(round));
         return !world_.failed();

@@ -73,6 +73,12 @@ public:
     }
     Channel &channel(int from, int to) { return channels_[from * ranks_ + to]; }
 
+    // Memory between processes has room only when it is first used, and may then have none. These
+    // ask for it, once; false: the world has failed for that.
+    bool open_seats();
+    bool open_pieces(int rank);
+    bool open_channel(int rank, int from, int to);
+
     // Says that this communicator is broken, and why; the first reason stays.
     void fail(const std::string &reason);
     bool failed() { return header().failed.load(std::memory_order_acquire) != 0; }
@@ -97,6 +103,8 @@ private:
     Channel *channels_;
     unsigned char *pieces_;
     std::vector<int> names_;
+    bool pieces_open_ = false;
+    std::vector<bool> channels_open_;
 };
 
 // Waits until condition() holds for the word at `word`, which rank `other` changes. False: the
@@ -126,7 +134,13 @@ public:
         return true;
     }
     // For those who wait for several things at once: false when it is time to give up on `other`.
+    // Rounds are counted from the last thing that moved.
     bool pause(int other, const char *purpose, unsigned round);
+    // The time begins anew: something has moved.
+    void restart() {
+        began_ = 0;
+        doubted_ = false;
+    }
 
     static void wake(std::atomic<uint32_t> &word, std::atomic<uint32_t> &sleepers, bool shared);
 
