@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import re
@@ -113,7 +114,7 @@ def plan(options: argparse.Namespace) -> Crew:
     if launcher == "local" and len(here) < len(hosts):
         others = ", ".join(host.name for host in hosts if host not in here)
         raise LaunchError(f"--launcher is local, but {others} is another host: expected ssh")
-    if options.grace < 0:
+    if not 0 <= options.grace < math.inf:
         raise LaunchError(f"--grace is {options.grace:g}: expected 0 or more seconds")
     orders = Orders(
         command=command_of(options, look=len(here) > 0),
