@@ -17,8 +17,41 @@ def files(api: Api, first: First) -> dict[str, str]:
         "include/infiniccl.h": header(functions),
         "src/collectives/entries.cc": entries(functions),
         "src/collectives/infiniccl.map": exports(functions),
+        "src/cpu/collective_names.h": names(first),
         "python/infinicore/ccl/_prototypes.py": prototypes(functions),
     }
+
+
+def names(first: First) -> str:
+    """For sentences about what ranks do."""
+
+    def switch(function: str, rows: dict[str, str]) -> str:
+        cases = "".join(f'        case {name}: return "{word}";\n' for name, word in rows.items())
+        return f"""\
+inline const char *{function}(int number) {{
+    switch (number) {{
+{cases}        default: return "of no known kind";
+    }}
+}}
+"""
+
+    ops = [each.name for each in parse_enums(collectives.ENUMS)[0].values]
+    op_words = {name: name.removeprefix("INFINICCL_").lower() for name in ops}
+    dtypes = {
+        each.name: each.name.removeprefix("INFINI_DTYPE_")
+        for each in first.enum("infiniDtype_t").values
+    }
+    return f"""\
+// {text.NOTE}
+#pragma once
+
+#include "infiniccl.h"
+
+namespace infini::cpu::collectives {{
+
+{switch("dtype_name", dtypes)}
+{switch("op_name", op_words)}
+}}  // namespace infini::cpu::collectives"""
 
 
 def load() -> tuple[Function, ...]:

@@ -1,4 +1,5 @@
 // What ranks say they are about to do.
+#include "collective_names.h"
 #include "communicator.h"
 
 namespace infini::cpu::collectives {
@@ -19,10 +20,10 @@ std::string difference(int low, const Announcement &one, int high, const Announc
     auto say = [&](int rank, const Announcement &a) {
         std::string text = "rank " + std::to_string(rank) + " called " + kind_name(a.kind) +
                            " of " + std::to_string(a.count) + " elements of dtype " +
-                           std::to_string(a.dtype);
+                           dtype_name(a.dtype);
         if (a.kind == INFINI_ALL_REDUCE || a.kind == INFINI_REDUCE ||
             a.kind == INFINI_REDUCE_SCATTER)
-            text += ", op " + std::to_string(a.op);
+            text += std::string(", op ") + op_name(a.op);
         if (a.root >= 0) text += ", root " + std::to_string(a.root);
         return text + " as its operation " + std::to_string(a.number);
     };
