@@ -116,6 +116,9 @@ def plan(options: argparse.Namespace) -> Crew:
         raise LaunchError(f"--launcher is local, but {others} is another host: expected ssh")
     if not 0 <= options.grace < math.inf:
         raise LaunchError(f"--grace is {options.grace:g}: expected 0 or more seconds")
+    for name in ("python", "mpirun", "ssh"):
+        if (command := getattr(options, name)) is not None and not _words(command):
+            raise LaunchError(f"--{name} is {command!r}: expected a command")
     orders = Orders(
         command=command_of(options, look=len(here) > 0),
         ranks=[],
@@ -133,6 +136,14 @@ def plan(options: argparse.Namespace) -> Crew:
         return remote.by_ssh(options, hosts, orders)
     orders.ranks = list(range(orders.size))
     return Crew(orders.children(os.environ), orders.grace)
+
+
+def _words(command: str) -> list[str]:
+    """None, if it is no command."""
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quotation mark without its end
+        return []
 
 
 def _found_launcher(options: argparse.Namespace) -> str:
