@@ -167,8 +167,8 @@ def test_who_does_not_listen_is_killed(script: Callable[[str], Path], tmp_path: 
 def test_signals_stop_all(script: Callable[[str], Path], number: signal.Signals) -> None:
     program = script(
         "import os, time\n"
-        "print(os.getpid())\n"
         "try:\n"
+        "    print(os.getpid())\n"
         "    time.sleep(300)\n"
         "except KeyboardInterrupt:\n"
         "    print('cleaned up')\n"
