@@ -45,6 +45,17 @@ class Hosts:
             call("ip", "-n", name, "link", "set", CARD, "up")
         # Where this is not allowed, it is known before any test starts.
         call(*self.on(0), "true")
+        for name in self.names:
+            self._wait_for_link(name)
+
+    def _wait_for_link(self, name: str) -> None:
+        """A card that was switched on is not at once one that MPI uses."""
+        for _ in range(500):
+            command = ["ip", "-n", name, "-o", "link", "show", CARD]
+            if "state UP" in subprocess.run(command, capture_output=True, text=True).stdout:
+                return
+            time.sleep(0.01)
+        raise OSError(f"{CARD} of {name} does not come up")
 
     def remove(self) -> None:
         for name in self.names:
