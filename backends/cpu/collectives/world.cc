@@ -151,7 +151,7 @@ Patience::Patience(World &world, int rank, double seconds)
     : world_(world), rank_(rank), seconds_(seconds), margin_(world.has_names() ? 1 : 0) {
     // With a core for each rank the others are about to come; else they need this very core.
     const unsigned cores = std::thread::hardware_concurrency();
-    spins_ = cores > unsigned(world.ranks()) ? 20000 : 200;
+    spins_ = cores >= unsigned(world.ranks()) ? 20000 : 200;
 }
 
 void Patience::relax(int round) {
