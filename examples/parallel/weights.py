@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,15 @@ import infinicore
 from infinicore import nn
 
 
-class Source:
+class Source(ABC):
     """A model to be loaded: its name, its sizes, its tensors by name, and its words."""
 
     def __init__(self, name: str, config: Config) -> None:
         self.name, self.config = name, config
 
+    @abstractmethod
     def read(self, name: str, shape: tuple[int, ...]) -> Any:
         """The whole tensor of a parameter, as the plain model has it."""
-        raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:
         return [ord(letter) % self.config.vocab for letter in text]

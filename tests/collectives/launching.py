@@ -77,3 +77,13 @@ def is_alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def kill_the_launcher(*words: str | Path) -> None:
+    """Starts two ranks that tell their processes; neither outlives the launcher."""
+    running = begin(*words)
+    assert running.stdout is not None
+    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
+    running.kill()
+    running.communicate()
+    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from .hosts import ADDRESSES, CARD, Hosts, two_hosts
-from .launching import LAUNCH, ONE_FAILS, WORLD, begin, environment, eventually, is_alive, launch
+from .launching import (
+    LAUNCH,
+    ONE_FAILS,
+    WORLD,
+    environment,
+    is_alive,
+    kill_the_launcher,
+    launch,
+)
 from .mpi_launch import ALL, Mpi, folder_of
 
 
@@ -119,9 +127,4 @@ def test_ranks_behind_ssh_do_not_outlive_the_launcher(
     script: Callable[[str], Path], ssh: Path
 ) -> None:
     program = script("import os, time; print(os.getpid()); time.sleep(300)")
-    running = begin("--ssh", ssh, "--host", "one:1,two:1", program)
-    assert running.stdout is not None
-    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
-    running.kill()
-    running.communicate()
-    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")
+    kill_the_launcher("--ssh", ssh, "--host", "one:1,two:1", program)

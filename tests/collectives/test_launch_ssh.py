@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from .launching import ONE_FAILS, WORLD, begin, eventually, is_alive, launch
+from .launching import ONE_FAILS, WORLD, kill_the_launcher, launch
 
 
 def serve(folder: Path) -> None:
@@ -90,9 +90,4 @@ def test_all_stop_when_one_fails(script: Callable[[str], Path], ssh: str) -> Non
 
 def test_ranks_do_not_outlive_the_launcher(script: Callable[[str], Path], ssh: str) -> None:
     program = script("import os, time; print(os.getpid()); time.sleep(300)")
-    running = begin("--ssh", ssh, "--host", "one:1,two:1", program)
-    assert running.stdout is not None
-    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
-    running.kill()
-    running.communicate()
-    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")
+    kill_the_launcher("--ssh", ssh, "--host", "one:1,two:1", program)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from . import library as lib
+from . import links
 from .links import CONTEXT, in_ranks, on_hosts, tcp
 
 KIND = lib.DTYPES["float32"]
@@ -21,14 +22,7 @@ places = pytest.mark.parametrize("where", ["tcp", "hosts"])
 
 
 def all_reduce(comm: Any, count: int = 8) -> str:
-    data = np.ones(count, np.float32)
-    here = data.ctypes.data
-    try:
-        lib.call("AllReduce", here, here, data.size, KIND, lib.SUM, comm, None)
-    except lib.CclError as error:
-        return str(error)
-    lib.wait(None)  # type: ignore[arg-type]
-    return lib.failure(comm)
+    return links.all_reduce(comm, np.ones(count, np.float32))
 
 
 def dies(comm: Any, rank: int, ranks: int, who: int, count: int) -> str:

@@ -18,7 +18,7 @@ import pytest
 
 from . import library as lib
 from .launching import LAUNCH
-from .links import in_ranks
+from .links import all_reduce, in_ranks
 
 KIND = lib.DTYPES["float32"]
 
@@ -26,16 +26,6 @@ KIND = lib.DTYPES["float32"]
 def in_processes(body: Callable[..., Any], ranks: int) -> dict[int, Any]:
     """What `body(comm, rank, ranks)` gives on each rank that lives to tell."""
     return in_ranks(body, [{}] * ranks)
-
-
-def all_reduce(comm: Any, data: Any) -> str:
-    here = data.ctypes.data
-    try:
-        lib.call("AllReduce", here, here, data.size, KIND, lib.SUM, comm, None)
-    except lib.CclError as error:
-        return str(error)
-    lib.wait(None)  # type: ignore[arg-type]
-    return lib.failure(comm)
 
 
 def sum_and_gather(comm: Any, rank: int, ranks: int) -> Any:

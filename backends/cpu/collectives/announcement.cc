@@ -1,6 +1,6 @@
 // What ranks say they are about to do.
+#include "buffers.h"
 #include "collective_names.h"
-#include "communicator.h"
 
 namespace infini::cpu::collectives {
 
@@ -21,9 +21,7 @@ std::string difference(int low, const Announcement &one, int high, const Announc
         std::string text = "rank " + std::to_string(rank) + " called " + kind_name(a.kind) +
                            " of " + std::to_string(a.count) + " elements of dtype " +
                            dtype_name(a.dtype);
-        if (a.kind == INFINI_ALL_REDUCE || a.kind == INFINI_REDUCE ||
-            a.kind == INFINI_REDUCE_SCATTER)
-            text += std::string(", op ") + op_name(a.op);
+        if (is_reduction(a.kind)) text += std::string(", op ") + op_name(a.op);
         if (a.root >= 0) text += ", root " + std::to_string(a.root);
         return text + " as its operation " + std::to_string(a.number);
     };

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "communicator.h"
+#include "buffers.h"
 
 namespace infini::cpu::collectives {
 namespace {
@@ -22,20 +22,19 @@ size_t share_begin(size_t count, int rank, int ranks) {
 }  // namespace
 
 // One collective of one rank.
-class Exchange {
+class Exchange : Buffers {
 public:
     Exchange(SharedCommunicator &communicator, const InfiniCollective &work,
              const Announcement &announced)
-        : c_(communicator),
-          w_(work),
+        : Buffers(work),
+          c_(communicator),
           announced_(announced),
           world_(communicator.world()),
           me_(communicator.rank_),
           ranks_(world_.ranks()),
-          size_(element_bytes(work.dtype)),
           page_(communicator.number_ % 2),
           patience_(world_, me_, communicator.timeout_.load()) {
-        reduce_ = reduces() ? find_reduce(w_.dtype, w_.op) : nullptr;
+        reduce_ = is_reduction(w_.kind) ? find_reduce(w_.dtype, w_.op) : nullptr;
     }
 
     bool run() {
@@ -52,25 +51,11 @@ public:
     }
 
 private:
-    using Bytes = unsigned char;
-
-    bool reduces() const {
-        return w_.kind == INFINI_ALL_REDUCE || w_.kind == INFINI_REDUCE ||
-               w_.kind == INFINI_REDUCE_SCATTER;
-    }
     bool i_send() const {
         return !(w_.kind == INFINI_BROADCAST || w_.kind == INFINI_SCATTER) || me_ == w_.root;
     }
     bool i_receive() const {
         return !(w_.kind == INFINI_REDUCE || w_.kind == INFINI_GATHER) || me_ == w_.root;
-    }
-    // Elements of a part, and where it begins.
-    size_t part(const size_t *counts, int rank) const { return counts ? counts[rank] : w_.count; }
-    size_t part_begin(const size_t *counts, int rank) const {
-        if (!counts) return w_.count * size_t(rank);
-        size_t sum = 0;
-        for (int i = 0; i < rank; ++i) sum += counts[i];
-        return sum;
     }
     bool has_parts_to_send() const {
         return w_.kind == INFINI_REDUCE_SCATTER || w_.kind == INFINI_SCATTER ||
@@ -87,8 +72,6 @@ private:
         if (has_parts_to_send()) return part_begin(w_.send_counts, ranks_);
         return w_.kind == INFINI_ALL_GATHER ? part(w_.recv_counts, from) : w_.count;
     }
-    const Bytes *send() const { return static_cast<const Bytes *>(w_.send); }
-    Bytes *recv() const { return static_cast<Bytes *>(w_.recv); }
 
     // ---- Meeting --------------------------------------------------------------------------------
 
@@ -356,11 +339,9 @@ private:
     }
 
     SharedCommunicator &c_;
-    const InfiniCollective &w_;
     const Announcement announced_;
     World &world_;
     const int me_, ranks_;
-    const size_t size_;
     const size_t page_;
     Patience patience_;
     Reduce reduce_ = nullptr;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <list>
 
-#include "communicator.h"
+#include "buffers.h"
 #include "reduce.h"
 
 namespace infini::cpu::collectives {
@@ -17,19 +17,18 @@ size_t share_begin(size_t count, int index, int shares) {
 }
 
 // One collective of one member. Positions among the members are called ranks here, too.
-class Flat {
+class Flat : Buffers {
 public:
     Flat(Network &network, const std::vector<int> &members, const InfiniCollective &work,
          const Announcement &announced, double timeout)
-        : network_(network),
+        : Buffers(work),
+          network_(network),
           members_(members),
-          w_(work),
           announced_(announced),
           session_(network, timeout, kind_name(announced.kind)),
           me_(int(std::find(members.begin(), members.end(), network.rank) - members.begin())),
-          ranks_(int(members.size())),
-          size_(element_bytes(work.dtype)) {
-        reduce_ = is_reduction() ? find_reduce(w_.dtype, w_.op) : nullptr;
+          ranks_(int(members.size())) {
+        reduce_ = is_reduction(w_.kind) ? find_reduce(w_.dtype, w_.op) : nullptr;
         // Large enough to move fast, small enough for many ranks, and for reducing while others
         // come. Whole elements of any type, too.
         piece_ =
@@ -44,23 +43,8 @@ public:
     }
 
 private:
-    using Bytes = unsigned char;
-
-    bool is_reduction() const {
-        return w_.kind == INFINI_ALL_REDUCE || w_.kind == INFINI_REDUCE ||
-               w_.kind == INFINI_REDUCE_SCATTER;
-    }
     bool has_root() const {
         return w_.kind == INFINI_BROADCAST || w_.kind == INFINI_SCATTER || w_.kind == INFINI_GATHER;
-    }
-    const Bytes *send() const { return static_cast<const Bytes *>(w_.send); }
-    Bytes *recv() const { return static_cast<Bytes *>(w_.recv); }
-    size_t part(const size_t *counts, int rank) const { return counts ? counts[rank] : w_.count; }
-    size_t part_begin(const size_t *counts, int rank) const {
-        if (!counts) return w_.count * size_t(rank);
-        size_t sum = 0;
-        for (int i = 0; i < rank; ++i) sum += counts[i];
-        return sum;
     }
     // Buffers that hold nothing may be null.
     template <class B>
@@ -89,7 +73,7 @@ private:
     void plan() {
         plan_.resize(size_t(ranks_));
         const size_t whole = w_.count * size_;
-        shared_ = is_reduction() && w_.kind != INFINI_REDUCE_SCATTER && whole > kEager;
+        shared_ = is_reduction(w_.kind) && w_.kind != INFINI_REDUCE_SCATTER && whole > kEager;
         // With few ranks the root sends everything itself.
         spread_ = w_.kind == INFINI_BROADCAST && ranks_ > 3 && whole > kEager;
         if (shared_) cut(w_.count, ranks_);
@@ -365,11 +349,9 @@ private:
 
     Network &network_;
     const std::vector<int> &members_;
-    const InfiniCollective &w_;
     const Announcement &announced_;
     Session session_;
     const int me_, ranks_;
-    const size_t size_;
     Reduce reduce_ = nullptr;
     size_t piece_;
     bool shared_ = false;  // each rank combines a share of the buffer, then all exchange these

@@ -34,11 +34,15 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = new_parameter((out_features, in_features), device, dtype)
-        if bias:
-            self.bias = new_parameter((out_features,), device, dtype)
-        else:
+        self._make((out_features, in_features), out_features if bias else None, device, dtype)
+
+    def _make(self, sizes: tuple[int, int], bias: int | None, device: Any, dtype: Any) -> None:
+        """The weight, and a bias of that length or none."""
+        self.weight = new_parameter(sizes, device, dtype)
+        if bias is None:
             self.register_parameter("bias", None)
+        else:
+            self.bias = new_parameter((bias,), device, dtype)
         self._alpha = 1.0
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._tensor import Tensor
 from infinicore.ccl import Communicator
 from infinicore.nn import functional as F  # noqa: N812
-from infinicore.nn.layers import Linear, new_parameter
+from infinicore.nn.layers import Linear
 from infinicore.nn.module import Module
 from infinicore.nn.parallel._share import Share, check_communicator, check_width, loaded_part
 
@@ -18,14 +18,7 @@ class _ParallelLinear(Linear):
     def __init__(self, in_features: int, out_features: int, comm: Communicator | None) -> None:
         Module.__init__(self)  # Linear's would make the whole weight
         self.in_features, self.out_features = in_features, out_features
-        self.comm, self._alpha = comm, 1.0
-
-    def _make(self, sizes: tuple[int, int], bias: int | None, device: Any, dtype: Any) -> None:
-        self.weight = new_parameter(sizes, device, dtype)
-        if bias is None:
-            self.register_parameter("bias", None)
-        else:
-            self.bias = new_parameter((bias,), device, dtype)
+        self.comm = comm
 
     def extra_repr(self) -> str:
         share: Share = self.share
