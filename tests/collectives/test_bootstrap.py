@@ -18,6 +18,7 @@ from infinicore import ccl
 from infinicore.ccl import _bootstrap
 
 from .mpi_launch import ALL, Mpi, folder_of
+from .ports import free_port
 
 # Prints the sum over all ranks, or what went wrong.
 PROGRAM = """
@@ -55,12 +56,6 @@ def start(arguments: str = "{}", **more: object) -> subprocess.Popen[str]:
 
 def ended(*processes: subprocess.Popen[str]) -> list[str]:
     return [process.communicate(timeout=60)[0].strip() for process in processes]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 # ---- Over TCP ------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from typing import Any
 
 from infinicore.ccl import _by_file, _by_tcp
 
+from .ports import free_port
+
 PAYLOAD = bytes(range(256)) * 2
 ALL = "all"  # in place of what each rank got: the payload
 
@@ -40,10 +42,7 @@ def meet(*ranks: tuple[int, Callable[..., bytes], Any, int, float]) -> list[str]
 
 
 def meeting(port: int = 0, **variables: str) -> _by_tcp.Meeting:
-    if port == 0:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            port = server.getsockname()[1]
-    return _by_tcp.Meeting.of("127.0.0.1", str(port), variables)
+    return _by_tcp.Meeting.of("127.0.0.1", str(port or free_port()), variables)
 
 
 # ---- Over TCP ------------------------------------------------------------------------------------
