@@ -19,8 +19,10 @@ struct Divider {
     uint32_t divisor = 1, factor = 0, shift = 0;
 
     Divider() = default;
-    // Of 1 <= divisor < 2^31.
-    INFINI_BOTH explicit Divider(uint32_t by) : divisor(by), factor(0), shift(0) {
+    // Of a divisor below 2^31. One of 0, the size of what is empty, is taken for 1: nothing is
+    // divided by it, and processors differ in what such a division does.
+    INFINI_BOTH explicit Divider(uint32_t by) : divisor(by ? by : 1), factor(0), shift(0) {
+        by = divisor;
         while (shift < 31 && (uint32_t(1) << shift) < by) ++shift;
         const uint64_t one = 1;
         factor = uint32_t((((one << shift) - by) << 32) / by + 1);
