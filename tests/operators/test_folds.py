@@ -10,7 +10,9 @@ import pytest
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
-op: Any = pytest.importorskip("infinicore.op")
+pytest.importorskip("infinicore.op")
+
+from kit.from_host import op  # noqa: E402
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)

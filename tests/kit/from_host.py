@@ -1,0 +1,44 @@
+"""infinicore.op for torch tensors and NumPy arrays of the host: on the CPU itself; elsewhere its
+functions are given copies on the device, and results come back as what was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import infinicore
+import infinicore.op
+
+from .functions import to_torch
+from .place import ON_HOST, here, put, there
+
+
+def _placed(x: Any) -> Any:
+    if isinstance(x, torch.Tensor):
+        return put(x)
+    return there(x) if isinstance(x, np.ndarray) else x
+
+
+class _Operators:
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(infinicore.op, name)
+        if ON_HOST:
+            return function
+
+        def call(*given: Any, **options: Any) -> Any:
+            are_torch = any(isinstance(x, torch.Tensor) for x in given)
+
+            def bring(made: Any) -> Any:
+                if isinstance(made, tuple):
+                    return tuple(map(bring, made))
+                return to_torch(made) if are_torch else here(made)
+
+            options = {key: _placed(x) for key, x in options.items()}
+            return bring(function(*map(_placed, given), **options))
+
+        return call
+
+
+op: Any = _Operators()
