@@ -57,6 +57,7 @@ class Graph:
             )
         self._native = native
         self._names = names or {}
+        self._constants: list[int] = list(native.constants)  # memories of numbers
 
     def run(self) -> None:
         """Replay, in the order of the current stream."""
@@ -89,7 +90,7 @@ class Graph:
         return self._native.arena_bytes
 
     def _outside(self) -> list[Tensor]:
-        made = set(self._native.constants)
+        made = set(self._constants)
         found: dict[int, Tensor] = {}
         for n, (_, places, _) in enumerate(self._native.recorded):
             for p, place in enumerate(places):
@@ -102,7 +103,7 @@ class Graph:
 
     def _read(self, rows: Any) -> list[Node]:
         names = {tensor._memory: f"i{i}" for i, tensor in enumerate(self._outside())}
-        names |= {memory: f"c{i}" for i, memory in enumerate(dict.fromkeys(self._native.constants))}
+        names |= {memory: f"c{i}" for i, memory in enumerate(dict.fromkeys(self._constants))}
         nodes = []
         for name, places, _ in rows:
             arguments: list[Argument | None] = []

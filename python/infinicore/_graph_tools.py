@@ -94,7 +94,8 @@ def profile(graph: Graph, runs: int, trace: Any) -> Profile:
 
 
 def save(graph: Graph, path: Any) -> None:
-    inputs = {tensor._memory for tensor in graph.inputs} | set(graph._native.constants)
+    constants = set(graph._constants)
+    inputs = {tensor._memory for tensor in graph.inputs} | constants
     named = {tensor._memory: name for name, tensor in graph.inputs._named.items()}
     memories: dict[int, dict[str, Any]] = {}
     nodes = []
@@ -114,6 +115,8 @@ def save(graph: Graph, path: Any) -> None:
                 if address in inputs:
                     contents[address] = _bytes_of(tensor)
                     memories[address]["saved"] = True
+                if address in constants:
+                    memories[address]["constant"] = True
             rows.append([list(memories).index(address), offset, kind._code, shape, strides])
         nodes.append([origin[0], _plain(origin[1]), _plain(origin[2]), rows])
     document = {
@@ -146,44 +149,57 @@ def _bytes_of(tensor: Tensor) -> bytes:
 def load(path: Any, device: Any) -> Graph:
     from infinicore._creation import empty
     from infinicore._device import device as Device  # noqa: N812
-    from infinicore._emit import _step
-    from infinicore.op._operator import function
 
     where = Device(device) if device is not None else _core.get_device()
     with zipfile.ZipFile(path) as file:
         document = json.loads(file.read("graph.json"))
         if document.get("format") != _FORMAT:
             raise ValueError(f"load: {path} is no graph of format {_FORMAT}")
-        memories = []
+        saved: dict[int, Tensor] = {}
         for i, row in enumerate(document["memories"]):
-            memory = empty((row["bytes"],), dtype=ALL["U8"], device=where)
             if row.get("saved"):
-                _fill(memory, file.read(f"memory/{i}"))
-            memories.append(memory)
+                saved[i] = empty((row["bytes"],), dtype=ALL["U8"], device=where)
+                _fill(saved[i], file.read(f"memory/{i}"))
     _core.start_graph_recording()
     try:
-        for name, attributes, scalars, rows in document["nodes"]:
-            places = [
-                row
-                and _core.view_as(
-                    memories[row[0]], tuple(row[3]), tuple(row[4]), row[1], ALL[row[2]]
-                )
-                for row in rows
-            ]
-            _replay(function(name), places, attributes, scalars, _step)
+        results = _note_down(document, saved, where)
     except BaseException:
         _core.cancel_graph_recording()
         raise
     graph = stop()
+    del results
+    rows = document["memories"]
+    graph._constants += [saved[i]._memory for i in saved if rows[i].get("constant")]
     views = {tensor._memory: tensor for tensor in graph.inputs}
     graph._names = {
-        row["name"]: views[memory._memory]
-        for row, memory in zip(document["memories"], memories, strict=True)
-        if row["name"] and memory._memory in views
+        rows[i]["name"]: views[memory._memory]
+        for i, memory in saved.items()
+        if rows[i]["name"] and memory._memory in views
     }
     graph.__dict__.pop("inputs", None)
     graph.outputs = [graph._native.tensor_at(n, p, True) for n, p in document["outputs"]]
     return graph
+
+
+def _note_down(document: Any, saved: dict[int, Tensor], where: Any) -> list[Tensor]:
+    """Records all operators. What it returns must be held until the recording ends: those are
+    results; all other memory that the graph makes is its own."""
+    from infinicore._creation import empty
+    from infinicore._emit import _step
+    from infinicore.op._operator import function
+
+    memories = [
+        saved[i] if i in saved else empty((row["bytes"],), dtype=ALL["U8"], device=where)
+        for i, row in enumerate(document["memories"])
+    ]
+    for name, attributes, scalars, rows in document["nodes"]:
+        places = [
+            row
+            and _core.view_as(memories[row[0]], tuple(row[3]), tuple(row[4]), row[1], ALL[row[2]])
+            for row in rows
+        ]
+        _replay(function(name), places, attributes, scalars, _step)
+    return [memories[document["nodes"][n][3][p][0]] for n, p in document["outputs"]]
 
 
 def _replay(this: Any, places: list[Any], attributes: Any, scalars: Any, step: Any) -> None:
