@@ -148,7 +148,7 @@ def test_numbers_are_those_of_its_header(wheel: Path) -> None:
         assert theirs[operations.get(name, name)] == int(number), name
     assert theirs["InProgress"] == 7
     assert re.search(r"#define NCCL_UNIQUE_ID_BYTES 128", header)
-    assert re.search(r"#define NCCL_API_MAGIC 0xcafebeef", header)
+    assert "0xcafebeef" in header
     # The configuration that is passed is a beginning of theirs.
     members = re.search(r"typedef struct ncclConfig_v\d+ \{(.*?)\}", header, re.DOTALL)
     assert members

@@ -152,6 +152,8 @@ public:
             item.gathered = std::make_unique<Gathered>(*communicator, work);
         else
             item.form = reduces(work.kind) ? Form{combined(work.dtype)} : moved(work.dtype);
+        // The average of one rank leaves the last elements out, where they do not fill a block.
+        if (communicator->ranks == 1 && work.op == kAverage) item.work.op = kSum;
         communicators_.insert(communicator);
         items_.push_back(std::move(item));
         return INFINI_STATUS_SUCCESS;
