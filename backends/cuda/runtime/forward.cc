@@ -3,6 +3,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "runtime/vendor_call.h"
+
 namespace infini::cuda {
 namespace {
 
@@ -23,6 +25,19 @@ Error choose_device(int device) {
     if (Error error = check(Part::kRuntime, set(device), "SetDevice")) return error;
     chosen = device;
     told = true;
+    return infinirtSuccess;
+}
+
+// The vendor's writes what fits before it refuses, and takes a length below zero for a great one.
+Error bus_address(char *text, int length, int device) {
+    char whole[64] = "";
+    if (Error error = INFINI_CALL(DeviceGetPCIBusId, whole, int(sizeof whole), device))
+        return error;
+    const size_t bytes = strlen(whole) + 1;
+    if (length < 0 || size_t(length) < bytes)
+        return fail(infinirtErrorInvalidValue,
+                    "argument 2 (len) is %d: the bus address takes %zu bytes", length, bytes);
+    memcpy(text, whole, bytes);
     return infinirtSuccess;
 }
 
@@ -52,6 +67,7 @@ void find_vendor_functions() {
 
 void *forwarded(const char *word) {
     if (strcmp(word, "SetDevice") == 0) return reinterpret_cast<void *>(&choose_device);
+    if (strcmp(word, "DeviceGetPCIBusId") == 0) return reinterpret_cast<void *>(&bus_address);
     auto found = by_word().find(word);
     return found == by_word().end() ? nullptr : forwards[found->second].call;
 }
