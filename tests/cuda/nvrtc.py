@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import re
 import subprocess
 import sys
@@ -37,6 +38,7 @@ class Compiler:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, "CUDA_CACHE_DISABLE": "1"},  # what is found there has no report
         )
 
     def __enter__(self) -> Compiler:

@@ -26,17 +26,22 @@ EXCLUDED |= {
 }
 EXPECTED_FAILURES: dict[str, str] = {}
 
+# Streams share queues of the hardware, eight unless this is said before the first call: one that is
+# held holds others of its queue.
+os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+
 
 class Gate:
     """Holds a stream with a wait of the driver's for a word of memory."""
 
     def __init__(self, rt: Any, driver: ctypes.CDLL) -> None:
-        self._driver = driver
+        self._rt, self._driver = rt, driver
         self._words = (ctypes.c_uint32 * 16384).from_address(rt.MallocHost(4 * 16384))
         ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
         self._next = itertools.count(0, 2)
 
     def close(self, stream: int) -> tuple[ctypes.c_uint32, ctypes.c_uint32]:
+        self._rt.SetDevice(self._rt.GetDevice())  # a new thread has no context yet
         first = next(self._next)
         there, gate = (
             ctypes.c_uint32.from_buffer(self._words, 4 * number) for number in (first, first + 1)

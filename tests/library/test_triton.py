@@ -95,6 +95,19 @@ ninetoothed_kernels.main()
 """
 
 
+# Triton up to 3.6 makes numbers of arrays of one element, which NumPy 2.4 does not give any more:
+# https://github.com/triton-lang/triton/issues/9171
+NUMBERS = """
+from triton.runtime import interpreter
+
+def patch(tensor, *rest, before=interpreter._patch_lang_tensor):
+    before(tensor, *rest)
+    tensor.__index__ = lambda self: int(self.handle.data.item())
+
+interpreter._patch_lang_tensor = patch
+"""
+
+
 def script(name: str) -> str:
     return f"import runpy; runpy.run_path({str(EXAMPLES / name)!r}, None, '__main__')"
 
@@ -104,6 +117,7 @@ def run(program: str, interpreted: bool, **more: str) -> str:
     environment.pop("TRITON_INTERPRET", None)
     if interpreted:
         environment |= {"TRITON_INTERPRET": "1", "INFINI_DEVICE": "cpu"}
+        program = NUMBERS + program
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

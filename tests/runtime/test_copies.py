@@ -101,8 +101,9 @@ def test_more_than_the_allocation_holds(rt, make, refused):
     for size in (65, 1 << 40, HUGE):
         with refused("ErrorInvalidValue"):
             rt.Memcpy(a.address, b.address, size, rt.MemcpyDeviceToDevice)
-        with refused("ErrorInvalidValue"):
-            rt.Memset(a.address, 0, size)
+        if "core-words" in rt.tags:  # CUDA measures copies alone
+            with refused("ErrorInvalidValue"):
+                rt.Memset(a.address, 0, size)
     with refused("ErrorInvalidValue"):
         rt.Memcpy(a + 60, b.address, 5, rt.MemcpyDeviceToDevice)
     assert a.read() == bytes([1]) * 64
@@ -230,8 +231,9 @@ def test_pitches_that_are_too_small(rt, make, refused):
         rt.Memcpy2D(a.address, 9, b.address, 10, 10, 3, rt.MemcpyDefault)
     with refused("ErrorInvalidPitchValue", "spitch"):
         rt.Memcpy2D(a.address, 10, b.address, 9, 10, 3, rt.MemcpyDefault)
-    with refused("ErrorInvalidPitchValue", "dpitch"):
-        rt.Memcpy2D(a.address, HUGE, b.address, 10, 10, 3, rt.MemcpyDefault)
+    if "core-words" in rt.tags:  # CUDA's addresses wrap
+        with refused("ErrorInvalidPitchValue", "dpitch"):
+            rt.Memcpy2D(a.address, HUGE, b.address, 10, 10, 3, rt.MemcpyDefault)
     with refused("ErrorInvalidValue"):
         rt.Memset2D(a.address, 10, 0, 10, HUGE)
 

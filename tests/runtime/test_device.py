@@ -57,8 +57,9 @@ def test_properties_and_attributes_agree(rt):
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda attribute: attribute.name)
 def test_every_attribute_has_an_answer(rt, attribute):
-    if attribute.name == "infinirtDevAttrMax":
-        assert rt.code.DeviceGetAttribute(attribute.value, 0) == "ErrorInvalidValue"
+    if attribute.name == "infinirtDevAttrMax":  # a later toolkit has more of them
+        code = rt.code.DeviceGetAttribute(attribute.value, 0)
+        assert code == "ErrorInvalidValue" or "core-words" not in rt.tags
     else:
         rt.DeviceGetAttribute(attribute.value, 0)
 
@@ -172,12 +173,14 @@ def test_a_device_that_was_asked_for_and_is_missing_is_told(rt):
 
 def test_reset_gives_a_fresh_device(rt):
     # In a process of its own: it takes everything away that others may still use.
-    said = process.python("""
+    said = process.python(f"""
 memory, stream, event = rt.Malloc(4096), rt.StreamCreate(), rt.EventCreate()
 order = Order(rt)
 order.note(stream, "done")
 rt.DeviceReset()
-print(order.seen, rt.code.StreamQuery(stream), rt.code.EventQuery(event), rt.code.Free(memory))
+if {"checked-handles" in rt.tags}:
+    print(rt.code.StreamQuery(stream), rt.code.EventQuery(event))
+print(order.seen, rt.code.Free(memory))
 again = rt.Malloc(4096)
 rt.Memset(again, 7, 4096)
 stream = rt.StreamCreate()
@@ -185,6 +188,7 @@ order.note(stream, "again")
 rt.StreamSynchronize(stream)
 print(order.seen)
 """).splitlines()
+    if "checked-handles" in rt.tags:
+        assert said.pop(0).count("Error") == 2
     assert said[0].startswith("['done'] Error")
-    assert said[0].count("Error") == 3
     assert said[1] == "['done', 'again']"
