@@ -90,12 +90,15 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ValueError(f"{name}: attn_mask is a tensor: expected None with is_causal")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
-    if enable_gqa and query.ndim >= 3:
-        key, value = _shared(name, query, key), _shared(name, query, value)
-    length, keys = query.shape[-2], key.shape[-2]
-    if _is_flash(query, key, value, attn_mask, dropout_p, is_causal):
+    length = query.shape[-2]
+    if is_causal and length < key.shape[-2]:  # nobody sees the others
+        key, value = key.narrow(-2, 0, length), value.narrow(-2, 0, length)
+    keys = key.shape[-2]
+    if _is_flash(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
         lengths = filled((query.shape[0],), keys, int32, query)
         return run("flash_attention", query, key, value, lengths, scale=factor, is_causal=is_causal)
+    if enable_gqa and query.ndim >= 3:
+        key, value = _shared(name, query, key), _shared(name, query, value)
     lead = _lead(name, query, key, value)
     q, k = (_folded(wide(x), lead) for x in (query, key))
     scores = matrix_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
@@ -122,7 +125,13 @@ def _can_hide(mask: Tensor | None) -> bool:
 
 
 def _is_flash(
-    query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout_p: float, is_causal: bool
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    enable_gqa: bool,
 ) -> bool:
     """Whether the operator does just this; its causal mask ends at the last key instead."""
     return (
@@ -133,7 +142,10 @@ def _is_flash(
         and query.dtype._code in ("F16", "BF16", "F32")
         and query.shape[-1] == value.shape[-1]
         and query.shape[-1] <= 256
-        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+        and query.shape[0] == key.shape[0]
+        and key.shape[:2] == value.shape[:2]
+        and query.shape[1] % max(1, key.shape[1]) == 0
+        and (enable_gqa or query.shape[1] == key.shape[1])
         and (not is_causal or query.shape[2] == key.shape[2])
         and query.numel() > 0
         and key.numel() > 0
