@@ -6,6 +6,7 @@ What a kind can do, will never do, and cannot do yet stands in `expectations/<ki
     EXCLUDED             {part of a test's id: reason}     never run
     EXPECTED_FAILURES    {part of a test's id: reason}     run; passing is reported as a failure
     make_gate(rt)        optional: how latches hold a stream; see kit/latch.py
+    HELD_STREAMS         optional: how many can be held while all others go on; 24 if it is absent
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ def _runtime(pytestconfig: pytest.Config) -> Any:
         pytest.skip(f"no {kind} device: {rt.message()}")
     expected = expectations(kind)
     rt.tags = expected.TAGS
+    rt.held_streams = getattr(expected, "HELD_STREAMS", 24)
     if hasattr(expected, "make_gate"):
         rt.gate = expected.make_gate(rt)
     return rt

@@ -4,6 +4,7 @@ TAGS = {
     "core-words",  # arguments are checked by the core, whose messages name them
     "checked-handles",  # handles that are dead or never were are recognised
     "parallel-host-functions",  # those of different streams run at the same time
+    "host-work",  # the null stream waits for host functions as for all work
     "asynchronous",  # a submit returns before its work is done
     "host-readable",  # the host follows device pointers
     "ipc",

@@ -1,7 +1,10 @@
 """The sample back end of tests/backends: simulated hardware with streams that run, and nothing
 optional."""
 
-TAGS = {"asynchronous", "core-words", "checked-handles", "parallel-host-functions"}
+TAGS = {
+    *("asynchronous", "core-words", "checked-handles"),
+    *("parallel-host-functions", "host-work"),
+}
 EXCLUDED = {
     "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
     "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",

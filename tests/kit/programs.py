@@ -33,7 +33,9 @@ def bumped(value: int) -> int:
 class Model:
     """What must be, done one operation after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, host_work: bool) -> None:
+        self.host_work = host_work  # do host functions count by the null stream's rule?
+        self.work = [0] * STREAMS  # a stream's tail at the last that counts
         self.values: list[bytearray] = [bytearray(CELL) for _ in range(DEVICE_CELLS + PINNED_CELLS)]
         self.tail = [0] * STREAMS  # operations known to come before a stream's next one
         self.host = 0  # operations that the host knows to be over
@@ -47,9 +49,9 @@ class Model:
         self.tail[stream] |= self.host
         if stream in NULL:
             for other in BLOCKING:
-                self.tail[stream] |= self.tail[other]
+                self.tail[stream] |= self.work[other]
         elif stream in BLOCKING:
-            self.tail[stream] |= self.tail[NULL[0]]
+            self.tail[stream] |= self.work[NULL[0]]
 
     def unordered(self, stream: int, reads: set[int], writes: set[int]) -> list[int]:
         """The streams that hold work which must come first, and is not known to."""
@@ -63,11 +65,13 @@ class Model:
         numbers = [index for index in range(len(self.stream_of)) if first >> index & 1]
         return sorted({self.stream_of[index] for index in numbers})
 
-    def submit(self, stream: int, reads: set[int], writes: set[int]) -> None:
+    def submit(self, stream: int, reads: set[int], writes: set[int], on_host: bool = False) -> None:
         bit = 1 << len(self.stream_of)
         self.stream_of.append(stream)
         self.enter(stream)
         self.tail[stream] |= bit
+        if self.host_work or not on_host:
+            self.work[stream] = self.tail[stream]
         for cell in reads:
             self.readers[cell] |= bit
         for cell in writes:
@@ -106,7 +110,7 @@ class Machine:
         rt.Memset(self.device, 0, CELL * DEVICE_CELLS)
         rt.DeviceSynchronize()
         ctypes.memset(self.pinned, 0, CELL * PINNED_CELLS)
-        self.model = Model()
+        self.model = Model("host-work" in rt.tags)
         self.cells = [self.device + CELL * index for index in range(DEVICE_CELLS)]
         self.cells += [self.pinned + CELL * index for index in range(PINNED_CELLS)]
         self.pooled: dict[int, int] = {}  # cell -> address of those allocated and not freed
@@ -216,7 +220,7 @@ class Machine:
             return
         self.order(stream, reads, writes)
         self.run(resolved, self.streams[stream])
-        self.model.submit(stream, reads, writes)
+        self.model.submit(stream, reads, writes, kind == "bump")
         self.apply(resolved)
 
     def do_record(self, _: str, event: int, stream: int) -> None:
@@ -239,7 +243,7 @@ class Machine:
                 self.stuck = True
 
         self.launch(self.streams[stream], wait)
-        self.model.submit(stream, set(), set())
+        self.model.submit(stream, set(), set(), True)
 
     def do_open(self, _: str) -> None:
         for gate in self.gates:
@@ -308,7 +312,8 @@ class Machine:
         self.order(stream, reads, writes)
         self.rt.GraphLaunch(made, self.streams[stream])
         if steps:  # an empty graph need not be work
-            self.model.submit(stream, reads, writes)
+            on_host = any(step[0] == "bump" for step, _, _ in steps)
+            self.model.submit(stream, reads, writes, on_host)
         for step, _, _ in steps:
             self.apply(step)
 
