@@ -115,7 +115,10 @@ def _runtime(pytestconfig: pytest.Config) -> Any:
     rt = open_runtime()
     kind = pytestconfig.getoption("--device")
     if rt.set_kind(kind) != "INFINI_STATUS_SUCCESS":
-        pytest.skip(f"no {kind} device: {rt.message()}")
+        why = rt.message()
+        counts = {info.name: info.device_count for info in rt.backends()}
+        assert not counts.get(kind.encode()), why
+        pytest.skip(f"no {kind} device: {why}")
     expected = expectations(kind)
     rt.tags = expected.TAGS
     rt.held_streams = getattr(expected, "HELD_STREAMS", 24)
