@@ -43,20 +43,20 @@ def add_rms_norm(a: Array, b: Array, weight: Array, *, epsilon: float) -> tuple[
     "LayerNorm(!output_desc, !input_standardization_desc, !input_std_deviation_desc, input_desc,"
     " weight_desc, bias_desc, float eps)",
     """
-    out output                F+      [*B, D]
-    out input_standardization =output [*B, D]
-    out input_std_deviation   =output [*B]
-    input                     =output [*B, D]
-    weight                    =output [D]
-    bias?                     =output [D]
+    out output                 F+      [*B, D]
+    out input_standardization? =output [*B, D]
+    out input_std_deviation?   =output [*B]
+    input                      =output [*B, D]
+    weight                     =output [D]
+    bias?                      =output [D]
     """,
     where="D > 0",
 )
 def layer_norm(
     input: Array, weight: Array, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
-    """Rows brought to mean 0 and variance 1, times weight, plus bias; the rows before those two;
-    and their standard deviations, sqrt(variance + eps)."""
+    """Rows brought to mean 0 and variance 1, times weight, plus bias; if asked for, the rows before
+    those two, and their standard deviations, sqrt(variance + eps)."""
     away = input - fold_mean(input)
     deviation = fn.sqrt(fold_mean(away * away) + eps)
     standard = away / deviation

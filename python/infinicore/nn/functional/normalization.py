@@ -77,8 +77,7 @@ def _rms(x: Tensor, weight: Tensor, eps: float, out: Any) -> Tensor:
 
 def _standardised(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, out: Any) -> Tensor:
     if x.dtype is not FLOAT64:
-        made: Tensor = emit("layer_norm", x, weight, bias, eps=float(eps), out=out)[0]
-        return made
+        return run("layer_norm", x, weight, bias, eps=float(eps), out=out)
     var, mean = emit("var_mean", x, dim=[x.ndim - 1], unbiased=False, keepdim=True)
     scale = run("mul", run("rsqrt", run("add", var, float(eps))), weight)
     made = run("mul", run("sub", x, mean), scale, out=out if bias is None else None)
