@@ -35,6 +35,36 @@ INFINI_DEVICE Key order_key(U value) {
     return kDescending ? kLastKey - key : key;
 }
 
+// Is there one value alone with this key? Not where it stands for both zeros or for NaNs, or for
+// what counts as true.
+template <class U>
+INFINI_DEVICE bool has_one_value(Key key) {
+    if constexpr (kIsFloat<U>) {
+        constexpr Key kZero = Key(1) << (kKeyBits - 1);
+        return key != (kDescending ? 0 : kLastKey) &&
+               key != (kDescending ? kLastKey - kZero : kZero);
+    } else {
+        return !kSame<U, boolean>;
+    }
+}
+// That value.
+template <class U>
+INFINI_DEVICE U value_of(Key key) {
+    if constexpr (kDescending) key = kLastKey - key;
+    if constexpr (kSame<U, boolean>) {
+        return {uint8_t(key)};
+    } else if constexpr (kIsFloat<U>) {
+        using Bits = Choose<sizeof(U) == 8, uint64_t, Choose<sizeof(U) == 4, uint32_t, uint16_t>>;
+        constexpr Bits kSign = Bits(Bits(1) << (sizeof(U) * 8 - 1));
+        const Bits turned = Bits(key - kSign);
+        return bit_cast<U>(turned & kSign ? Bits(kSign | Bits(-turned)) : turned);
+    } else if constexpr (kIsSigned<U>) {
+        return U(key - (Key(1) << (sizeof(U) * 8 - 1)));
+    } else {
+        return U(key);
+    }
+}
+
 // Entries are told apart by their places, so every order of them is a stable one.
 INFINI_DEVICE bool precedes(Key a, uint32_t place_a, Key b, uint32_t place_b) {
     return a != b ? a < b : place_a < place_b;

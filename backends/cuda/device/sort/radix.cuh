@@ -1,5 +1,5 @@
-// Sorting digit by digit: a tile is what a block takes. kFirst: the first pass reads elements,
-// later ones entries.
+// Sorting digit by digit: a tile is what a block takes. The first pass reads elements, later ones
+// entries.
 #pragma once
 
 #include "keys.cuh"
@@ -32,16 +32,13 @@ struct TileKeys {
 
     INFINI_DEVICE TileKeys(const RadixParams &p, const Tile &tile)
         : elements(nullptr), keys(nullptr), step(p.from.step) {
-        if constexpr (kFirst)
+        if (p.is_first)
             elements = static_cast<const T *>(p.x) + p.from.offsets(tile.line) + tile.begin * step;
         else
             keys = static_cast<const Key *>(p.in.keys) + tile.line * p.in.pitch + tile.begin;
     }
     INFINI_DEVICE Key operator[](int i) const {
-        if constexpr (kFirst)
-            return order_key(elements[i * step]);
-        else
-            return keys[i];
+        return elements ? order_key(elements[i * step]) : keys[i];
     }
 };
 INFINI_DEVICE int digit_of(const RadixParams &p, Key key) { return int(key >> p.shift) & 255; }

@@ -1,18 +1,11 @@
-// A tile is sorted by a digit in shared memory, then written to where its digits belong. kLast:
-// elements and their places are written instead of entries.
+// A tile is sorted by a digit in shared memory, then written to where its digits belong. In the last
+// pass elements and their places are written instead of entries.
+#include "index/group_rank.cuh"
 #include "radix.cuh"
-
-namespace infini {
-
-INFINI_DEVICE uint32_t lanes_with(int digit) {
-    return __match_any_sync(kAllLanes, uint32_t(digit));
-}
-
-}  // namespace infini
 
 using namespace infini;
 
-INFINI_ENTRY(RadixParams, 256, kFirst ? 2 : 3) {
+INFINI_ENTRY(RadixParams, 256, 3) {
     constexpr int kWarps = kThreads / kWarp;
     INFINI_SHARED uint32_t counts[kWarps][kDigits];
     INFINI_SHARED uint32_t start[kDigits];  // of a digit, in the tile
@@ -37,13 +30,14 @@ INFINI_ENTRY(RadixParams, 256, kFirst ? 2 : 3) {
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
         const int i = (warp() * kItems + k) * kWarp + lane();
-        const int digit = i < tile.size ? digit_of(p, keys[k]) : kDigits;
-        const uint32_t same = lanes_with(digit), before = same & ((1u << lane()) - 1);
-        const uint32_t seen = digit < kDigits ? counts[warp()][digit] : 0;
+        const bool here = i < tile.size;
+        const int digit = digit_of(p, keys[k]);
+        const Rank rank = rank_of<8>(uint32_t(digit), here);
+        const uint32_t seen = counts[warp()][digit];
         __syncwarp();
-        if (before == 0 && digit < kDigits) counts[warp()][digit] = seen + __popc(same);
+        if (here && rank.before == 0) counts[warp()][digit] = seen + rank.equal;
         __syncwarp();
-        ranks[k] = seen + __popc(before);
+        ranks[k] = seen + rank.before;
     }
     __syncthreads();
 
@@ -68,13 +62,13 @@ INFINI_ENTRY(RadixParams, 256, kFirst ? 2 : 3) {
             const int digit = digit_of(p, keys[k]);
             const uint32_t at = start[digit] + counts[warp()][digit] + ranks[k];
             tile_keys[at] = keys[k];
-            tile_places[at] = kFirst ? uint32_t(tile.begin + i)
-                                     : p.in.places[tile.line * p.in.pitch + tile.begin + i];
+            tile_places[at] = p.is_first ? uint32_t(tile.begin + i)
+                                         : p.in.places[tile.line * p.in.pitch + tile.begin + i];
         }
     }
     __syncthreads();
 
-    if constexpr (kLast) {
+    if (p.is_last) {
         const T *line = static_cast<const T *>(p.x) + p.from.offsets(tile.line);
         T *values = static_cast<T *>(p.values) + p.to.offsets(tile.line) - p.first * p.to.step;
         P *places =

@@ -50,8 +50,9 @@ struct RadixParams {
     uint32_t *counts;  // [line][digit][tile]
     uint32_t *totals;  // [line][digit]
     int64_t lines, size;
-    int32_t tiles;         // of a line
-    int32_t shift;         // of the digit
+    int32_t tiles;  // of a line
+    int32_t shift;  // of the digit
+    int32_t is_first, is_last;
     int64_t first, count;  // of the sorted line, which are written in the last pass
 };
 

@@ -18,7 +18,7 @@ struct Ordering {
     int key_bits() const { return dtype == INFINI_DTYPE_BOOL ? 1 : 8 * int(dtype_bytes(dtype)); }
 };
 
-// Lines of this many entries are sorted by one block.
+// Lines of this many entries, and some longer ones, are sorted by one block.
 inline constexpr int64_t kTileEntries = 4096;
 
 // A part of the workspace for entries.
@@ -41,7 +41,7 @@ struct EntryRoom {
 
 inline SortLines sort_lines(const Lines &lines) { return {lines.offsets, lines.step}; }
 
-// Lines of at most kTileEntries; with `room`, of that many entries there.
+// Lines that a block sorts; with `room`, of that many entries there.
 class TileSort {
 public:
     TileSort() = default;
@@ -53,6 +53,7 @@ private:
     TileParams params_ = {};
     EntryRoom room_;
     bool entries_ = false;
+    unsigned threads_ = 32;
     size_t shared_ = 0;
     int64_t blocks_ = 0;
 };

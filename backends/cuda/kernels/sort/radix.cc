@@ -1,7 +1,5 @@
 // Long lines, sorted digit by digit. A pass counts the digits of each tile, finds from these where
 // each tile's keys go, and moves them there; equal digits keep their order.
-#include <vector>
-
 #include "kernels/sort/order.h"
 
 namespace infini::cuda {
@@ -9,26 +7,11 @@ namespace {
 
 constexpr int kDigitBits = 8, kDigits = 256, kThreads = 256;
 
-// The kernels of a pass.
-struct Pass {
-    std::shared_ptr<const Kernel> count, offsets, scatter;
-
-    Pass(const Ordering &ordering, Device &device, bool first, bool last) {
-        auto compile = [&](const char *file, bool moves) {
-            Source source(file);
-            source.type("T", ordering.dtype).constant("kDescending", ordering.descending);
-            source.constant("kFirst", first);
-            if (moves) source.type("P", ordering.place_dtype).constant("kLast", last);
-            return device.compile(source);
-        };
-        count = compile("sort/radix_count.cuh", false);
-        // The same for all types.
-        Source source("sort/radix_offsets.cuh");
-        source.type("T", "uint32_t").constant("kDescending", 0).constant("kFirst", 0);
-        offsets = device.compile(source);
-        scatter = compile("sort/radix_scatter.cuh", true);
-    }
-};
+std::shared_ptr<const Kernel> compile(const char *file, const Ordering &ordering, Device &device) {
+    Source source(file);
+    source.type("T", ordering.dtype).type("P", ordering.place_dtype);
+    return device.compile(source.constant("kDescending", ordering.descending));
+}
 
 }  // namespace
 
@@ -42,10 +25,9 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     params.tiles = int32_t(divide_up(params.size, tile));
 
     const int passes = int(divide_up(ordering.key_bits(), kDigitBits));
-    std::vector<Pass> kernels;  // of the first pass, those between, and the last one
-    kernels.emplace_back(ordering, device, true, passes == 1);
-    if (passes > 2) kernels.emplace_back(ordering, device, false, false);
-    if (passes > 1) kernels.emplace_back(ordering, device, false, true);
+    const auto count = compile("sort/radix_count.cuh", ordering, device);
+    const auto offsets = compile("sort/radix_offsets.cuh", ordering, device);
+    const auto scatter = compile("sort/radix_scatter.cuh", ordering, device);
 
     size_t bytes = 0;
     EntryRoom rooms[2];
@@ -62,13 +44,12 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
         p.counts = reinterpret_cast<uint32_t *>(a.workspace() + counts);
         p.totals = reinterpret_cast<uint32_t *>(a.workspace() + totals);
         for (int i = 0; i < passes; ++i) {
-            const Pass &pass = kernels[i == 0 ? 0 : i == passes - 1 ? kernels.size() - 1 : 1];
-            p.shift = i * kDigitBits;
+            p.shift = i * kDigitBits, p.is_first = i == 0, p.is_last = i == passes - 1;
             if (i > 0) p.in = rooms[(i - 1) % 2].at(a.workspace());
             if (i < passes - 1) p.out = rooms[i % 2].at(a.workspace());
-            INFINI_CUDA_TRY(pass.count->launch(stream, p.lines * p.tiles, kThreads, p));
-            INFINI_CUDA_TRY(pass.offsets->launch(stream, p.lines * kDigits, kThreads, p));
-            INFINI_CUDA_TRY(pass.scatter->launch(stream, p.lines * p.tiles, kThreads, p));
+            INFINI_CUDA_TRY(count->launch(stream, p.lines * p.tiles, kThreads, p));
+            INFINI_CUDA_TRY(offsets->launch(stream, p.lines * kDigits, kThreads, p));
+            INFINI_CUDA_TRY(scatter->launch(stream, p.lines * p.tiles, kThreads, p));
         }
         return infinirtSuccess;
     };

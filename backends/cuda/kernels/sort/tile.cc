@@ -4,22 +4,55 @@
 #include "kernels/sort/order.h"
 
 namespace infini::cuda {
+namespace {
+
+// Shorter lines are sorted by networks, as many as fit into a block.
+constexpr int64_t kLeastByDigits = 512;
+
+// In shared memory: words of keys and places, or keys, and places twice.
+int64_t entry_bytes(const Ordering &ordering) {
+    return ordering.key_bits() <= 16 ? 4 : ordering.key_bytes() + 4;
+}
+
+bool fits_block(const Ordering &ordering, const Device &device) {
+    constexpr int64_t kMost = 16384, kOfCounts = 2;  // bytes of an entry
+    int64_t size = kTileEntries;
+    while (size < ordering.from.size) size *= 2;
+    return size <= kTileEntries ||
+           (size <= kMost &&
+            size * (entry_bytes(ordering) + kOfCounts) + 2048 <= int64_t(device.shared_bytes));
+}
+
+}  // namespace
 
 TileSort::TileSort(const Ordering &ordering, Device &device, int64_t size, const EntryRoom *room)
     : entries_(room != nullptr) {
-    Source source("sort/tile.cuh");
+    const bool by_digits = size >= kLeastByDigits;
+    Source source(by_digits ? "sort/block.cuh" : "sort/tile.cuh");
     source.type("T", ordering.dtype).type("P", ordering.place_dtype);
-    kernel_ = device.compile(
-        source.constant("kDescending", ordering.descending).constant("kEntries", entries_));
+    source.constant("kDescending", ordering.descending).constant("kEntries", entries_);
+    if (by_digits) {
+        const int items = size <= 2048 ? 8 : 16;  // of a thread
+        while (threads_ * items < size) threads_ *= 2;
+        if (threads_ >= 128 && threads_ / 4 * 3 * items >= size) threads_ = threads_ / 4 * 3;
+        source.constant("kThreads", threads_).constant("kItems", items);
+        source.constant("kMinBlocks", std::max(1u, (items == 8 ? 1024 : 768) / threads_));
+        shared_ = size_t(threads_ * items) * size_t(entry_bytes(ordering));
+        blocks_ = ordering.lines();
+    } else {
+        threads_ = 512;
+    }
+    kernel_ = device.compile(source);
     if (room) room_ = *room;
     params_.from = sort_lines(ordering.from);
     params_.to = sort_lines(ordering.to);
     params_.stood = sort_lines(ordering.stood);
     params_.lines = ordering.lines();
     params_.size = int32_t(size);
+    params_.first = int32_t(ordering.first), params_.count = int32_t(ordering.count);
+    if (by_digits) return;
     params_.padded = 1;
     while (params_.padded < size) params_.padded *= 2;
-    params_.first = int32_t(ordering.first), params_.count = int32_t(ordering.count);
     // A block has as many lines as fit, unless there are few.
     const int64_t most = kTileEntries / params_.padded;
     const int64_t each = divide_up(params_.lines, int64_t(device.multiprocessors) * 4);
@@ -32,7 +65,7 @@ Error TileSort::run(const Arguments &a, const Stream &stream) const {
     TileParams p = params_;
     p.values = a.pointer<void>(0), p.places = a.pointer<void>(1), p.x = a.pointer<void>(2);
     if (entries_) p.in = room_.at(a.workspace());
-    return kernel_->launch(stream, blocks_, 512, p, shared_);
+    return kernel_->launch(stream, blocks_, threads_, p, shared_);
 }
 
 std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device) {
@@ -41,7 +74,7 @@ std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device) {
 }
 
 std::unique_ptr<Plan> plan_sort_lines(const Ordering &ordering, Device &device) {
-    if (ordering.from.size <= kTileEntries) return plan_tile_sort(ordering, device);
+    if (fits_block(ordering, device)) return plan_tile_sort(ordering, device);
     return plan_radix_sort(ordering, device);
 }
 
