@@ -81,6 +81,21 @@ void Comm::begin() {
     ++pending;
 }
 
+bool Comm::begin_in(void *stream) {
+    std::lock_guard guard(lock);
+    if (!used || last_stream != stream) return false;
+    ++pending;
+    return true;
+}
+
+void Comm::run(const InfiniCollective *work, size_t count) {
+    const int code = table().run(communicator, work, count);
+    if (code == INFINI_STATUS_SUCCESS) return;
+    std::string sentence;
+    status(&sentence);
+    fail(infiniStatus_t(code), sentence);
+}
+
 void Comm::end() {
     std::lock_guard guard(lock);
     if (--pending == 0) idle.notify_all();
@@ -107,7 +122,8 @@ infiniStatus_t Comm::status(std::string *sentence) {
         }
     }
     if (!table().state) return INFINI_STATUS_SUCCESS;
-    char text[512] = "";
+    char text[512];
+    text[0] = 0;
     const int status = table().state(communicator, text, sizeof text);
     *sentence = text;
     return infiniStatus_t(status);

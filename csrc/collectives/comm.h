@@ -29,7 +29,10 @@ struct Comm {
 
     // Operations between being enqueued and being done.
     void begin();
+    bool begin_in(void *stream);  // only if the one before is in this stream, too
     void end();
+    // On the back end; what fails is kept.
+    void run(const InfiniCollective *work, size_t count);
     void fail(infiniStatus_t status, const std::string &sentence);
     void wait_until_idle();
 
@@ -86,6 +89,7 @@ infiniStatus_t check(const char *function, const Operation &operation);
 
 // Enqueues operations of any communicators, each group of the same communicator and stream as one.
 infiniStatus_t launch(const char *function, std::vector<Operation> operations);
+infiniStatus_t launch_one(const char *function, Operation operation);
 
 // Now, or at the end of this thread's group.
 infiniStatus_t enqueue(const char *function, Operation operation);

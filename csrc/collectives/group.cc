@@ -90,9 +90,7 @@ infiniStatus_t enqueue(const char *function, Operation operation) {
         mine().operations.push_back(std::move(operation));
         return INFINI_STATUS_SUCCESS;
     }
-    std::vector<Operation> one;
-    one.push_back(std::move(operation));
-    return launch(function, std::move(one));
+    return launch_one(function, std::move(operation));
 }
 
 infiniStatus_t do_together(const char *, std::function<infiniStatus_t()> task) {

@@ -18,11 +18,7 @@ struct Batch {
     void run() const {
         std::vector<InfiniCollective> work;
         for (const Operation &operation : operations) work.push_back(operation.view());
-        const int status = comm->table().run(comm->communicator, work.data(), work.size());
-        if (status == INFINI_STATUS_SUCCESS) return;
-        std::string reason;
-        comm->status(&reason);
-        comm->fail(infiniStatus_t(status), reason);
+        comm->run(work.data(), work.size());
     }
 };
 
@@ -63,6 +59,20 @@ void run_bundle(void *data) {
 }
 
 void drop_bundle(void *data) { delete static_cast<Bundle *>(data); }
+
+// The same for one operation.
+struct Single {
+    const Operation operation;
+    bool recorded = false;
+
+    static void run(void *data) {
+        const auto &[operation, recorded] = *static_cast<Single *>(data);
+        const InfiniCollective work = operation.view();
+        operation.comm->run(&work, 1);
+        if (!recorded) operation.comm->end();
+    }
+    static void drop(void *data) { delete static_cast<Single *>(data); }
+};
 
 // A communicator does its operations in the order of the calls. Where they go to several streams,
 // these wait for each other; a stream that is gone is waited for here.
@@ -141,18 +151,44 @@ infiniStatus_t launch_submits(const char *function, const std::vector<Operation>
     return infiniRecordFailure(function, infiniStatus_t(status), nullptr);
 }
 
+infiniStatus_t check_health(const char *function, Comm &comm) {
+    std::string reason;
+    const infiniStatus_t status = comm.status(&reason);
+    if (status == INFINI_STATUS_SUCCESS) return status;
+    comm.told = true;
+    return infiniRecordFailure(
+        function, status, ("an earlier operation of the communicator failed: " + reason).c_str());
+}
+
 }  // namespace
 
-infiniStatus_t launch(const char *function, std::vector<Operation> operations) {
-    for (const Operation &operation : operations) {
-        std::string reason;
-        if (infiniStatus_t status = operation.comm->status(&reason)) {
-            operation.comm->told = true;
-            return infiniRecordFailure(
-                function, status,
-                ("an earlier operation of the communicator failed: " + reason).c_str());
-        }
+infiniStatus_t launch_one(const char *function, Operation operation) {
+    const CommPointer comm = operation.comm;  // the operation may be gone before the call returns
+    if (!comm->table().run) {
+        std::vector<Operation> one;
+        one.push_back(std::move(operation));
+        return launch(function, std::move(one));
     }
+    if (infiniStatus_t status = check_health(function, *comm)) return status;
+    void *stream = operation.stream;
+    const bool goes_on = comm->begin_in(stream);
+    if (!goes_on) {
+        order(function, *comm, stream);
+        comm->begin();
+    }
+    auto *single = new Single{std::move(operation)};
+    int recorded = 0;
+    const infiniStatus_t status = infiniLaunchHost(function, &comm->target, stream, Single::run,
+                                                   Single::drop, single, &recorded);
+    if (recorded) single->recorded = true;
+    if (recorded || status != INFINI_STATUS_SUCCESS) comm->end();
+    if (status == INFINI_STATUS_SUCCESS && !goes_on) remember(*comm, stream);
+    return status;
+}
+
+infiniStatus_t launch(const char *function, std::vector<Operation> operations) {
+    for (const Operation &operation : operations)
+        if (infiniStatus_t status = check_health(function, *operation.comm)) return status;
     // Communicators of different kinds of device have nothing to wait for in each other.
     std::map<const InfiniCollectives *, std::vector<Operation>> by_table;
     for (Operation &operation : operations)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "collective_call.h"
 #include "infini/ext.h"
 #include "layout.h"
 #include "recorder.h"
@@ -237,6 +238,28 @@ void run(const Collective &collective) {
     auto step = std::make_shared<CollectiveStep>();
     step->add(collective, part);
     perform_all(step);
+}
+
+int enqueue_at_once(const Collective &given, int ranks, int rank, const Device &device) {
+    const Needs needs = needs_of(given, rank);
+    const Tensor &some = given.send ? given.send : given.recv;
+    if (thread_state().recorder || (needs.send && !given.send) || (needs.recv && !given.recv))
+        return kNotEnqueued;
+    const Sizes sizes = sizes_of(given.kind, size_t(ranks));
+    const size_t count = some->numel() / (given.send ? sizes.send : sizes.recv);
+    const DataType dtype = some->dtype();
+    auto fits = [&](const Tensor &tensor, size_t elements) {
+        return !tensor || (tensor->is_contiguous() && tensor->dtype() == dtype &&
+                           tensor->device() == device && tensor->numel() == elements);
+    };
+    if (!fits(given.send, count * sizes.send) || !fits(given.recv, count * sizes.recv))
+        return kNotEnqueued;
+    void *const places[] = {given.send ? given.send->data() : nullptr,
+                            given.recv ? given.recv->data() : nullptr};
+    const Part part{given.kind, given.send ? 0 : -1,  given.recv ? 1 : -1,
+                    count,      infiniDtype_t(dtype), given.comm,
+                    given.op,   given.root,           nullptr};
+    return part.enqueue(places, stream_of(runtime_of(device)));
 }
 
 void groupStart() {

@@ -1,6 +1,8 @@
-// Collectives of recordings. Outside of them infinicore.ccl calls libinfiniccl itself.
+// Collectives of recordings, and a short way for all others: what it does not take, infinicore.ccl
+// looks at more closely.
 #include "infinicore/collectives.hpp"
 
+#include "collective_call.h"
 #include "recorder.h"
 #include "tensor_object.h"
 #include "unlocked.h"
@@ -26,11 +28,41 @@ void collective(int kind, nb::object send, nb::object recv, uintptr_t comm, int 
     collectives::run(made);
 }
 
+// What a communicator of infinicore.ccl calls its operations with.
+struct Caller {
+    infinicclComm_t comm;
+    int ranks, rank;
+    Device device;
+
+    // The C function's status; below 0: nothing has been enqueued, for a reason that is not told.
+    int run(int kind, nb::handle send, nb::handle recv, int op, int root) const {
+        collectives::Collective made{InfiniCollectiveKind(kind), {},  {}, comm,
+                                     infinicclReduceOp_t(op),    root};
+        if ((!send.is_none() && !is_tensor(send.ptr())) ||
+            (!recv.is_none() && !is_tensor(recv.ptr())) || (send.is_none() && recv.is_none()))
+            return collectives::kNotEnqueued;
+        if (!send.is_none()) made.send = tensor_of(send.ptr());
+        if (!recv.is_none()) made.recv = tensor_of(recv.ptr());
+        Unlocked released;
+        return collectives::enqueue_at_once(made, ranks, rank, device);
+    }
+};
+
 }  // namespace
 
 void bind_collectives(nb::module_ &m) {
     m.def("collective", collective, "kind"_a, "send"_a.none(), "recv"_a.none(), "comm"_a, "op"_a,
           "root"_a);
+    nb::class_<Caller>(m, "CollectiveCaller")
+        .def(
+            "__init__",
+            [](Caller *made, uintptr_t comm, int ranks, int rank, nb::handle device) {
+                new (made) Caller{reinterpret_cast<infinicclComm_t>(comm), ranks, rank,
+                                  device_from(device)};
+            },
+            "comm"_a, "ranks"_a, "rank"_a, "device"_a)
+        .def("__call__", &Caller::run, "kind"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
+             "root"_a);
     m.def("start_collective_group", collectives::groupStart);
     m.def("end_collective_group", collectives::groupEnd);
     m.def("drop_collective_group", collectives::drop_group);

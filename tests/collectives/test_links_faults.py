@@ -68,6 +68,63 @@ def test_an_operation_of_another_kind_is_named() -> None:
         assert "rank 2 called Send of 8 elements" in answer and "called AllReduce" in answer
 
 
+def broadcast(comm: Any, data: Any, root: int = 0) -> str:
+    here = data.ctypes.data
+    try:
+        lib.call("Broadcast", here, here, data.size, KIND, root, comm, None)
+    except lib.CclError as error:
+        return str(error)
+    lib.wait(None)  # type: ignore[arg-type]
+    return lib.failure(comm)
+
+
+def takes_another_count(comm: Any, rank: int, ranks: int) -> str:
+    data = np.full(8, rank, np.float32)
+    said = broadcast(comm, data[: 4 if rank == 2 else 8])
+    if not said:  # a root runs ahead, and others have what it gave them
+        assert rank != 2
+        assert (data == 0).all()
+        said = all_reduce(comm)
+    return said
+
+
+@places
+def test_all_hear_of_one_that_takes_another_count(where: str) -> None:
+    told = in_ranks(takes_another_count, PLACES[where])
+    for answer in told.values():
+        assert "rank 2 called Broadcast of 4 elements" in answer
+        assert "rank 0 called Broadcast of 8 elements" in answer
+
+
+def believes_in_another_root(comm: Any, rank: int, ranks: int) -> str:
+    lib.call("CommSetTimeout", comm, 2.0)
+    return broadcast(comm, np.ones(8, np.float32), root=(rank + 1) % 2) or all_reduce(comm)
+
+
+def test_two_that_wait_for_each_other_as_roots() -> None:
+    told = in_ranks(believes_in_another_root, tcp(2))
+    for answer in told.values():
+        assert "did not come within 2 s" in answer
+        assert "waited in Broadcast of 8 elements of dtype " in answer
+
+
+def gives_to_nobody(comm: Any, rank: int, ranks: int) -> str:
+    lib.call("CommSetTimeout", comm, 1.0)
+    if rank == 0:
+        for _ in range(1000):
+            if said := broadcast(comm, np.ones(8, np.float32)):
+                return said
+        return "never ends"
+    time.sleep(3)
+    return lib.failure(comm) or all_reduce(comm)
+
+
+def test_a_root_does_not_run_ahead_for_ever() -> None:
+    told = in_ranks(gives_to_nobody, tcp(2))
+    assert "rank 1 did not come within 1 s: rank 0 waited in Broadcast" in told[0]
+    assert "rank 1 did not come within 1 s" in told[1] or "rank 0" in told[1]
+
+
 def another_size(comm: Any, rank: int, ranks: int) -> str:
     data = np.ones(8, np.float32)
     lib.call("Send" if rank else "Recv", data.ctypes.data, 8 - rank, KIND, 1 - rank, comm, None)

@@ -15,15 +15,18 @@ Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t n
     return {work.kind, work.dtype, work.op, work.root, work.count, hash, number};
 }
 
+std::string description(const Announcement &a) {
+    std::string text = std::string(kind_name(a.kind)) + " of " + std::to_string(a.count) +
+                       " elements of dtype " + dtype_name(a.dtype);
+    if (is_reduction(a.kind)) text += std::string(", op ") + op_name(a.op);
+    if (a.root >= 0) text += ", root " + std::to_string(a.root);
+    return text + " as its operation " + std::to_string(a.number);
+}
+
 // Rank 0 is right, unless it is alone with its opinion.
 std::string difference(int low, const Announcement &one, int high, const Announcement &other) {
     auto say = [&](int rank, const Announcement &a) {
-        std::string text = "rank " + std::to_string(rank) + " called " + kind_name(a.kind) +
-                           " of " + std::to_string(a.count) + " elements of dtype " +
-                           dtype_name(a.dtype);
-        if (is_reduction(a.kind)) text += std::string(", op ") + op_name(a.op);
-        if (a.root >= 0) text += ", root " + std::to_string(a.root);
-        return text + " as its operation " + std::to_string(a.number);
+        return "rank " + std::to_string(rank) + " called " + description(a);
     };
     return say(high, other) + ", but " + say(low, one) + ": all ranks must call the same";
 }

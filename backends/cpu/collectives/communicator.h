@@ -89,6 +89,7 @@ size_t element_bytes(int dtype);
 
 // The announcement of an operation, and how to say that two of them differ.
 Announcement announcement_of(const InfiniCollective &work, int ranks, uint64_t number);
+std::string description(const Announcement &announced);
 std::string difference(int low, const Announcement &one, int high, const Announcement &other);
 
 }  // namespace infini::cpu::collectives

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <optional>
 
 #include "buffers.h"
 #include "reduce.h"
@@ -25,21 +26,24 @@ public:
           network_(network),
           members_(members),
           announced_(announced),
-          session_(network, timeout, kind_name(announced.kind)),
+          session_(network, timeout, kind_name(announced.kind), &announced),
           me_(int(std::find(members.begin(), members.end(), network.rank) - members.begin())),
           ranks_(int(members.size())) {
         reduce_ = is_reduction(w_.kind) ? find_reduce(w_.dtype, w_.op) : nullptr;
-        // Large enough to move fast, small enough for many ranks, and for reducing while others
-        // come. Whole elements of any type, too.
-        piece_ =
-            std::clamp<size_t>((2 << 20) / size_t(ranks_), 32 << 10, 512 << 10) & ~size_t(4095);
-        begins_.resize(size_t(ranks_) + 1);
+        // Small enough for many ranks: for reducing in caches while more comes, and else for a slow
+        // network to show that something moves. Whole elements of any type, too.
+        auto piece = [&](size_t all, size_t most) {
+            return std::clamp<size_t>(all / size_t(ranks_), 32 << 10, most) & ~size_t(4095);
+        };
+        moved_ = piece(4 << 20, 2 << 20);
+        piece_ = reduce_ ? piece(2 << 20, 1 << 20) : moved_;
         plan();
     }
 
     bool run() {
-        if (!open()) return false;
-        return finish_exchange() && second_round() && session_.finish();
+        open();
+        return (reduce_ ? reduce_arriving() : move_arriving()) && second_round() &&
+               session_.finish();
     }
 
 private:
@@ -57,14 +61,16 @@ private:
     // ---- Who sends what to whom in the first round ----------------------------------------------
 
     struct Exchange {
-        bool talks = false;
+        bool speaks = false, listens = false;
         const Bytes *out = nullptr;
         Bytes *in = nullptr;  // null: into a reduction
         size_t out_bytes = 0, in_bytes = 0;
+        Transfer *opening = nullptr;  // that is awaited
     };
 
     // The shares of a buffer that is cut into one for each of `shares` ranks.
     void cut(size_t count, int shares) {
+        begins_.resize(size_t(shares) + 1);
         for (int i = 0; i <= shares; ++i)
             begins_[size_t(i)] = share_begin(count, i, shares) * size_;
     }
@@ -72,8 +78,11 @@ private:
 
     void plan() {
         plan_.resize(size_t(ranks_));
+        const size_t most_ahead = network_.links->tells_at_once() ? kAheadBytes : kEager;
         const size_t whole = w_.count * size_;
-        shared_ = is_reduction(w_.kind) && w_.kind != INFINI_REDUCE_SCATTER && whole > kEager;
+        // Two ranks send as much when each combines everything, and it takes them one round.
+        shared_ = is_reduction(w_.kind) && w_.kind != INFINI_REDUCE_SCATTER &&
+                  whole > (ranks_ == 2 ? kWhole : kEager);
         // With few ranks the root sends everything itself.
         spread_ = w_.kind == INFINI_BROADCAST && ranks_ > 3 && whole > kEager;
         if (shared_) cut(w_.count, ranks_);
@@ -82,8 +91,18 @@ private:
             if (i == me_) continue;
             Exchange &with = plan_[size_t(i)];
             const bool star = has_root() || (w_.kind == INFINI_REDUCE && !shared_);
-            with.talks = !star || i == w_.root || me_ == w_.root;
-            if (with.talks) plan_with(i, with);
+            if (star && i != w_.root && me_ != w_.root) continue;
+            plan_with(i, with);
+            with.speaks = with.listens = true;
+            unsigned &ahead = network_.desk(members_[size_t(i)]).ahead;
+            const bool from_root = w_.kind == INFINI_BROADCAST || w_.kind == INFINI_SCATTER;
+            const size_t bytes = with.out_bytes + with.in_bytes;
+            if (!from_root || bytes == 0 || bytes > most_ahead || ++ahead > kAhead) {
+                ahead = 0;
+                continue;
+            }
+            with.speaks = me_ == w_.root;
+            with.listens = !with.speaks;
         }
     }
 
@@ -150,18 +169,19 @@ private:
 
     // ---- The first round ------------------------------------------------------------------------
 
-    bool open() {
-        std::vector<Transfer *> awaited(size_t(ranks_), nullptr);
+    // Says what this rank is about to do, and begins to send.
+    void open() {
         for (int i = 1; i < ranks_; ++i) {
-            const int peer = other(i), rank = members_[size_t(peer)];
-            if (!plan_[size_t(peer)].talks) continue;
+            const int rank = members_[size_t(other(i))];
+            Exchange &with = plan_[size_t(other(i))];
+            if (!with.listens) continue;
             Network::Desk::Page &page = network_.desk(rank).in;
-            awaited[size_t(peer)] = &session_.receive(rank, &page, sizeof page);
+            with.opening = &session_.receive(rank, &page, sizeof page);
         }
         for (int i = 1; i < ranks_; ++i) {
-            const int peer = other(i), rank = members_[size_t(peer)];
-            const Exchange &with = plan_[size_t(peer)];
-            if (!with.talks) continue;
+            const int rank = members_[size_t(other(i))];
+            const Exchange &with = plan_[size_t(other(i))];
+            if (!with.speaks) continue;
             Network::Desk::Page &page = network_.desk(rank).out;
             page.opening = {kOpeningMagic, with.out_bytes, announced_};
             size_t bytes = offsetof(Network::Desk::Page, data);
@@ -170,11 +190,28 @@ private:
                 bytes += with.out_bytes;
             }
             session_.send(rank, &page, bytes);
+            if (!with.opening || network_.links->tells_at_once()) begin_sending(other(i));
         }
-        for (int i = 1; i < ranks_; ++i)
-            if (Transfer *transfer = awaited[size_t(other(i))])
-                if (!session_.until([&] { return transfer->done; }) || !agree(other(i), *transfer))
-                    return false;
+        own_part();
+    }
+
+    // What did not go along with the opening.
+    void begin_sending(int peer) {
+        const Exchange &with = plan_[size_t(peer)];
+        if (with.out_bytes <= kEager) return;
+        const int rank = members_[size_t(peer)];
+        out_.emplace_back(session_, rank, true, with.out, with.out_bytes, piece_).advance();
+    }
+
+    // What another says has come, and is looked at once: true then. What does not fit ends the
+    // session, and comes never.
+    bool has_opened(int peer) {
+        Exchange &with = plan_[size_t(peer)];
+        if (!with.opening) return true;
+        if (!with.opening->done || network_.fate.failed() || !agree(peer, *with.opening))
+            return false;
+        with.opening = nullptr;
+        if (!network_.links->tells_at_once()) begin_sending(peer);
         return true;
     }
 
@@ -200,22 +237,27 @@ private:
                              ", which expects " + std::to_string(expected / size_));
     }
 
-    bool finish_exchange() {
-        std::list<Flow> out, in;
-        own_part();
-        for (int i = 1; i < ranks_; ++i) {
-            const int peer = other(i), rank = members_[size_t(peer)];
-            const Exchange &with = plan_[size_t(peer)];
-            if (with.out_bytes > kEager)
-                out.emplace_back(session_, rank, true, with.out, with.out_bytes, piece_);
-            if (with.in_bytes == 0 || !with.in) continue;
-            if (with.in_bytes > kEager)
-                in.emplace_back(session_, rank, false, with.in, with.in_bytes, piece_);
-            else
-                std::memcpy(with.in, network_.desk(rank).in.data, with.in_bytes);
-        }
-        if (reduce_) return reduce_arriving(out);
-        return move(out, in);
+    // Each peer's data straight to its place, as soon as it is known to be that.
+    bool move_arriving() {
+        std::list<Flow> in;
+        return session_.until([&] {
+            bool opened = true;
+            for (int i = 1; i < ranks_; ++i) {
+                const Exchange &with = plan_[size_t(other(i))];
+                if (!with.opening) continue;
+                if (!has_opened(other(i))) {
+                    opened = false;
+                    continue;
+                }
+                const int rank = members_[size_t(other(i))];
+                if (with.in_bytes > kEager)
+                    in.emplace_back(session_, rank, false, with.in, with.in_bytes, piece_);
+                else if (with.in_bytes)
+                    std::memcpy(with.in, network_.desk(rank).in.data, with.in_bytes);
+            }
+            const bool sent = advance(out_), came = advance(in);
+            return opened && sent && came;
+        });
     }
 
     // To itself.
@@ -250,50 +292,60 @@ private:
         if (count && to != from) std::memmove(to, from, count * size_);
     }
 
-    bool move(std::list<Flow> &out, std::list<Flow> &in) {
-        return session_.until([&] {
-            bool done = true;
-            for (std::list<Flow> *flows : {&out, &in})
-                for (Flow &flow : *flows) {
-                    flow.advance();
-                    done &= flow.done();
-                }
-            return done;
-        });
+    // True: all of them are done.
+    static bool advance(std::list<Flow> &flows) {
+        bool done = true;
+        for (Flow &flow : flows) {
+            flow.advance();
+            done &= flow.done();
+        }
+        return done;
     }
 
     // What has come of all others for this rank, combined piece by piece while more comes.
-    bool reduce_arriving(std::list<Flow> &out) {
+    bool reduce_arriving() {
         constexpr size_t kRing = 2;
         const size_t mine = part_of_reduction();
         const Bytes *own = at(send(), own_offset());
         Bytes *to = result();
-        std::list<Flow> in, none;
         std::vector<const void *> from(static_cast<size_t>(ranks_));
         if (mine <= kEager) {
+            const bool opened = session_.until([&] {
+                advance(out_);
+                for (int i = 0; i < ranks_; ++i)
+                    if (!has_opened(i)) return false;
+                return true;
+            });
+            if (!opened) return false;
+            // What is overwritten has been sent: those who get it all have it in their openings.
             for (int i = 0; i < ranks_; ++i)
                 from[size_t(i)] = i == me_ ? own : network_.desk(members_[size_t(i)]).in.data;
             if (mine) reduce_(to, from.data(), ranks_, mine / size_);
-            return move(out, none);
+            return session_.until([&] { return advance(out_); });
         }
         if (network_.staging.size() < size_t(ranks_) * kRing * piece_)
             network_.staging.resize(size_t(ranks_) * kRing * piece_);
         auto staged = [&](int i) { return network_.staging.data() + size_t(i) * kRing * piece_; };
-        for (int i = 1; i < ranks_; ++i)
-            in.emplace_back(session_, members_[size_t(other(i))], false, staged(other(i)), mine,
-                            piece_, kRing);
+        std::vector<std::optional<Flow>> in(static_cast<size_t>(ranks_));
         size_t combined = 0;
         const size_t pieces = (mine + piece_ - 1) / piece_;
+        // Whole buffers are combined in the place that they are sent from.
+        const bool in_place = !shared_ && w_.kind != INFINI_REDUCE_SCATTER && to == own;
         return session_.until([&] {
-            bool done = true;
-            for (Flow &flow : out) {
-                flow.advance();
-                done &= flow.done();
-            }
+            const bool sent = advance(out_);
             size_t ready = pieces;
-            for (Flow &flow : in) {
-                flow.advance(combined + kRing);
-                ready = std::min(ready, flow.pieces_done());
+            if (in_place)
+                for (const Flow &flow : out_) ready = std::min(ready, flow.pieces_done());
+            for (int i = 1; i < ranks_; ++i) {
+                std::optional<Flow> &flow = in[size_t(other(i))];
+                if (!flow) {
+                    ready = 0;
+                    if (!has_opened(other(i))) continue;
+                    flow.emplace(session_, members_[size_t(other(i))], false, staged(other(i)),
+                                 mine, piece_, kRing);
+                }
+                flow->advance(combined + kRing);
+                ready = std::min(ready, flow->pieces_done());
             }
             for (; combined < ready; ++combined) {
                 const size_t at = combined * piece_, bytes = std::min(piece_, mine - at);
@@ -301,8 +353,9 @@ private:
                     from[size_t(i)] = i == me_ ? own + at : staged(i) + combined % kRing * piece_;
                 reduce_(to + at, from.data(), ranks_, bytes / size_);
             }
-            for (Flow &flow : in) flow.advance(combined + kRing);
-            return done && combined == pieces;
+            for (std::optional<Flow> &flow : in)
+                if (flow) flow->advance(combined + kRing);
+            return sent && combined == pieces;
         });
     }
 
@@ -328,7 +381,8 @@ private:
 
     bool second_round() {
         if (!shared_ && !spread_) return true;
-        std::list<Flow> out, in;
+        out_.clear();
+        std::list<Flow> in;
         if (spread_ && me_ == w_.root) return true;
         for (int i = 1; i < ranks_; ++i) {
             const int peer = other(i), rank = members_[size_t(peer)];
@@ -339,12 +393,15 @@ private:
             const Bytes *from =
                 w_.kind == INFINI_REDUCE ? scratch_.data() : recv() + begins_[size_t(mine)];
             if (gives && share_bytes(mine))
-                out.emplace_back(session_, rank, true, from, share_bytes(mine), piece_);
+                out_.emplace_back(session_, rank, true, from, share_bytes(mine), moved_);
             if (takes && share_bytes(theirs))
                 in.emplace_back(session_, rank, false, recv() + begins_[size_t(theirs)],
-                                share_bytes(theirs), piece_);
+                                share_bytes(theirs), moved_);
         }
-        return move(out, in) && session_.finish();
+        return session_.until([&] {
+            const bool sent = advance(out_), came = advance(in);
+            return sent && came;
+        });
     }
 
     Network &network_;
@@ -353,10 +410,11 @@ private:
     Session session_;
     const int me_, ranks_;
     Reduce reduce_ = nullptr;
-    size_t piece_;
-    bool shared_ = false;  // each rank combines a share of the buffer, then all exchange these
-    bool spread_ = false;  // the root gives each rank a share, and they exchange these
+    size_t piece_, moved_;  // bytes of a message in the first and the second round
+    bool shared_ = false;   // each rank combines a share of the buffer, then all exchange these
+    bool spread_ = false;   // the root gives each rank a share, and they exchange these
     std::vector<Exchange> plan_;
+    std::list<Flow> out_;
     std::vector<size_t> begins_;  // of shares, in bytes
     std::vector<Bytes> scratch_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "communicator.h"
 #include "tcp_sockets.h"
 
 namespace infini::cpu::collectives {
@@ -20,32 +21,26 @@ std::string Fate::reason() {
 }
 
 Transfer &Session::send(int peer, const void *data, size_t bytes) {
-    Transfer &made = own_.emplace_back();
+    return make(peer, true, data, bytes);
+}
+
+Transfer &Session::receive(int peer, void *data, size_t bytes) {
+    return make(peer, false, data, bytes);
+}
+
+Transfer &Session::make(int peer, bool sends, const void *data, size_t bytes) {
+    Transfer &made = made_ < std::size(first_) ? first_[made_] : more_.emplace_back();
+    ++made_;
     made.peer = peer;
-    made.sends = true;
+    made.sends = sends;
     made.data = const_cast<void *>(data);
     made.bytes = bytes;
     begin(made);
     return made;
 }
 
-Transfer &Session::receive(int peer, void *data, size_t bytes) {
-    Transfer &made = own_.emplace_back();
-    made.peer = peer;
-    made.data = data;
-    made.bytes = bytes;
-    begin(made);
-    return made;
-}
-
 bool Session::finish() {
-    return until([&] {
-        for (const Transfer &each : own_)
-            if (!each.done) return false;
-        for (const Transfer *each : watched_)
-            if (!each->done) return false;
-        return true;
-    });
+    return until([&] { return !find([](const Transfer &each) { return !each.done; }); });
 }
 
 bool Session::fail(const std::string &reason) {
@@ -86,16 +81,13 @@ bool Session::judge() {
     auto lost = [&](const Transfer &each) {
         return fail(network_.links->gone(each.peer) + " while " + mine + " waited in " + purpose_);
     };
-    for (const Transfer &each : own_)
-        if (look(each)) return lost(each);
-    for (const Transfer *each : watched_)
-        if (look(*each)) return lost(*each);
+    if (const Transfer *gone = find(look)) return lost(*gone);
     const double now = seconds_now();
     if (idle_since_ == 0) idle_since_ = now;
     if (!waiting || !(timeout_ > 0) || now < idle_since_ + timeout_) return true;
     char text[64];
     snprintf(text, sizeof text, "rank %d did not come within %g s: ", waiting->peer, timeout_);
-    return fail(text + mine + " waited in " + purpose_);
+    return fail(text + mine + " waited in " + (announced_ ? description(*announced_) : purpose_));
 }
 
 Flow::Flow(Session &session, int peer, bool sends, const void *data, size_t bytes, size_t piece,

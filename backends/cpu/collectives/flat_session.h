@@ -2,8 +2,10 @@
 // hanging.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <deque>
+#include <iterator>
+#include <list>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -13,7 +15,12 @@
 
 namespace infini::cpu::collectives {
 
-constexpr size_t kEager = 16 << 10;  // bytes that go along with the opening of an operation
+constexpr size_t kEager = 32 << 10;   // bytes that go along with the opening of an operation
+constexpr size_t kWhole = 256 << 10;  // bytes that two ranks give each other to combine
+// A root does not wait until others have come to take what it gives them, if it is not more than
+// this, and not more often than that in a row.
+constexpr size_t kAheadBytes = 256 << 10;
+constexpr unsigned kAhead = 64;
 
 // The first thing that a rank says to another in an operation; up to kEager bytes of data go with
 // it.
@@ -49,6 +56,8 @@ struct Network {
             alignas(64) unsigned char data[kEager];
         };
         Page out, in;
+        // Openings since both have spoken to each other: the same on both sides.
+        unsigned ahead = 0;
     };
     Desk &desk(int peer) {
         auto &desk = desks_[size_t(peer)];
@@ -71,12 +80,18 @@ private:
 // The messages of one operation. When it is given up they are over.
 class Session {
 public:
-    Session(Network &network, double timeout, const char *purpose)
-        : network_(network), timeout_(timeout), purpose_(purpose) {}
+    // announced: what others may not know that this rank waits in.
+    Session(Network &network, double timeout, const char *purpose,
+            const Announcement *announced = nullptr)
+        : network_(network), timeout_(timeout), purpose_(purpose), announced_(announced) {}
 
     Transfer &send(int peer, const void *data, size_t bytes);
     Transfer &receive(int peer, void *data, size_t bytes);
-    void begin(Transfer &transfer) { network_.links->begin(transfer); }
+    // After a failure nothing is begun any more.
+    void begin(Transfer &transfer) {
+        transfer.done = false;
+        if (!network_.fate.failed()) network_.links->begin(transfer);
+    }
     // A transfer that is begun now and then, and waited for while it is not done.
     void watch(Transfer &transfer) { watched_.push_back(&transfer); }
     void forget(Transfer &transfer) { std::erase(watched_, &transfer); }
@@ -94,12 +109,28 @@ public:
 private:
     bool step();
     bool judge();
+    Transfer &make(int peer, bool sends, const void *data, size_t bytes);
+    // Until one of them is what it looks for, which is given; else null.
+    template <class Condition>
+    const Transfer *find(const Condition &condition) const {
+        for (size_t i = 0; i < std::min(made_, std::size(first_)); ++i)
+            if (condition(first_[i])) return &first_[i];
+        for (const Transfer &each : more_)
+            if (condition(each)) return &each;
+        for (const Transfer *each : watched_)
+            if (condition(*each)) return each;
+        return nullptr;
+    }
 
     Network &network_;
     const double timeout_;
     const char *purpose_;
+    const Announcement *announced_;
     double idle_since_ = 0;
-    std::deque<Transfer> own_;
+    // Most need few, for which no memory is asked.
+    Transfer first_[4];
+    size_t made_ = 0;
+    std::list<Transfer> more_;
     std::vector<Transfer *> watched_;
 };
 
@@ -121,7 +152,7 @@ public:
     bool begun() const { return begun_ == pieces_; }
 
 private:
-    static constexpr size_t kWindow = 4;
+    static constexpr size_t kWindow = 2;  // more would not fit into caches
 
     void count_done();
 

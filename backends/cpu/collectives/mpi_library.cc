@@ -65,6 +65,23 @@ bool is_initialized(void *library) {
     return ask && ask(&answer) == 0 && answer;
 }
 
+std::string file_of(void *library) {
+    link_map *file = nullptr;
+    return dlinfo(library, RTLD_DI_LINKMAP, &file) == 0 && file ? file->l_name : "";
+}
+
+// Of another library than this one, which the program has started; empty: there is none.
+std::string started_instead_of(void *library) {
+    std::string other;
+    for (const std::string &name : names_in_order())
+        if (void *loaded = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
+            if (other.empty() && loaded != library && is_initialized(loaded))
+                other = file_of(loaded);
+            dlclose(loaded);
+        }
+    return other;
+}
+
 // Open MPI's parts look for its symbols among those of the whole process.
 void *open_file(const std::string &path) {
     const bool is_open_mpi = path.find(kOpenMpiNames[0]) != std::string::npos;
@@ -128,8 +145,14 @@ bool MpiLibrary::open(std::string *problem) {
                       std::string(reason ? reason : chosen.c_str());
         return false;
     }
-    link_map *file = nullptr;
-    if (dlinfo(library_, RTLD_DI_LINKMAP, &file) == 0 && file) name = file->l_name;
+    name = file_of(library_);
+    // A process has one MPI.
+    const std::string other = is_initialized(library_) ? "" : started_instead_of(library_);
+    if (!other.empty()) {
+        *problem = "INFINI_MPI_LIBRARY is " + chosen + ", but the program has started " + other +
+                   ": name that one, or leave it out";
+        return false;
+    }
     return find_functions(problem) && find_constants(problem);
 }
 

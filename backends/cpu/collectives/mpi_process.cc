@@ -242,7 +242,8 @@ void MpiProcess::remove_farewell(const Farewell *farewell) {
 
 void Idling::pause() {
     constexpr int64_t kMillisecond = 1'000'000;
-    if (++rounds_ < 100) {
+    constexpr unsigned kSpins = 8;  // the rank that is waited for may want this core
+    if (++rounds_ < kSpins) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -253,7 +254,7 @@ void Idling::pause() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     const int64_t now = time.tv_sec * 1000 * kMillisecond + time.tv_nsec;
-    if (rounds_ == 100) began_ = now;
+    if (rounds_ == kSpins) began_ = now;
     // A large message moves in parts that are not seen here, each of which needs a look.
     if (now - began_ < 20 * kMillisecond) {
         sched_yield();

@@ -272,6 +272,8 @@ public:
             connection.tell(reason.empty() ? Frame::kFarewell : Frame::kFailure, reason, end);
     }
 
+    bool tells_at_once() const override { return false; }
+
     std::string gone(int peer) override { return at(peer).gone(); }
 
     std::string told() override {

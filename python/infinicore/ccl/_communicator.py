@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -125,24 +125,33 @@ class Communicator:
             # The time-out is taken from the environment, at the call; the end of the group waits.
             with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
                 call("CommInitRank", *place)
-        self._handle: int | None = handle.value
-        self.device = context.get_device()
+        self._begin(handle.value, context.get_device())
 
     @classmethod
     def _of(cls, handle: int | None, device: Any) -> Communicator:
         made = cls.__new__(cls)
-        made._handle, made.device = handle, device
+        made._begin(handle, device)
         return made
+
+    def _begin(self, handle: int | None, device: Any) -> None:
+        self._handle, self.device = handle, device
+        self._ranks, self._rank = self._ask("CommCount"), self._ask("CommRank")
+        # Operations go the short way; what it does not take is looked at by _run.
+        self._enqueue: Callable[..., int] = _core.CollectiveCaller(
+            self._live(), self._ranks, self._rank, device
+        )
 
     # ---- What it is ------------------------------------------------------------------------------
 
     @property
     def ranks(self) -> int:
-        return self._ask("CommCount")
+        self._live()
+        return self._ranks
 
     @property
     def rank(self) -> int:
-        return self._ask("CommRank")
+        self._live()
+        return self._rank
 
     def _ask(self, name: str) -> int:
         answer = ctypes.c_int()
@@ -185,7 +194,7 @@ class Communicator:
         try:
             call(name, self._handle)  # until it is done, another thread can abort it
         finally:
-            self._handle = None
+            self._handle, self._enqueue = None, _refuse
 
     def __enter__(self) -> Communicator:
         return self
@@ -215,31 +224,31 @@ class Communicator:
     def all_reduce(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
         """Combines the tensors of all ranks; in place, or into `out`."""
         out = x if out is None else out
-        self._run("AllReduce", x, out, x.numel(), x, op=_op(op))
+        self._run("AllReduce", x, out, _op(op))
         return out
 
     def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
         """The same, for rank `root` alone."""
         out = x if out is None else out
-        self._run("Reduce", x, out, x.numel(), x, op=_op(op), root=root)
+        self._run("Reduce", x, out, _op(op), root)
         return out
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """Gives all ranks the tensor of `root`; in place, or into `out`."""
         out = x if out is None else out
-        self._run("Broadcast", x, out, x.numel(), x, root=root)
+        self._run("Broadcast", x, out, None, root)
         return out
 
     def all_gather(self, x: Any, *, out: Any = None) -> Any:
         """The tensors of all ranks, one after the other along the first dimension."""
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("AllGather", x, out, x.numel(), x)
+        self._run("AllGather", x, out)
         return out
 
     def reduce_scatter(self, x: Any, op: str = "sum", *, out: Any = None) -> Any:
         """This rank's part, along the first dimension, of the combined tensors."""
-        ranks = self.ranks
+        ranks = self._ranks
         if x.ndim == 0 or x.shape[0] % ranks:
             raise ValueError(
                 f"reduce_scatter: x has shape {tuple(x.shape)}: expected a first dimension that "
@@ -247,34 +256,34 @@ class Communicator:
             )
         if out is None:
             out = self._new(x, (x.shape[0] // ranks, *x.shape[1:]))
-        self._run("ReduceScatter", x, out, x.numel() // ranks, x, op=_op(op))
+        self._run("ReduceScatter", x, out, _op(op))
         return out
 
     def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """The tensors of all ranks for `root`; None for the others."""
         if self.rank != root:
-            self._run("Gather", x, None, x.numel(), x, root=root)
+            self._run("Gather", x, None, None, root)
             return None
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("Gather", x, out, x.numel(), x, root=root)
+        self._run("Gather", x, out, None, root)
         return out
 
     def scatter(self, x: Any, out: Any, root: int = 0) -> Any:
         """Fills `out` with this rank's part of the tensor `x` of `root`."""
-        self._run("Scatter", x if self.rank == root else None, out, out.numel(), out, root=root)
+        self._run("Scatter", x if self.rank == root else None, out, None, root)
         return out
 
     def all_to_all(self, x: Any, *, out: Any = None) -> Any:
         """Part i of the tensor, along its first dimension, goes to rank i."""
-        ranks = self.ranks
+        ranks = self._ranks
         if x.ndim == 0 or x.shape[0] % ranks:
             raise ValueError(
                 f"all_to_all: x has shape {tuple(x.shape)}: expected a first dimension that "
                 f"{ranks} ranks can share"
             )
         out = self._new(x, tuple(x.shape)) if out is None else out
-        self._run("AllToAll", x, out, x.numel() // ranks, x)
+        self._run("AllToAll", x, out)
         return out
 
     def send(self, x: Any, to: int) -> None:
@@ -309,22 +318,23 @@ class Communicator:
             raise ValueError(f"{name}: {word} is on {tensor.device}: expected {self.device}")
 
     def _run(
-        self,
-        name: str,
-        x: Any,
-        out: Any,
-        count: int,
-        typed: Any,
-        op: int | None = None,
-        root: int | None = None,
+        self, name: str, x: Any, out: Any, op: int | None = None, root: int | None = None
     ) -> None:
+        status = self._enqueue(_KINDS[name], x, out, op or 0, root or 0)
+        if status > 0:
+            raise CclError(status, last_message())
+        if status == 0:
+            return
+        # Something is wrong, or recorded.
+        word, typed = ("out", out) if name == "Scatter" else ("x", x)
+        count = typed.numel() // self._parts(name, word)
         for word, tensor in (("x", x), ("out", out)):
             if tensor is None:
                 continue
             self._check(name, word, tensor)
             if tensor.dtype != typed.dtype:
                 raise TypeError(f"{name}: {word} has dtype {tensor.dtype}: expected {typed.dtype}")
-            wanted = count * (self.ranks if (name, word) in _WHOLE else 1)
+            wanted = count * self._parts(name, word)
             if tensor.numel() != wanted:
                 raise ValueError(f"{name}: {word} has {tensor.numel()} elements: expected {wanted}")
         if _is_written_down():
@@ -334,18 +344,26 @@ class Communicator:
         number = typed.dtype._underlying
         call(name, _address(x), _address(out), count, number, *rest, self._live(), self._stream())
 
+    def _parts(self, name: str, word: str) -> int:
+        """How many a tensor has, of those that a rank has one of."""
+        return self.ranks if (name, word) in _WHOLE else 1
+
     def _message(self, name: str, x: Any, peer: int) -> None:
+        send, recv = (x, None) if name == "Send" else (None, x)
+        status = self._enqueue(_KINDS[name], send, recv, 0, peer)
+        if status > 0:
+            raise CclError(status, last_message())
+        if status == 0:
+            return
         self._check(name, "x", x)
         if _is_written_down():
-            send, recv = (x, None) if name == "Send" else (None, x)
             _core.collective(_KINDS[name], send, recv, self._live(), 0, peer)
             return
         number = x.dtype._underlying
         call(name, x.data_ptr(), x.numel(), number, peer, self._live(), self._stream())
 
     def _stream(self) -> int | None:
-        with context.device(self.device):
-            return context.get_stream() or None
+        return _core.stream_on(self.device) or None
 
 
 @contextlib.contextmanager
@@ -362,6 +380,11 @@ def _environment(name: str, value: str) -> Iterator[None]:
                 os.environ[name] = before
 
 
+def _refuse(*arguments: Any) -> int:
+    """What operations of a closed communicator call: _run says so."""
+    return -1
+
+
 def _is_written_down() -> bool:
     """Is nothing run now? A graph is recorded, or a function traced, which is refused."""
     return _core.is_graph_recording() or _core.is_tracing()
@@ -372,6 +395,7 @@ def _address(tensor: Any) -> Any:
 
 
 def _op(word: str) -> int:
-    if word not in _OPS:
+    number = _OPS.get(word)
+    if number is None:
         raise ValueError(f"op is {word!r}: expected one of {', '.join(_OPS)}")
-    return _OPS[word]
+    return number

@@ -1,0 +1,15 @@
+// The short way to a collective, for those who know their communicator.
+#pragma once
+
+#include "infinicore/collectives.hpp"
+
+namespace infinicore::collectives {
+
+constexpr int kNotEnqueued = -1;
+
+// Enqueues it, unless something is recorded or not as it should be: run() tells which. The status
+// is that of the C function.
+INFINI_EXPORT int enqueue_at_once(const Collective &collective, int ranks, int rank,
+                                  const Device &device);
+
+}  // namespace infinicore::collectives
