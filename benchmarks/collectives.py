@@ -1,6 +1,6 @@
 """Collectives side by side: `python benchmarks/collectives.py [-n RANKS] [--json FILE] [--quick]`.
 
-infinicore, torch's gloo and plain MPI (through mpi4py) do the same operations in the same
+infinicore, torch's gloo and plain MPI (through mpi4py) do the same operations on CPUs in the same
 processes, in alternating rounds; the best round of each counts, and of a round the slowest rank.
 What is not installed is left out. The limit of bus bandwidth is how fast memory is copied.
 
@@ -221,7 +221,7 @@ def is_one_host(comm: ccl.Communicator) -> bool:
 
 
 def work(options: argparse.Namespace) -> None:
-    with ccl.init() as comm:
+    with ccl.init(device="cpu") as comm:
         systems: dict[str, Any] = {"infinicore": Ours(comm)}
         if find_spec("torch"):
             systems["gloo"] = Gloo(comm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ each_mpi = pytest.mark.parametrize("mpi", ALL, ids=[mpi.name for mpi in ALL])
 
 
 @each_mpi
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
 def test_every_operation(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
+    if ranks > 4 and len(os.sched_getaffinity(0)) < ranks:
+        pytest.skip("ranks that wait for each other need a core each, or a minute")
     told = run(mpi, ranks, "everything", tmp_path)
     assert sorted(told) == list(range(ranks))
     for answer in told.values():
@@ -34,6 +37,7 @@ def test_beside_the_programs_own_use_of_mpi(mpi: Mpi, level: str, tmp_path: Path
         pytest.skip("the same code with either MPI")
     library = str(mpi_launch.folder_of(mpi) / "lib" / mpi.own_library)
     settings = {"MPI4PY_LIBMPI": library, "MPI4PY_RC_THREAD_LEVEL": level}
+    settings["INFINI_MPI_LIBRARY"] = ""
     for answer in run(mpi, 2, "mpi4py", tmp_path, **settings).values():
         if level == "funneled":
             assert "MPI_THREAD_SERIALIZED is needed" in answer
@@ -56,6 +60,17 @@ def test_a_process_that_no_launcher_started(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("INFINI_CCL_TRANSPORT", "mpi")
     with pytest.raises(lib.CclError, match="INFINI_CCL_TRANSPORT is mpi, but"):
         lib.join(2, lib.unique_id(), 0)
+
+
+def test_another_library_than_the_programs_own(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("mpi4py is not installed: pip install mpi4py")
+    lib_folder = mpi_launch.folder_of(MPICH) / "lib"
+    settings = {"MPI4PY_LIBMPI": str(lib_folder / MPICH.own_library)}
+    settings["INFINI_MPI_LIBRARY"] = str(lib_folder / MPICH.library)
+    for answer in run(MPICH, 2, "mpi4py", tmp_path, **settings).values():
+        assert "the program has started" in answer and MPICH.own_library in answer
+        assert "INFINI_MPI_LIBRARY" in answer
 
 
 def test_the_library_of_another_mpi_than_the_launchers(tmp_path: Path) -> None:
