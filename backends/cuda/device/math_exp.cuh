@@ -85,6 +85,25 @@ INFINI_DEVICE V erf(V x) {
     }
 }
 
+// 1 + erf(x), which keeps its digits where erf(x) comes near to -1.
+template <class V>
+INFINI_DEVICE V one_plus_erf(V x) {
+    if constexpr (kRough && kSame<V, float>) {
+        // erfc(a) = 2^(-a q(a)) of a = |x|, to 4e-6 of itself where that is not yet tiny.
+        const float a = ::fabsf(x);
+        float q = 2.02701974e-05f * a - 4.85520178e-04f;
+        q = q * a + 5.22100040e-03f;
+        q = q * a - 3.39044704e-02f;
+        q = q * a + 1.52423447e-01f;
+        q = q * a + 9.17084667e-01f;
+        q = q * a + 1.62806275e+00f;
+        const float e = detail::exp2_short(-a * q);
+        return detail::where_below(x, 0.0f, e, 2.0f - e);
+    } else {
+        return V(1) + erf(x);
+    }
+}
+
 INFINI_BOTH_WIDTHS(expm1, ::expm1f, ::expm1)
 INFINI_BOTH_WIDTHS(log, ::logf, ::log)
 INFINI_BOTH_WIDTHS(log2, ::log2f, ::log2)

@@ -50,11 +50,22 @@ INFINI_DEVICE void store_once(T *to, const Vec<T, n> &values) {
         store(to, values);
 }
 
+// One element, converted. Of two neighbours in a word, the upper one needs no shift.
+template <class C, class T, int n>
+INFINI_DEVICE C convert_at(const Vec<T, n> &from, int i) {
+    if constexpr (kSame<T, bf16> && n % 2 == 0) {
+        uint32_t word;
+        memcpy(&word, &from.value[i & ~1], sizeof word);
+        return convert<C>(bit_cast<float>(i & 1 ? word & 0xffff0000u : word << 16));
+    } else {
+        return convert<C>(from[i]);
+    }
+}
 // Converted on the way, pairs of 16 bits in one instruction.
 template <class C, class T, int n>
 INFINI_DEVICE void widen(const Vec<T, n> &from, C (&to)[n]) {
 #pragma unroll
-    for (int i = 0; i < n; ++i) to[i] = convert<C>(from[i]);
+    for (int i = 0; i < n; ++i) to[i] = convert_at<C>(from, i);
 }
 template <class T, int n, class C>
 INFINI_DEVICE Vec<T, n> narrow(const C (&from)[n]) {

@@ -32,19 +32,21 @@ INFINI_ENTRY(Params, kThreads, 1) {
     const int64_t first = int64_t(blockIdx.x) * kBlock;
     if (kVec == 1 || p.wide) {
         const int64_t vectors = p.count / kVec;
-        Place at[kUnroll];
-        In<kVec> in[kUnroll];
+        if (first + kBlock <= vectors) {
+            Place at[kUnroll];
+            In<kVec> in[kUnroll];
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            const int64_t vector = first + u * kThreads + int(threadIdx.x);
-            if (vector >= vectors) continue;
-            at[u] = locate(p, Index(vector * kVec));
-            Pass0::fetch(p, at[u], in[u]);
-        }
+            for (int u = 0; u < kUnroll; ++u) {
+                at[u] = locate(p, Index((first + u * kThreads + int(threadIdx.x)) * kVec));
+                Pass0::fetch(p, at[u], in[u]);
+            }
 #pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            const int64_t vector = first + u * kThreads + int(threadIdx.x);
-            if (vector < vectors) run.finish(at[u], Index(vector * kVec), in[u]);
+            for (int u = 0; u < kUnroll; ++u)
+                run.finish(at[u], Index((first + u * kThreads + int(threadIdx.x)) * kVec), in[u]);
+        } else {  // the last block
+#pragma unroll 1
+            for (int64_t i = first + int(threadIdx.x); i < vectors; i += kThreads)
+                run.one<kVec>(Index(i * kVec));
         }
         // What does not fill a vector.
         const int64_t rest = vectors * kVec + int(threadIdx.x);

@@ -162,7 +162,7 @@ bool Composer::moves_folded(int slot) const {
 // ---- Widths -------------------------------------------------------------------------------------
 
 int Composer::choose_width(int most) const {
-    int smallest = 0, largest = 0;
+    int smallest = 0, largest = 0, written = 1;
     for (int slot : operands_) {
         const Slot &s = layout_.slots[size_t(slot)];
         if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
@@ -170,9 +170,11 @@ int Composer::choose_width(int most) const {
             continue;
         smallest = smallest ? std::min(smallest, s.bytes) : s.bytes;
         largest = std::max(largest, s.bytes);
+        if (written_[size_t(slot)]) written = std::max(written, s.bytes);
     }
     if (!smallest) return 1;
-    int width = std::min({16 / smallest, 32 / largest, most});
+    // What is written leaves in one access: two would each fill half of the sectors that they touch.
+    int width = std::min({16 / smallest, 32 / largest, 16 / written, most});
     auto fits = [&](int64_t number) { return number % width == 0; };
     const bool flat = direction_ == Direction::kMap && layout_.kept.count <= 1;  // has a tail
     for (; width > 1; width /= 2) {

@@ -33,8 +33,8 @@ std::string Composer::value(int slot, bool held, bool by_row) const {
         }
         default:
             if (by_row) return "convert<V>(" + row_place(slot) + ")";
-            return "convert<V>(in.l" + j +
-                   (access_[size_t(slot)] == Access::kUniform ? ")" : "[i])");
+            if (access_[size_t(slot)] == Access::kUniform) return "convert<V>(in.l" + j + ")";
+            return "convert_at<V>(in.l" + j + ", i)";
     }
 }
 

@@ -20,6 +20,25 @@ const char *value_name(ValueType type) {
     }
 }
 
+// Where a functor adds 1 to erf(x), one function does both.
+std::string with_joined_calls(std::string source) {
+    const std::string call = " = erf(";
+    for (size_t at = source.find(call); at != source.npos; at = source.find(call, at + 1)) {
+        const size_t name = source.rfind(' ', at - 1) + 1, from = at + call.size();
+        const std::string sum = ", " + source.substr(name, at - name) + ");";
+        const std::string argument = source.substr(from, source.find(");", from) - from);
+        const size_t end = source.find(sum, at);
+        if (end == source.npos) continue;
+        const size_t begin = source.rfind("= add(", end);
+        const std::string one = source.substr(begin + 6, end - begin - 6);
+        if (one.find(' ') != one.npos ||
+            source.find("const V " + one + " = constant<V>(1.0);") == source.npos)
+            continue;
+        source.replace(begin, end + sum.size() - begin, "= one_plus_erf(" + argument + ");");
+    }
+    return source;
+}
+
 std::string named(const char *letter, int number) { return letter + std::to_string(number); }
 
 }  // namespace
@@ -31,7 +50,7 @@ std::string Composer::prologue(int width) const {
     std::set<std::string> seen;
     for (const Step &step : layout_.steps) {
         const InfiniStage &stage = program_.stages[step.stage];
-        if (seen.insert(stage.functor).second) text += std::string(stage.source) + "\n";
+        if (seen.insert(stage.functor).second) text += with_joined_calls(stage.source) + "\n";
     }
     text += std::string("using V = ") + value_name(layout_.type) + ";\n";
     text += "constexpr int kVec = " + std::to_string(width) + ";\n";
