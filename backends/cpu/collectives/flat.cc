@@ -35,7 +35,7 @@ public:
         auto piece = [&](size_t all, size_t most) {
             return std::clamp<size_t>(all / size_t(ranks_), 32 << 10, most) & ~size_t(4095);
         };
-        moved_ = piece(4 << 20, 2 << 20);
+        moved_ = piece(8 << 20, 4 << 20);
         piece_ = reduce_ ? piece(2 << 20, 1 << 20) : moved_;
         plan();
     }

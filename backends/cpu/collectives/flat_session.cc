@@ -97,7 +97,8 @@ Flow::Flow(Session &session, int peer, bool sends, const void *data, size_t byte
       bytes_(bytes),
       piece_(piece),
       ring_(ring),
-      pieces_((bytes + piece - 1) / piece) {
+      pieces_((bytes + piece - 1) / piece),
+      most_(piece < kLarge ? kWindow : 1) {
     for (Transfer &each : window_) {
         each.peer = peer;
         each.sends = sends;
@@ -122,7 +123,7 @@ void Flow::count_done() {
 
 void Flow::advance(size_t limit) {
     count_done();
-    while (begun_ < std::min(limit, pieces_) && begun_ - done_ < kWindow) {
+    while (begun_ < std::min(limit, pieces_) && begun_ - done_ < most_) {
         Transfer &next = window_[begun_ % kWindow];
         next.data = data_ + (ring_ ? begun_ % ring_ : begun_) * piece_;
         next.bytes = std::min(piece_, bytes_ - begun_ * piece_);

@@ -134,8 +134,9 @@ private:
     std::vector<Transfer *> watched_;
 };
 
-// Many bytes to or from one rank, in messages of at most one piece, some of them under way at a
-// time.
+// Many bytes to or from one rank, in messages of at most one piece. Two are under way at a time, so
+// that the network is not idle between them; of large ones, where that counts for less than caches
+// do, one.
 class Flow {
 public:
     // ring: pieces that the memory has room for, used in turn; 0: for all.
@@ -152,13 +153,13 @@ public:
     bool begun() const { return begun_ == pieces_; }
 
 private:
-    static constexpr size_t kWindow = 2;  // more would not fit into caches
+    static constexpr size_t kWindow = 2, kLarge = 2 << 20;
 
     void count_done();
 
     Session &session_;
     unsigned char *const data_;
-    const size_t bytes_, piece_, ring_, pieces_;
+    const size_t bytes_, piece_, ring_, pieces_, most_;
     size_t begun_ = 0, done_ = 0;
     Transfer window_[kWindow];
 };
