@@ -6,8 +6,10 @@
 // Loops over dimensions stay loops: divisions are long, and code is compiled while someone waits.
 #ifdef INFINI_DEVICE
 #define INFINI_ROLLED _Pragma("unroll 1")
+#define INFINI_APART __device__ __noinline__
 #else
 #define INFINI_ROLLED
+#define INFINI_APART inline
 #endif
 
 namespace infini {
@@ -51,6 +53,13 @@ struct Offsets {
             }
             return offset + int64_t(rest) * stride[0];
         }
+        return far(index);
+    }
+
+private:
+    // A function of its own: divisions of 64 bits are longer still.
+    INFINI_APART int64_t far(int64_t index) const {
+        int64_t offset = 0;
         INFINI_ROLLED
         for (int i = ndim - 1; i > 0; --i) {
             const int64_t next = index / size[i];

@@ -59,10 +59,10 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
     const T *x = static_cast<const T *>(p.x) + p.from.offsets(line);
     const int begin = warp() * kItems * kWarp + lane();  // of this lane's entries
 
-    Key held[kItems];
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-        const int i = begin + k * kWarp;
+    // Loops that need not keep what they read in registers are short: code is compiled while
+    // someone waits.
+#pragma unroll 4
+    for (int i = begin; i < begin + kItems * kWarp; i += kWarp) {
         Key key = kLastKey;  // What fills up a line comes last.
         if (i < p.size) {
             if constexpr (kEntries)
@@ -70,16 +70,15 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
             else
                 key = order_key(x[i * p.from.step]);
         }
-        held[k] = kHasPlaces ? key : key << kLowBits | Key(i);
+        words[i] = kHasPlaces ? key : key << kLowBits | Key(i);
         if (kHasPlaces) now[i] = uint16_t(i);
     }
 #pragma unroll 1
     for (int shift = kLowBits; shift < kLowBits + kKeyBits; shift += kDigitBits) {
-        if (shift > kLowBits) {
-            __syncthreads();
+        Key held[kItems];
 #pragma unroll
-            for (int k = 0; k < kItems; ++k) held[k] = words[begin + k * kWarp];
-        }
+        for (int k = 0; k < kItems; ++k) held[k] = words[begin + k * kWarp];
+#pragma unroll
         for (int i = lane(); i < kDigits; i += kWarp) counts[warp()][i] = 0;
         __syncwarp();
         uint32_t ranks[kItems];
@@ -104,11 +103,12 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
         }
         uint16_t *const last = now;
         now = next, next = last;
+        __syncthreads();
     }
-    __syncthreads();
 
     T *values = static_cast<T *>(p.values) + p.to.offsets(line);
     P *places = static_cast<P *>(p.places) + p.stood.offsets(line);
+#pragma unroll 2
     for (int i = threadIdx.x; i < p.count; i += kThreads) {
         const Key key = words[p.first + i] >> kLowBits;
         int64_t place = kHasPlaces ? now[p.first + i] : words[p.first + i] & 0xffffu;

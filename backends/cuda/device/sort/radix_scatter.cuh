@@ -22,14 +22,15 @@ INFINI_ENTRY(RadixParams, 256, 3) {
     // it has seen before is the rank of a key.
     Key keys[kItems];
     uint32_t ranks[kItems];
+    const int begin = warp() * kItems * kWarp + lane();
+#pragma unroll 4
+    for (int i = begin; i < begin + kItems * kWarp; i += kWarp)
+        tile_keys[i] = i < tile.size ? from[i] : kLastKey;
+#pragma unroll
+    for (int k = 0; k < kItems; ++k) keys[k] = tile_keys[begin + k * kWarp];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-        const int i = (warp() * kItems + k) * kWarp + lane();
-        keys[k] = i < tile.size ? from[i] : kLastKey;
-    }
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-        const int i = (warp() * kItems + k) * kWarp + lane();
+        const int i = begin + k * kWarp;
         const bool here = i < tile.size;
         const int digit = digit_of(p, keys[k]);
         const Rank rank = rank_of<8>(uint32_t(digit), here);
@@ -57,7 +58,7 @@ INFINI_ENTRY(RadixParams, 256, 3) {
 
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-        const int i = (warp() * kItems + k) * kWarp + lane();
+        const int i = begin + k * kWarp;
         if (i < tile.size) {
             const int digit = digit_of(p, keys[k]);
             const uint32_t at = start[digit] + counts[warp()][digit] + ranks[k];
@@ -73,6 +74,7 @@ INFINI_ENTRY(RadixParams, 256, 3) {
         T *values = static_cast<T *>(p.values) + p.to.offsets(tile.line) - p.first * p.to.step;
         P *places =
             static_cast<P *>(p.places) + p.stood.offsets(tile.line) - p.first * p.stood.step;
+#pragma unroll 2
         for (int i = threadIdx.x; i < tile.size; i += kThreads) {
             const int64_t at = base[digit_of(p, tile_keys[i])] + i;
             const uint32_t place = tile_places[i];
@@ -83,6 +85,7 @@ INFINI_ENTRY(RadixParams, 256, 3) {
     } else {
         Key *to = static_cast<Key *>(p.out.keys) + tile.line * p.out.pitch;
         uint32_t *places = p.out.places + tile.line * p.out.pitch;
+#pragma unroll 2
         for (int i = threadIdx.x; i < tile.size; i += kThreads) {
             const Key key = tile_keys[i];
             const int64_t at = base[digit_of(p, key)] + i;
