@@ -14,6 +14,8 @@ using Object = void *;  // a descriptor
 enum DataType { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat16 = 9 };
 enum Math { kTensorCores = 1, kFullPrecision = 3 };
 constexpr int kChannelsFirst = 0, kCrossCorrelation = 1, kDeterministic = 1;
+// Of functions that go on with the sums; the identity is there with this algorithm alone.
+constexpr int kIdentity = 5, kWithNaN = 1, kPrecomputedGemm = 1;
 constexpr size_t kMostWorkspace = size_t(1) << 30;
 
 struct AlgorithmResult {
@@ -31,8 +33,8 @@ struct Library {
 
     F<Handle *> create;
     F<Handle, void *> set_stream;
-    F<Object *> create_tensor, create_filter, create_convolution;
-    F<Object> destroy_tensor, destroy_filter, destroy_convolution;
+    F<Object *> create_tensor, create_filter, create_convolution, create_activation;
+    F<Object> destroy_tensor, destroy_filter, destroy_convolution, destroy_activation;
     F<Object, int, int, const int *, const int *> set_tensor;
     F<Object, int, int, int, const int *> set_filter;
     F<Object, int, const int *, const int *, const int *, int, int> set_convolution;
@@ -42,6 +44,10 @@ struct Library {
       const void *, Object, void *>
         forward;
     F<Handle, const void *, Object, const void *, const void *, Object, void *> add;
+    F<Object, int, int, double> set_activation;
+    F<Handle, const void *, Object, const void *, Object, const void *, Object, int, void *, size_t,
+      const void *, Object, const void *, Object, const void *, Object, Object, void *>
+        forward_with_bias;
     bool complete = false;
 
     static const Library &get() {
@@ -72,6 +78,10 @@ private:
         load(algorithms, "GetConvolutionForwardAlgorithm_v7");
         load(forward, "ConvolutionForward");
         load(add, "AddTensor");
+        load(create_activation, "CreateActivationDescriptor");
+        load(destroy_activation, "DestroyActivationDescriptor");
+        load(set_activation, "SetActivationDescriptor");
+        load(forward_with_bias, "ConvolutionBiasActivationForward");
         complete = all;
     }
 };
@@ -127,6 +137,8 @@ public:
         : library_(Library::get()), session_(Session::of(device)) {
         is_double_ = op.tensor(0).dtype == INFINI_DTYPE_F64;
         has_bias_ = bool(op.tensor(3));
+        // Sums of 16 bits would be rounded twice, if biases were added to them afterwards.
+        fuses_ = has_bias_ && dtype_bytes(op.tensor(0).dtype) == 2;
         usable_ = session_.handle && describe(op, groups) && choose();
     }
     ~Convolution() override {
@@ -134,6 +146,7 @@ public:
             if (tensor) library_.destroy_tensor(tensor);
         if (w_) library_.destroy_filter(w_);
         if (convolution_) library_.destroy_convolution(convolution_);
+        if (activation_) library_.destroy_activation(activation_);
     }
 
     bool usable() const { return usable_; }
@@ -145,11 +158,16 @@ public:
         const void *zero = is_double_ ? static_cast<const void *>(&kZeroDouble) : &kZero;
         std::lock_guard guard(session_.lock);
         int code = library_.set_stream(session_.handle, stream.handle);
-        if (code == 0)
+        if (code == 0 && activation_)
+            code = library_.forward_with_bias(
+                session_.handle, one, x_, a.pointer<void>(1), w_, a.pointer<void>(2), convolution_,
+                algorithm_, a.workspace(), workspace, zero, y_, a.pointer<void>(0), bias_,
+                a.pointer<void>(3), activation_, y_, a.pointer<void>(0));
+        else if (code == 0)
             code = library_.forward(session_.handle, one, x_, a.pointer<void>(1), w_,
                                     a.pointer<void>(2), convolution_, algorithm_, a.workspace(),
                                     workspace, zero, y_, a.pointer<void>(0));
-        if (code == 0 && has_bias_)
+        if (code == 0 && has_bias_ && !activation_)
             code = library_.add(session_.handle, one, bias_, a.pointer<void>(3), one, y_,
                                 a.pointer<void>(0));
         if (code == 0) return infinirtSuccess;
@@ -180,7 +198,9 @@ private:
                                         sizes.steps.data(), sizes.dilations.data(),
                                         kCrossCorrelation, is_double_ ? kDouble : kFloat) == 0 &&
                library_.set_groups(convolution_, int(groups)) == 0 &&
-               library_.set_math(convolution_, math) == 0;
+               library_.set_math(convolution_, math) == 0 &&
+               (!fuses_ || (library_.create_activation(&activation_) == 0 &&
+                            library_.set_activation(activation_, kIdentity, kWithNaN, 0) == 0));
     }
 
     bool tensor(Object &object, int type, int ndim, const std::array<int, 5> &sizes) {
@@ -206,6 +226,7 @@ private:
             if (result.status != 0 || result.determinism != kDeterministic ||
                 result.memory > kMostWorkspace)
                 continue;
+            if (fuses_ && result.algorithm != kPrecomputedGemm) continue;
             algorithm_ = result.algorithm;
             workspace = result.memory;
             // It is the algorithm together with its kind of arithmetic that was promised.
@@ -217,8 +238,9 @@ private:
     const Library &library_;
     Session &session_;
     Object x_ = nullptr, y_ = nullptr, w_ = nullptr, bias_ = nullptr, convolution_ = nullptr;
+    Object activation_ = nullptr;  // none, but the one function that adds biases wants to know
     int algorithm_ = 0;
-    bool is_double_ = false, has_bias_ = false, usable_ = false;
+    bool is_double_ = false, has_bias_ = false, fuses_ = false, usable_ = false;
 };
 
 }  // namespace
