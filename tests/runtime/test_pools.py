@@ -311,6 +311,7 @@ def test_free_takes_pool_memory_too(rt, make):
     stream = make.stream()
     memory = rt.MallocAsync(4096, stream)
     rt.MemsetAsync(memory, 1, 4096, stream)
+    rt.StreamSynchronize(stream)  # with CUDA it waits for nobody
     rt.Free(memory)
     assert rt.code.Free(memory) == "ErrorInvalidValue"
 
