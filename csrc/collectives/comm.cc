@@ -76,10 +76,7 @@ Comm::~Comm() {
     if (communicator) table().leave(communicator);
 }
 
-void Comm::begin() {
-    std::lock_guard guard(lock);
-    ++pending;
-}
+void Comm::begin() { ++pending; }
 
 bool Comm::begin_in(void *stream) {
     std::lock_guard guard(lock);
@@ -97,8 +94,9 @@ void Comm::run(const InfiniCollective *work, size_t count) {
 }
 
 void Comm::end() {
+    if (--pending > 0) return;  // mostly: then whoever enqueues is not disturbed
     std::lock_guard guard(lock);
-    if (--pending == 0) idle.notify_all();
+    idle.notify_all();
 }
 
 void Comm::fail(infiniStatus_t status, const std::string &sentence) {

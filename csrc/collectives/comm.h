@@ -45,7 +45,7 @@ struct Comm {
     InfiniCommunicator *communicator = nullptr;  // the back end's
     std::mutex lock;
     std::condition_variable idle;
-    int pending = 0;
+    std::atomic<int> pending{0};
     infiniStatus_t failure = INFINI_STATUS_SUCCESS;
     std::string reason;
     std::atomic<bool> told{false};  // a call has returned the failure

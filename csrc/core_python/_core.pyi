@@ -285,7 +285,7 @@ def collective(
 
 class CollectiveCaller:
     def __init__(self, comm: int, ranks: int, rank: int, device: device) -> None: ...
-    def __call__(
+    def run(
         self, kind: int, send: Tensor | None, recv: Tensor | None, op: int, root: int
     ) -> int: ...
 

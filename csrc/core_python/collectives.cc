@@ -61,8 +61,7 @@ void bind_collectives(nb::module_ &m) {
                                   device_from(device)};
             },
             "comm"_a, "ranks"_a, "rank"_a, "device"_a)
-        .def("__call__", &Caller::run, "kind"_a, "send"_a.none(), "recv"_a.none(), "op"_a,
-             "root"_a);
+        .def("run", &Caller::run, "kind"_a, "send"_a.none(), "recv"_a.none(), "op"_a, "root"_a);
     m.def("start_collective_group", collectives::groupStart);
     m.def("end_collective_group", collectives::groupEnd);
     m.def("drop_collective_group", collectives::drop_group);

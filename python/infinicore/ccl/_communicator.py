@@ -137,9 +137,8 @@ class Communicator:
         self._handle, self.device = handle, device
         self._ranks, self._rank = self._ask("CommCount"), self._ask("CommRank")
         # Operations go the short way; what it does not take is looked at by _run.
-        self._enqueue: Callable[..., int] = _core.CollectiveCaller(
-            self._live(), self._ranks, self._rank, device
-        )
+        caller = _core.CollectiveCaller(self._live(), self._ranks, self._rank, device)
+        self._enqueue: Callable[..., int] = caller.run
 
     # ---- What it is ------------------------------------------------------------------------------
 
