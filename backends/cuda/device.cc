@@ -10,6 +10,21 @@
 namespace infini::cuda {
 namespace {
 
+// A launch that may begin while the kernel before it ends (CUlaunchConfig with one attribute); the
+// kernel waits for that one itself, in prelude.cuh. It costs the host less than a plain launch, too.
+struct LaunchAttribute {
+    int number, unused, value;
+    char rest[60];
+};
+constexpr LaunchAttribute kEarly{6, 0, 1, {}};  // programmatic stream serialization
+
+struct EarlyLaunch {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    void *stream;
+    const LaunchAttribute *attributes;
+    unsigned attribute_count;
+};
+
 // The driver's functions; handles are pointers.
 struct Driver {
     int (*load)(void **module, const void *image) = nullptr;
@@ -18,6 +33,8 @@ struct Driver {
     int (*occupancy)(int *blocks, void *function, int threads, size_t shared) = nullptr;
     int (*launch)(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                   unsigned shared, void *stream, void **params, void **extra) = nullptr;
+    int (*launch_early)(const EarlyLaunch *, void *function, void **params,
+                        void **extra) = nullptr;  // null: an older driver
 
     static const Driver &get() {
         static const Driver driver;
@@ -34,6 +51,7 @@ private:
         occupancy =
             function<decltype(occupancy)>(kPart, "OccupancyMaxActiveBlocksPerMultiprocessor");
         launch = function<decltype(launch)>(kPart, "LaunchKernel");
+        launch_early = function<decltype(launch_early)>(kPart, "LaunchKernelEx");
     }
 };
 
@@ -42,7 +60,7 @@ constexpr size_t kSharedWithoutAsking = 48 << 10;
 // Loaded for as long as the process runs: plans and graphs may use it at any time.
 class LoadedKernel final : public Kernel {
 public:
-    explicit LoadedKernel(void *function) : function_(function) {}
+    LoadedKernel(void *function, bool early) : function_(function), early_(early) {}
 
     int resident_blocks(unsigned threads, size_t shared_bytes) const override {
         int blocks = 0;
@@ -56,27 +74,39 @@ protected:
     Error enqueue(const Stream &stream, Grid grid, unsigned threads, const void *params,
                   size_t shared_bytes) const override {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return infinirtSuccess;
-        if (shared_bytes > kSharedWithoutAsking) [[unlikely]]
-            allow(shared_bytes);
+        allow(shared_bytes);
         void *list[] = {const_cast<void *>(params)};
-        const int code = Driver::get().launch(function_, grid.x, grid.y, grid.z, threads, 1, 1,
-                                              unsigned(shared_bytes), stream.handle, list, nullptr);
+        const Driver &driver = Driver::get();
+        int code;
+        if (early_) {
+            const EarlyLaunch launch{
+                grid.x,        grid.y,  grid.z, threads, 1, 1, unsigned(shared_bytes),
+                stream.handle, &kEarly, 1};
+            code = driver.launch_early(&launch, function_, list, nullptr);
+        } else {
+            code = driver.launch(function_, grid.x, grid.y, grid.z, threads, 1, 1,
+                                 unsigned(shared_bytes), stream.handle, list, nullptr);
+        }
         return code == 0 ? infinirtSuccess : check(Part::kDriver, code, "LaunchKernel");
     }
 
 private:
-    // A block gets more than 48 KiB only after the kernel's limit was raised.
+    // A block gets more than 48 KiB, with what the kernel has of its own, only after the limit of
+    // the kernel was raised. It is never lowered: other plans have the same kernel.
     void allow(size_t shared_bytes) const {
         constexpr int kMaxDynamicSharedBytes = 8;
-        size_t allowed = allowed_.load(std::memory_order_relaxed);
-        if (shared_bytes <= allowed) return;
+        if (shared_bytes <= allowed_.load(std::memory_order_relaxed)) [[likely]]
+            return;
+        std::lock_guard guard(raising_);
+        if (shared_bytes <= allowed_.load(std::memory_order_relaxed)) return;
         Driver::get().set_attribute(function_, kMaxDynamicSharedBytes, int(shared_bytes));
-        while (allowed < shared_bytes && !allowed_.compare_exchange_weak(allowed, shared_bytes)) {
-        }
+        allowed_.store(shared_bytes, std::memory_order_relaxed);
     }
 
     void *function_;
-    mutable std::atomic<size_t> allowed_{kSharedWithoutAsking};
+    const bool early_;
+    mutable std::mutex raising_;
+    mutable std::atomic<size_t> allowed_{0};
 };
 
 std::shared_ptr<const Kernel> load(const Source &source, const Device &device) {
@@ -101,7 +131,7 @@ std::shared_ptr<const Kernel> load(const Source &source, const Device &device) {
             INFINI_STATUS_INTERNAL_ERROR,
             "the kernel " + source.file() + " cannot be loaded: code " + std::to_string(failed)};
     }
-    return std::make_shared<LoadedKernel>(function);
+    return std::make_shared<LoadedKernel>(function, device.has_early_launch && driver.launch_early);
 }
 
 int attribute(int device, int number, int otherwise) {
@@ -138,6 +168,7 @@ Device::Device(int index) : index(index) {
     shared_bytes = size_t(attribute(index, kSharedBytesWhenAsked, int(kSharedWithoutAsking)));
     has_mma = major >= 8 && warp == 32;
     has_wgmma = major == 9 && warp == 32;
+    has_early_launch = major >= 9 && warp == 32;
 }
 
 Device &Device::get(int index) {

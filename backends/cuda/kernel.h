@@ -124,6 +124,8 @@ public:
     int threads_per_multiprocessor = 2048;
     // Tensor cores that mma.sync reaches, and wgmma.
     bool has_mma = false, has_wgmma = false;
+    // A kernel may be launched while the one before it ends, as those of prelude.cuh.
+    bool has_early_launch = false;
 
 private:
     struct Slot;

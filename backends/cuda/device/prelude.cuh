@@ -28,9 +28,21 @@ using uint64_t = unsigned long long;
 #define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
 #define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
 #else
+// Where the architecture can, a kernel is launched while the one before it ends: that one's results
+// are there after the wait.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
+#else
+#define INFINI_AWAIT_EARLIER
+#endif
 #define INFINI_ENTRY(Params, threads, blocks)                     \
+    static __device__ __forceinline__ void infini_body(const Params &p); \
     extern "C" __global__ void __launch_bounds__(threads, blocks) \
-        infini_entry(const __grid_constant__ Params p)
+        infini_entry(const __grid_constant__ Params p) { \
+        INFINI_AWAIT_EARLIER; \
+        infini_body(p); \
+    } \
+    static __device__ __forceinline__ void infini_body(const Params &p)
 #define INFINI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif
 #define INFINI_SHARED __shared__

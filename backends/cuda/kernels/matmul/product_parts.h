@@ -12,6 +12,8 @@ std::shared_ptr<const Product> make_tiled_product(const ProductShape &shape, Dev
 std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device);
 // For few rows, where reading b is all the work. Null: not for this case.
 std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
+// For so little that a launch is most of it. Null: not for this case.
+std::shared_ptr<const Product> make_small_product(const ProductShape &shape, Device &device);
 
 // Is the library there?
 bool has_library(const Device &device);
