@@ -5,6 +5,12 @@
 
 namespace infini {
 
+struct BytesCopyParams {
+    void *to;
+    const void *from;
+    int64_t bytes;
+};
+
 struct StridedCopyParams {
     void *to;
     const void *from;

@@ -5,6 +5,9 @@ namespace {
 
 constexpr int64_t kWordsOfBlock = 1024;  // of strided.cuh
 constexpr int64_t kLeastSide = 8;        // of a matrix that is worth tiles
+// Memory without gaps goes through a kernel, which is faster than the copy engine that a graph
+// would use; what is small need not.
+constexpr int64_t kLeastBytes = int64_t(16) << 20;
 
 int64_t magnitude(int64_t stride) { return stride < 0 ? -stride : stride; }
 
@@ -34,6 +37,7 @@ StridedCopy::StridedCopy(Device &device, size_t element, int ndim, const int64_t
     if (runs && dims_.ndim <= 1) {
         way_ = Way::kBytes;
         bytes_ = dims_.count * element_;
+        if (bytes_ >= kLeastBytes) kernel_ = device.compile(Source("copy/bytes.cuh"));
     } else if (runs || !plan_tiles(device)) {
         plan_words(device);
     }
@@ -115,6 +119,10 @@ void StridedCopy::plan_words(Device &device) {
 Error StridedCopy::run(const Stream &stream, void *to, const void *from) const {
     switch (way_) {
         case Way::kBytes:
+            if (kernel_ && is_aligned(to, 16) && is_aligned(from, 16)) {
+                const BytesCopyParams params = {to, from, bytes_};
+                return kernel_->launch(stream, divide_up(bytes_, 16 * 256), 256, params);
+            }
             return copy_bytes(stream, to, from, size_t(bytes_));
         case Way::kWords: {
             StridedCopyParams params = words_;
