@@ -5,11 +5,11 @@
 namespace infini {
 
 INFINI_DEVICE Best best_of_vectors(const T *row, uint32_t n, uint32_t thread) {
-    constexpr uint32_t kAtOnce = 4;
     const uint32_t vectors = n / kV;
     Best best = {worst(), kNowhere};
     if (thread < vectors) {
         best.place = thread;
+        Vec<T, kV> held = {};  // the best one so far
         uint32_t v = thread;
         for (; v + (kAtOnce - 1) * kRowThreads < vectors; v += kAtOnce * kRowThreads) {
             Vec<T, kV> x[kAtOnce];
@@ -19,18 +19,18 @@ INFINI_DEVICE Best best_of_vectors(const T *row, uint32_t n, uint32_t thread) {
 #pragma unroll
             for (uint32_t i = 0; i < kAtOnce; ++i) {
                 const C value = best_of(x[i]);
-                if (beats(value, best.value)) best = {value, v + i * kRowThreads};
+                if (beats(value, best.value)) best = {value, v + i * kRowThreads}, held = x[i];
             }
         }
         for (; v < vectors; v += kRowThreads) {
-            const C value = best_of(load_once<kV>(row + size_t(v) * kV));
-            if (beats(value, best.value)) best = {value, v};
+            const Vec<T, kV> x = load_once<kV>(row + size_t(v) * kV);
+            const C value = best_of(x);
+            if (beats(value, best.value)) best = {value, v}, held = x;
         }
-        const T *vector = row + size_t(best.place) * kV;
         uint32_t found = 0;
 #pragma unroll
         for (int i = kV - 1; i >= 0; --i)
-            if (same(convert<C>(vector[i]), best.value)) found = uint32_t(i);
+            if (same(convert<C>(held[i]), best.value)) found = uint32_t(i);
         best.place = best.place * kV + found;
     }
     const uint32_t last = vectors * kV + thread;
@@ -58,9 +58,9 @@ INFINI_DEVICE Best best_of_elements(const ArgParams &p, const T *row, int64_t be
 
 using namespace infini;
 
-INFINI_ENTRY(ArgParams, 256, 1) {
+INFINI_ENTRY(ArgParams, kBlockThreads, 1) {
     const uint32_t thread = threadIdx.x % kRowThreads;
-    const int64_t task = (int64_t(blockIdx.x) * 256 + threadIdx.x) / kRowThreads;
+    const int64_t task = (int64_t(blockIdx.x) * kBlockThreads + threadIdx.x) / kRowThreads;
     if (task >= p.rows * p.pieces) return;  // of whole warps
     const int64_t row = task / p.pieces, piece = task - row * p.pieces;
     const int64_t begin = piece * p.piece;

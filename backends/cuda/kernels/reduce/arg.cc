@@ -18,6 +18,7 @@ struct Arg {
     int64_t row_threads = kThreads;
     bool vectors = false;  // rows could be read so
     int64_t blocks = 0;
+    int64_t block_threads = kThreads, at_once = 1;
 
     void cut(const Device &device) {
         ArgParams &p = params;
@@ -34,8 +35,13 @@ struct Arg {
         p.pieces = int32_t(divide_up(p.total, p.piece));
         if (!across && p.pieces == 1 && p.total <= 8 * device.warp * vector)
             row_threads = device.warp;
+        else if (!across && p.total <= 64 * 128 * vector)
+            row_threads = block_threads = 128;
+        // So many vectors of a thread are on their way together.
+        at_once = 8;
+        while (at_once > 1 && at_once * row_threads * vector > p.piece) at_once /= 2;
         const int64_t tasks = work * p.pieces;
-        blocks = across ? tasks : divide_up(tasks * row_threads, kThreads);
+        blocks = across ? tasks : divide_up(tasks * row_threads, block_threads);
     }
 };
 
@@ -84,6 +90,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool 
     } else {
         Source source("reduce/arg_along.cuh");
         source.constant("kRowThreads", arg.row_threads);
+        source.constant("kBlockThreads", arg.block_threads).constant("kAtOnce", arg.at_once);
         kernel = compile(source.constant("kGeneral", !arg.params.folded.even()));
     }
     const bool cut = arg.params.pieces > 1;
@@ -92,7 +99,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool 
         ArgParams p = arg.params;
         p.x = a.pointer<void>(1), p.y = a.pointer<int64_t>(0), p.parts = a.workspace();
         p.vector = arg.vectors && is_aligned(p.x, 16);
-        INFINI_CUDA_TRY(kernel->launch(stream, arg.blocks, kThreads, p));
+        INFINI_CUDA_TRY(kernel->launch(stream, arg.blocks, unsigned(arg.block_threads), p));
         if (!cut) return infinirtSuccess;
         return join->launch(stream, divide_up(p.rows, kThreads), kThreads, p);
     };
