@@ -181,6 +181,20 @@ template <class V>
 INFINI_DEVICE V minimum(V a, V b) {
     return a < b || a != a ? a : b;
 }
+#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
+template <>
+INFINI_DEVICE float maximum(float a, float b) {
+    float y;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+}
+template <>
+INFINI_DEVICE float minimum(float a, float b) {
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+}
+#endif
 // A NaN loses.
 template <class V>
 INFINI_DEVICE V fmax(V a, V b) {
@@ -225,6 +239,22 @@ INFINI_DEVICE V sqrt(V x) {
         return ::sqrtf(x);
     else
         return ::sqrt(x);
+}
+
+// 1 / sqrt(x). Of floats by an approximation and a step of Newton's, where that is defined.
+template <class V>
+INFINI_DEVICE V reciprocal_root(V x) {
+#ifndef INFINI_SIMULATED
+    if constexpr (kSame<V, float>) {
+        float y;
+        asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+        if constexpr (kRough) return y;
+        const float product = x * y;
+        const float better = y + 0.5f * y * ::fmaf(-product, y, 1.0f);
+        return product > 0.0f && product < infinity<float>() ? better : y;
+    }
+#endif
+    return V(1) / sqrt(x);
 }
 
 template <class V>

@@ -1,5 +1,6 @@
 // Rows that registers hold: memory is read once. A row belongs to kLanes threads, which have
-// kChunks vectors each; those of the first pass are all on their way before one is used.
+// kChunks vectors each; those of the first pass are all on their way before one is used. kFull: these
+// are all of the row.
 #pragma once
 
 #include "lanes.cuh"
@@ -38,7 +39,9 @@ struct HeldRun {
         Pass::finish(p, base, rows, folds, here && my_lane() == 0);
     }
     INFINI_DEVICE Index element(int k) const { return Index(k * kLanes + my_lane()) * kVec; }
-    INFINI_DEVICE bool mine(int k) const { return here && element(k) < p.row_size; }
+    INFINI_DEVICE bool mine(int k) const {
+        return (kLanes == kThreads || here) && (kFull || element(k) < p.row_size);
+    }
 };
 
 INFINI_ENTRY(Params, kThreads, kMinBlocks) {

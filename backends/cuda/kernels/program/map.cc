@@ -1,5 +1,6 @@
 // Maps: every element on its own.
-#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "kernels/program/engines.h"
 
@@ -16,14 +17,23 @@ Source begin_source(const char *file, const Phase &phase, const Composer &compos
 
 namespace {
 
-constexpr int kThreads = 256;
+// As its definition counts it.
+int functor_cost(const InfiniStage &stage) {
+    const char *found = std::strstr(stage.source, "kCost = ");
+    return found ? std::atoi(found + 8) : 0;
+}
 
-// With few elements every thread has one vector; with many so many that 64 bytes are on their way.
-int choose_unroll(const Phase &phase, const Composer &composer, int width) {
-    const int64_t threads = int64_t(phase.device.multiprocessors) * 2048;
-    if (phase.layout.rows / width < 2 * threads) return 1;
-    const int bytes = std::max(1, composer.dense_bytes() * width);
-    return bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
+// Blocks of few vectors keep memory busiest: the scheduler of the device has the next one at hand
+// while another one waits. Functions that take long want two vectors to work on at a time.
+struct BlockShape {
+    int threads = 128, unroll = 1;
+};
+BlockShape choose_block(const Phase &phase) {
+    constexpr int kLong = 10;
+    int cost = 0;
+    for (const Step &step : phase.layout.steps)
+        cost += functor_cost(phase.program.stages[step.stage]);
+    return cost >= kLong ? BlockShape{128, 2} : BlockShape{};
 }
 
 }  // namespace
@@ -33,7 +43,8 @@ Launches plan_map(Phase &phase) {
     if (const int turned = composer.turned_dimension(); turned >= 0)
         return plan_tiles(phase, turned);
     Launches launches;
-    const int width = composer.choose_width(16), unroll = choose_unroll(phase, composer, width);
+    const int width = composer.choose_width(16);
+    const BlockShape block = choose_block(phase);
     Launch launch;
     ParameterText members;
     members.add("int64_t", "count", phase.layout.rows);
@@ -41,10 +52,10 @@ Launches plan_map(Phase &phase) {
     composer.add_members(members, launch, width);
     Source source = begin_source("program/map.cuh", phase, composer);
     source.line(members.text()).line(composer.prologue(width)).line(composer.map_text());
-    source.constant("kThreads", kThreads).constant("kUnroll", unroll);
+    source.constant("kThreads", block.threads).constant("kUnroll", block.unroll);
     launch.parameters = members.bytes();
-    launch.threads = kThreads;
-    const int64_t per_block = int64_t(kThreads) * unroll * width;
+    launch.threads = unsigned(block.threads);
+    const int64_t per_block = int64_t(block.threads) * block.unroll * width;
     launch.grid = Grid((phase.layout.rows + per_block - 1) / per_block);
     launch.code = std::make_shared<Code>(std::move(source));
     launches.usual.push_back(std::move(launch));

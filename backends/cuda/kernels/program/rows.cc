@@ -39,6 +39,7 @@ public:
     // With vectors of at most so many elements.
     std::vector<Launch> plan(int most) {
         width_ = composer_.choose_width(most);
+        wide_ = width_ > 1;
         std::vector<Launch> launches;
         if (!composer_.across() && choose_held()) {
             launches.push_back(held_launch());
@@ -63,12 +64,13 @@ public:
             joins += "    run.template join<Pass" + std::to_string(i) + ">(kWrites);\n";
         }
         if (composer_.has_row_results()) {
+            if (composer_.across()) choose_join();
             launches.push_back(loop_launch(joins, true));
             launches.back().grid.y = 1;
         }
         return launches;
     }
-    bool is_wide() const { return width_ > 1; }
+    bool is_wide() const { return wide_; }
 
 private:
     static std::string pass_call(size_t pass) {
@@ -117,8 +119,10 @@ private:
         const int data = chunks_ * width_ * composer_.row_bytes() / 4;
         const bool much = data >= 32 && layout_.type == kFloat && composer_.row_tensors() > 1;
         int blocks = threads_ <= 128 ? 6 : threads_ <= 256 ? 3 : 1;
+        if (threads_ == 256 && data <= 16) blocks = 4;
         if (much || layout_.value_bytes > 4) blocks = 1;
         source.constant("kChunks", chunks_).constant("kColumns", 1).constant("kMinBlocks", blocks);
+        source.constant("kFull", layout_.row_size == int64_t(chunks_) * lanes_ * width_);
         finish(launch, members, std::move(source));
         launch.grid = Grid(quotient_up(layout_.rows, threads_ / lanes_));
         return launch;
@@ -128,7 +132,7 @@ private:
 
     void choose_loop() {
         constexpr int64_t kRoom = 40 << 10;  // of shared memory, for folds of columns
-        threads_ = 256;
+        threads_ = composer_.across() ? 128 : 256;
         int64_t units = layout_.row_size;
         if (composer_.across()) {
             int64_t bytes = 16;
@@ -146,6 +150,7 @@ private:
         }
         const int bytes = std::max(1, composer_.dense_bytes() * width_);
         unroll_ = bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
+        if (composer_.across() && composer_.passes().size() == 1) unroll_ *= 2;
         const int64_t row_width = composer_.across() ? width_ : 1;
         groups_ = quotient_up(layout_.rows, threads_ / lanes_ * row_width);
         const int64_t multiprocessors = phase_.device.multiprocessors;
@@ -160,6 +165,13 @@ private:
                 splits_ = quotient_up(units, part_);
             }
         }
+    }
+
+    // There is little to join: many threads have one row each.
+    void choose_join() {
+        width_ = 1, threads_ = 256, columns_ = 32;
+        lanes_ = threads_ / columns_;
+        groups_ = quotient_up(layout_.rows, columns_);
     }
 
     Launch loop_launch(const std::string &calls, bool writes) {
@@ -197,6 +209,7 @@ private:
     Composer composer_;
     int width_ = 1, lanes_ = 1, chunks_ = 1, threads_ = 128, columns_ = 1, unroll_ = 1;
     int64_t groups_ = 1, splits_ = 1, part_ = 1;
+    bool wide_ = false;
     std::vector<int64_t> starts_;
 };
 
