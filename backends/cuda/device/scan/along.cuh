@@ -1,12 +1,15 @@
-// Along lines: kLineThreads threads take a line, or a piece of it, kItems neighbours each at a
-// time. kSums: only what each piece comes to is written, for the second kernel to begin with.
+// Along lines: kLineThreads threads take a line, or a piece of it, kItems elements each at a time: of
+// a warp's elements every lane has kVectors vectors, as far apart as makes neighbours of those of
+// neighbouring lanes. kSums: only what each piece comes to is written, for the second kernel to
+// begin with.
 #include "block_scan.cuh"
 #include "running.cuh"
 
 namespace infini {
 
 using State = Running::State;
-inline constexpr int kItems = sizeof(T) == 8 ? 4 : 8, kV = kWide<T> < kItems ? kWide<T> : kItems;
+inline constexpr int kV = kWide<T> < kItems ? kWide<T> : kItems;
+inline constexpr int kVectors = kItems / kV;
 
 struct Combine {
     INFINI_DEVICE State operator()(State a, State b) const { return Running::combine(a, b); }
@@ -23,27 +26,21 @@ struct Line {
         if constexpr (kPlaces && !kSums) places = p.places + p.stood(line);
     }
 
-    // Elements [at, at + n), n <= kItems.
-    INFINI_DEVICE void read(const ScanParams &p, int64_t at, int n, T (&x)[kItems]) const {
-        if (p.vector && n == kItems) {
+    // Elements [at, at + n), n <= kV.
+    INFINI_DEVICE Vec<T, kV> read(const ScanParams &p, int64_t at, int n) const {
+        if (p.vector && n == kV) return load<kV>(from + at);
+        Vec<T, kV> x = {};
 #pragma unroll
-            for (int i = 0; i < kItems; i += kV) {
-                const Vec<T, kV> some = load<kV>(from + at + i);
-#pragma unroll
-                for (int k = 0; k < kV; ++k) x[i + k] = some[k];
-            }
-        } else {
-#pragma unroll
-            for (int i = 0; i < kItems; ++i)
-                if (i < n) x[i] = from[(at + i) * p.from_step];
-        }
+        for (int i = 0; i < kV; ++i)
+            if (i < n) x[i] = from[(at + i) * p.from_step];
+        return x;
     }
     INFINI_DEVICE void write(const ScanParams &p, int64_t at, int n,
-                             const State (&states)[kItems]) const {
-        if (p.vector && n == kItems) {
-            constexpr int kTogether = kWide<R> < kItems ? kWide<R> : kItems;
+                             const State (&states)[kV]) const {
+        if (p.vector && n == kV) {
+            constexpr int kTogether = kWide<R> < kV ? kWide<R> : kV;
 #pragma unroll
-            for (int i = 0; i < kItems; i += kTogether) {
+            for (int i = 0; i < kV; i += kTogether) {
                 Vec<R, kTogether> y;
 #pragma unroll
                 for (int k = 0; k < kTogether; ++k) y[k] = Running::value(states[i + k]);
@@ -51,12 +48,12 @@ struct Line {
             }
         } else {
 #pragma unroll
-            for (int i = 0; i < kItems; ++i)
+            for (int i = 0; i < kV; ++i)
                 if (i < n) to[(at + i) * p.to_step] = Running::value(states[i]);
         }
         if constexpr (kPlaces) {
 #pragma unroll
-            for (int i = 0; i < kItems; ++i)
+            for (int i = 0; i < kV; ++i)
                 if (i < n) places[(at + i) * p.stood_step] = Running::place(states[i]);
         }
     }
@@ -90,38 +87,66 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
     const Line line(p, number);
     State running = Running::identity();
     if (!kSums && piece > 0) running = before_piece(p, number, int(piece), thread);
-    T next[kItems];
-    auto items_of = [&](int64_t tile) {
-        const int64_t left = end - tile - thread * kItems;
-        return left < 0 ? 0 : left < kItems ? int(left) : kItems;
-    };
-    if (items_of(begin) > 0) line.read(p, begin + thread * kItems, items_of(begin), next);
-    for (int64_t tile = begin; tile < end; tile += kLineThreads * kItems) {
-        const int64_t at = tile + thread * kItems, after = tile + kLineThreads * kItems;
-        const int n = items_of(tile);
-        T x[kItems];
+    // Where the thread's vectors begin within a tile, and how many elements are there.
+    const int mine = thread / kWarp * (kWarp * kItems) + thread % kWarp * kV;
+    auto place_of = [&](int64_t tile, int j) { return tile + mine + j * (kWarp * kV); };
+    auto count_at = [&](int64_t at) { return end <= at ? 0 : end - at < kV ? int(end - at) : kV; };
+    auto read = [&](Vec<T, kV>(&x)[kVectors], int64_t tile) {
 #pragma unroll
-        for (int i = 0; i < kItems; ++i) x[i] = next[i];
-        // The next elements are on their way while these are added up.
-        if (items_of(after) > 0) line.read(p, after + thread * kItems, items_of(after), next);
-        // First each thread for itself, then what comes before it.
-        State states[kItems], mine = Running::identity(), all;
-#pragma unroll
-        for (int i = 0; i < kItems; ++i) {
-            if (i < n) mine = Running::combine(mine, Running::begin(x[i], at + i));
-            states[i] = mine;
+        for (int j = 0; j < kVectors; ++j) {
+            const int64_t at = place_of(tile, j);
+            if (at < end) x[j] = line.read(p, at, count_at(at));
         }
-        const State before = scan_block<kLineThreads>(mine, Running::identity(), Combine(), &all);
-        if constexpr (!kSums) {
-            const State start = Running::combine(running, before);
+    };
+    constexpr int kTile = kLineThreads * kItems;
+    auto work = [&](Vec<T, kV>(&x)[kVectors], int64_t tile) {
+        // First each vector for itself, then what comes before it.
+        State states[kVectors][kV], starts[kVectors], of_warp = Running::identity(), all;
 #pragma unroll
-            for (int i = kItems - 1; i >= 0; --i) {
-                if (kExclusive && i > 0) states[i] = states[i - 1];
-                states[i] = kExclusive && i == 0 ? start : Running::combine(start, states[i]);
+        for (int j = 0; j < kVectors; ++j) {
+            const int64_t at = place_of(tile, j);
+            const int n = count_at(at);
+            State sum = Running::identity();
+#pragma unroll
+            for (int i = 0; i < kV; ++i) {
+                if (i < n) sum = Running::combine(sum, Running::begin(x[j][i], at + i));
+                states[j][i] = sum;
             }
-            if (n > 0) line.write(p, at, n, states);
+        }
+        read(x, tile + 2 * kTile);
+#pragma unroll
+        for (int j = 0; j < kVectors; ++j) {
+            State total;
+            starts[j] = scan_warp(states[j][kV - 1], Running::identity(), Combine(), &total);
+            if (j > 0) starts[j] = Running::combine(of_warp, starts[j]);
+            of_warp = j > 0 ? Running::combine(of_warp, total) : total;
+        }
+        const State before =
+            scan_warps<kLineThreads>(of_warp, Running::identity(), Combine(), &all);
+        if constexpr (!kSums) {
+            const State first = Running::combine(running, before);
+#pragma unroll
+            for (int j = 0; j < kVectors; ++j) {
+                const int64_t at = place_of(tile, j);
+                const State start = Running::combine(first, starts[j]);
+#pragma unroll
+                for (int i = kV - 1; i >= 0; --i) {
+                    if (kExclusive && i > 0) states[j][i] = states[j][i - 1];
+                    states[j][i] =
+                        kExclusive && i == 0 ? start : Running::combine(start, states[j][i]);
+                }
+                if (at < end) line.write(p, at, count_at(at), states[j]);
+            }
         }
         running = Running::combine(running, all);
+    };
+    // The elements of the next two tiles are on their way while those of one are added up.
+    Vec<T, kV> even[kVectors], odd[kVectors];
+    read(even, begin);
+    read(odd, begin + kTile);
+    for (int64_t tile = begin; tile < end; tile += 2 * kTile) {
+        work(even, tile);
+        if (tile + kTile < end) work(odd, tile + kTile);
     }
     if (kSums && thread == 0) static_cast<State *>(p.parts)[task] = running;
 }

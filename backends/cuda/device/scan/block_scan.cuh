@@ -3,11 +3,10 @@
 
 namespace infini {
 
-// What all threads before this one have, combined; `total` is that of all. Combining need not
-// commute. Called by all threads of a block of `threads`, or, if there are no more, of a warp. Safe
-// to call again and again.
-template <int threads, class V, class Combine>
-INFINI_DEVICE V scan_block(V value, V identity, Combine combine, V *total) {
+// What all lanes before this one have, combined; `total` is that of the warp. Combining need not
+// commute.
+template <class V, class Combine>
+INFINI_DEVICE V scan_warp(V value, V identity, Combine combine, V *total) {
     V running = value;
 #pragma unroll
     for (int distance = 1; distance < kWarp; distance *= 2) {
@@ -17,21 +16,39 @@ INFINI_DEVICE V scan_block(V value, V identity, Combine combine, V *total) {
     V before = shuffle_up(running, 1);
     if (lane() == 0) before = identity;
     *total = shuffle(running, kWarp - 1);
-    if constexpr (threads > kWarp) {
+    return before;
+}
+
+// The same of warps, of which all lanes have the warp's value. Called by all threads of a block of
+// `threads`, or, if there are no more, of a warp. Safe to call again and again.
+template <int threads, class V, class Combine>
+INFINI_DEVICE V scan_warps(V value, V identity, Combine combine, V *total) {
+    if constexpr (threads <= kWarp) {
+        *total = value;
+        return identity;
+    } else {
         constexpr int kWarps = threads / kWarp;
         INFINI_SHARED V of_warps[kWarps];
         __syncthreads();  // the last call's have been read
-        if (lane() == kWarp - 1) of_warps[warp()] = running;
+        if (lane() == 0) of_warps[warp()] = value;
         __syncthreads();
-        V all = identity;
+        V all = identity, before = identity;
 #pragma unroll
         for (int i = 0; i < kWarps; ++i) {
-            if (i == warp()) before = combine(all, before);
+            if (i == warp()) before = all;
             all = combine(all, of_warps[i]);
         }
         *total = all;
+        return before;
     }
-    return before;
+}
+
+// And of all threads.
+template <int threads, class V, class Combine>
+INFINI_DEVICE V scan_block(V value, V identity, Combine combine, V *total) {
+    V mine;
+    const V before = scan_warp(value, identity, combine, &mine);
+    return combine(scan_warps<threads>(mine, identity, combine, total), before);
 }
 
 }  // namespace infini

@@ -22,6 +22,7 @@ struct Scan {
 struct Layout {
     ScanParams params = {};
     bool across = false, vectors = false;
+    int64_t items = 1;  // of a thread, at a time, where it does not take a whole line
     int64_t line_threads = kThreads, blocks = 0;
     int64_t offsets[3] = {};  // of the tensors' first elements, in the order of the scan
 
@@ -39,15 +40,15 @@ struct Layout {
                 *step = -*step;
             }
         }
-        const int64_t items = dtype_bytes(scan.x.dtype) == 8 ? 4 : 8;  // of a thread, at a time
+        items = dtype_bytes(scan.x.dtype) == 8 ? 4 : 8;
         vectors = !scan.reverse && from.aligned(dtype_bytes(scan.x.dtype), 16) &&
                   to.aligned(dtype_bytes(scan.y.dtype), 16);
         across = p.from_step != 1 && (p.lines >= 64 || p.size <= 8);
-        cut(device, items);
+        cut(device);
     }
 
 private:
-    void cut(const Device &device, int64_t items) {
+    void cut(const Device &device) {
         ScanParams &p = params;
         int64_t pieces = 1, unit = 1;
         if (across) {
@@ -82,7 +83,8 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
         source.constant("kSums", sums).constant("kPlaces", bool(scan.places));
         if (!layout.across)
             source.constant("kLineThreads", layout.line_threads)
-                .constant("kResident", scan.running == "RunningSum<T, R>" ? 4 : 2);
+                .constant("kItems", layout.items)
+                .constant("kResident", scan.running == "RunningSum<T, R>" ? 3 : 2);
         return device.compile(source.constant("kExclusive", scan.exclusive));
     };
     std::shared_ptr<const Kernel> sums, kernel = compile(false);
