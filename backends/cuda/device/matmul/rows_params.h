@@ -14,14 +14,6 @@ struct ConvertParams {
     int64_t count, side;
 };
 
-// Rows of an image's features.
-struct BiasRowsParams {
-    void *to;  // dense
-    const void *bias;
-    int64_t columns;
-    int32_t features, vector;  // vector: rows are whole runs of 16 bytes
-};
-
 // Rows of a feed-forward block.
 struct NormRowsParams {
     void *to;  // dense
