@@ -25,9 +25,17 @@ CASES = [
     ("decode", "sm_80", "kPaged=1,kRagged=0,kCausal=1,kDepth=64,kValue=64,kM=1,kStages=4"),
     ("tiles", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
     ("tiles", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
-    ("groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128"),
-    ("groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=0,kDepth=64,kValue=64"),
-    ("groups", "sm_90a", "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128"),
+    (
+        "groups",
+        "sm_90a",
+        "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kQueryStages=2,kRing=5",
+    ),
+    ("groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=0,kDepth=64,kValue=64,kQueryStages=2,kRing=8"),
+    (
+        "groups",
+        "sm_90a",
+        "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128,kQueryStages=1,kRing=3",
+    ),
     (
         "latent",
         "sm_90",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mma.cuh"
+#include "tensor_map.h"
 
 namespace infini {
 
@@ -14,7 +15,9 @@ namespace infini {
 inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
 
 // The byte of piece `c` of row `row` in a panel.
-INFINI_DEVICE int panel_place(int row, int c) { return row * kPanelRow + ((c ^ row % 8) * 16); }
+INFINI_DEVICE int panel_place(unsigned row, unsigned c) {
+    return int(row * kPanelRow + ((c ^ row % 8) * 16));
+}
 
 // Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels
 // are `leading` bytes from the next one.
@@ -72,6 +75,12 @@ INFINI_DEVICE void show_to_products() {
 #endif
 }
 
+INFINI_DEVICE void stop_kernel() {
+#ifndef INFINI_SIMULATED
+    asm volatile("trap;");
+#endif
+}
+
 // ---- Registers ----------------------------------------------------------------------------------
 
 template <int count>
@@ -113,6 +122,15 @@ struct PhaseBarrier {
                      : "memory");
 #endif
     }
+    // The phase ends only when so many bytes of bulk copies have come, too.
+    INFINI_DEVICE void expect(int bytes) {
+#ifndef INFINI_SIMULATED
+        asm volatile(
+            "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
+            "r"(bytes)
+            : "memory");
+#endif
+    }
     // Until the phase of this parity (0 is the first) has ended; 1 at first: at once.
     INFINI_DEVICE void wait(int parity) {
 #ifdef INFINI_SIMULATED
@@ -131,6 +149,28 @@ struct PhaseBarrier {
 #endif
     }
 };
+
+// By the thread that started barriers in memory, before the barrier of the block.
+INFINI_DEVICE void show_barriers() {
+#ifndef INFINI_SIMULATED
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+// A box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes, swizzled.
+// All its bytes arrive at the barrier, those outside the tensor, too.
+INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z, int w,
+                            PhaseBarrier &barrier) {
+#ifdef INFINI_SIMULATED
+    ::simulated::copy_box(to, &map, x, y, z, w);
+#else
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(to)),
+        "l"(&map), "r"(shared_address(&barrier.word)), "r"(x), "r"(y), "r"(z), "r"(w)
+        : "memory");
+#endif
+}
 
 // Barrier `id` (1 to 15) for so many threads: those that wait and those that only arrive.
 INFINI_DEVICE void wait_at(int id, int threads) {

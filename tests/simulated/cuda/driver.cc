@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "hopper.h"
@@ -134,6 +135,28 @@ SIMULATED_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunct
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ,
                           config->blockDimX, config->blockDimY, config->blockDimZ,
                           config->sharedMemBytes, config->hStream, parameters, extra);
+}
+
+// ---- Bulk copies --------------------------------------------------------------------------------
+
+// Only what kernels here use: four sizes, 16-bit elements, 128 bytes swizzled. See copies.h.
+SIMULATED_EXPORT CUresult cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *memory,
+                                                 const uint64_t *sizes, const uint64_t *strides,
+                                                 const uint32_t *box, const uint32_t *steps,
+                                                 int interleave, int swizzle, int, int) {
+    constexpr int kWords = 1, kSwizzle128 = 3;
+    if (type != kWords || rank != 4 || interleave || swizzle != kSwizzle128 ||
+        reinterpret_cast<uintptr_t>(memory) % 16 || reinterpret_cast<uintptr_t>(map) % 64)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t words[13] = {reinterpret_cast<uintptr_t>(memory)};
+    for (int i = 0; i < 4; ++i) {
+        const uint64_t stride = i ? strides[i - 1] : 2;
+        if (!sizes[i] || !box[i] || box[i] > 256 || steps[i] != 1 || (i && stride % 16))
+            return CUDA_ERROR_INVALID_VALUE;
+        words[1 + i] = sizes[i], words[5 + i] = stride, words[9 + i] = box[i];
+    }
+    std::memcpy(map, words, sizeof words);
+    return CUDA_SUCCESS;
 }
 
 // ---- Values in memory ---------------------------------------------------------------------------

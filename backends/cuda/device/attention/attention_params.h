@@ -1,7 +1,7 @@
 // Parameters of the attention kernels; for host and device. Strides are in elements.
 #pragma once
 
-#include "divide.h"
+#include "tensor_map.h"
 
 namespace infini {
 
@@ -33,6 +33,15 @@ struct AttentionParams {
     float scale;                 // with log2(e) in it
     int32_t vector;              // 1: rows can be read 16 bytes at a time
     int32_t store_vector;        // 1: and written
+};
+
+// For wgmma: where the bulk engine copies. Rows of keys and values are [size, page or sequence's
+// tokens, head, page or sequence], those of queries [size, head, token, sequence].
+struct GroupParams : AttentionParams {
+    TensorMap q_map, k_map, v_map;
+    int32_t bulk, bulk_queries;  // 1: keys and values; queries
+    int32_t box_rows;            // of pages
+    int32_t turns;               // 1: every second time blocks take work in the opposite order
 };
 
 // Cuts ragged queries into segments: tokens before the first sequence, those of each sequence, and

@@ -4,17 +4,21 @@
 //
 // A consumer begins the product of the next keys, then that of these values, and computes the
 // weights of the next keys while the second one runs. The two take turns in beginning their
-// products, so that one's weights are computed while the other's products run.
+// products, so that one's weights are computed while the other's products run. One goes over all
+// the work of a block as over one long row of tiles: the first keys of the next rows are multiplied
+// before the last values of these.
 //
-// Copies are ordinary cp.async (not the bulk engine), so that keys may lie in pages, in strided or
-// ragged tensors: a thread waits for its own copies, shows them to the products, and then arrives.
+// Copies are done by the bulk engine where the tensors' strides, or their pages, allow it, and
+// otherwise by cp.async: a thread waits for its own copies, shows them to the products, and then
+// arrives. Values of a tile that is not full are always copied so: what lies behind the last key
+// may be anything, and must be 0 where weights are.
 //
 // FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
-// rows, mostly from L2. With sizes of 128: 160 KiB of shared memory, one block of 384 threads on a
-// multiprocessor, which goes on with the next rows: their queries and keys are copied while results
-// are written.
+// rows, mostly from L2. With sizes of 128: 224 KiB of shared memory, one block of 384 threads on a
+// multiprocessor.
 //
-// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64.
+// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
+// (1 or 2) and kRing: places for queries, and for keys and values.
 #include "tile.cuh"
 #include "wgmma.cuh"
 
@@ -23,19 +27,47 @@ namespace infini {
 inline constexpr int kGroup = 128;  // threads
 inline constexpr int kThreads = 3 * kGroup;
 inline constexpr int kRows = 128, kKeys = 128;  // of a block; at a time
-inline constexpr int kStages = 2;               // of keys, and of values
-inline constexpr int kFlight = 2;               // copies that a thread has begun and not yet shown
+// Copies that a thread has begun and not yet shown: no more than that, or the consumers' last copy
+// would not be shown before they free the place of the next one.
+inline constexpr int kFlight = kRing > 3 ? 2 : 1;
 inline constexpr int kQueryBytes = kRows * kDepth * 2;
 inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
 inline constexpr int kKeyPanel = kKeys * kPanelRow, kQueryPanel = kRows * kPanelRow;
+// Keys and values are copied in the order of their use to a ring of kRing places.
+inline constexpr int kPlaceBytes = kKeyBytes < kValueBytes ? kValueBytes : kKeyBytes;
+inline constexpr int kRingAt = kQueryStages * kQueryBytes;
+inline constexpr int kSlots = 8;  // of tiles whose pages are known
+static_assert(kRing / 2 + 1 < kSlots);
 inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are the consumers' turns
+// Weights are at most 2^kSlack: results are scaled only when a score is so much greater than those
+// before.
+inline constexpr float kSlack = 8;
+
+// Stages of queries, then those of the ring.
+inline constexpr int kAllStages = kQueryStages + kRing;
 
 struct Shared {
-    PhaseBarrier queries, keys[kStages], values[kStages];  // are here
-    PhaseBarrier queries_used, keys_used[kStages], values_used[kStages];
-    uint32_t known[4][kKeys / 32];  // of four tiles
-    int page[4][kKeys];
+    PhaseBarrier here[kAllStages], used[kAllStages];
+    uint32_t known[kPaged ? kSlots : 1][kKeys / 32];
+    int page[kPaged ? kSlots : 1][kKeys];
 };
+
+// A place in the ring, and the parity of the round: of the keys of step 0, 1, ... or the values.
+// The order is keys 0, keys 1, values 0, keys 2, values 1, ...
+struct Place {
+    int at, round;
+
+    INFINI_DEVICE void advance(int by) {
+        at += by;
+        if (at >= kRing) at -= kRing, round ^= 1;
+    }
+    INFINI_DEVICE static Place first_keys() { return {0, 0}; }
+    INFINI_DEVICE static Place first_values() { return {2 % kRing, 2 / kRing % 2}; }
+    // From step 0 to step 1 keys go on by 1, then by 2.
+    INFINI_DEVICE void next_keys(int step) { advance(step ? 2 : 1); }
+    INFINI_DEVICE void next_values() { advance(2); }
+};
+static_assert(kRing > 2);
 
 // 128 rows.
 struct Work {
@@ -43,17 +75,22 @@ struct Work {
     int head, first_row, row_count;
     int tiles;  // of keys; 0: results are zeros, or there is nothing to do
     int seen;   // keys
+    int index;  // of the sequence
 
     // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
     // see most keys first.
-    INFINI_DEVICE void find(const AttentionParams &p, int item) {
+    // Every second time, blocks take them in the opposite order.
+    INFINI_DEVICE void find(const GroupParams &p, int item) {
         const int units = (kRagged ? 1 : p.sequences) * p.heads;
+        tiles = row_count = 0;
+        if (p.turns && item / int(gridDim.x) % 2) item += int(gridDim.x) - 1 - 2 * int(blockIdx.x);
+        if (item >= p.tiles * units) return;
         const int chunk = item / (p.chunk * p.tiles) * p.chunk;
         const int count = units - chunk < p.chunk ? units - chunk : p.chunk;
         const int rest = item - chunk * p.tiles, unit = chunk + rest % count;
-        int tile = p.tiles - 1 - rest / count, index = unit / p.heads;
+        int tile = p.tiles - 1 - rest / count;
+        index = unit / p.heads;
         head = unit % p.heads;
-        tiles = row_count = 0;
         if constexpr (kRagged) {
             const int32_t *ends = p.segments + p.sequences + 3;
             if (tile >= ends[p.sequences + 2]) return;
@@ -70,146 +107,231 @@ struct Work {
 
 // ---- The warpgroup that copies ------------------------------------------------------------------
 
+// The compiler does not compute what depends on this before loops around: there are more such
+// values than registers.
+INFINI_DEVICE int computed_here(int value) {
+#ifndef INFINI_SIMULATED
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
+
 struct Producer {
-    const AttentionParams &p;
+    // What copies of a tile need to know of the work.
+    struct Keys {
+        const T *from;
+        int head, index, seen;
+    };
+
+    const GroupParams &p;
     Shared &shared;
     unsigned char *memory;
     int thread;
     Work w = {};
-    int begun = 0, shown = 0;  // copies of keys or values
-    int base = 0;              // tiles of work before this
-    int number = 0;            // of the work
+    int number = 0;  // of the work
+    Place place = {0, 0};
+    // Stages whose copies were begun and not shown, the older one first; -1: none.
+    int begun[2] = {-1, -1};
 
-    // Copy i of the order keys 0, keys 1, values 0, keys 2, values 1, ..., values n - 1.
-    struct Copy {
-        bool of_keys;
-        int tile;
-    };
-    INFINI_DEVICE Copy copy_at(int i) const {
-        if (i == 0) return {true, 0};
-        if (i == 2 * w.tiles - 1) return {false, w.tiles - 1};
-        return i % 2 ? Copy{true, (i + 1) / 2} : Copy{false, i / 2 - 1};
+    // Tells consumers of the oldest copy. What a consumer needs before it frees the stage of the
+    // next copy has been shown by then.
+    INFINI_DEVICE void show_oldest() {
+        if (begun[0] >= 0) {
+            show_to_products();
+            arrive(begun[0]);
+        }
+        begun[0] = begun[1], begun[1] = -1;
+    }
+    INFINI_DEVICE void end_copy(int stage) {
+        commit_copies();
+        wait_for_copies<kFlight>();
+        show_oldest();
+        begun[kFlight - 1] = stage;
+    }
+    INFINI_DEVICE void show_all() {
+        wait_for_copies<0>();
+        show_oldest();
+        show_oldest();
+    }
+    INFINI_DEVICE void arrive(int stage) {
+        __syncwarp();
+        if (lane() == 0) shared.here[stage].arrive();
     }
 
-    // Tells consumers of the oldest copy that was not shown.
-    INFINI_DEVICE void show() {
-        const Copy copy = copy_at(shown++);
-        show_to_products();
-        (copy.of_keys ? shared.keys : shared.values)[(base + copy.tile) % kStages].arrive();
-        if (shown == 1) shared.queries.arrive();  // which came with the first keys
-    }
-
-    INFINI_DEVICE void find_pages(int tile) {
+    INFINI_DEVICE void find_pages(int tile, int slot) {
         if constexpr (kPaged) {
             const int t = tile * kKeys + thread;
             int64_t page = -1;
             if (t < w.seen)
                 page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
             const bool known = page >= 0 && page < p.pages;
-            shared.page[(base + tile) % 4][thread] = known ? int(page) : -1;
+            shared.page[slot][thread] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
-            if (lane() == 0) shared.known[(base + tile) % 4][thread / 32] = bits;
+            if (lane() == 0) shared.known[slot][thread / 32] = bits;
             wait_at(kProducers, kGroup);
         }
     }
 
+    // Keys or values of a tile of `work`, with the bulk engine.
+    INFINI_DEVICE void copy_boxes(unsigned char *to, const TensorMap &map, int panels,
+                                  const Keys &work, int tile, int slot, int stage) {
+        if (thread < 32) {
+            PhaseBarrier &barrier = shared.here[stage];
+            if (lane() == 0) barrier.expect(panels * kKeyPanel);
+            __syncwarp();
+            const int first = tile * kKeys;
+            if constexpr (!kPaged) {
+                if (lane() < panels)
+                    copy_box(to + lane() * kKeyPanel, map, lane() * kPanelColumns, first, work.head,
+                             work.index - kRagged, barrier);
+            } else {
+                const int boxes = kKeys / p.box_rows;
+                for (int i = lane(); i < boxes * panels; i += 32) {
+                    const int panel = i / boxes, row = i % boxes * p.box_rows;
+                    const int page = shared.page[slot][row];
+                    // What is not there comes as zeros.
+                    copy_box(to + panel * kKeyPanel + row * kPanelRow, map, panel * kPanelColumns,
+                             int(p.page_size.split(uint32_t(first + row)).remainder), work.head,
+                             page < 0 ? int(p.pages) : page, barrier);
+                }
+            }
+        }
+        arrive(stage);
+    }
+
     template <int columns>
-    INFINI_DEVICE void copy_rows(unsigned char *to, int tile, const T *from,
+    INFINI_DEVICE void copy_rows(unsigned char *to, const Keys &work, int tile, int slot,
                                  const AttentionStrides &stride, int size) {
         const int first = tile * kKeys;
-        auto target = [&](int row, int piece) {
+        const T *from = work.from;
+        auto target = [&](unsigned row, unsigned piece) {
             return reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
         };
         if constexpr (!kPaged && kCanStep<columns, kKeys, kGroup>)
             if (p.vector)
-                return copy_run<columns, kKeys, kGroup>(thread, from + first * stride.token,
-                                                        stride.token, w.seen - first, size, target);
+                return copy_run<columns, kKeys, kGroup>(computed_here(thread),
+                                                        from + first * stride.token, stride.token,
+                                                        work.seen - first, size, target);
         auto find = [&](int row) -> const T * {
             const int t = first + row;
-            if constexpr (!kPaged) return t < w.seen ? from + t * stride.token : nullptr;
-            const int page = shared.page[(base + tile) % 4][row];
+            if constexpr (!kPaged) return t < work.seen ? from + t * stride.token : nullptr;
+            const int page = shared.page[slot][row];
             return page < 0 ? nullptr
                             : from + page * stride.batch +
                                   int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
         };
-        copy_each<columns, kKeys, kGroup>(thread, size, stride.inner, p.vector, find, target);
+        copy_each<columns, kKeys, kGroup>(computed_here(thread), size, stride.inner, p.vector, find,
+                                          target);
+    }
+
+    INFINI_DEVICE void copy_tile(bool values, const Keys &work, int tile, int step) {
+        const int slot = step % kSlots, stage = kQueryStages + place.at;
+        shared.used[stage].wait(place.round ^ 1);
+        unsigned char *to = memory + kRingAt + place.at * kPlaceBytes;
+        place.advance(1);
+        if (p.bulk && (!values || (tile + 1) * kKeys <= work.seen)) {
+            copy_boxes(to, values ? p.v_map : p.k_map, (values ? kValue : kDepth) / kPanelColumns,
+                       work, tile, slot, stage);
+            return;
+        }
+        // One piece of code for both where it can be.
+        if (!values || kDepth == kValue)
+            copy_rows<kDepth>(to, work, tile, slot, values ? p.v_stride : p.k_stride,
+                              values ? p.value_depth : p.depth);
+        else
+            copy_rows<kValue>(to, work, tile, slot, p.v_stride, p.value_depth);
+        end_copy(stage);
+        if (p.bulk) show_all();
     }
 
     INFINI_DEVICE void copy_queries() {
+        const int stage = number % kQueryStages;
+        unsigned char *to = memory + stage * kQueryBytes;
+        if (kQueryStages == 1) show_all();  // the last queries are used together with values
+        shared.used[stage].wait(~(number / kQueryStages) & 1);
+        ++number;
+        if (p.bulk_queries) {
+            if (thread < 32) {
+                if (lane() == 0) shared.here[stage].expect(kQueryBytes);
+                __syncwarp();
+                const int token = kRagged ? p.segments[w.index] : 0;
+                if (lane() < kDepth / kPanelColumns)
+                    copy_box(to + lane() * kQueryPanel, p.q_map, lane() * kPanelColumns,
+                             w.head * int(p.group.divisor),
+                             token + int(p.group.divide(uint32_t(w.first_row))),
+                             kRagged ? 0 : w.index, shared.here[stage]);
+            }
+            arrive(stage);
+            return;
+        }
         copy_each<kDepth, kRows, kGroup>(
-            thread, p.depth, p.q_stride.inner, p.vector,
+            computed_here(thread), p.depth, p.q_stride.inner, p.vector,
             [&](int row) {
                 const int at = w.first_row + row;
                 return at < w.row_count ? query_row(p, w.s, w.head, at) : nullptr;
             },
-            [&](int row, int piece) {
-                return reinterpret_cast<T *>(memory + piece / 8 * kQueryPanel +
+            [&](unsigned row, unsigned piece) {
+                return reinterpret_cast<T *>(to + piece / 8 * kQueryPanel +
                                              panel_place(row, piece % 8));
             });
+        end_copy(stage);
+        if (p.bulk) show_all();
     }
 
-    INFINI_DEVICE void run(int item) {
-        w.find(p, item);
-        if (w.tiles == 0) return;
-        begun = shown = 0;
-        for (; begun < 2 * w.tiles; ++begun) {
-            const Copy copy = copy_at(begun);
-            const int stage = (base + copy.tile) % kStages, round = (base + copy.tile) / kStages;
-            unsigned char *to = memory + kQueryBytes;
-            if (copy.of_keys) {
-                find_pages(copy.tile);
-                shared.keys_used[stage].wait(~round & 1);
-                to += stage * kKeyBytes;
+    // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work.
+    INFINI_DEVICE void run(int items) {
+        Keys last = {};
+        int item = int(blockIdx.x), tile = 0, last_tile = 0;
+        for (int step = 0;; ++step) {
+            if (tile == w.tiles) {
+                tile = w.tiles = 0;
+                for (; item < items && w.tiles == 0; item += int(gridDim.x)) w.find(p, item);
+                if (w.tiles > 0) copy_queries();
+            }
+            const bool more = w.tiles > 0;
+            if (more) {
+                find_pages(tile, step % kSlots);
             } else {
-                shared.values_used[stage].wait(~round & 1);
-                to += kStages * kKeyBytes + stage * kValueBytes;
+                show_all();
+                place.advance(1);  // where keys would be
             }
-            // One piece of code for both where it can be.
-            if (copy.of_keys || kDepth == kValue)
-                copy_rows<kDepth>(to, copy.tile, copy.of_keys ? w.s.k : w.s.v,
-                                  copy.of_keys ? p.k_stride : p.v_stride,
-                                  copy.of_keys ? p.depth : p.value_depth);
-            else
-                copy_rows<kValue>(to, copy.tile, w.s.v, p.v_stride, p.value_depth);
-            if (begun == 0) {
-                shared.queries_used.wait(~number & 1);
-                copy_queries();
-            }
-            commit_copies();
-            // What a consumer needs before it frees the stage of the next copy has been shown by
-            // then.
-            if (begun >= kFlight) {
-                wait_for_copies<kFlight>();
-                show();
-            }
+#pragma unroll 1
+            for (int i = 0; i < 2; ++i)
+                if (i ? step > 0 : more)
+                    copy_tile(i, i ? last : Keys{w.s.k, w.head, w.index, w.seen},
+                              i ? last_tile : tile, step - i);
+            if (!more) break;
+            last = {w.s.v, w.head, w.index, w.seen};
+            last_tile = tile++;
         }
-        wait_for_copies<0>();
-        while (shown < begun) show();
-        base += w.tiles;
-        ++number;
+        show_all();
     }
 };
 
 // ---- The warpgroups that compute ----------------------------------------------------------------
 
 struct Consumer {
-    const AttentionParams &p;
+    const GroupParams &p;
     Shared &shared;
     unsigned char *memory;
     int group;  // 0 or 1
     float scale;
     Work w = {};
-    int base = 0, number = 0;  // as the producer has them
-    int all_seen = 0;          // keys before this are seen by all rows of this warp
+    int item = 0, number = 0;  // of the work: among all, among this block's that has keys
+    int step = 0;              // tiles before this one, of all work
+    Place keys = Place::first_keys(), values = Place::first_values();
+    int all_seen = 0;  // keys before this are seen by all rows of this warp
     RowPair rows = {};
+    T *targets[2] = {};  // this thread's results
     uint32_t weights[kKeys / 16][4] = {};
 
-    // scores = queries @ keys of a tile.
-    INFINI_DEVICE void begin_scores(float (&scores)[kKeys / 8][4], int tile) {
-        const int stage = (base + tile) % kStages, round = (base + tile) / kStages;
-        shared.keys[stage].wait(round & 1);
-        const uint64_t a = operand(memory + group * 64 * kPanelRow, 16, 8 * kPanelRow);
-        const uint64_t b = operand(memory + kQueryBytes + stage * kKeyBytes, 16, 8 * kPanelRow);
+    // scores = queries @ keys of the tile.
+    INFINI_DEVICE void begin_scores(float (&scores)[kKeys / 8][4]) {
+        const int slot = number % kQueryStages;
+        shared.here[kQueryStages + keys.at].wait(keys.round);
+        const uint64_t a =
+            operand(memory + slot * kQueryBytes + group * 64 * kPanelRow, 16, 8 * kPanelRow);
+        const uint64_t b = operand(memory + kRingAt + keys.at * kPlaceBytes, 16, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kDepth / 16; ++k)
@@ -218,19 +340,19 @@ struct Consumer {
         commit_products();
     }
 
-    // results += weights @ values of a tile.
-    INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], int tile) {
-        const int stage = (base + tile) % kStages, round = (base + tile) / kStages;
-        shared.values[stage].wait(round & 1);
-        const uint64_t b = operand(memory + kQueryBytes + kStages * kKeyBytes + stage * kValueBytes,
-                                   kKeyPanel, 8 * kPanelRow);
+    // results += weights @ values of the tile before. `add` false: results are overwritten.
+    INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], bool add) {
+        shared.here[kQueryStages + values.at].wait(values.round);
+        const uint64_t b =
+            operand(memory + kRingAt + values.at * kPlaceBytes, kKeyPanel, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
-            wgmma_across<T>(results, weights[k], operand_at(b, k * 16 * kPanelRow), true);
+            wgmma_across<T>(results, weights[k], operand_at(b, k * 16 * kPanelRow), k > 0 || add);
         commit_products();
     }
 
+    // Scores become weights; gives the factors that older results must be multiplied with.
     INFINI_DEVICE void weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         const int first = tile * kKeys;
         if constexpr (kSloped) scale_scores<kKeys / 8>(scores, rows, p.scale, first);
@@ -238,115 +360,179 @@ struct Consumer {
         bool masked = first + kKeys > all_seen;
 #pragma unroll
         for (int i = 0; i < kKeys / 32; ++i) {
-            known[i] = kPaged ? shared.known[(base + tile) % 4][i] : 0xffffffffu;
+            known[i] = kPaged ? shared.known[step % kSlots][i] : 0xffffffffu;
             masked = masked || known[i] != 0xffffffffu;
         }
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
-        take_scores<kKeys / 8>(scores, rows, scale, factor);
+
+        // This warp's arithmetic is alone on its part of the multiprocessor: chains are short.
+        float top[4], sum[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) top[i] = scores[0][i];
+#pragma unroll
+        for (int n = 1; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) top[i] = fmaxf(top[i], scores[n][i]);
+        float base[2];
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            float greatest = fmaxf(top[2 * row], top[2 * row + 1]);
+            greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
+            greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
+            const float before = rows.greatest[row];
+            const bool rises = (greatest - before) * scale > kSlack || before == kNone;
+            rows.greatest[row] = rises ? greatest : before;
+            factor[row] = rises ? exp2_fast((before - greatest) * scale) : 1.0f;
+            if (before == kNone) factor[row] = 0;
+            base[row] = rows.greatest[row] == kNone ? 0.0f : rows.greatest[row] * scale;
+        }
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
+                sum[i] = n ? sum[i] + scores[n][i] : scores[n][i];
+            }
+#pragma unroll
+        for (int row = 0; row < 2; ++row)  // of this thread's keys only
+            rows.sum[row] = rows.sum[row] * factor[row] + (sum[2 * row] + sum[2 * row + 1]);
     }
     INFINI_DEVICE void pack(const float (&scores)[kKeys / 8][4]) {
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
             pack_weights(weights[k], scores[2 * k], scores[2 * k + 1]);
     }
-    INFINI_DEVICE void free(PhaseBarrier &used) {
-        if (lane() == 0) used.arrive();
+    INFINI_DEVICE void free(int stage) {
+        if (lane() == 0) shared.used[stage].arrive();
     }
 
-    INFINI_DEVICE void run(int item) {
-        w.find(p, item);
-        const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
-        all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
-        rows = {};
-        float results[kValue / 8][4] = {};
-        if (w.tiles > 0) {
-            rows.find(p, w.s, w.head, my_row);
-            float scores[kKeys / 8][4], factor[2];
-            shared.queries.wait(number & 1);
-            // The first consumer begins. All that arrive somewhere are waited for before the next
-            // work.
-            if (group == 1 && w.tiles > 1) arrive_at(kTurn + 0, 2 * kGroup);
-            begin_scores(scores, 0);
-            wait_for_products<0>();
-            settle(scores);
-            free(shared.keys_used[base % kStages]);
-            if (w.tiles == 1) free(shared.queries_used);
-            weigh(scores, 0, factor);
-            pack(scores);
-            for (int tile = 1; tile < w.tiles; ++tile) {
-                wait_at(kTurn + group, 2 * kGroup);
-                begin_scores(scores, tile);
-                begin_results(results, tile - 1);
-                if (group == 0 || tile + 1 < w.tiles) arrive_at(kTurn + 1 - group, 2 * kGroup);
-                wait_for_products<1>();
-                settle(scores);
-                free(shared.keys_used[(base + tile) % kStages]);
-                if (tile + 1 == w.tiles) free(shared.queries_used);
-                weigh(scores, tile, factor);
-                wait_for_products<0>();
-                settle(results);
-                free(shared.values_used[(base + tile - 1) % kStages]);
-                scale_results<kValue / 8>(results, factor);
-                pack(scores);
+    // The next work that has keys; false: there is none. Rows that see none become zeros.
+    INFINI_DEVICE bool find_work(int items) {
+        for (; item < items; item += int(gridDim.x)) {
+            w.find(p, item);
+            const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int row = my_row + lane() / 4 + 8 * i;
+                targets[i] = row < w.row_count ? result_row(p, w.s, w.head, row) : nullptr;
             }
-            begin_results(results, w.tiles - 1);
+            if (w.tiles == 0) {
+                const float zeros[kValue / 8][4] = {}, sums[2] = {};
+                write(zeros, targets, sums);
+                continue;
+            }
+            all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
+            rows = {};
+            rows.find(p, w.s, w.head, my_row);
+            shared.here[number % kQueryStages].wait(number / kQueryStages & 1);
+            return true;
+        }
+        return false;
+    }
+
+    INFINI_DEVICE void run(int items) {
+        float results[kValue / 8][4], scores[kKeys / 8][4], factor[2];
+        item = int(blockIdx.x);
+        if (!find_work(items)) return;
+        if (group == 1) arrive_at(kTurn, 2 * kGroup);  // the first consumer begins
+        begin_scores(scores);
+        wait_for_products<0>();
+        settle(scores);
+        free(kQueryStages + keys.at);
+        if (w.tiles == 1) free(0);
+        weigh(scores, 0, factor);
+        pack(scores);
+        T *done[2];
+        float sums[2];
+        bool add = false;
+        for (int tile = 1;; ++tile) {
+            keys.next_keys(step);
+            ++step;
+            const bool fresh = tile == w.tiles;
+            if (fresh) {
+#pragma unroll
+                for (int i = 0; i < 2; ++i) done[i] = targets[i], sums[i] = rows.sum[i];
+                item += int(gridDim.x), ++number, tile = 0;
+                if (!find_work(items)) break;
+            }
+            wait_at(kTurn + group, 2 * kGroup);
+            begin_scores(scores);
+            begin_results(results, add);
+            arrive_at(kTurn + 1 - group, 2 * kGroup);
+            wait_for_products<1>();
+            settle(scores);
+            free(kQueryStages + keys.at);
+            if (tile + 1 == w.tiles) free(number % kQueryStages);
+            weigh(scores, tile, factor);
+            // Never. But without a branch the compiler waits before it weighs, for nothing there
+            // depends on the wait.
+            if (rows.sum[0] + rows.sum[1] < 0) stop_kernel();
             wait_for_products<0>();
             settle(results);
-            free(shared.values_used[(base + w.tiles - 1) % kStages]);
-            base += w.tiles;
-            ++number;
+            free(kQueryStages + values.at);
+            values.next_values();
+            if (fresh) write(results, done, sums);
+            add = !fresh;
+            if (__any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f))
+                scale_results<kValue / 8>(results, factor);
+            pack(scores);
         }
-        finish_rows(rows, scale);
-        write(results, my_row);
+        if (group == 0) wait_at(kTurn, 2 * kGroup);  // every arrival is waited for
+        begin_results(results, add);
+        wait_for_products<0>();
+        settle(results);
+        write(results, done, sums);
     }
 
-    INFINI_DEVICE void write(const float (&results)[kValue / 8][4], int my_row) {
+    INFINI_DEVICE void write(const float (&results)[kValue / 8][4], T *const (&to)[2],
+                             const float (&sums)[2]) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const int row = my_row + lane() / 4 + 8 * i;
-            if (row >= w.row_count) continue;
-            const float inverse = rows.sum[i] == 0 ? 0.0f : 1 / rows.sum[i];
-            T *to = result_row(p, w.s, w.head, row);
+            float sum = sums[i];
+            sum += shuffle_xor(sum, 1);
+            sum += shuffle_xor(sum, 2);
+            const float inverse = sum == 0 ? 0.0f : 1 / sum;
+            if (!to[i]) continue;
+            const int skip = 2 * (lane() % 4), left = p.value_depth - skip;
+            const int64_t inner = p.store_vector ? 1 : p.out_stride.inner;
+            T *at = to[i] + skip * inner;
 #pragma unroll
-            for (int n = 0; n < kValue / 8; ++n) {
-                const int e = 8 * n + 2 * (lane() % 4);
+            for (int n = 0; n < kValue / 8; ++n, at += 8 * inner) {
                 const uint32_t pair =
                     pack_pair<T>(results[n][2 * i] * inverse, results[n][2 * i + 1] * inverse);
-                if (e >= p.value_depth) continue;
+                if (8 * n >= left) continue;
                 if (p.store_vector) {
-                    *reinterpret_cast<uint32_t *>(to + e) = pair;
+                    *reinterpret_cast<uint32_t *>(to[i] + skip + 8 * n) = pair;
                     continue;
                 }
-                to[e * p.out_stride.inner] = T{uint16_t(pair)};
-                if (e + 1 < p.value_depth)
-                    to[(e + 1) * p.out_stride.inner] = T{uint16_t(pair >> 16)};
+                at[0] = T{uint16_t(pair)};
+                if (8 * n + 1 < left) at[inner] = T{uint16_t(pair >> 16)};
             }
         }
     }
 };
 
-INFINI_ENTRY(AttentionParams, kThreads, 1) {
+INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     if (threadIdx.x == 0) {
-        constexpr int kConsumerWarps = 8;
-        shared.queries.start(kGroup), shared.queries_used.start(kConsumerWarps);
-        for (int i = 0; i < kStages; ++i) {
-            shared.keys[i].start(kGroup), shared.values[i].start(kGroup);
-            shared.keys_used[i].start(kConsumerWarps), shared.values_used[i].start(kConsumerWarps);
-        }
+        constexpr int kWarps = 4;  // of a warpgroup; each arrives once
+        for (int i = 0; i < kAllStages; ++i)
+            shared.here[i].start(kWarps), shared.used[i].start(2 * kWarps);
+        show_barriers();
     }
     __syncthreads();
     const int group = int(threadIdx.x) / kGroup;
-    const int items = p.tiles * p.heads * (kRagged ? 1 : p.sequences);
+    int items = p.tiles * p.heads * (kRagged ? 1 : p.sequences);
+    items = (items + int(gridDim.x) - 1) / int(gridDim.x) * int(gridDim.x);
     if (group == 2) {
         give_registers<72>();
         Producer producer = {p, shared, memory, int(threadIdx.x) % kGroup};
-        for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) producer.run(item);
+        producer.run(items);
     } else {
         take_registers<216>();
         Consumer consumer = {p, shared, memory, group, folded_scale(p)};
-        for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) consumer.run(item);
+        consumer.run(items);
     }
 }
 

@@ -32,13 +32,14 @@ INFINI_DEVICE void copy_run(int thread, const T *from, int64_t step, int count, 
                             const Target &target) {
     constexpr int kPieces = columns / kPiece, kStep = threads / kPieces;
     static_assert(threads % kPieces == 0 && rows % kStep == 0);
-    const int row = thread / kPieces, piece = thread % kPieces;
+    // Unsigned, and compared with what the compiler knows: else it keeps values for every i.
+    const unsigned row = unsigned(thread) / kPieces, piece = unsigned(thread) % kPieces;
     const T *at = from + row * step + piece * kPiece;
-    count = piece * kPiece < size ? count : 0;
+    const int left = piece * kPiece < unsigned(size) ? count - int(row) : 0;
     step *= kStep;
 #pragma unroll
     for (int i = 0; i < rows / kStep; ++i, at += step)
-        copy_async(target(row + i * kStep, piece), at, row + i * kStep < count ? 16 : 0);
+        copy_async(target(row + i * kStep, piece), at, i * kStep < left ? 16 : 0);
 }
 template <int columns, int rows, int threads>
 inline constexpr bool kCanStep =
@@ -105,15 +106,19 @@ INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kSloped ? 1.
 template <int tiles, bool all_known>
 INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first,
                                const uint32_t (&known)[(8 * tiles + 31) / 32]) {
+    // What differs between scores is known to the compiler: few registers.
+    const int skip = 2 * (lane() % 4),
+              left[2] = {rows.limit[0] - first - skip, rows.limit[1] - first - skip};
 #pragma unroll
-    for (int n = 0; n < tiles; ++n)
+    for (int n = 0; n < tiles; ++n) {
+        const uint32_t bits = all_known ? 0 : known[8 * n / 32] >> skip;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const int at = 8 * n + 2 * (lane() % 4) + i % 2;
             const bool seen =
-                first + at < rows.limit[i / 2] && (all_known || (known[8 * n / 32] >> at % 32 & 1));
+                8 * n + i % 2 < left[i / 2] && (all_known || (bits >> (8 * n + i % 2) % 32 & 1));
             if (!seen) scores[n][i] = kNone;
         }
+    }
 }
 // With slopes.
 template <int tiles>

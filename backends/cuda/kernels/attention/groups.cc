@@ -1,18 +1,110 @@
 // Attention of many rows, with Hopper's wgmma.
 #include <algorithm>
+#include <vector>
 
 #include "attention.h"
+#include "kernels/tensor_map.h"
 
 namespace infini::cuda {
+namespace {
+
+constexpr int64_t kRows = 128, kKeys = 128;
+
+// Where the bulk engine can copy queries, keys and values.
+struct Maps {
+    MappedTensor q, k, v;
+    bool bulk = false, bulk_queries = false;
+
+    explicit Maps(const AttentionCase &c) {
+        const size_t bytes = dtype_bytes(c.q.dtype);
+        const int64_t rows = c.paged() ? std::min(c.page_size, kKeys) : kKeys;
+        // Ragged sequences of keys do not begin at the first row.
+        const int64_t count = c.paged() ? c.pages : c.sequences;
+        auto keys = [&](const AttentionStrides &s, int64_t size) {
+            return MappedTensor{{size, c.paged() ? c.page_size : c.keys, c.heads, count},
+                                {1, s.token, s.head, s.batch},
+                                {64, rows, 1, 1}};
+        };
+        k = keys(c.k_stride, c.depth), v = keys(c.v_stride, c.value_depth);
+        bulk = kKeys % rows == 0 && rows % 8 == 0 && (!c.paged() || c.page_size % rows == 0) &&
+               k.can_map(bytes) && v.can_map(bytes) && c.k_stride.inner == 1 &&
+               c.v_stride.inner == 1;
+        if (!c.paged()) bulk = bulk && !c.ragged();
+        q = {{c.depth, c.heads * c.group, c.ragged() ? c.tokens : c.queries,
+              c.ragged() ? 1 : c.sequences},
+             {1, c.q_stride.head, c.q_stride.token, c.q_stride.batch},
+             {64, c.group, kRows / c.group, 1}};
+        bulk_queries = kRows % c.group == 0 && c.q_stride.inner == 1 && q.can_map(bytes);
+    }
+
+    void fill(GroupParams &p) const {
+        p.box_rows = int32_t(k.box[1]);
+        auto is_aligned = [](const void *at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; };
+        p.bulk = bulk && p.vector && is_aligned(p.k) && is_aligned(p.v) &&
+                 make_map(p.k_map, k, p.k) && make_map(p.v_map, v, p.v);
+        p.bulk_queries = bulk_queries && is_aligned(p.q) && make_map(p.q_map, q, p.q);
+    }
+};
+
+// The order of work: some units (sequences and heads) at a time, whose keys stay in L2, and how
+// blocks take turns.
+struct Order {
+    int64_t chunk;
+    bool turns;
+};
+
+// The one that lets blocks end together, as far as lengths are known here.
+Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t blocks,
+                   int64_t fitting) {
+    constexpr int64_t kMost = 1 << 15;  // work that is looked at
+    fitting = std::clamp<int64_t>(fitting, 1, units);
+    if (c.ragged() || tiles * units > kMost || tiles * units <= blocks) return {fitting, false};
+    std::vector<int> cost(static_cast<size_t>(tiles));  // halves of 128 keys
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+        const int64_t last = std::min(c.rows(), (tile + 1) * kRows) - 1;
+        const int64_t hidden = c.causal ? c.queries - 1 - last / c.group : 0;
+        cost[size_t(tile)] = int(2 * ((std::max<int64_t>(0, c.keys - hidden) + 127) / kKeys) + 1);
+    }
+    std::vector<int64_t> load(static_cast<size_t>(blocks));
+    auto longest = [&](const Order &order) {
+        std::fill(load.begin(), load.end(), 0);
+        int64_t item = 0;
+        for (int64_t first = 0; first < units; first += order.chunk) {
+            const int64_t count = std::min(order.chunk, units - first);
+            for (int64_t i = 0; i < count * tiles; ++i, ++item) {
+                const int64_t block = item % blocks;
+                const bool turned = order.turns && item / blocks % 2;
+                load[size_t(turned ? blocks - 1 - block : block)] += cost[tiles - 1 - i / count];
+            }
+        }
+        return *std::max_element(load.begin(), load.end());
+    };
+    Order best = {fitting, false};
+    int64_t least = longest(best);
+    for (int64_t eighths : {8, 7, 6, 5, 4, 9, 10, 12})
+        for (bool turns : {false, true}) {
+            const Order order = {std::clamp<int64_t>(fitting * eighths / 8, 1, units), turns};
+            const int64_t length = longest(order);
+            if (length * 200 < least * 199) best = order, least = length;
+        }
+    return best;
+}
+
+}  // namespace
 
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &device, bool always) {
-    constexpr int64_t kRows = 128, kKeys = 128, kStages = 2;
     constexpr unsigned kThreads = 384;
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.depth > 192 || c.value_depth > 128) return nullptr;
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
-    const size_t shared = size_t(2 * (kRows * depth + kStages * kKeys * (depth + value)));
-    if (shared + 8192 > device.shared_bytes) return nullptr;
+    const int64_t query_bytes = 2 * kRows * depth, place_bytes = 2 * kKeys * std::max(depth, value);
+    const int64_t room = int64_t(device.shared_bytes) - (c.paged() ? 5120 : 1024);
+    auto ring_with = [&](int64_t queries) {
+        return std::min<int64_t>(8, (room - queries * query_bytes) / place_bytes);
+    };
+    const int64_t query_stages = ring_with(2) < 4 ? 1 : 2, ring = ring_with(query_stages);
+    if (ring < 3) return nullptr;
+    const size_t shared = size_t(query_stages * query_bytes + ring * place_bytes);
     // Blocks of 128 rows that fill a multiprocessor each: not for cases that have few of them, nor
     // where half of the sizes would be padding.
     const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
@@ -20,18 +112,26 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     if (!always && (few || c.depth < 48 || c.value_depth < 48)) return nullptr;
 
     Source source = c.source("attention/groups.cuh");
-    source.constant("kDepth", depth).constant("kValue", value).architecture_specific();
+    source.constant("kDepth", depth).constant("kValue", value);
+    source.constant("kQueryStages", query_stages).constant("kRing", ring);
+    source.architecture_specific();
     auto kernel = device.compile(source);
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();
     fixed.tiles = int32_t(c.ragged() ? segments.most_tiles() : (c.rows() + kRows - 1) / kRows);
     const int64_t units = c.heads * (c.ragged() ? 1 : c.sequences), items = fixed.tiles * units;
     const int64_t bytes = 2 * std::max<int64_t>(1, c.keys) * (c.depth + c.value_depth);
-    fixed.chunk = int32_t(std::clamp<int64_t>(int64_t(device.l2_bytes) / 2 / bytes, 1, units));
     const int64_t blocks = std::min<int64_t>(items, device.multiprocessors);
+    const Order order =
+        choose_order(c, fixed.tiles, units, blocks, int64_t(device.l2_bytes) / 2 / bytes);
+    fixed.chunk = int32_t(order.chunk);
+    const Maps maps(c);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
-            AttentionParams p = c.params(fixed, a);
+            GroupParams p;
+            static_cast<AttentionParams &>(p) = c.params(fixed, a);
+            maps.fill(p);
+            p.turns = order.turns;
             p.segments = reinterpret_cast<const int32_t *>(a.workspace());
             const Error error = segments.run(c, a, a.workspace(), stream);
             if (error != infinirtSuccess) return error;

@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_splits(const AttentionCase &c, Device &device,
             if (error != infinirtSuccess) return error;
             CombineParams j = join;
             j.partials = p.partials, j.out = p.out;
-            return combine->launch(stream, (j.units + kWarps - 1) / kWarps, width, j);
+            return combine->launch(stream, j.units, width, j);
         },
         workspace);
 }

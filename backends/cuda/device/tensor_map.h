@@ -1,0 +1,14 @@
+// What Hopper's bulk copies know of a tensor; made by the driver. For host and device.
+#pragma once
+
+#include "divide.h"
+
+namespace infini {
+
+// Of four sizes, the innermost first. A copy takes a box of it from any place; what is outside the
+// tensor comes as zeros.
+struct alignas(64) TensorMap {
+    uint64_t words[16];
+};
+
+}  // namespace infini
