@@ -14,11 +14,11 @@
 // may be anything, and must be 0 where weights are.
 //
 // FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
-// rows, mostly from L2. With sizes of 128: 224 KiB of shared memory, one block of 384 threads on a
+// rows, mostly from L2. With sizes of 128: 192 KiB of shared memory, one block of 384 threads on a
 // multiprocessor.
 //
-// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
-// (1 or 2) and kRing: places for queries, and for keys and values.
+// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constant kQueryStages:
+// places for queries, 1 or 2.
 #include "tile.cuh"
 #include "wgmma.cuh"
 
@@ -27,47 +27,27 @@ namespace infini {
 inline constexpr int kGroup = 128;  // threads
 inline constexpr int kThreads = 3 * kGroup;
 inline constexpr int kRows = 128, kKeys = 128;  // of a block; at a time
-// Copies that a thread has begun and not yet shown: no more than that, or the consumers' last copy
-// would not be shown before they free the place of the next one.
-inline constexpr int kFlight = kRing > 3 ? 2 : 1;
+inline constexpr int kStages = 2;               // of keys, and of values
+inline constexpr int kFlight = 2;               // copies that a thread has begun and not yet shown
 inline constexpr int kQueryBytes = kRows * kDepth * 2;
 inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
 inline constexpr int kKeyPanel = kKeys * kPanelRow, kQueryPanel = kRows * kPanelRow;
-// Keys and values are copied in the order of their use to a ring of kRing places.
-inline constexpr int kPlaceBytes = kKeyBytes < kValueBytes ? kValueBytes : kKeyBytes;
-inline constexpr int kRingAt = kQueryStages * kQueryBytes;
-inline constexpr int kSlots = 8;  // of tiles whose pages are known
-static_assert(kRing / 2 + 1 < kSlots);
+inline constexpr int kKeysAt = kQueryStages * kQueryBytes;
+inline constexpr int kValuesAt = kKeysAt + kStages * kKeyBytes;
 inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are the consumers' turns
 // Weights are at most 2^kSlack: results are scaled only when a score is so much greater than those
 // before.
 inline constexpr float kSlack = 8;
 
-// Stages of queries, then those of the ring.
-inline constexpr int kAllStages = kQueryStages + kRing;
+// Stages of queries, keys and values by one number.
+inline constexpr int kFirstKeys = kQueryStages, kFirstValues = kFirstKeys + kStages;
+inline constexpr int kAllStages = kFirstValues + kStages;
 
 struct Shared {
     PhaseBarrier here[kAllStages], used[kAllStages];
-    uint32_t known[kPaged ? kSlots : 1][kKeys / 32];
-    int page[kPaged ? kSlots : 1][kKeys];
+    uint32_t known[4][kKeys / 32];  // of four tiles
+    int page[4][kKeys];
 };
-
-// A place in the ring, and the parity of the round: of the keys of step 0, 1, ... or the values.
-// The order is keys 0, keys 1, values 0, keys 2, values 1, ...
-struct Place {
-    int at, round;
-
-    INFINI_DEVICE void advance(int by) {
-        at += by;
-        if (at >= kRing) at -= kRing, round ^= 1;
-    }
-    INFINI_DEVICE static Place first_keys() { return {0, 0}; }
-    INFINI_DEVICE static Place first_values() { return {2 % kRing, 2 / kRing % 2}; }
-    // From step 0 to step 1 keys go on by 1, then by 2.
-    INFINI_DEVICE void next_keys(int step) { advance(step ? 2 : 1); }
-    INFINI_DEVICE void next_values() { advance(2); }
-};
-static_assert(kRing > 2);
 
 // 128 rows.
 struct Work {
@@ -129,9 +109,8 @@ struct Producer {
     int thread;
     Work w = {};
     int number = 0;  // of the work
-    Place place = {0, 0};
     // Stages whose copies were begun and not shown, the older one first; -1: none.
-    int begun[2] = {-1, -1};
+    int begun[kFlight] = {-1, -1};
 
     // Tells consumers of the oldest copy. What a consumer needs before it frees the stage of the
     // next copy has been shown by then.
@@ -146,7 +125,7 @@ struct Producer {
         commit_copies();
         wait_for_copies<kFlight>();
         show_oldest();
-        begun[kFlight - 1] = stage;
+        begun[1] = stage;
     }
     INFINI_DEVICE void show_all() {
         wait_for_copies<0>();
@@ -225,10 +204,11 @@ struct Producer {
     }
 
     INFINI_DEVICE void copy_tile(bool values, const Keys &work, int tile, int step) {
-        const int slot = step % kSlots, stage = kQueryStages + place.at;
-        shared.used[stage].wait(place.round ^ 1);
-        unsigned char *to = memory + kRingAt + place.at * kPlaceBytes;
-        place.advance(1);
+        const int slot = step % 4, place = step % kStages;
+        const int stage = (values ? kFirstValues : kFirstKeys) + place;
+        shared.used[stage].wait(~(step / kStages) & 1);
+        unsigned char *to =
+            memory + (values ? kValuesAt + place * kValueBytes : kKeysAt + place * kKeyBytes);
         if (p.bulk && (!values || (tile + 1) * kKeys <= work.seen)) {
             copy_boxes(to, values ? p.v_map : p.k_map, (values ? kValue : kDepth) / kPanelColumns,
                        work, tile, slot, stage);
@@ -289,12 +269,7 @@ struct Producer {
                 if (w.tiles > 0) copy_queries();
             }
             const bool more = w.tiles > 0;
-            if (more) {
-                find_pages(tile, step % kSlots);
-            } else {
-                show_all();
-                place.advance(1);  // where keys would be
-            }
+            if (more) find_pages(tile, step % 4);
 #pragma unroll 1
             for (int i = 0; i < 2; ++i)
                 if (i ? step > 0 : more)
@@ -319,19 +294,18 @@ struct Consumer {
     Work w = {};
     int item = 0, number = 0;  // of the work: among all, among this block's that has keys
     int step = 0;              // tiles before this one, of all work
-    Place keys = Place::first_keys(), values = Place::first_values();
-    int all_seen = 0;  // keys before this are seen by all rows of this warp
+    int all_seen = 0;          // keys before this are seen by all rows of this warp
     RowPair rows = {};
     T *targets[2] = {};  // this thread's results
     uint32_t weights[kKeys / 16][4] = {};
 
     // scores = queries @ keys of the tile.
     INFINI_DEVICE void begin_scores(float (&scores)[kKeys / 8][4]) {
-        const int slot = number % kQueryStages;
-        shared.here[kQueryStages + keys.at].wait(keys.round);
+        const int stage = step % kStages, slot = number % kQueryStages;
+        shared.here[kFirstKeys + stage].wait(step / kStages & 1);
         const uint64_t a =
             operand(memory + slot * kQueryBytes + group * 64 * kPanelRow, 16, 8 * kPanelRow);
-        const uint64_t b = operand(memory + kRingAt + keys.at * kPlaceBytes, 16, 8 * kPanelRow);
+        const uint64_t b = operand(memory + kKeysAt + stage * kKeyBytes, 16, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kDepth / 16; ++k)
@@ -342,9 +316,10 @@ struct Consumer {
 
     // results += weights @ values of the tile before. `add` false: results are overwritten.
     INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], bool add) {
-        shared.here[kQueryStages + values.at].wait(values.round);
+        const int stage = (step - 1) % kStages;
+        shared.here[kFirstValues + stage].wait((step - 1) / kStages & 1);
         const uint64_t b =
-            operand(memory + kRingAt + values.at * kPlaceBytes, kKeyPanel, 8 * kPanelRow);
+            operand(memory + kValuesAt + stage * kValueBytes, kKeyPanel, 8 * kPanelRow);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
@@ -360,7 +335,7 @@ struct Consumer {
         bool masked = first + kKeys > all_seen;
 #pragma unroll
         for (int i = 0; i < kKeys / 32; ++i) {
-            known[i] = kPaged ? shared.known[step % kSlots][i] : 0xffffffffu;
+            known[i] = kPaged ? shared.known[step % 4][i] : 0xffffffffu;
             masked = masked || known[i] != 0xffffffffu;
         }
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
@@ -438,7 +413,7 @@ struct Consumer {
         begin_scores(scores);
         wait_for_products<0>();
         settle(scores);
-        free(kQueryStages + keys.at);
+        free(kFirstKeys + 0);
         if (w.tiles == 1) free(0);
         weigh(scores, 0, factor);
         pack(scores);
@@ -446,7 +421,6 @@ struct Consumer {
         float sums[2];
         bool add = false;
         for (int tile = 1;; ++tile) {
-            keys.next_keys(step);
             ++step;
             const bool fresh = tile == w.tiles;
             if (fresh) {
@@ -461,7 +435,7 @@ struct Consumer {
             arrive_at(kTurn + 1 - group, 2 * kGroup);
             wait_for_products<1>();
             settle(scores);
-            free(kQueryStages + keys.at);
+            free(kFirstKeys + step % kStages);
             if (tile + 1 == w.tiles) free(number % kQueryStages);
             weigh(scores, tile, factor);
             // Never. But without a branch the compiler waits before it weighs, for nothing there
@@ -469,8 +443,7 @@ struct Consumer {
             if (rows.sum[0] + rows.sum[1] < 0) stop_kernel();
             wait_for_products<0>();
             settle(results);
-            free(kQueryStages + values.at);
-            values.next_values();
+            free(kFirstValues + (step - 1) % kStages);
             if (fresh) write(results, done, sums);
             add = !fresh;
             if (__any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f))

@@ -76,24 +76,9 @@ struct Copier {
             return from + page * stride.batch +
                    int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
         };
-        if (!p.vector)
-            return copy_each<columns, kKeys, kThreads>(
-                int(threadIdx.x), size, stride.inner, false, find,
-                [&](int row, int piece) { return to + row * pitch + piece * kPiece; });
-        // A row for a warp: its place is found once.
-        constexpr int kPieces = columns / kPiece;
-#pragma unroll
-        for (int i = 0; i < kKeys / kWarps; ++i) {
-            const int row = i * kWarps + warp();
-            const T *source = find(row);
-            T *target = to + row * pitch;
-#pragma unroll
-            for (int first = 0; first < kPieces; first += 32) {
-                const int column = (first + lane()) * kPiece;
-                if (first + 32 <= kPieces || column < columns)
-                    copy_async(target + column, source + column, source && column < size ? 16 : 0);
-            }
-        }
+        copy_each<columns, kKeys, kThreads>(
+            int(threadIdx.x), size, stride.inner, p.vector, find,
+            [&](int row, int piece) { return to + row * pitch + piece * kPiece; });
     }
 
     // Entries as they are; strides are in bytes.
@@ -139,7 +124,7 @@ INFINI_DEVICE void decode_entries(T *to, const unsigned char *stage) {
     }
 }
 
-INFINI_ENTRY(AttentionParams, kThreads, kM == 1 && kStages == 2 ? 2 : 1) {
+INFINI_ENTRY(AttentionParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     int64_t rest = blockIdx.x;

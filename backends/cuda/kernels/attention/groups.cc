@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kRows = 128, kKeys = 128;
+constexpr int64_t kRows = 128, kKeys = 128, kStages = 2;
 
 // Where the bulk engine can copy queries, keys and values.
 struct Maps {
@@ -97,14 +97,12 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.depth > 192 || c.value_depth > 128) return nullptr;
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
-    const int64_t query_bytes = 2 * kRows * depth, place_bytes = 2 * kKeys * std::max(depth, value);
-    const int64_t room = int64_t(device.shared_bytes) - (c.paged() ? 5120 : 1024);
-    auto ring_with = [&](int64_t queries) {
-        return std::min<int64_t>(8, (room - queries * query_bytes) / place_bytes);
+    auto bytes_with = [&](int64_t queries) {
+        return size_t(2 * (queries * kRows * depth + kStages * kKeys * (depth + value)));
     };
-    const int64_t query_stages = ring_with(2) < 4 ? 1 : 2, ring = ring_with(query_stages);
-    if (ring < 3) return nullptr;
-    const size_t shared = size_t(query_stages * query_bytes + ring * place_bytes);
+    const int64_t query_stages = bytes_with(2) + 8192 > device.shared_bytes ? 1 : 2;
+    const size_t shared = bytes_with(query_stages);
+    if (shared + 8192 > device.shared_bytes) return nullptr;
     // Blocks of 128 rows that fill a multiprocessor each: not for cases that have few of them, nor
     // where half of the sizes would be padding.
     const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
@@ -113,8 +111,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
 
     Source source = c.source("attention/groups.cuh");
     source.constant("kDepth", depth).constant("kValue", value);
-    source.constant("kQueryStages", query_stages).constant("kRing", ring);
-    source.architecture_specific();
+    source.constant("kQueryStages", query_stages).architecture_specific();
     auto kernel = device.compile(source);
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();

@@ -27,9 +27,6 @@ struct Latent {
     }
     // As many rows as there are, or as fit.
     bool choose(int64_t rows, const Device &device) {
-        // With 16 rows bytes take the time: two blocks hide each other's barriers.
-        tiles = 1, stages = 2;
-        if (rows <= 16 && 2 * (shared() + 4096) <= device.shared_bytes) return true;
         for (tiles = rows > 32 ? 4 : rows > 16 ? 2 : 1; tiles > 0; tiles /= 2)
             for (stages = 3; stages > 1; --stages)
                 if (shared() + 4096 <= device.shared_bytes) return true;
