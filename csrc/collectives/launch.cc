@@ -123,10 +123,10 @@ infiniStatus_t launch_runs(const char *function, std::vector<Operation> operatio
         int recorded = 0;
         const infiniStatus_t status = infiniLaunchHost(function, &held[0]->target, stream,
                                                        run_bundle, drop_bundle, bundle, &recorded);
-        if (recorded) bundle->recorded = true;
+        if (recorded && status == INFINI_STATUS_SUCCESS) bundle->recorded = true;
         for (const CommPointer &comm : held) {
             if (recorded || status != INFINI_STATUS_SUCCESS) comm->end();
-            if (status == INFINI_STATUS_SUCCESS) remember(*comm, stream);
+            if (!recorded && status == INFINI_STATUS_SUCCESS) remember(*comm, stream);
         }
         if (status != INFINI_STATUS_SUCCESS) return status;
     }
@@ -171,18 +171,18 @@ infiniStatus_t launch_one(const char *function, Operation operation) {
     }
     if (infiniStatus_t status = check_health(function, *comm)) return status;
     void *stream = operation.stream;
+    auto *single = new Single{std::move(operation)};
     const bool goes_on = comm->begin_in(stream);
     if (!goes_on) {
         order(function, *comm, stream);
         comm->begin();
     }
-    auto *single = new Single{std::move(operation)};
     int recorded = 0;
     const infiniStatus_t status = infiniLaunchHost(function, &comm->target, stream, Single::run,
                                                    Single::drop, single, &recorded);
-    if (recorded) single->recorded = true;
+    if (recorded && status == INFINI_STATUS_SUCCESS) single->recorded = true;
     if (recorded || status != INFINI_STATUS_SUCCESS) comm->end();
-    if (status == INFINI_STATUS_SUCCESS && !goes_on) remember(*comm, stream);
+    if (!recorded && status == INFINI_STATUS_SUCCESS && !goes_on) remember(*comm, stream);
     return status;
 }
 

@@ -78,7 +78,6 @@ private:
 
     void plan() {
         plan_.resize(size_t(ranks_));
-        const size_t most_ahead = network_.links->tells_at_once() ? kAheadBytes : kEager;
         const size_t whole = w_.count * size_;
         // Two ranks send as much when each combines everything, and it takes them one round.
         shared_ = is_reduction(w_.kind) && w_.kind != INFINI_REDUCE_SCATTER &&
@@ -94,10 +93,11 @@ private:
             if (star && i != w_.root && me_ != w_.root) continue;
             plan_with(i, with);
             with.speaks = with.listens = true;
-            unsigned &ahead = network_.desk(members_[size_t(i)]).ahead;
+            size_t &ahead = network_.desk(members_[size_t(i)]).ahead;
             const bool from_root = w_.kind == INFINI_BROADCAST || w_.kind == INFINI_SCATTER;
             const size_t bytes = with.out_bytes + with.in_bytes;
-            if (!from_root || bytes == 0 || bytes > most_ahead || ++ahead > kAhead) {
+            if (!from_root || bytes == 0 || bytes > kEager ||
+                (ahead += std::max(bytes, kLeastAhead)) > kAhead) {
                 ahead = 0;
                 continue;
             }
@@ -169,7 +169,7 @@ private:
 
     // ---- The first round ------------------------------------------------------------------------
 
-    // Says what this rank is about to do, and begins to send.
+    // Says what this rank is about to do; a little data goes along.
     void open() {
         for (int i = 1; i < ranks_; ++i) {
             const int rank = members_[size_t(other(i))];
@@ -190,12 +190,12 @@ private:
                 bytes += with.out_bytes;
             }
             session_.send(rank, &page, bytes);
-            if (!with.opening || network_.links->tells_at_once()) begin_sending(other(i));
         }
         own_part();
     }
 
-    // What did not go along with the opening.
+    // What did not go along with the opening: only to a rank that has come. What a network has begun
+    // to send it reads when it likes, and whoever gives up waiting owns the memory again.
     void begin_sending(int peer) {
         const Exchange &with = plan_[size_t(peer)];
         if (with.out_bytes <= kEager) return;
@@ -211,7 +211,7 @@ private:
         if (!with.opening->done || network_.fate.failed() || !agree(peer, *with.opening))
             return false;
         with.opening = nullptr;
-        if (!network_.links->tells_at_once()) begin_sending(peer);
+        begin_sending(peer);
         return true;
     }
 

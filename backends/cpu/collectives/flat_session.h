@@ -17,10 +17,9 @@ namespace infini::cpu::collectives {
 
 constexpr size_t kEager = 32 << 10;   // bytes that go along with the opening of an operation
 constexpr size_t kWhole = 256 << 10;  // bytes that two ranks give each other to combine
-// A root does not wait until others have come to take what it gives them, if it is not more than
-// this, and not more often than that in a row.
-constexpr size_t kAheadBytes = 256 << 10;
-constexpr unsigned kAhead = 64;
+// A root does not wait until others have come to take what it gives them, if that goes along with
+// the opening, up to so many bytes in a row; every time counts for some.
+constexpr size_t kAhead = 64 << 10, kLeastAhead = 1 << 10;
 
 // The first thing that a rank says to another in an operation; up to kEager bytes of data go with
 // it.
@@ -48,6 +47,14 @@ private:
 struct Network {
     Network(std::unique_ptr<Links> links, int rank, int ranks)
         : links(std::move(links)), rank(rank), ranks(ranks), desks_(size_t(ranks)) {}
+    // What is not sent by now stays where it is for ever, if it may be read yet.
+    ~Network() {
+        if (!fate.failed() || !links->reads_late()) return;
+        static std::mutex lock;
+        static auto &left = *new std::vector<std::unique_ptr<Desk>>;
+        std::lock_guard guard(lock);
+        std::move(desks_.begin(), desks_.end(), std::back_inserter(left));
+    }
 
     // Room for an opening with its data, one to and one from each rank.
     struct Desk {
@@ -56,8 +63,8 @@ struct Network {
             alignas(64) unsigned char data[kEager];
         };
         Page out, in;
-        // Openings since both have spoken to each other: the same on both sides.
-        unsigned ahead = 0;
+        // Bytes since both have spoken to each other: the same on both sides.
+        size_t ahead = 0;
     };
     Desk &desk(int peer) {
         auto &desk = desks_[size_t(peer)];
@@ -101,7 +108,7 @@ public:
     bool until(const Condition &condition) {
         while (!condition())
             if (!step()) return false;
-        return true;
+        return !network_.fate.failed();
     }
     bool finish();  // all that was begun
     bool fail(const std::string &reason);

@@ -41,9 +41,8 @@ public:
     // it. What is on its way is over: neither transfers nor their memory are touched after this,
     // and no more are begun. It may take a moment, and is lost where nobody listens any more.
     virtual void tell(const std::string &reason) = 0;
-    // Whether that comes before what has been begun and is not taken yet. Else much of this is to
-    // be sent only to those who have come.
-    virtual bool tells_at_once() const = 0;
+    // Whether it may read the memory of a send that was given up.
+    virtual bool reads_late() const = 0;
 
     // Why nothing more will come from a rank: "rank 3 (process 17) has died", "rank 3 has left the
     // communicator"; empty: nothing is known against it. What it sent before has come.

@@ -126,7 +126,7 @@ public:
         give_up();
     }
 
-    bool tells_at_once() const override { return true; }
+    bool reads_late() const override { return true; }
 
     std::string gone(int peer) override {
         const size_t at = size_t(peer);
@@ -260,8 +260,15 @@ private:
             for (Active &active : active_)
                 if (!active.transfer->sends) lib_.Cancel(&active.request);
         }
-        const auto deadline = Clock::now() + std::chrono::milliseconds(200);
-        for (Idling idling; !active_.empty() && Clock::now() < deadline; idling.pause()) test_all();
+        const auto begin = Clock::now();
+        const auto over = [&] {
+            const auto waited = Clock::now() - begin;
+            const bool receives =
+                std::any_of(active_.begin(), active_.end(),
+                            [](const Active &one) { return !one.transfer->sends; });
+            return waited > (receives ? std::chrono::seconds(2) : std::chrono::milliseconds(200));
+        };
+        for (Idling idling; !active_.empty() && !over(); idling.pause()) test_all();
         auto mine = mpi_.turn();
         for (Active &active : active_)
             if (mine) lib_.Request_free(&active.request);

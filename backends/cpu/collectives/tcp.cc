@@ -272,7 +272,7 @@ public:
             connection.tell(reason.empty() ? Frame::kFarewell : Frame::kFailure, reason, end);
     }
 
-    bool tells_at_once() const override { return false; }
+    bool reads_late() const override { return false; }
 
     std::string gone(int peer) override { return at(peer).gone(); }
 

@@ -7,6 +7,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from operator import index
 from types import TracebackType
 from typing import Any
 
@@ -229,13 +230,13 @@ class Communicator:
     def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
         """The same, for rank `root` alone."""
         out = x if out is None else out
-        self._run("Reduce", x, out, _op(op), root)
+        self._run("Reduce", x, out, _op(op), index(root))
         return out
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """Gives all ranks the tensor of `root`; in place, or into `out`."""
         out = x if out is None else out
-        self._run("Broadcast", x, out, None, root)
+        self._run("Broadcast", x, out, None, index(root))
         return out
 
     def all_gather(self, x: Any, *, out: Any = None) -> Any:
@@ -261,16 +262,16 @@ class Communicator:
     def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """The tensors of all ranks for `root`; None for the others."""
         if self.rank != root:
-            self._run("Gather", x, None, None, root)
+            self._run("Gather", x, None, None, index(root))
             return None
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("Gather", x, out, None, root)
+        self._run("Gather", x, out, None, index(root))
         return out
 
     def scatter(self, x: Any, out: Any, root: int = 0) -> Any:
         """Fills `out` with this rank's part of the tensor `x` of `root`."""
-        self._run("Scatter", x if self.rank == root else None, out, None, root)
+        self._run("Scatter", x if self.rank == root else None, out, None, index(root))
         return out
 
     def all_to_all(self, x: Any, *, out: Any = None) -> Any:
