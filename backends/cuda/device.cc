@@ -168,7 +168,7 @@ Device::Device(int index) : index(index) {
     shared_bytes = size_t(attribute(index, kSharedBytesWhenAsked, int(kSharedWithoutAsking)));
     has_mma = major >= 8 && warp == 32;
     has_wgmma = major == 9 && warp == 32;
-    has_early_launch = major >= 9 && warp == 32;
+    has_early_launch = major >= 9 && warp == 32 && driver_version() >= 12030;  // in graphs, too
 }
 
 Device &Device::get(int index) {

@@ -155,10 +155,14 @@ def source(api: Api) -> str:
 // The functions of the aligned face by the vendor's own, in toolkits 12 and 13.
 // {text.NOTE}
 // clang-format off
+#include <vector>
+
 #include "runtime/forward.h"
 
 namespace infini::cuda {{
 namespace {{
+
+[[maybe_unused]] constexpr size_t kMostEdges = 1 << 20;
 
 // ---- What has another layout in 13 --------------------------------------------------------------
 
@@ -234,6 +238,17 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
         elif param.bare == "infinirtMemLocation":
             number = next(p.name for p in left if p.type == "int")
             arguments.append(f"location_of({number})")
+        elif param.type == "infinirtGraphEdgeData *":
+            # Kernels of operators have edges with data: no secret from who asks without.
+            count, nodes = function.params[-1].name, function.params[-2].name
+            before.append(
+                f"const size_t room = {nodes} && {count} && *{count} <= kMostEdges ? *{count} : 0;"
+            )
+            before.append("std::vector<infinirtGraphEdgeData> edges(room);")
+            arguments.append("room ? edges.data() : nullptr")
+        elif param.type == "const infinirtGraphEdgeData **":
+            before.append("const infinirtGraphEdgeData *edges = nullptr;")
+            arguments.append("&edges")
         else:
             arguments.append("nullptr" if param.type.endswith("*") else "0")
         types.append(type_)

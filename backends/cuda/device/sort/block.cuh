@@ -9,6 +9,7 @@ namespace infini {
 
 inline constexpr int kDigitBits = kKeyBits < 8 ? kKeyBits : 8, kDigits = 1 << kDigitBits;
 inline constexpr int kWarps = kThreads / kWarp, kTile = kThreads * kItems;
+static_assert(kThreads % kWarp == 0);
 static_assert(kTile <= 65536);  // places are held in 16 bits
 
 // Keys of 16 bits share a word with their places.

@@ -34,7 +34,8 @@ TileSort::TileSort(const Ordering &ordering, Device &device, int64_t size, const
     if (by_digits) {
         const int items = size <= 2048 ? 8 : 16;  // of a thread
         while (threads_ * items < size) threads_ *= 2;
-        if (threads_ >= 128 && threads_ / 4 * 3 * items >= size) threads_ = threads_ / 4 * 3;
+        const unsigned fewer = threads_ / 4 * 3;
+        if (fewer % unsigned(device.warp) == 0 && fewer * items >= size) threads_ = fewer;
         source.constant("kThreads", threads_).constant("kItems", items);
         source.constant("kMinBlocks", std::max(1u, (items == 8 ? 1024 : 768) / threads_));
         shared_ = size_t(threads_ * items) * size_t(entry_bytes(ordering));
