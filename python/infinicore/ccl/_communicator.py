@@ -7,7 +7,6 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from operator import index
 from types import TracebackType
 from typing import Any
 
@@ -230,13 +229,13 @@ class Communicator:
     def reduce(self, x: Any, root: int = 0, op: str = "sum", *, out: Any = None) -> Any:
         """The same, for rank `root` alone."""
         out = x if out is None else out
-        self._run("Reduce", x, out, _op(op), index(root))
+        self._run("Reduce", x, out, _op(op), _root("Reduce", root))
         return out
 
     def broadcast(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """Gives all ranks the tensor of `root`; in place, or into `out`."""
         out = x if out is None else out
-        self._run("Broadcast", x, out, None, index(root))
+        self._run("Broadcast", x, out, None, _root("Broadcast", root))
         return out
 
     def all_gather(self, x: Any, *, out: Any = None) -> Any:
@@ -262,16 +261,16 @@ class Communicator:
     def gather(self, x: Any, root: int = 0, *, out: Any = None) -> Any:
         """The tensors of all ranks for `root`; None for the others."""
         if self.rank != root:
-            self._run("Gather", x, None, None, index(root))
+            self._run("Gather", x, None, None, _root("Gather", root))
             return None
         if out is None:
             out = self._new(x, (self.ranks * (x.shape[0] if x.ndim else 1), *x.shape[1:]))
-        self._run("Gather", x, out, None, index(root))
+        self._run("Gather", x, out, None, _root("Gather", root))
         return out
 
     def scatter(self, x: Any, out: Any, root: int = 0) -> Any:
         """Fills `out` with this rank's part of the tensor `x` of `root`."""
-        self._run("Scatter", x if self.rank == root else None, out, None, index(root))
+        self._run("Scatter", x if self.rank == root else None, out, None, _root("Scatter", root))
         return out
 
     def all_to_all(self, x: Any, *, out: Any = None) -> Any:
@@ -392,6 +391,12 @@ def _is_written_down() -> bool:
 
 def _address(tensor: Any) -> Any:
     return None if tensor is None else tensor.data_ptr()
+
+
+def _root(name: str, root: Any) -> int:
+    if not isinstance(root, int):
+        raise TypeError(f"{name}: root is {root!r}: expected the number of a rank")
+    return root
 
 
 def _op(word: str) -> int:
