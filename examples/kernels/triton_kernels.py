@@ -85,7 +85,9 @@ def _attention(  # type: ignore[no-untyped-def]
     batch, head = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
     rows = tl.program_id(0) * QUERIES + tl.arange(0, QUERIES)
     columns = tl.arange(0, SIZE)
-    length = tl.minimum(tl.maximum(tl.load(lengths + batch), 0), keys)
+    length = keys
+    if lengths is not None:
+        length = tl.minimum(tl.maximum(tl.load(lengths + batch), 0), keys)
     q += batch * q_batch + head * q_head
     k += batch * k_batch + (head // group) * k_head
     v += batch * v_batch + (head // group) * v_head
@@ -125,7 +127,8 @@ def _attention(  # type: ignore[no-untyped-def]
 def attention_fits(q: Any, k: Any, v: Any, total_kv_len: Any, *, out: Any) -> bool:
     """Heads of 16, 32, 64 or 128 numbers without gaps."""
     dense = all(tensor.stride(-1) == 1 for tensor in (q, k, v, out))
-    return dense and q.shape[-1] in (16, 32, 64, 128) and total_kv_len.is_contiguous()
+    known = total_kv_len is None or total_kv_len.is_contiguous()
+    return dense and known and q.shape[-1] in (16, 32, 64, 128)
 
 
 def attention(

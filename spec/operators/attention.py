@@ -77,11 +77,11 @@ def attention(
 @operator(
     "FlashAttention(!out_desc, q_desc, k_desc, v_desc, total_kv_len, float scale, char is_causal)",
     """
-    out out       F     [B, Hq, Lq, D]
-    q             =out  [B, Hq, Lq, D]
-    k             =out  [B, Hkv, Lk, D]
-    v             =out  [B, Hkv, Lk, D]
-    total_kv_len  I32   [B]
+    out out        F     [B, Hq, Lq, D]
+    q              =out  [B, Hq, Lq, D]
+    k              =out  [B, Hkv, Lk, D]
+    v              =out  [B, Hkv, Lk, D]
+    total_kv_len?  I32   [B]
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0",
     kernel=True,
@@ -89,7 +89,7 @@ def attention(
 def flash_attention(
     q: Array, k: Array, v: Array, total_kv_len: Array, *, scale: float, is_causal: int
 ) -> Array:
-    """Attention of each batch entry to its first `total_kv_len` keys.
+    """Attention of each batch entry to its first `total_kv_len` keys, or to all of them.
 
     With `is_causal`, query i sees the keys j <= i + total_kv_len - Lq. A query that sees no key
     gives zeros. Lengths are limited to 0..Lk.
@@ -97,7 +97,8 @@ def flash_attention(
     import numpy as np
 
     out = np.zeros_like(q)
-    for b, total in enumerate(np.clip(total_kv_len, 0, k.shape[2]).tolist()):
+    given = np.full(len(q), k.shape[2]) if total_kv_len is None else total_kv_len
+    for b, total in enumerate(np.clip(given, 0, k.shape[2]).tolist()):
         query = np.arange(q.shape[2])[:, None]
         visible = np.arange(total) <= query + (total - q.shape[2]) if is_causal else True
         out[b] = attend(q[b], k[b, :, :total], v[b, :, :total], scale, visible)

@@ -71,8 +71,8 @@ for name, limit in limits.items():
 
             q = drawn(2, heads, queries, size)
             k, v = drawn(2, kv, keys, size), drawn(2, kv, keys, size)
-            for lengths in ([keys, keys - 2], [0, keys + 5]):
-                n = infinicore.tensor(lengths, dtype=infinicore.int32)
+            for lengths in ([keys, keys - 2], [0, keys + 5], None):
+                n = None if lengths is None else infinicore.tensor(lengths, dtype=infinicore.int32)
                 served = kind is not infinicore.float32
                 check(attend, "flash_attention[triton]", served, limit, q, k, v, n)
 print("all agree")

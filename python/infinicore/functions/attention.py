@@ -12,7 +12,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import (
     counting,
     expect,
-    filled,
     inner,
     integers,
     need_shape,
@@ -111,11 +110,10 @@ def mha(
     _check_heads(name, q.shape[2], k.shape[2])
     queries, keys, values = (t.permute(0, 2, 1, 3) for t in (q, k, v))
     if alibi_slopes is None and v.shape[3] == k.shape[3] and q.dtype._code != "F64":
-        lengths = filled(k.shape[1], (q.shape[0],), int32, q)
         made = _core.empty(tuple(q.shape), q.dtype, q.device)
         target = made.permute(0, 2, 1, 3)
         more: dict[str, Any] = {"scale": scale, "is_causal": is_causal}
-        emit("flash_attention", queries, keys, values, lengths, out=target, **more)
+        emit("flash_attention", queries, keys, values, out=target, **more)
         return made
     distance = counting(k.shape[1], q) - (
         counting(q.shape[1], q).unsqueeze(1) + (k.shape[1] - q.shape[1])

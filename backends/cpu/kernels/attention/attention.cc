@@ -77,8 +77,9 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
                                0,
                                {}};
                     // A length that the tensors do not have is limited to what they have.
-                    s.keys = limited(lengths.dtype, a.pointer<const void>(4), b * lengths.stride[0],
-                                     most);
+                    s.keys = lengths ? limited(lengths.dtype, a.pointer<const void>(4),
+                                               b * lengths.stride[0], most)
+                                     : most;
                     s.rows.k = a.pointer<const char>(2) + b * k.stride[0] * size;
                     s.rows.v = a.pointer<const char>(3) + b * v.stride[0] * size;
                     s.rows.k_row = k.stride[2], s.rows.k_inner = k.stride[3];

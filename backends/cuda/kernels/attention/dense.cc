@@ -80,7 +80,8 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation, Device &d
     AttentionCase c;
     c.out = operation.tensor(0), c.q = operation.tensor(1);
     c.k = operation.tensor(2), c.v = operation.tensor(3), c.lengths = operation.tensor(4);
-    c.out_at = 0, c.q_at = 1, c.k_at = 2, c.v_at = 3, c.lengths_at = 4;
+    c.out_at = 0, c.q_at = 1, c.k_at = 2, c.v_at = 3;
+    if (c.lengths) c.lengths_at = 4;
     c.sequences = c.q.size[0], c.heads = c.k.size[1], c.group = c.q.size[1] / c.heads;
     c.queries = c.q.size[2], c.tokens = c.sequences * c.queries, c.keys = c.k.size[2];
     c.depth = c.value_depth = c.q.size[3];

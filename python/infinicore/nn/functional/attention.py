@@ -9,7 +9,7 @@ from infinicore._dtype import bool_, int32
 from infinicore._emit import cast_to
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import counting, expect, filled, run, wide
+from infinicore.nn.functional._common import counting, expect, run, wide
 from infinicore.nn.functional.dropout import dropout
 from infinicore.nn.functional.products import matrix_product
 
@@ -21,7 +21,7 @@ def flash_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    total_kv_len: Tensor,
+    total_kv_len: Tensor | None,
     attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
@@ -30,9 +30,9 @@ def flash_attention(
     *,
     out: Any = None,
 ) -> Tensor:
-    """Attention of query [B, Hq, Lq, D] over the first total_kv_len[b] keys and values, which are
-    [B, Hkv, Lk, D]; Hkv divides Hq. With `is_causal` the last query sees all of these keys, each
-    query before it one key less. `scale` is 1 / sqrt(D) unless given.
+    """Attention of query [B, Hq, Lq, D] over the first total_kv_len[b] keys and values, or over all
+    of them, which are [B, Hkv, Lk, D]; Hkv divides Hq. With `is_causal` the last query sees all of
+    these keys, each query before it one key less. `scale` is 1 / sqrt(D) unless given.
 
     >>> q = k = v = infinicore.ones(1, 1, 1, 2)
     >>> F.flash_attention(q, k, v, infinicore.tensor([1], dtype=infinicore.int32))
@@ -43,7 +43,7 @@ def flash_attention(
         raise ValueError(f"{name}: attn_mask is a tensor: expected None")
     expect(not dropout_p, name, "dropout_p", dropout_p, "0")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
-    lengths = cast_to(total_kv_len, int32)
+    lengths = None if total_kv_len is None else cast_to(total_kv_len, int32)
     return run(
         "flash_attention", query, key, value, lengths, scale=factor, is_causal=is_causal, out=out
     )
@@ -95,8 +95,7 @@ def scaled_dot_product_attention(
         key, value = key.narrow(-2, 0, length), value.narrow(-2, 0, length)
     keys = key.shape[-2]
     if _is_flash(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
-        lengths = filled((query.shape[0],), keys, int32, query)
-        return run("flash_attention", query, key, value, lengths, scale=factor, is_causal=is_causal)
+        return run("flash_attention", query, key, value, scale=factor, is_causal=is_causal)
     if enable_gqa and query.ndim >= 3:
         key, value = _shared(name, query, key), _shared(name, query, value)
     lead = _lead(name, query, key, value)
