@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shutil
@@ -9,7 +10,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -322,3 +325,31 @@ def test_a_group_that_raises_enqueues_nothing() -> None:
     for comm in comms:
         comm.close()
     assert x.tolist() == [1, 1, 1]
+
+
+def _go_on_inside(make: Callable[[], Any], comm: ccl.Communicator) -> None:
+    with ccl.group():
+        with contextlib.suppress(RuntimeError):
+            make()
+        comm.all_reduce(infinicore.ones(3))
+
+
+def test_communicators_cannot_be_made_inside_a_group() -> None:
+    comms = ccl.init_all(["cpu", "cpu"])
+    makers = (
+        lambda: ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0),
+        lambda: ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0, timeout=1),
+        lambda: comms[0].split(0),
+        lambda: comms[0].split(-1),
+    )
+    for make in makers:
+        with (
+            pytest.raises(RuntimeError, match=r"inside ccl.group\(\).*before the group"),
+            ccl.group(),
+        ):
+            make()
+        # Nor is anything else of the group done where someone goes on inside.
+        with pytest.raises(ccl.CclError, match="nothing of it was enqueued"):
+            _go_on_inside(make, comms[0])
+    for comm in comms:
+        comm.close()

@@ -39,6 +39,7 @@ _WHOLE = {
     ("AllToAll", "x"),
     ("AllToAll", "out"),
 }
+_NOT_YET = ctypes.c_void_p(-1).value  # a handle of none
 _changing_environment = threading.Lock()
 
 
@@ -68,10 +69,11 @@ def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
     kinds = {each._underlying[0] for each in chosen}
     if len(kinds) > 1:
         raise ValueError(f"init_all: expected devices of one kind, got {chosen}")
-    made = (ctypes.c_void_p * len(chosen))()
+    made = (ctypes.c_void_p * len(chosen))(*[_NOT_YET] * len(chosen))
     numbers = (ctypes.c_int * len(chosen))(*(each._underlying[1] for each in chosen))
     call("CommInitAll", kinds.pop(), made, len(chosen), numbers)
-    return [Communicator._of(handle, each) for handle, each in zip(made, chosen, strict=True)]
+    handles = [_made("init_all", handle) for handle in made]
+    return [Communicator._of(handle, each) for handle, each in zip(handles, chosen, strict=True)]
 
 
 @contextlib.contextmanager
@@ -96,12 +98,28 @@ def group() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # A call that is refused, so that nothing is enqueued: half a group leaves ranks waiting.
-        for name, arguments in (("CommCount", (None, None)), ("GroupEnd", (None,))):
-            with contextlib.suppress(CclError):
-                call(name, *arguments)
+        _spoil_group()  # half a group leaves ranks waiting
+        with contextlib.suppress(CclError):
+            call("GroupEnd", None)
         raise
     call("GroupEnd", None)
+
+
+def _spoil_group() -> None:
+    """A call that is refused, so that nothing of the group that this thread is in is enqueued."""
+    with contextlib.suppress(CclError):
+        call("CommCount", None, None)
+
+
+def _made(what: str, handle: int | None) -> int | None:
+    """What the library made: inside a group, nothing yet."""
+    if handle != _NOT_YET:
+        return handle
+    _spoil_group()  # its end would write to memory that is gone by then
+    raise RuntimeError(
+        f"{what}: inside ccl.group() a communicator is made when the group ends, too late for the"
+        " result: make it before the group; several for one thread: ccl.init_all()"
+    )
 
 
 class Communicator:
@@ -117,7 +135,7 @@ class Communicator:
         operations do, 0 for ever; default: INFINI_CCL_TIMEOUT."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
-        handle = ctypes.c_void_p()
+        handle = ctypes.c_void_p(_NOT_YET)
         place = (ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
         if timeout is None:
             call("CommInitRank", *place)
@@ -125,7 +143,7 @@ class Communicator:
             # The time-out is taken from the environment, at the call; the end of the group waits.
             with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
                 call("CommInitRank", *place)
-        self._begin(handle.value, context.get_device())
+        self._begin(_made("Communicator", handle.value), context.get_device())
 
     @classmethod
     def _of(cls, handle: int | None, device: Any) -> Communicator:
@@ -175,9 +193,10 @@ class Communicator:
 
     def split(self, color: int, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same color; None for a negative one."""
-        made = ctypes.c_void_p()
+        made = ctypes.c_void_p(_NOT_YET)
         call("CommSplit", self._live(), color, key, ctypes.byref(made))
-        return Communicator._of(made.value, self.device) if made.value else None
+        handle = _made("split", made.value)
+        return Communicator._of(handle, self.device) if handle else None
 
     def close(self) -> None:
         """Waits for its work on this rank, and leaves; raises what failed and was not told yet."""
