@@ -2,7 +2,6 @@
 reason. The first that fits is printed with the missed row."""
 
 _EVERYWHERE = {
-    "norm/layer_norm*": "three results, of which torch makes one",
     "gemv/linear_mxfp4*": "unpacking 4-bit codes is arithmetic, not traffic",
     "gemm/gemm 8x8x8*": "the call through Python is most of it",
 }
