@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kernel.h"
 #include "vendor.h"
 
 namespace infini::cuda {
@@ -116,17 +115,16 @@ std::vector<char> compile(const Compiler &compiler, const Source &source, const 
 
 }  // namespace
 
-std::vector<char> code_of(const Source &source, const std::string &text, const Device &device,
-                          bool anew) {
-    const Compiler &compiler = Compiler::get();
-    const std::vector<std::string> options = options_for(source, device);
-    std::string all = compiler.name + "\n";
+Recipe::Recipe(const Source &source, const Device &device)
+    : source(source), text(source.text()), options(options_for(source, device)) {
+    std::string all = Compiler::get().name + "\n";
     for (const std::string &option : options) all += option + "\n";
-    const Key key = key_of(all + text);
+    key = key_of(all + text);
     dump(source, text, key);
-    std::vector<char> code;
-    if (!anew && Cache::get().load(key, code)) return code;
-    code = compile(compiler, source, text, options);
+}
+
+std::vector<char> Recipe::make() const {
+    std::vector<char> code = compile(Compiler::get(), source, text, options);
     Cache::get().store(key, code);
     return code;
 }

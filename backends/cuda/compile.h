@@ -4,17 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "kernel.h"
 #include "source.h"
 
 namespace infini::cuda {
 
-class Device;
-class Source;
+// What a device's code is made of.
+struct Recipe {
+    Source source;
+    std::string text;
+    std::vector<std::string> options;  // of the compiler
+    Key key;                           // of all that the code depends on
 
-// The code of a source for a device. Looks into the cache first, unless it is to be made anew.
-// Throws Refusal.
-std::vector<char> code_of(const Source &source, const std::string &text, const Device &device,
-                          bool anew = false);
+    // Throws Refusal if there is no compiler.
+    Recipe(const Source &source, const Device &device);
+    // Compiles it, and keeps the code on disk. Any number of threads may do that at a time. Throws
+    // Refusal with the compiler's words.
+    std::vector<char> make() const;
+};
 
 // Compiled code on disk, shared by all processes of the user. A file that was cut short or belongs
 // to something else counts as absent. Without a folder that can be written, nothing is kept.

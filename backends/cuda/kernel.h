@@ -27,6 +27,7 @@ namespace infini::cuda {
 using Error = infinirtError_t;
 
 class Device;
+class LoadedKernel;
 
 // Where a plan runs.
 struct Stream {
@@ -110,7 +111,8 @@ public:
     static Device &get(int index);  // each is made once
 
     // Compiled before, by this process or another, or now. Throws Refusal with the compiler's
-    // words.
+    // words. While a plan is made, the plan's kernels are compiled beside each other: one may be on
+    // its way when this returns, and the maker of the plan then waits for it and throws.
     std::shared_ptr<const Kernel> compile(const Source &source);
 
     // Blocks for `items` that take `per_block` each, at most `waves` times what fits on the device
@@ -128,9 +130,8 @@ public:
     bool has_early_launch = false;
 
 private:
-    struct Slot;
     std::mutex lock_;
-    std::unordered_map<std::string, std::unique_ptr<Slot>> kernels_;  // by identity
+    std::unordered_map<std::string, std::shared_ptr<LoadedKernel>> kernels_;  // by identity
 };
 
 // ---- Plans --------------------------------------------------------------------------------------

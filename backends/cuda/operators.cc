@@ -7,6 +7,7 @@
 
 #include "kernel.h"
 #include "libraries.h"
+#include "loaded.h"
 #include "vendor.h"
 
 struct InfiniPlan {
@@ -45,7 +46,9 @@ private:
 int plan(int device, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) try {
     use_device(device);
     OutsideCapture outside;
+    CompileTogether kernels;
     auto plan = plan_operation(Operation(*c), Device::get(device));
+    kernels.finish();
     if (!plan) {
         fail(infinirtErrorNotSupported, "%s devices have no kernel for this case of %s",
              vendor.kind, c->name);
