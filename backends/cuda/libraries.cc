@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cctype>
 #include <cstdarg>
 #include <cstdio>
@@ -197,9 +198,19 @@ Opened &opened(Part part) {
     return opened;
 }
 
+std::atomic<uint64_t> used{0}, lost{0};  // a bit for each device
+uint64_t bit(int device) { return uint64_t(1) << device % 64; }
+constexpr char kAfterReset[] =
+    "; the device was reset before (infinirtDeviceReset), and streams, memory, tensors and the "
+    "operators' code went with it: start the process again";
+
 // Errors after which nothing works any more in this process, and which come late.
 const char *advice(Error code) {
     switch (code) {
+        case infinirtErrorContextIsDestroyed:
+        case infinirtErrorInvalidResourceHandle:
+        case infinirtErrorDeviceUninitialized:
+            return lost.load(std::memory_order_relaxed) ? kAfterReset : "";
         case infinirtErrorIllegalAddress:
         case infinirtErrorLaunchTimeout:
         case infinirtErrorAssert:
@@ -269,6 +280,15 @@ Error fail(Error code, const char *format, ...) {
     va_end(arguments);
     if (offered) offered->explain(sentence);
     return code;
+}
+
+void note_operators(int device) { used.fetch_or(bit(device), std::memory_order_relaxed); }
+void note_reset(int device) {
+    lost.fetch_or(used.load(std::memory_order_relaxed) & bit(device), std::memory_order_relaxed);
+}
+bool lost_operators(int device) { return lost.load(std::memory_order_relaxed) & bit(device); }
+Error refuse_operators() {
+    return fail(infinirtErrorContextIsDestroyed, "operators cannot run any more%s", kAfterReset);
 }
 
 Error check(Part part, int code, const char *word) {

@@ -43,6 +43,13 @@ void set_host(const InfiniHost *host);
 // code and its text. Success stays success. The vendor's own record of the error is cleared.
 Error check(Part part, int code, const char *word);
 
+// A device that is reset takes along what operators have there: code, and handles of libraries.
+// From then on they are refused.
+void note_operators(int device);
+void note_reset(int device);
+bool lost_operators(int device);
+Error refuse_operators();
+
 // Makes the device current on the calling thread, if it is not.
 void use_device(int device);
 

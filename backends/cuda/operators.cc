@@ -44,6 +44,11 @@ private:
 };
 
 int plan(int device, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) try {
+    if (lost_operators(device)) {
+        refuse_operators();
+        return INFINI_STATUS_INTERNAL_ERROR;
+    }
+    note_operators(device);
     use_device(device);
     OutsideCapture outside;
     CompileTogether kernels;
@@ -78,6 +83,8 @@ void drop(InfiniPlan *plan) {
 const InfiniOperators operators = {sizeof(InfiniOperators), plan, hold, drop};
 
 infinirtError_t run_kernel(const InfiniKernel &kernel, int device, void *stream) {
+    if (lost_operators(device)) [[unlikely]]
+        return refuse_operators();
     use_device(device);
     InfiniArguments aligned = *kernel.arguments;
     const auto address = reinterpret_cast<uintptr_t>(aligned.workspace);

@@ -28,6 +28,13 @@ Error choose_device(int device) {
     return infinirtSuccess;
 }
 
+// Whatever was loaded and opened on the device is gone with it.
+Error reset_device() {
+    if (Error error = INFINI_CALL(DeviceReset)) return error;
+    note_reset(chosen_device());
+    return infinirtSuccess;
+}
+
 // The vendor's writes what fits before it refuses, and takes a length below zero for a great one.
 Error bus_address(char *text, int length, int device) {
     char whole[64] = "";
@@ -68,6 +75,7 @@ void find_vendor_functions() {
 void *forwarded(const char *word) {
     if (strcmp(word, "SetDevice") == 0) return reinterpret_cast<void *>(&choose_device);
     if (strcmp(word, "DeviceGetPCIBusId") == 0) return reinterpret_cast<void *>(&bus_address);
+    if (strcmp(word, "DeviceReset") == 0) return reinterpret_cast<void *>(&reset_device);
     auto found = by_word().find(word);
     return found == by_word().end() ? nullptr : forwards[found->second].call;
 }
