@@ -6,6 +6,7 @@
 
 #include "allocator_state.h"
 #include "infini/ext.h"
+#include "keep.h"
 
 namespace infinicore::detail {
 namespace {
@@ -105,6 +106,7 @@ bool Allocator::State::try_device(size_t bytes, void **memory) {
     infiniStatus_t status =
         kind == Kind::Pinned ? infinirtMallocHost(memory, bytes) : infinirtMalloc(memory, bytes);
     if (status != INFINI_STATUS_SUCCESS) return false;
+    if (kind == Kind::Device) infiniKeep(*memory);
     from_device_.fetch_add(1, std::memory_order_relaxed);
     raise(peak_reserved_, reserved_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
     return true;
@@ -129,8 +131,12 @@ void Allocator::State::no_memory(size_t bytes) {
 }
 
 bool Allocator::State::return_to_device(void *memory, size_t bytes) {
+    if (kind == Kind::Device) infiniLetGo(memory);
     infiniStatus_t status = kind == Kind::Pinned ? infinirtFreeHost(memory) : infinirtFree(memory);
-    if (status != INFINI_STATUS_SUCCESS) return false;
+    if (status != INFINI_STATUS_SUCCESS) {
+        if (kind == Kind::Device) infiniKeep(memory);
+        return false;
+    }
     reserved_.fetch_sub(bytes, std::memory_order_relaxed);
     return true;
 }

@@ -8,6 +8,7 @@
 
 #include "../runtime/fork_lock.h"
 #include "infini/ext.h"
+#include "keep.h"
 
 namespace infinicore::detail {
 namespace {
@@ -28,7 +29,10 @@ DeviceRuntime &make_runtime(const Device &device, const char *function) {
     infini::rt::install_fork_handlers();
     DeviceRuntime *there = nullptr;
     if (runtimes[type][index].compare_exchange_strong(there, made.get())) return *made.release();
-    if (made->stream) infinirtStreamDestroy(made->stream);
+    if (made->stream) {
+        infiniLetGo(made->stream);
+        infinirtStreamDestroy(made->stream);
+    }
     infiniopDestroyHandle(made->handle);
     return *there;
 }
@@ -66,6 +70,7 @@ DeviceRuntime::DeviceRuntime(Device device)
         infiniopDestroyHandle(handle);
         throw_last_error("setDevice");
     }
+    if (stream) infiniKeep(stream);
 }
 
 DeviceRuntime &runtime_of(const Device &device, const char *function) {

@@ -2,15 +2,32 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <unordered_set>
 
 #include "graph.h"
 #include "impl.h"
+#include "keep.h"
 #include "managed.h"
 #include "memory.h"
 #include "pool.h"
 
 namespace infini::rt {
 namespace {
+
+// Addresses that infiniKeep was told. Leaked on purpose: clients may still call during process exit.
+struct Kept {
+    ForkSafeMutex mutex{LockRank::Handles};
+    std::unordered_set<const void *> all;
+
+    static Kept &get() {
+        static auto *kept = new Kept;
+        return *kept;
+    }
+    bool has(const void *address) {
+        std::lock_guard lock(mutex);
+        return all.count(address) != 0;
+    }
+};
 
 Device *look_up(Call &call, int number, int index) {
     auto &devices = call.thread.backend->devices;
@@ -190,9 +207,10 @@ Error DeviceSynchronize(Call &call) { return synchronize(call, call.device()); }
 
 Error DeviceReset(Call &call) {
     Device &device = call.device();
+    Kept &kept = Kept::get();
     if (Error error = synchronize(call, device)) return error;
     StreamTable::get().each([&](Stream &stream) {
-        if (&stream.device != &device || stream.per_thread) return;
+        if (&stream.device != &device || stream.per_thread || kept.has(&stream)) return;
         device.driver().stream_destroy(device.index, stream.driver);
         StreamTable::get().destroy(&stream);
     });
@@ -205,6 +223,7 @@ Error DeviceReset(Call &call) {
         if (range.kind != MemoryKind::Device && range.kind != MemoryKind::Managed) continue;
         MemoryRange removed;
         void *base = reinterpret_cast<void *>(range.base);
+        if (kept.has(base)) continue;
         if (!remove_memory(base, range.kind, &removed)) continue;
         if (range.kind == MemoryKind::Managed) forget_advice(range.base);
         device.driver().release(device.index, base, removed.bytes);
@@ -294,3 +313,22 @@ Error DeviceGetStreamPriorityRange(Call &call, int *leastPriority, int *greatest
 
 }  // namespace impl
 }  // namespace infini::rt
+
+using namespace infini::rt;
+
+extern "C" {
+
+void infiniKeep(const void *memory_or_stream) try {
+    Kept &kept = Kept::get();
+    std::lock_guard lock(kept.mutex);
+    kept.all.insert(memory_or_stream);
+} catch (...) {  // no memory for the note of it
+}
+
+void infiniLetGo(const void *memory_or_stream) {
+    Kept &kept = Kept::get();
+    std::lock_guard lock(kept.mutex);
+    kept.all.erase(memory_or_stream);
+}
+
+}  // extern "C"

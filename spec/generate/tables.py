@@ -14,7 +14,12 @@ PART = "c"
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ROOT / "csrc" / "base"
-EXTENSIONS = (ROOT / "include" / "infini" / "ext.h", BASE / "launch.h", BASE / "ordered.h")
+EXTENSIONS = (
+    ROOT / "include" / "infini" / "ext.h",
+    BASE / "keep.h",
+    BASE / "launch.h",
+    BASE / "ordered.h",
+)
 
 
 def files(api: Api, first: First) -> dict[str, str]:
