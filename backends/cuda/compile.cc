@@ -20,6 +20,7 @@ struct Compiler {
     int (*code_size)(Program, size_t *) = nullptr;
     int (*code)(Program, char *) = nullptr;
     int (*destroy)(Program *) = nullptr;
+    int number = 0;    // of its version: 12040 is 12.4
     std::string name;  // with its version: part of what a result depends on
 
     static const Compiler &get() {
@@ -45,6 +46,7 @@ private:
         if (!version || !create || !compile || !log_size || !log || !code_size || !destroy) return;
         int major = 0, minor = 0;
         version(&major, &minor);
+        number = major * 1000 + minor * 10;
         name = std::string(vendor.libraries[int(kPart)].prefix) + " " + std::to_string(major) +
                "." + std::to_string(minor);
         code = function<decltype(code)>(kPart, "GetCUBIN");
@@ -58,8 +60,9 @@ std::vector<std::string> options_for(const Source &source, const Device &device)
     char architecture[64];
     snprintf(architecture, sizeof architecture, format, device.major, device.minor);
     std::vector<std::string> options{"--gpu-architecture=" + std::string(architecture)};
-    for (const char *const *option = vendor.compile_options; option && *option; ++option)
-        options.push_back(*option);
+    const CompileOption *option = vendor.compile_options;
+    for (; option && option->text; ++option)
+        if (Compiler::get().number >= option->since) options.push_back(option->text);
     options.push_back("-DINFINI_WARP=" + std::to_string(device.warp));
     return options;
 }

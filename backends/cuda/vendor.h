@@ -23,6 +23,12 @@ struct Rename {
     const char *name;  // whole name in the library; null: it has no such function
 };
 
+// An option of the compiler, and the first version that knows it (12040 is 12.4; 0: all).
+struct CompileOption {
+    const char *text;
+    int since;
+};
+
 struct Vendor {
     const char *kind;                  // of device, lower case: the word of INFINI_DEVICE
     const char *vendor;                // for people
@@ -35,7 +41,7 @@ struct Vendor {
     const char *architecture;          // of the compiler, a format of major and minor
     const char
         *architecture_special;  // the same with all that only this very chip has; may be null
-    const char *const *compile_options;  // always given to the compiler, ends with null
+    const CompileOption *compile_options;  // always given to the compiler; ends with a null text
 };
 
 extern const Vendor vendor;

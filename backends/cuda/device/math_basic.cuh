@@ -267,15 +267,28 @@ INFINI_DEVICE V hypot(V a, V b) {
 
 // ---- Quotients and remainders -------------------------------------------------------------------
 
+namespace detail {
+INFINI_LONG float fmod_of(float a, float b) { return ::fmodf(a, b); }
+INFINI_LONG double fmod_of(double a, double b) { return ::fmod(a, b); }
+
+INFINI_LONG double floordiv_of(double a, double b) {
+    if (b == 0) return a / b;
+    const double remainder = ::fmod(a, b);
+    double whole = (a - remainder) / b;
+    if (remainder != 0 && (b < 0) != (remainder < 0)) whole -= 1;
+    if (whole == 0) return ::copysign(0.0, a / b);
+    const double floored = ::floor(whole);
+    return whole - floored > 0.5 ? floored + 1 : floored;
+}
+}  // namespace detail
+
 // The remainder with the sign of the dividend. Of integers by 0 it is 0.
 template <class V>
 INFINI_DEVICE V fmod(V a, V b) {
     if constexpr (kIsInteger<V>)
         return b == 0 || (kIsSigned<V> && b == V(-1)) ? V(0) : V(a % b);
-    else if constexpr (kSame<V, float>)
-        return ::fmodf(a, b);
     else
-        return ::fmod(a, b);
+        return detail::fmod_of(a, b);
 }
 // The remainder with the sign of the divisor.
 template <class V>
@@ -298,14 +311,7 @@ INFINI_DEVICE V floordiv(V a, V b) {
         const V whole = a / b;
         return whole - V(a % b != 0 && (a < 0) != (b < 0));
     } else {
-        const double p = double(a), q = double(b);
-        if (q == 0) return V(p / q);
-        const double remainder = ::fmod(p, q);
-        double whole = (p - remainder) / q;
-        if (remainder != 0 && (q < 0) != (remainder < 0)) whole -= 1;
-        if (whole == 0) return V(::copysign(0.0, p / q));
-        const double floored = ::floor(whole);
-        return V(whole - floored > 0.5 ? floored + 1 : floored);
+        return V(detail::floordiv_of(double(a), double(b)));
     }
 }
 

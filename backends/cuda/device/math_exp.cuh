@@ -26,6 +26,16 @@ INFINI_DEVICE float where_below(float x, float limit, float a, float b) {
     return y;
 #endif
 }
+
+// From here on CUDA's functions reduce their argument the long way. The same comparison before them
+// takes that out of the places where they stand, and leaves it in one function.
+inline constexpr float kFar = 105615.0f;
+INFINI_LONG float sin_far(float x) { return ::sinf(x); }
+INFINI_LONG float cos_far(float x) { return ::cosf(x); }
+INFINI_LONG float tan_far(float x) { return ::tanf(x); }
+INFINI_DEVICE float sin_of(float x) { return ::fabsf(x) >= kFar ? sin_far(x) : ::sinf(x); }
+INFINI_DEVICE float cos_of(float x) { return ::fabsf(x) >= kFar ? cos_far(x) : ::cosf(x); }
+INFINI_DEVICE float tan_of(float x) { return ::fabsf(x) >= kFar ? tan_far(x) : ::tanf(x); }
 }  // namespace detail
 
 template <class V>
@@ -109,9 +119,9 @@ INFINI_BOTH_WIDTHS(log, ::logf, ::log)
 INFINI_BOTH_WIDTHS(log2, ::log2f, ::log2)
 INFINI_BOTH_WIDTHS(log10, ::log10f, ::log10)
 INFINI_BOTH_WIDTHS(log1p, ::log1pf, ::log1p)
-INFINI_BOTH_WIDTHS(sin, ::sinf, ::sin)
-INFINI_BOTH_WIDTHS(cos, ::cosf, ::cos)
-INFINI_BOTH_WIDTHS(tan, ::tanf, ::tan)
+INFINI_BOTH_WIDTHS(sin, detail::sin_of, ::sin)
+INFINI_BOTH_WIDTHS(cos, detail::cos_of, ::cos)
+INFINI_BOTH_WIDTHS(tan, detail::tan_of, ::tan)
 INFINI_BOTH_WIDTHS(asin, ::asinf, ::asin)
 INFINI_BOTH_WIDTHS(acos, ::acosf, ::acos)
 INFINI_BOTH_WIDTHS(atan, ::atanf, ::atan)

@@ -42,6 +42,12 @@ struct Offsets {
     INFINI_BOTH int64_t operator()(int64_t index) const {
         if (ndim == 0) return 0;
         if (ndim == 1) return index * stride[0];
+        return of_several(index);
+    }
+
+private:
+    // A function of its own: kernels ask for it in several places.
+    INFINI_APART int64_t of_several(int64_t index) const {
         int64_t offset = 0;
         if (small) {
             uint32_t rest = uint32_t(index);
@@ -53,13 +59,6 @@ struct Offsets {
             }
             return offset + int64_t(rest) * stride[0];
         }
-        return far(index);
-    }
-
-private:
-    // A function of its own: divisions of 64 bits are longer still.
-    INFINI_APART int64_t far(int64_t index) const {
-        int64_t offset = 0;
         INFINI_ROLLED
         for (int i = ndim - 1; i > 0; --i) {
             const int64_t next = index / size[i];

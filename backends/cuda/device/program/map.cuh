@@ -10,10 +10,9 @@ namespace infini {
 struct MapRun {
     const Params &p;
 
-    template <int n>
     INFINI_DEVICE void one(Index element) const {
         const Place at = locate(p, element);
-        In<n> in;
+        In<1> in;
         Pass0::fetch(p, at, in);
         finish(at, element, in);
     }
@@ -30,33 +29,30 @@ INFINI_ENTRY(Params, kThreads, 1) {
     constexpr int kBlock = kThreads * kUnroll;  // vectors
     const MapRun run{p};
     const int64_t first = int64_t(blockIdx.x) * kBlock;
+    // Elements for one at a time: those that do not fill a vector, or all of the block.
+    int64_t element, end = p.count;
     if (kVec == 1 || p.wide) {
         const int64_t vectors = p.count / kVec;
-        if (first + kBlock <= vectors) {
-            Place at[kUnroll];
-            In<kVec> in[kUnroll];
+        auto number = [&](int u) { return first + u * kThreads + int(threadIdx.x); };
+        Place at[kUnroll];
+        In<kVec> in[kUnroll];
 #pragma unroll
-            for (int u = 0; u < kUnroll; ++u) {
-                at[u] = locate(p, Index((first + u * kThreads + int(threadIdx.x)) * kVec));
-                Pass0::fetch(p, at[u], in[u]);
-            }
-#pragma unroll
-            for (int u = 0; u < kUnroll; ++u)
-                run.finish(at[u], Index((first + u * kThreads + int(threadIdx.x)) * kVec), in[u]);
-        } else {  // the last block
-#pragma unroll 1
-            for (int64_t i = first + int(threadIdx.x); i < vectors; i += kThreads)
-                run.one<kVec>(Index(i * kVec));
+        for (int u = 0; u < kUnroll; ++u) {
+            if (number(u) >= vectors) continue;
+            at[u] = locate(p, Index(number(u) * kVec));
+            Pass0::fetch(p, at[u], in[u]);
         }
-        // What does not fill a vector.
-        const int64_t rest = vectors * kVec + int(threadIdx.x);
-        if (kVec > 1 && blockIdx.x == 0 && rest < p.count) run.one<1>(Index(rest));
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u)
+            if (number(u) < vectors) run.finish(at[u], Index(number(u) * kVec), in[u]);
+        if (kVec == 1 || blockIdx.x > 0) return;
+        element = vectors * kVec;
     } else {
-        for (int i = int(threadIdx.x); i < kBlock * kVec; i += kThreads) {
-            const int64_t element = first * kVec + i;
-            if (element < p.count) run.one<1>(Index(element));
-        }
+        element = first * kVec;
+        if (element + kBlock * kVec < end) end = element + kBlock * kVec;
     }
+#pragma unroll 1
+    for (element += int(threadIdx.x); element < end; element += kThreads) run.one(Index(element));
 }
 
 }  // namespace infini

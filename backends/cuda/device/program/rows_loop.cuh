@@ -37,7 +37,8 @@ struct LoopRun {
 #pragma unroll
                 for (int u = 0; u < kUnroll; ++u) use<Pass>(at + u * kLanes, in[u], folds);
             }
-            for (; at < end; at += kLanes) {
+#pragma unroll 1
+            for (; kUnroll > 1 && at < end; at += kLanes) {
                 In<kVec> in;
                 Pass::fetch(p, locate(p, base, element(at)), in);
                 use<Pass>(at, in, folds);
