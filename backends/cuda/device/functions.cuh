@@ -8,13 +8,6 @@
 #pragma once
 
 #define INFINI_SIMD INFINI_DEVICE
-// Long functions are called: in their place they would stand once for each element of a vector, and
-// someone waits while they are compiled.
-#ifdef INFINI_SIMULATED
-#define INFINI_LONG inline
-#else
-#define INFINI_LONG static __device__ __noinline__
-#endif
 #ifndef NAN
 #define NAN __int_as_float(0x7fc00000)
 #endif

@@ -268,10 +268,10 @@ INFINI_DEVICE V hypot(V a, V b) {
 // ---- Quotients and remainders -------------------------------------------------------------------
 
 namespace detail {
-INFINI_LONG float fmod_of(float a, float b) { return ::fmodf(a, b); }
-INFINI_LONG double fmod_of(double a, double b) { return ::fmod(a, b); }
+static INFINI_APART float fmod_of(float a, float b) { return ::fmodf(a, b); }
+static INFINI_APART double fmod_of(double a, double b) { return ::fmod(a, b); }
 
-INFINI_LONG double floordiv_of(double a, double b) {
+static INFINI_APART double floordiv_of(double a, double b) {
     if (b == 0) return a / b;
     const double remainder = ::fmod(a, b);
     double whole = (a - remainder) / b;

@@ -30,9 +30,9 @@ INFINI_DEVICE float where_below(float x, float limit, float a, float b) {
 // From here on CUDA's functions reduce their argument the long way. The same comparison before them
 // takes that out of the places where they stand, and leaves it in one function.
 inline constexpr float kFar = 105615.0f;
-INFINI_LONG float sin_far(float x) { return ::sinf(x); }
-INFINI_LONG float cos_far(float x) { return ::cosf(x); }
-INFINI_LONG float tan_far(float x) { return ::tanf(x); }
+static INFINI_APART float sin_far(float x) { return ::sinf(x); }
+static INFINI_APART float cos_far(float x) { return ::cosf(x); }
+static INFINI_APART float tan_far(float x) { return ::tanf(x); }
 INFINI_DEVICE float sin_of(float x) { return ::fabsf(x) >= kFar ? sin_far(x) : ::sinf(x); }
 INFINI_DEVICE float cos_of(float x) { return ::fabsf(x) >= kFar ? cos_far(x) : ::cosf(x); }
 INFINI_DEVICE float tan_of(float x) { return ::fabsf(x) >= kFar ? tan_far(x) : ::tanf(x); }

@@ -14,7 +14,7 @@ INFINI_DEVICE double polynomial(double x, const double (&c)[count]) {
 }
 
 // For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
-INFINI_LONG double digamma_positive(double x) {
+static INFINI_APART double digamma_positive(double x) {
     if (x >= 10) {
         const double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
                                   1. / 132, -691. / 32760, 1. / 12};
@@ -40,7 +40,7 @@ INFINI_LONG double digamma_positive(double x) {
 }
 
 // As torch: -inf at 0 (+inf at -0), NaN at the negative integers.
-INFINI_LONG double digamma_of(double x) {
+static INFINI_APART double digamma_of(double x) {
     if (x >= 1) return digamma_positive(x);
     if (x == 0) return ::copysign(infinity<double>(), -x);
     if (x > 0) return digamma_positive(x + 1) - 1 / x;
@@ -51,7 +51,7 @@ INFINI_LONG double digamma_of(double x) {
 }
 
 // A good start (Giles, 2012), then Halley's steps from the side where no digits cancel.
-INFINI_LONG double erfinv_of(double y) {
+static INFINI_APART double erfinv_of(double y) {
     const double kCentral[] = {1.50140941,     0.246640727,    -0.00417768164,
                                -0.00125372503, 0.00021858087,  -4.39150654e-06,
                                -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
@@ -72,10 +72,10 @@ INFINI_LONG double erfinv_of(double y) {
     }
     return ::copysign(x, y);
 }
-INFINI_LONG double lgamma_of(double x) { return ::lgamma(x); }
+static INFINI_APART double lgamma_of(double x) { return ::lgamma(x); }
 
-INFINI_LONG float power_of(float a, float b) { return ::powf(a, b); }
-INFINI_LONG double power_of(double a, double b) { return ::pow(a, b); }
+static INFINI_APART float power_of(float a, float b) { return ::powf(a, b); }
+static INFINI_APART double power_of(double a, double b) { return ::pow(a, b); }
 }  // namespace detail
 
 template <class V>

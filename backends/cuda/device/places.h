@@ -6,7 +6,6 @@
 
 #ifdef INFINI_DEVICE
 #define INFINI_ROLLED _Pragma("unroll 1")
-#define INFINI_APART __device__ __noinline__
 #else
 #define INFINI_ROLLED
 #define INFINI_APART inline

@@ -71,7 +71,8 @@ struct Part {
     }
 };
 
-INFINI_DEVICE float dot(const float *q, const T *k, bool vector) {
+// A function of its own: three places use it, and it is long.
+static INFINI_APART float dot(const float *q, const T *k, bool vector) {
     float sum = 0;
     if (vector) {
         constexpr int n = kWide<T>;
@@ -84,6 +85,7 @@ INFINI_DEVICE float dot(const float *q, const T *k, bool vector) {
         }
         return sum;
     }
+#pragma unroll 4
     for (int d = 0; d < kDepth; ++d) sum += q[d] * convert<float>(k[d]);
     return sum;
 }
