@@ -75,9 +75,19 @@ INFINI_DEVICE void show_to_products() {
 #endif
 }
 
-INFINI_DEVICE void stop_kernel() {
-#ifndef INFINI_SIMULATED
-    asm volatile("trap;");
+// Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r says
+// where row r of matrix i is.
+INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
+#ifdef INFINI_SIMULATED
+    for (int i = 0; i < 4; ++i) {
+        const uint64_t to = shuffle(reinterpret_cast<uint64_t>(row), 8 * i + lane() / 4);
+        reinterpret_cast<uint32_t *>(to)[lane() % 4] = from[i];
+    }
+#else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     shared_address(row)),
+                 "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
 #endif
 }
 
@@ -148,6 +158,53 @@ struct PhaseBarrier {
         } while (!done);
 #endif
     }
+};
+
+// Several of them, whose place is found once: the compiler would do that again for every use.
+class PhaseBarriers {
+public:
+#ifdef INFINI_SIMULATED
+    INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) : first_(barriers) {}
+    INFINI_DEVICE void arrive(int i) { first_[i].arrive(); }
+    INFINI_DEVICE bool has_ended(int i, int parity) { return int(first_[i].word & 1) != parity; }
+    INFINI_DEVICE void wait(int i, int parity) { first_[i].wait(parity); }
+
+private:
+    PhaseBarrier *first_;
+#else
+    INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) {
+        asm volatile("mov.u32 %0, %1;" : "=r"(first_) : "r"(shared_address(barriers)));
+    }
+    INFINI_DEVICE void arrive(int i) {
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(first_ + 8 * i) : "memory");
+    }
+    INFINI_DEVICE bool has_ended(int i, int parity) {
+        uint32_t done;
+        asm volatile(
+            "{\n.reg .pred p;\n"
+            "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+            "selp.b32 %0, 1, 0, p;\n}\n"
+            : "=r"(done)
+            : "r"(first_ + 8 * i), "r"(parity)
+            : "memory");
+        return done;
+    }
+    INFINI_DEVICE void wait(int i, int parity) {
+        uint32_t done;
+        do {
+            asm volatile(
+                "{\n.reg .pred p;\n"
+                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                "selp.b32 %0, 1, 0, p;\n}\n"
+                : "=r"(done)
+                : "r"(first_ + 8 * i), "r"(parity)
+                : "memory");
+        } while (!done);
+    }
+
+private:
+    uint32_t first_;
+#endif
 };
 
 // By the thread that started barriers in memory, before the barrier of the block.

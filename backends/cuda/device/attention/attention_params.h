@@ -42,6 +42,10 @@ struct GroupParams : AttentionParams {
     int32_t bulk, bulk_queries;  // 1: keys and values; queries
     int32_t box_rows;            // of pages
     int32_t turns;               // 1: every second time blocks take work in the opposite order
+    // Work is `items` times 128 rows: of chunks of units (sequences and heads), the last of which
+    // may be smaller.
+    int32_t items, chunks;
+    Divider chunk_items, chunk_units, last_units, unit_heads;
 };
 
 // Cuts ragged queries into segments: tokens before the first sequence, those of each sequence, and

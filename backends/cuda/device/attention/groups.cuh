@@ -4,286 +4,34 @@
 //
 // A consumer begins the product of the next keys, then that of these values, and computes the
 // weights of the next keys while the second one runs. The two take turns in beginning their
-// products, so that one's weights are computed while the other's products run. One goes over all
-// the work of a block as over one long row of tiles: the first keys of the next rows are multiplied
-// before the last values of these.
+// products, so that one's weights are computed while the other's products run. Weights take about as
+// long as products: so only the first scores of a row are looked through for the greatest.
 //
-// Copies are done by the bulk engine where the tensors' strides, or their pages, allow it, and
-// otherwise by cp.async: a thread waits for its own copies, shows them to the products, and then
-// arrives. Values of a tile that is not full are always copied so: what lies behind the last key
-// may be anything, and must be 0 where weights are.
+// One goes over all the work of a block as over one long row of tiles: the first keys of the next
+// rows are multiplied before the last values of these. The first values and the last keys of all
+// are there only so that the loop stands once: it takes long to compile. Nothing of them is used.
 //
 // FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
-// rows, mostly from L2. With sizes of 128: 192 KiB of shared memory, one block of 384 threads on a
+// rows, mostly from L2. With sizes of 128: 224 KiB of shared memory, one block of 384 threads on a
 // multiprocessor.
 //
-// Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constant kQueryStages:
-// places for queries, 1 or 2.
-#include "tile.cuh"
+// Before this: what group_copies.cuh wants.
+#include "group_copies.cuh"
 #include "wgmma.cuh"
 
 namespace infini {
 
-inline constexpr int kGroup = 128;  // threads
 inline constexpr int kThreads = 3 * kGroup;
-inline constexpr int kRows = 128, kKeys = 128;  // of a block; at a time
-inline constexpr int kStages = 2;               // of keys, and of values
-inline constexpr int kFlight = 2;               // copies that a thread has begun and not yet shown
-inline constexpr int kQueryBytes = kRows * kDepth * 2;
-inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
-inline constexpr int kKeyPanel = kKeys * kPanelRow, kQueryPanel = kRows * kPanelRow;
-inline constexpr int kKeysAt = kQueryStages * kQueryBytes;
-inline constexpr int kValuesAt = kKeysAt + kStages * kKeyBytes;
-inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are the consumers' turns
-// Weights are at most 2^kSlack: results are scaled only when a score is so much greater than those
-// before.
-inline constexpr float kSlack = 8;
-
-// Stages of queries, keys and values by one number.
-inline constexpr int kFirstKeys = kQueryStages, kFirstValues = kFirstKeys + kStages;
-inline constexpr int kAllStages = kFirstValues + kStages;
-
-struct Shared {
-    PhaseBarrier here[kAllStages], used[kAllStages];
-    uint32_t known[4][kKeys / 32];  // of four tiles
-    int page[4][kKeys];
-};
-
-// 128 rows.
-struct Work {
-    Sequence s;
-    int head, first_row, row_count;
-    int tiles;  // of keys; 0: results are zeros, or there is nothing to do
-    int seen;   // keys
-    int index;  // of the sequence
-
-    // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
-    // see most keys first.
-    // Every second time, blocks take them in the opposite order.
-    INFINI_DEVICE void find(const GroupParams &p, int item) {
-        const int units = (kRagged ? 1 : p.sequences) * p.heads;
-        tiles = row_count = 0;
-        if (p.turns && item / int(gridDim.x) % 2) item += int(gridDim.x) - 1 - 2 * int(blockIdx.x);
-        if (item >= p.tiles * units) return;
-        const int chunk = item / (p.chunk * p.tiles) * p.chunk;
-        const int count = units - chunk < p.chunk ? units - chunk : p.chunk;
-        const int rest = item - chunk * p.tiles, unit = chunk + rest % count;
-        int tile = p.tiles - 1 - rest / count;
-        index = unit / p.heads;
-        head = unit % p.heads;
-        if constexpr (kRagged) {
-            const int32_t *ends = p.segments + p.sequences + 3;
-            if (tile >= ends[p.sequences + 2]) return;
-            index = find_segment(ends + 1, p.sequences + 2, tile);
-            tile -= ends[index];
-        }
-        s = find_sequence(p, index, head);
-        first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
-        const int last = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
-        seen = key_limit(s, int(p.group.divide(uint32_t(last))));
-        tiles = (seen + kKeys - 1) / kKeys;
-    }
-};
-
-// ---- The warpgroup that copies ------------------------------------------------------------------
-
-// The compiler does not compute what depends on this before loops around: there are more such
-// values than registers.
-INFINI_DEVICE int computed_here(int value) {
-#ifndef INFINI_SIMULATED
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
-
-struct Producer {
-    // What copies of a tile need to know of the work.
-    struct Keys {
-        const T *from;
-        int head, index, seen;
-    };
-
-    const GroupParams &p;
-    Shared &shared;
-    unsigned char *memory;
-    int thread;
-    Work w = {};
-    int number = 0;  // of the work
-    // Stages whose copies were begun and not shown, the older one first; -1: none.
-    int begun[kFlight] = {-1, -1};
-
-    // Tells consumers of the oldest copy. What a consumer needs before it frees the stage of the
-    // next copy has been shown by then.
-    INFINI_DEVICE void show_oldest() {
-        if (begun[0] >= 0) {
-            show_to_products();
-            arrive(begun[0]);
-        }
-        begun[0] = begun[1], begun[1] = -1;
-    }
-    INFINI_DEVICE void end_copy(int stage) {
-        commit_copies();
-        wait_for_copies<kFlight>();
-        show_oldest();
-        begun[1] = stage;
-    }
-    INFINI_DEVICE void show_all() {
-        wait_for_copies<0>();
-        show_oldest();
-        show_oldest();
-    }
-    INFINI_DEVICE void arrive(int stage) {
-        __syncwarp();
-        if (lane() == 0) shared.here[stage].arrive();
-    }
-
-    INFINI_DEVICE void find_pages(int tile, int slot) {
-        if constexpr (kPaged) {
-            const int t = tile * kKeys + thread;
-            int64_t page = -1;
-            if (t < w.seen)
-                page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
-            const bool known = page >= 0 && page < p.pages;
-            shared.page[slot][thread] = known ? int(page) : -1;
-            const uint32_t bits = __ballot_sync(kAllLanes, known);
-            if (lane() == 0) shared.known[slot][thread / 32] = bits;
-            wait_at(kProducers, kGroup);
-        }
-    }
-
-    // Keys or values of a tile of `work`, with the bulk engine.
-    INFINI_DEVICE void copy_boxes(unsigned char *to, const TensorMap &map, int panels,
-                                  const Keys &work, int tile, int slot, int stage) {
-        if (thread < 32) {
-            PhaseBarrier &barrier = shared.here[stage];
-            if (lane() == 0) barrier.expect(panels * kKeyPanel);
-            __syncwarp();
-            const int first = tile * kKeys;
-            if constexpr (!kPaged) {
-                if (lane() < panels)
-                    copy_box(to + lane() * kKeyPanel, map, lane() * kPanelColumns, first, work.head,
-                             work.index - kRagged, barrier);
-            } else {
-                const int boxes = kKeys / p.box_rows;
-                for (int i = lane(); i < boxes * panels; i += 32) {
-                    const int panel = i / boxes, row = i % boxes * p.box_rows;
-                    const int page = shared.page[slot][row];
-                    // What is not there comes as zeros.
-                    copy_box(to + panel * kKeyPanel + row * kPanelRow, map, panel * kPanelColumns,
-                             int(p.page_size.split(uint32_t(first + row)).remainder), work.head,
-                             page < 0 ? int(p.pages) : page, barrier);
-                }
-            }
-        }
-        arrive(stage);
-    }
-
-    template <int columns>
-    INFINI_DEVICE void copy_rows(unsigned char *to, const Keys &work, int tile, int slot,
-                                 const AttentionStrides &stride, int size) {
-        const int first = tile * kKeys;
-        const T *from = work.from;
-        auto target = [&](unsigned row, unsigned piece) {
-            return reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
-        };
-        if constexpr (!kPaged && kCanStep<columns, kKeys, kGroup>)
-            if (p.vector)
-                return copy_run<columns, kKeys, kGroup>(computed_here(thread),
-                                                        from + first * stride.token, stride.token,
-                                                        work.seen - first, size, target);
-        auto find = [&](int row) -> const T * {
-            const int t = first + row;
-            if constexpr (!kPaged) return t < work.seen ? from + t * stride.token : nullptr;
-            const int page = shared.page[slot][row];
-            return page < 0 ? nullptr
-                            : from + page * stride.batch +
-                                  int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-        };
-        copy_each<columns, kKeys, kGroup>(computed_here(thread), size, stride.inner, p.vector, find,
-                                          target);
-    }
-
-    INFINI_DEVICE void copy_tile(bool values, const Keys &work, int tile, int step) {
-        const int slot = step % 4, place = step % kStages;
-        const int stage = (values ? kFirstValues : kFirstKeys) + place;
-        shared.used[stage].wait(~(step / kStages) & 1);
-        unsigned char *to =
-            memory + (values ? kValuesAt + place * kValueBytes : kKeysAt + place * kKeyBytes);
-        if (p.bulk && (!values || (tile + 1) * kKeys <= work.seen)) {
-            copy_boxes(to, values ? p.v_map : p.k_map, (values ? kValue : kDepth) / kPanelColumns,
-                       work, tile, slot, stage);
-            return;
-        }
-        // One piece of code for both where it can be.
-        if (!values || kDepth == kValue)
-            copy_rows<kDepth>(to, work, tile, slot, values ? p.v_stride : p.k_stride,
-                              values ? p.value_depth : p.depth);
-        else
-            copy_rows<kValue>(to, work, tile, slot, p.v_stride, p.value_depth);
-        end_copy(stage);
-        if (p.bulk) show_all();
-    }
-
-    INFINI_DEVICE void copy_queries() {
-        const int stage = number % kQueryStages;
-        unsigned char *to = memory + stage * kQueryBytes;
-        if (kQueryStages == 1) show_all();  // the last queries are used together with values
-        shared.used[stage].wait(~(number / kQueryStages) & 1);
-        ++number;
-        if (p.bulk_queries) {
-            if (thread < 32) {
-                if (lane() == 0) shared.here[stage].expect(kQueryBytes);
-                __syncwarp();
-                const int token = kRagged ? p.segments[w.index] : 0;
-                if (lane() < kDepth / kPanelColumns)
-                    copy_box(to + lane() * kQueryPanel, p.q_map, lane() * kPanelColumns,
-                             w.head * int(p.group.divisor),
-                             token + int(p.group.divide(uint32_t(w.first_row))),
-                             kRagged ? 0 : w.index, shared.here[stage]);
-            }
-            arrive(stage);
-            return;
-        }
-        copy_each<kDepth, kRows, kGroup>(
-            computed_here(thread), p.depth, p.q_stride.inner, p.vector,
-            [&](int row) {
-                const int at = w.first_row + row;
-                return at < w.row_count ? query_row(p, w.s, w.head, at) : nullptr;
-            },
-            [&](unsigned row, unsigned piece) {
-                return reinterpret_cast<T *>(to + piece / 8 * kQueryPanel +
-                                             panel_place(row, piece % 8));
-            });
-        end_copy(stage);
-        if (p.bulk) show_all();
-    }
-
-    // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work.
-    INFINI_DEVICE void run(int items) {
-        Keys last = {};
-        int item = int(blockIdx.x), tile = 0, last_tile = 0;
-        for (int step = 0;; ++step) {
-            if (tile == w.tiles) {
-                tile = w.tiles = 0;
-                for (; item < items && w.tiles == 0; item += int(gridDim.x)) w.find(p, item);
-                if (w.tiles > 0) copy_queries();
-            }
-            const bool more = w.tiles > 0;
-            if (more) find_pages(tile, step % 4);
-#pragma unroll 1
-            for (int i = 0; i < 2; ++i)
-                if (i ? step > 0 : more)
-                    copy_tile(i, i ? last : Keys{w.s.k, w.head, w.index, w.seen},
-                              i ? last_tile : tile, step - i);
-            if (!more) break;
-            last = {w.s.v, w.head, w.index, w.seen};
-            last_tile = tile++;
-        }
-        show_all();
-    }
-};
-
-// ---- The warpgroups that compute ----------------------------------------------------------------
+// Where products take longer than weights.
+inline constexpr bool kTurns = kDepth > 64;
+// Results go through the shared memory of their queries, which are kept so long: rows are then
+// written whole. Of short ones the little that this gains is less than what it takes.
+inline constexpr bool kStaged = kQueryStages == 2 && kValue <= kDepth && kValue > 64;
+// Of 504 for one thread of each warpgroup; pages take some.
+inline constexpr int kFewRegisters = kPaged ? 88 : 72, kManyRegisters = kPaged ? 208 : 216;
+// Weights are at most about 2^kSlack: more than that, and F16 would not hold them.
+inline constexpr float kSlack = 14, kMost = 16384;
+inline constexpr float kEmpty = -kNone;  // the base of a row that has seen nothing
 
 struct Consumer {
     const GroupParams &p;
@@ -291,21 +39,43 @@ struct Consumer {
     unsigned char *memory;
     int group;  // 0 or 1
     float scale;
-    Work w = {};
-    int item = 0, number = 0;  // of the work: among all, among this block's that has keys
-    int step = 0;              // tiles before this one, of all work
-    int all_seen = 0;          // keys before this are seen by all rows of this warp
+    PhaseBarriers here, used;
+    uint64_t first_queries, first_keys, first_values;  // operands
+    int number = 0;                                    // of this block's work
+    int step = 0;                                      // tiles before this one, of all work
+    int tiles = 0;                                     // of this work
+    Place<kKeyStages> keys;
+    Place<kValueStages> values;
+    int all_seen = 0;  // keys before this are seen by all rows of this warp
     RowPair rows = {};
-    T *targets[2] = {};  // this thread's results
+    float base[2] = {kEmpty, kEmpty};  // weights are 2^(score * scale - base)
+    T *targets[2] = {};                // this thread's results
     uint32_t weights[kKeys / 16][4] = {};
+
+    // The next work; false: there is none.
+    INFINI_DEVICE bool take_work() {
+        const int slot = number % kQueryStages;
+        here.wait(slot, number / kQueryStages & 1);
+        const Work &w = shared.work[slot];
+        tiles = w.tiles;
+        if (tiles == 0) return false;
+        const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int row = my_row + lane() / 4 + 8 * i;
+            targets[i] = row < w.row_count ? result_row(p, w.s, w.head, row) : nullptr;
+        }
+        all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
+        rows = {};
+        rows.find(p, w.s, w.head, my_row);
+        base[0] = base[1] = kEmpty;
+        return true;
+    }
 
     // scores = queries @ keys of the tile.
     INFINI_DEVICE void begin_scores(float (&scores)[kKeys / 8][4]) {
-        const int stage = step % kStages, slot = number % kQueryStages;
-        shared.here[kFirstKeys + stage].wait(step / kStages & 1);
-        const uint64_t a =
-            operand(memory + slot * kQueryBytes + group * 64 * kPanelRow, 16, 8 * kPanelRow);
-        const uint64_t b = operand(memory + kKeysAt + stage * kKeyBytes, 16, 8 * kPanelRow);
+        const uint64_t a = operand_at(first_queries, number % kQueryStages * kQueryBytes);
+        const uint64_t b = operand_at(first_keys, keys.at * kKeyBytes);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kDepth / 16; ++k)
@@ -313,13 +83,39 @@ struct Consumer {
                      operand_at(b, k / 4 * kKeyPanel + k % 4 * 32), k > 0);
         commit_products();
     }
+    // The same again, with a warp's products.
+    INFINI_DEVICE void repeat_scores(float (&scores)[kKeys / 8][4]) {
+        const unsigned char *q = memory + number % kQueryStages * kQueryBytes +
+                                 (group * 64 + warp() % 4 * 16) * kPanelRow;
+        const unsigned char *k = memory + kKeysAt + keys.at * kKeyBytes;
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) scores[n][i] = 0;
+        const unsigned low = unsigned(lane()) % 8, middle = unsigned(lane()) / 8 % 2,
+                       high = unsigned(lane()) / 16;
+#pragma unroll 1
+        for (unsigned piece = 0; piece < kDepth / kPiece; piece += 2) {
+            uint32_t a[4];
+            const unsigned of_a = piece + high, of_b = piece + middle;
+            load_matrices<4>(a,
+                             q + of_a / 8 * kQueryPanel + panel_place(middle * 8 + low, of_a % 8));
+            const unsigned char *from =
+                k + of_b / 8 * kKeyPanel + panel_place(high * 8 + low, of_b % 8);
+#pragma unroll
+            for (int n = 0; n < kKeys / 8; n += 2) {
+                uint32_t b[4];
+                load_matrices<4>(b, from + 8 * n * kPanelRow);
+                const uint32_t first[2] = {b[0], b[1]}, second[2] = {b[2], b[3]};
+                mma<T>(scores[n], a, first);
+                mma<T>(scores[n + 1], a, second);
+            }
+        }
+    }
 
     // results += weights @ values of the tile before. `add` false: results are overwritten.
     INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], bool add) {
-        const int stage = (step - 1) % kStages;
-        shared.here[kFirstValues + stage].wait((step - 1) / kStages & 1);
-        const uint64_t b =
-            operand(memory + kValuesAt + stage * kValueBytes, kKeyPanel, 8 * kPanelRow);
+        const uint64_t b = operand_at(first_values, values.at * kValueBytes);
         begin_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
@@ -327,50 +123,71 @@ struct Consumer {
         commit_products();
     }
 
-    // Scores become weights; gives the factors that older results must be multiplied with.
-    INFINI_DEVICE void weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
-        const int first = tile * kKeys;
+    INFINI_DEVICE void hide_scores(float (&scores)[kKeys / 8][4], int first) {
         if constexpr (kSloped) scale_scores<kKeys / 8>(scores, rows, p.scale, first);
         uint32_t known[kKeys / 32];
         bool masked = first + kKeys > all_seen;
 #pragma unroll
         for (int i = 0; i < kKeys / 32; ++i) {
-            known[i] = kPaged ? shared.known[step % 4][i] : 0xffffffffu;
+            known[i] = kPaged ? shared.known[step % kSlots][i] : 0xffffffffu;
             masked = masked || known[i] != 0xffffffffu;
         }
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
+    }
 
-        // This warp's arithmetic is alone on its part of the multiprocessor: chains are short.
-        float top[4], sum[4];
+    // The base rises to the greatest score where it is too small; gives the factors that older
+    // results must be multiplied with.
+    INFINI_DEVICE void raise_base(const float (&scores)[kKeys / 8][4], float (&factor)[2]) {
+        float top[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) top[i] = scores[0][i];
 #pragma unroll
         for (int n = 1; n < kKeys / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i) top[i] = fmaxf(top[i], scores[n][i]);
-        float base[2];
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             float greatest = fmaxf(top[2 * row], top[2 * row + 1]);
             greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
-            greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
-            const float before = rows.greatest[row];
-            const bool rises = (greatest - before) * scale > kSlack || before == kNone;
-            rows.greatest[row] = rises ? greatest : before;
-            factor[row] = rises ? exp2_fast((before - greatest) * scale) : 1.0f;
-            if (before == kNone) factor[row] = 0;
-            base[row] = rows.greatest[row] == kNone ? 0.0f : rows.greatest[row] * scale;
+            greatest = fmaxf(greatest, shuffle_xor(greatest, 2)) * scale;
+            const bool empty = base[row] == kEmpty;
+            if (greatest == kNone || !(empty || greatest - base[row] > kSlack)) continue;
+            factor[row] = empty ? 0.0f : exp2_fast(base[row] - greatest);
+            base[row] = greatest;
         }
+    }
+
+    // Scores become weights. Only the first ones of a row are looked through for the greatest: after
+    // that it is enough that weights do not become too large, and their sum tells. True: older
+    // results must be multiplied with the factors.
+    INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
+        bool exact = kSloped || tile == 0;
+        if constexpr (kPaged)
+            exact = exact || __any_sync(kAllLanes, base[0] == kEmpty || base[1] == kEmpty);
+        factor[0] = factor[1] = 1;
+#pragma unroll 1
+        for (;;) {
+            hide_scores(scores, tile * kKeys);
+            if (exact) raise_base(scores, factor);
+            // This warp's arithmetic is alone on its part of the multiprocessor: chains are short.
+            float sum[4];
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n)
+            for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
-                sum[i] = n ? sum[i] + scores[n][i] : scores[n][i];
+                for (int i = 0; i < 4; ++i) {
+                    scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
+                    sum[i] = n ? sum[i] + scores[n][i] : scores[n][i];
+                }
+            const float all[2] = {sum[0] + sum[1], sum[2] + sum[3]};
+            if (exact || !__any_sync(kAllLanes, all[0] > kMost || all[1] > kMost)) {
+#pragma unroll
+                for (int row = 0; row < 2; ++row)  // of this thread's keys only
+                    rows.sum[row] = rows.sum[row] * factor[row] + all[row];
+                return exact && __any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f);
             }
-#pragma unroll
-        for (int row = 0; row < 2; ++row)  // of this thread's keys only
-            rows.sum[row] = rows.sum[row] * factor[row] + (sum[2 * row] + sum[2 * row + 1]);
+            repeat_scores(scores);
+            exact = true;
+        }
     }
     INFINI_DEVICE void pack(const float (&scores)[kKeys / 8][4]) {
 #pragma unroll
@@ -378,83 +195,64 @@ struct Consumer {
             pack_weights(weights[k], scores[2 * k], scores[2 * k + 1]);
     }
     INFINI_DEVICE void free(int stage) {
-        if (lane() == 0) shared.used[stage].arrive();
+        if (lane() == 0) used.arrive(stage);
     }
 
-    // The next work that has keys; false: there is none. Rows that see none become zeros.
-    INFINI_DEVICE bool find_work(int items) {
-        for (; item < items; item += int(gridDim.x)) {
-            w.find(p, item);
-            const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int row = my_row + lane() / 4 + 8 * i;
-                targets[i] = row < w.row_count ? result_row(p, w.s, w.head, row) : nullptr;
-            }
-            if (w.tiles == 0) {
-                const float zeros[kValue / 8][4] = {}, sums[2] = {};
-                write(zeros, targets, sums);
-                continue;
-            }
-            all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
-            rows = {};
-            rows.find(p, w.s, w.head, my_row);
-            shared.here[number % kQueryStages].wait(number / kQueryStages & 1);
-            return true;
-        }
-        return false;
-    }
-
-    INFINI_DEVICE void run(int items) {
+    INFINI_DEVICE void run() {
         float results[kValue / 8][4], scores[kKeys / 8][4], factor[2];
-        item = int(blockIdx.x);
-        if (!find_work(items)) return;
-        if (group == 1) arrive_at(kTurn, 2 * kGroup);  // the first consumer begins
-        begin_scores(scores);
-        wait_for_products<0>();
-        settle(scores);
-        free(kFirstKeys + 0);
-        if (w.tiles == 1) free(0);
-        weigh(scores, 0, factor);
-        pack(scores);
-        T *done[2];
-        float sums[2];
-        bool add = false;
-        for (int tile = 1;; ++tile) {
-            ++step;
-            const bool fresh = tile == w.tiles;
+        T *done[2] = {};
+        float sums[2] = {};
+        if (kTurns && group == 1) arrive_at(kTurn, 2 * kGroup);  // the first consumer begins
+        bool add = false, more = true, there = false;
+        int tile = 0, done_slot = 0;
+        for (step = 0;; ++step) {
+            const bool fresh = tile == tiles;
             if (fresh) {
 #pragma unroll
                 for (int i = 0; i < 2; ++i) done[i] = targets[i], sums[i] = rows.sum[i];
-                item += int(gridDim.x), ++number, tile = 0;
-                if (!find_work(items)) break;
+                tile = 0, done_slot = (number + 1) % kQueryStages;
+                more = take_work();
             }
-            wait_at(kTurn + group, 2 * kGroup);
+            if (!there) here.wait(kFirstKeys + keys.at, keys.phase);
+            if (kTurns) wait_at(kTurn + group, 2 * kGroup);
             begin_scores(scores);
+            here.wait(kFirstValues + values.at, values.phase);
             begin_results(results, add);
-            arrive_at(kTurn + 1 - group, 2 * kGroup);
+            if (kTurns && (more || group == 0))  // every arrival is waited for
+                arrive_at(kTurn + 1 - group, 2 * kGroup);
             wait_for_products<1>();
             settle(scores);
-            free(kFirstKeys + step % kStages);
-            if (tile + 1 == w.tiles) free(number % kQueryStages);
-            weigh(scores, tile, factor);
-            // Never. But without a branch the compiler waits before it weighs, for nothing there
-            // depends on the wait.
-            if (rows.sum[0] + rows.sum[1] < 0) stop_kernel();
+            const bool scaled = weigh(scores, tile, factor);
+            free(kFirstKeys + keys.at);
+            keys.advance();
             wait_for_products<0>();
             settle(results);
-            free(kFirstValues + (step - 1) % kStages);
-            if (fresh) write(results, done, sums);
-            add = !fresh;
-            if (__any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f))
+            free(kFirstValues + values.at);
+            values.advance();
+            if (++tile == tiles) {
+                if (!kStaged) free(number % kQueryStages);
+                ++number;
+            }
+            if (fresh) {
+                if (step) {
+                    if constexpr (kStaged) {
+                        write_rows(results, done, sums,
+                                   memory + done_slot * kQueryBytes +
+                                       (group * 64 + warp() % 4 * 16) * kPanelRow);
+                        show_to_products();
+                        free(done_slot);
+                    } else {
+                        write(results, done, sums);
+                    }
+                }
+                if (!more) break;
+            } else if (scaled) {
                 scale_results<kValue / 8>(results, factor);
+            }
+            add = !fresh;
+            there = here.has_ended(kFirstKeys + keys.at, keys.phase);
             pack(scores);
         }
-        if (group == 0) wait_at(kTurn, 2 * kGroup);  // every arrival is waited for
-        begin_results(results, add);
-        wait_for_products<0>();
-        settle(results);
-        write(results, done, sums);
     }
 
     INFINI_DEVICE void write(const float (&results)[kValue / 8][4], T *const (&to)[2],
@@ -464,23 +262,75 @@ struct Consumer {
             float sum = sums[i];
             sum += shuffle_xor(sum, 1);
             sum += shuffle_xor(sum, 2);
-            const float inverse = sum == 0 ? 0.0f : 1 / sum;
-            if (!to[i]) continue;
-            const int skip = 2 * (lane() % 4), left = p.value_depth - skip;
+            const float inverse = sum == 0 ? 0.0f : reciprocal_fast(sum);
+            const int skip = 2 * (lane() % 4), left = to[i] ? p.value_depth - skip : 0;
             const int64_t inner = p.store_vector ? 1 : p.out_stride.inner;
-            T *at = to[i] + skip * inner;
 #pragma unroll
-            for (int n = 0; n < kValue / 8; ++n, at += 8 * inner) {
+            for (int n = 0; n < kValue / 8; ++n) {
                 const uint32_t pair =
                     pack_pair<T>(results[n][2 * i] * inverse, results[n][2 * i + 1] * inverse);
-                if (8 * n >= left) continue;
+                T *const at = to[i] + (skip + 8 * n) * inner;
                 if (p.store_vector) {
-                    *reinterpret_cast<uint32_t *>(to[i] + skip + 8 * n) = pair;
-                    continue;
+                    if (8 * n < left) *reinterpret_cast<uint32_t *>(at) = pair;
+                } else {
+                    if (8 * n < left) at[0] = T{uint16_t(pair)};
+                    if (8 * n + 1 < left) at[inner] = T{uint16_t(pair >> 16)};
                 }
-                at[0] = T{uint16_t(pair)};
-                if (8 * n + 1 < left) at[inner] = T{uint16_t(pair >> 16)};
             }
+        }
+    }
+
+    // The same by way of shared memory, where the queries were: whole rows are written.
+    INFINI_DEVICE void write_rows(const float (&results)[kValue / 8][4], T *const (&to)[2],
+                                  const float (&sums)[2], unsigned char *staged) {
+        float inverse[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float sum = sums[i];
+            sum += shuffle_xor(sum, 1);
+            sum += shuffle_xor(sum, 2);
+            inverse[i] = sum == 0 ? 0.0f : reciprocal_fast(sum);
+        }
+        const unsigned matrix = unsigned(lane()) / 8, my_row = matrix % 2 * 8 + lane() % 8;
+#pragma unroll
+        for (int n = 0; n < kValue / 8; n += 2) {
+            uint32_t pairs[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float *from = &results[n + i / 2][i % 2 * 2];
+                pairs[i] = pack_pair<T>(from[0] * inverse[i % 2], from[1] * inverse[i % 2]);
+            }
+            store_matrices(pairs, staged + n / 8 * kQueryPanel +
+                                      panel_place(my_row, unsigned(n % 8) + matrix / 2));
+        }
+        __syncwarp();
+        constexpr int kPieces = kValue / kPiece, kAtOnce = kWarp / kPieces;  // rows
+        auto row_at = [&](int i, int row) {
+            return reinterpret_cast<T *>(shuffle(reinterpret_cast<uint64_t>(to[i]), row * 4));
+        };
+        if (p.store_vector) {
+            const unsigned piece = unsigned(lane()) % kPieces;
+            const bool there = int(piece) * kPiece < p.value_depth;
+#pragma unroll
+            for (int i = 0; i < 2; ++i)
+#pragma unroll
+                for (int j = 0; j < 8; j += kAtOnce) {
+                    const unsigned row = unsigned(lane()) / kPieces + j;
+                    T *const at = row_at(i, int(row));
+                    const T *from = reinterpret_cast<const T *>(
+                        staged + piece / 8 * kQueryPanel + panel_place(row + 8 * i, piece % 8));
+                    if (at && there) store(at + piece * kPiece, load<kPiece>(from));
+                }
+            return;
+        }
+#pragma unroll 1
+        for (int row = 0; row < 16; ++row) {
+            T *const at = row < 8 ? row_at(0, row) : row_at(1, row - 8);
+#pragma unroll 1
+            for (int i = lane(); at && i < p.value_depth; i += kWarp)
+                at[i * p.out_stride.inner] = reinterpret_cast<const T *>(
+                    staged + i / kPanelColumns * kQueryPanel +
+                    panel_place(unsigned(row), unsigned(i) / kPiece % 8))[i % kPiece];
         }
     }
 };
@@ -490,22 +340,33 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_SHARED Shared shared;
     if (threadIdx.x == 0) {
         constexpr int kWarps = 4;  // of a warpgroup; each arrives once
+#pragma unroll 1
         for (int i = 0; i < kAllStages; ++i)
             shared.here[i].start(kWarps), shared.used[i].start(2 * kWarps);
         show_barriers();
     }
     __syncthreads();
-    const int group = int(threadIdx.x) / kGroup;
-    int items = p.tiles * p.heads * (kRagged ? 1 : p.sequences);
-    items = (items + int(gridDim.x) - 1) / int(gridDim.x) * int(gridDim.x);
+    // The same for all lanes, which the compiler sees.
+    const int group = shuffle(int(threadIdx.x) / kGroup, 0);
     if (group == 2) {
-        give_registers<72>();
+        give_registers<kFewRegisters>();
         Producer producer = {p, shared, memory, int(threadIdx.x) % kGroup};
-        producer.run(items);
+        producer.run();
     } else {
-        take_registers<216>();
-        Consumer consumer = {p, shared, memory, group, folded_scale(p)};
-        consumer.run(items);
+        take_registers<kManyRegisters>();
+        // What the compiler would compute again for every use.
+        Consumer consumer = {
+            p,
+            shared,
+            memory,
+            group,
+            folded_scale(p),
+            PhaseBarriers(shared.here),
+            PhaseBarriers(shared.used),
+            computed_here(operand(memory + group * 64 * kPanelRow, 16, 8 * kPanelRow)),
+            computed_here(operand(memory + kKeysAt, 16, 8 * kPanelRow)),
+            computed_here(operand(memory + kValuesAt, kKeyPanel, 8 * kPanelRow))};
+        consumer.run();
     }
 }
 

@@ -111,6 +111,17 @@ INFINI_DEVICE float exp2_fast(float x) {
 #endif
 }
 
+// 1 / x to about 22 bits, for normal numbers.
+INFINI_DEVICE float reciprocal_fast(float x) {
+#ifdef INFINI_SIMULATED
+    return 1 / x;
+#else
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
 // The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind
 // it.
 INFINI_DEVICE int find_segment(const int32_t *ends, int count, int place) {

@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kRows = 128, kKeys = 128, kStages = 2;
+constexpr int64_t kRows = 128, kKeys = 128;
 
 // Where the bulk engine can copy queries, keys and values.
 struct Maps {
@@ -97,12 +97,18 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.depth > 192 || c.value_depth > 128) return nullptr;
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
-    auto bytes_with = [&](int64_t queries) {
-        return size_t(2 * (queries * kRows * depth + kStages * kKeys * (depth + value)));
+    const int64_t room = int64_t(device.shared_bytes) - (c.paged() ? 3072 : 1024);
+    auto bytes_with = [&](int64_t queries, int64_t keys, int64_t values) {
+        return 2 * (queries * kRows * depth + kKeys * (keys * depth + values * value));
     };
-    const int64_t query_stages = bytes_with(2) + 8192 > device.shared_bytes ? 1 : 2;
-    const size_t shared = bytes_with(query_stages);
-    if (shared + 8192 > device.shared_bytes) return nullptr;
+    auto fits = [&](int64_t queries, int64_t keys, int64_t values) {
+        return bytes_with(queries, keys, values) <= room;
+    };
+    const int64_t query_stages = fits(2, 2, 2) ? 2 : 1;
+    const int64_t key_stages = fits(query_stages, 3, 2) ? 3 : 2;
+    const int64_t value_stages = fits(query_stages, key_stages, 3) ? 3 : 2;
+    if (!fits(query_stages, key_stages, value_stages)) return nullptr;
+    const size_t shared = size_t(bytes_with(query_stages, key_stages, value_stages));
     // Blocks of 128 rows that fill a multiprocessor each: not for cases that have few of them, nor
     // where half of the sizes would be padding.
     const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
@@ -111,7 +117,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
 
     Source source = c.source("attention/groups.cuh");
     source.constant("kDepth", depth).constant("kValue", value);
-    source.constant("kQueryStages", query_stages).architecture_specific();
+    source.constant("kQueryStages", query_stages).constant("kKeyStages", key_stages);
+    source.constant("kValueStages", value_stages).architecture_specific();
     auto kernel = device.compile(source);
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();
@@ -122,6 +129,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const Order order =
         choose_order(c, fixed.tiles, units, blocks, int64_t(device.l2_bytes) / 2 / bytes);
     fixed.chunk = int32_t(order.chunk);
+    const int64_t chunks = units ? (units + order.chunk - 1) / order.chunk : 0;
     const Maps maps(c);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
@@ -129,6 +137,11 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
             static_cast<AttentionParams &>(p) = c.params(fixed, a);
             maps.fill(p);
             p.turns = order.turns;
+            p.items = int32_t(items), p.chunks = int32_t(chunks);
+            p.chunk_items = Divider(uint32_t(order.chunk * fixed.tiles));
+            p.chunk_units = Divider(uint32_t(order.chunk));
+            p.last_units = Divider(uint32_t(units - (chunks - 1) * order.chunk));
+            p.unit_heads = Divider(uint32_t(c.heads));
             p.segments = reinterpret_cast<const int32_t *>(a.workspace());
             const Error error = segments.run(c, a, a.workspace(), stream);
             if (error != infinirtSuccess) return error;
