@@ -4,10 +4,26 @@
 namespace infini {
 
 inline constexpr int kWarp = INFINI_WARP;
-inline constexpr uint32_t kAllLanes = 0xffffffffu;
+static_assert(kWarp == 32 || kWarp == 64, "these kernels are for warps of 32 or 64 lanes");
 
 INFINI_DEVICE int lane() { return int(threadIdx.x) % kWarp; }
 INFINI_DEVICE int warp() { return int(threadIdx.x) / kWarp; }
+
+// A bit for each lane of a warp.
+using Lanes = Choose<(kWarp > 32), uint64_t, uint32_t>;
+inline constexpr Lanes kAllLanes = ~Lanes(0);
+
+INFINI_DEVICE Lanes vote(bool here) { return __ballot_sync(kAllLanes, here); }
+INFINI_DEVICE int count_lanes(Lanes lanes) {
+    if constexpr (kWarp > 32)
+        return __popcll(lanes);
+    else
+        return __popc(lanes);
+}
+INFINI_DEVICE Lanes this_lane() { return Lanes(1) << lane(); }
+INFINI_DEVICE Lanes lanes_before() { return this_lane() - 1; }
+// The number of the first of them.
+INFINI_DEVICE int first_lane(Lanes lanes) { return count_lanes((lanes & (~lanes + 1)) - 1); }
 
 // This thread's place in a grid of one dimension, and how many there are.
 INFINI_DEVICE int64_t grid_thread() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }

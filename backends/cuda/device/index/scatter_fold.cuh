@@ -32,9 +32,9 @@ INFINI_ENTRY(ScatterParams, 256, 1) {
         for (; next < count && next < i + kAlone && p.sorted[next] == key; ++next)
             sum = fold(sum, update_at(p, next));
     }
-    auto more = __ballot_sync(kAllLanes, first && next < count && p.sorted[next] == key);
+    Lanes more = vote(first && next < count && p.sorted[next] == key);
     while (more) {
-        const int source = __ffs(more) - 1;
+        const int source = first_lane(more);
         more &= more - 1;
         const uint32_t run = shuffle(key, source);
         const int64_t begin = shuffle(next, source);

@@ -36,8 +36,8 @@ INFINI_ENTRY(SelectParams, kThreads, 1) {
             p.places.at(i, offset);
             here = counts(p, offset[1]);
         }
-        const auto vote = __ballot_sync(kAllLanes, here);
-        if (lane() == 0) found[warp()] = __popc(vote);
+        const Lanes lanes = vote(here);
+        if (lane() == 0) found[warp()] = count_lanes(lanes);
         __syncthreads();
         int before = 0, all = 0;
         for (int w = 0; w < kWarps; ++w) {
@@ -45,7 +45,7 @@ INFINI_ENTRY(SelectParams, kThreads, 1) {
             all += found[w];
         }
         if (here) {
-            const int mine = __popc(vote & ((decltype(vote)(1) << lane()) - 1));
+            const int mine = count_lanes(lanes & lanes_before());
             put(p, base + uint64_t(before + mine), i, offset[0]);
         }
         base += uint64_t(all);

@@ -83,16 +83,7 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
         for (int i = lane(); i < kDigits; i += kWarp) counts[warp()][i] = 0;
         __syncwarp();
         uint32_t ranks[kItems];
-#pragma unroll
-        for (int k = 0; k < kItems; ++k) {
-            const uint32_t digit = digit_of(held[k], shift);
-            const Rank rank = rank_of<kDigitBits>(digit, true);
-            const uint32_t seen = counts[warp()][digit];
-            __syncwarp();
-            if (rank.before == 0) counts[warp()][digit] = seen + rank.equal;
-            __syncwarp();
-            ranks[k] = seen + rank.before;
-        }
+        rank_rows<kDigitBits>(held, shift, counts[warp()], ranks);
         __syncthreads();
         find_starts(counts);
         __syncthreads();

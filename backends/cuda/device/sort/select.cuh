@@ -41,13 +41,17 @@ INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
 
 // Which lanes have a key below the bound, and which a tie.
 struct Found {
-    uint32_t below, ties;
+    Lanes below, ties;
 
     INFINI_DEVICE Found(const Key *keys, int first, int end, const Bound &bound) {
         const int i = first + lane();
         const Key key = i < end ? keys[i] & bound.mask : Key(0);
-        below = __ballot_sync(kAllLanes, i < end && key < bound.prefix);
-        ties = __ballot_sync(kAllLanes, i < end && key == bound.prefix);
+        below = vote(i < end && key < bound.prefix);
+        ties = vote(i < end && key == bound.prefix);
+    }
+    // How many: those below the bound in the lower half of a word, ties in the upper one.
+    INFINI_DEVICE uint32_t both(Lanes among = kAllLanes) const {
+        return uint32_t(count_lanes(below & among) | count_lanes(ties & among) << 16);
     }
 };
 
@@ -86,28 +90,25 @@ INFINI_ENTRY(SelectParams, 512, 3) {
     const Bound bound = find_bound(keys, n, count);
     Key *to = static_cast<Key *>(p.out.keys) + line * p.out.pitch + piece * p.count;
     uint32_t *places = p.out.places + line * p.out.pitch + piece * p.count;
-    // Every warp has a stretch of the keys. Both kinds are counted at once: those below the bound
-    // in the lower half of a word, ties in the upper one.
+    // Every warp has a stretch of the keys. Both kinds are counted at once.
     const int stretch = (n + kThreads - 1) / kThreads * kWarp;
     const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
     uint32_t mine = 0, all;
-    for (int first = low; first < high; first += kWarp) {
-        const Found found(keys, first, high, bound);
-        mine += __popc(found.below) | __popc(found.ties) << 16;
-    }
+    for (int first = low; first < high; first += kWarp)
+        mine += Found(keys, first, high, bound).both();
     uint32_t done = scan_block<kThreads>(lane() == 0 ? mine : 0u, 0u, fold::Sum(), &all);
     done = shuffle(done, 0) + ((count - bound.ties) << 16);
     for (int first = low; first < high; first += kWarp) {
         const Found found(keys, first, high, bound);
-        const uint32_t before = (1u << lane()) - 1, here = 1u << lane();
+        const uint32_t mine_at = done + found.both(lanes_before());
         uint32_t slot = count;
-        if (found.below & here) slot = (done & 0xffff) + __popc(found.below & before);
-        if (found.ties & here) slot = (done >> 16) + __popc(found.ties & before);
+        if (found.below & this_lane()) slot = mine_at & 0xffff;
+        if (found.ties & this_lane()) slot = mine_at >> 16;
         if (slot < count) {
             const int i = first + lane();
             to[slot] = keys[i];
             places[slot] = kEntries ? p.in.places[entry + i] : uint32_t(begin + i);
         }
-        done += __popc(found.below) | __popc(found.ties) << 16;
+        done += found.both();
     }
 }

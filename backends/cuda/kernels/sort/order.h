@@ -18,8 +18,10 @@ struct Ordering {
     int key_bits() const { return dtype == INFINI_DTYPE_BOOL ? 1 : 8 * int(dtype_bytes(dtype)); }
 };
 
-// Lines of this many entries, and some longer ones, are sorted by one block.
+// What is left of longer lines is selected from again, before a block sorts it.
 inline constexpr int64_t kTileEntries = 4096;
+// The longest line that one block can sort, a power of two.
+int64_t most_of_block(const Ordering &ordering, const Device &device);
 
 // A part of the workspace for entries.
 struct EntryRoom {

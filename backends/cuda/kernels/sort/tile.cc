@@ -14,16 +14,15 @@ int64_t entry_bytes(const Ordering &ordering) {
     return ordering.key_bits() <= 16 ? 4 : ordering.key_bytes() + 4;
 }
 
-bool fits_block(const Ordering &ordering, const Device &device) {
-    constexpr int64_t kMost = 16384, kOfCounts = 2;  // bytes of an entry
-    int64_t size = kTileEntries;
-    while (size < ordering.from.size) size *= 2;
-    return size <= kTileEntries ||
-           (size <= kMost &&
-            size * (entry_bytes(ordering) + kOfCounts) + 2048 <= int64_t(device.shared_bytes));
-}
-
 }  // namespace
+
+int64_t most_of_block(const Ordering &ordering, const Device &device) {
+    constexpr int64_t kMost = 16384, kOfCounts = 2, kOther = 2048;  // bytes: of an entry, in all
+    int64_t size = kMost;
+    while (size * (entry_bytes(ordering) + kOfCounts) + kOther > int64_t(device.shared_bytes))
+        size /= 2;
+    return size;
+}
 
 TileSort::TileSort(const Ordering &ordering, Device &device, int64_t size, const EntryRoom *room)
     : entries_(room != nullptr) {
@@ -75,7 +74,8 @@ std::unique_ptr<Plan> plan_tile_sort(const Ordering &ordering, Device &device) {
 }
 
 std::unique_ptr<Plan> plan_sort_lines(const Ordering &ordering, Device &device) {
-    if (fits_block(ordering, device)) return plan_tile_sort(ordering, device);
+    if (ordering.from.size <= most_of_block(ordering, device))
+        return plan_tile_sort(ordering, device);
     return plan_radix_sort(ordering, device);
 }
 

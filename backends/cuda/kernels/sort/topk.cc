@@ -31,7 +31,8 @@ std::unique_ptr<Plan> plan_select(const Ordering &ordering, Device &device) {
     std::vector<Round> rounds;
     size_t bytes = 0;
     int64_t size = ordering.from.size;
-    while (size > kTileEntries) {
+    const int64_t tile = std::min(kTileEntries, most_of_block(ordering, device));
+    while (size > tile) {
         Round round;
         const bool entries = !rounds.empty();
         Source source("sort/select.cuh");
