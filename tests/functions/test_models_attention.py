@@ -50,6 +50,27 @@ def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("steep", [6.0, 60.0])
+def test_scores_that_rise(kind: str, steep: float) -> None:
+    """Weights of the first keys would be too large a measure for the last ones."""
+    rows, keys, size = 130, 400, 64
+
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        along = torch.linspace(0, steep, keys, dtype=torch.float64)[:, None, None]
+        return {
+            "q": normal(seed, torch.float64, 1, rows, 2, size).abs().to(dtype),
+            "k": (normal(seed + 1, torch.float64, 1, keys, 1, size) * 0.1 + along).to(dtype),
+            "v": normal(seed + 2, dtype, 1, keys, 1, size),
+        }
+
+    def reference(t: dict[str, Any]) -> torch.Tensor:
+        q, k, v = (t[name][0].transpose(0, 1) for name in ("q", "k", "v"))
+        return attend(q, k, v, 0.05, causal(rows, keys) <= 0).transpose(0, 1)[None]
+
+    check(make, lambda t: infinicore.mha(t["q"], t["k"], t["v"], None, 0.05, True), reference, kind)
+
+
 def packed(
     t: dict[str, Any], keys: list[torch.Tensor], values: list[torch.Tensor], scale: float
 ) -> torch.Tensor:
