@@ -41,18 +41,21 @@ struct SelectParams {
     int32_t vector;
 };
 
-// A pass of a sort digit by digit.
+// A sort digit by digit.
 struct RadixParams {
     const void *x;
     void *values, *places;
     SortLines from, to, stood;
-    Entries in, out;
-    uint32_t *counts;  // [line][digit][tile]
-    uint32_t *totals;  // [line][digit]
+    Entries rooms[2];
+    uint32_t *counts;     // [line][part][pass][digit]
+    uint32_t *starts;     // [line][pass][digit]
+    uint32_t *idle;       // [line][pass]
+    uint32_t *states[2];  // [line][tile][digit], of a pass and the next one
+    uint32_t *tickets;    // [pass]
     int64_t lines, size;
-    int32_t tiles;  // of a line
-    int32_t shift;  // of the digit
-    int32_t is_first, is_last;
+    int64_t part;          // elements; is counted by a block
+    int32_t parts, tiles;  // of a line
+    int32_t pass, vector;
     int64_t first, count;  // of the sorted line, which are written in the last pass
 };
 

@@ -1,5 +1,7 @@
-// Long lines, sorted digit by digit. A pass counts the digits of each tile, finds from these where
-// each tile's keys go, and moves them there; equal digits keep their order.
+// Long lines, sorted digit by digit. All digits are counted at once; a pass then moves each tile's
+// keys to where they belong, and equal digits keep their order.
+#include <algorithm>
+
 #include "kernels/sort/order.h"
 
 namespace infini::cuda {
@@ -7,50 +9,74 @@ namespace {
 
 constexpr int kDigitBits = 8, kDigits = 256, kThreads = 256;
 
-std::shared_ptr<const Kernel> compile(const char *file, const Ordering &ordering, Device &device) {
+Source source_of(const char *file, const Ordering &ordering) {
     Source source(file);
     source.type("T", ordering.dtype).type("P", ordering.place_dtype);
-    return device.compile(source.constant("kDescending", ordering.descending));
+    return source.constant("kDescending", ordering.descending);
 }
 
 }  // namespace
 
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) {
-    const int64_t tile = kThreads * (ordering.key_bytes() == 8 ? 8 : 12);
+    // Of radix_pass.cuh: counts of warps, bases, and a tile of entries.
+    const auto shared_bytes = [&](int64_t items) {
+        return size_t((kThreads / device.warp + 1) * kDigits * 4 + 16 +
+                      kThreads * items * (ordering.key_bytes() + 4));
+    };
+    const int64_t wanted = ordering.key_bytes() == 8 ? 8 : 20;
+    const int64_t items = shared_bytes(wanted) <= device.shared_bytes ? wanted : 12;
+    const size_t shared = shared_bytes(items);
     RadixParams params = {};
     params.from = sort_lines(ordering.from);
     params.to = sort_lines(ordering.to), params.stood = sort_lines(ordering.stood);
     params.lines = ordering.lines(), params.size = ordering.from.size;
     params.first = ordering.first, params.count = ordering.count;
-    params.tiles = int32_t(divide_up(params.size, tile));
+    params.tiles = int32_t(divide_up(params.size, kThreads * items));
+    // Parts of a line are as many as there is room for, and not too small.
+    const int64_t parts = std::min(divide_up(params.size, 8192),
+                                   std::max<int64_t>(1, device.multiprocessors * 4 / params.lines));
+    params.part = round_up(divide_up(params.size, parts), 64);
+    params.parts = int32_t(divide_up(params.size, params.part));
 
     const int passes = int(divide_up(ordering.key_bits(), kDigitBits));
-    const auto count = compile("sort/radix_count.cuh", ordering, device);
-    const auto offsets = compile("sort/radix_offsets.cuh", ordering, device);
-    const auto scatter = compile("sort/radix_scatter.cuh", ordering, device);
+    const auto count = device.compile(source_of("sort/radix_count.cuh", ordering));
+    const auto starts = device.compile(source_of("sort/radix_starts.cuh", ordering));
+    Source source = source_of("sort/radix_pass.cuh", ordering);
+    source.constant("kThreads", kThreads).constant("kItems", items);
+    const auto pass = device.compile(source);
 
     size_t bytes = 0;
     EntryRoom rooms[2];
     for (int i = 0; i < 2 && i < passes - 1; ++i)
         rooms[i] = EntryRoom(ordering, params.size, bytes);
-    const size_t counts = bytes;
-    bytes += size_t(round_up(params.lines * kDigits * params.tiles * 4, 256));
-    const size_t totals = bytes;
-    bytes += size_t(params.lines * kDigits * 4);
+    const auto room = [&](int64_t words) {
+        const size_t begin = bytes;
+        bytes += size_t(round_up(words * 4, 256));
+        return begin;
+    };
+    const size_t at_counts = room(params.lines * params.parts * passes * kDigits);
+    const size_t at_starts = room(params.lines * passes * kDigits);
+    const size_t at_idle = room(params.lines * passes), at_tickets = room(passes);
+    size_t at_states[2] = {};
+    for (int i = 0; i < 2 && i < passes; ++i)
+        at_states[i] = room(params.lines * params.tiles * kDigits);
+    const bool vectors = ordering.from.aligned(dtype_bytes(ordering.dtype), 16);
 
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
         RadixParams p = params;
         p.values = a.pointer<void>(0), p.places = a.pointer<void>(1), p.x = a.pointer<void>(2);
-        p.counts = reinterpret_cast<uint32_t *>(a.workspace() + counts);
-        p.totals = reinterpret_cast<uint32_t *>(a.workspace() + totals);
-        for (int i = 0; i < passes; ++i) {
-            p.shift = i * kDigitBits, p.is_first = i == 0, p.is_last = i == passes - 1;
-            if (i > 0) p.in = rooms[(i - 1) % 2].at(a.workspace());
-            if (i < passes - 1) p.out = rooms[i % 2].at(a.workspace());
-            INFINI_CUDA_TRY(count->launch(stream, p.lines * p.tiles, kThreads, p));
-            INFINI_CUDA_TRY(offsets->launch(stream, p.lines * kDigits, kThreads, p));
-            INFINI_CUDA_TRY(scatter->launch(stream, p.lines * p.tiles, kThreads, p));
-        }
+        p.vector = vectors && is_aligned(p.x, 16);
+        const auto words = [&](size_t at) {
+            return reinterpret_cast<uint32_t *>(a.workspace() + at);
+        };
+        p.counts = words(at_counts), p.starts = words(at_starts);
+        p.idle = words(at_idle), p.tickets = words(at_tickets);
+        for (int i = 0; i < 2; ++i)
+            p.rooms[i] = rooms[i].at(a.workspace()), p.states[i] = words(at_states[i]);
+        INFINI_CUDA_TRY(count->launch(stream, p.lines * p.parts, 512, p));
+        INFINI_CUDA_TRY(starts->launch(stream, p.lines * passes, kDigits, p));
+        for (p.pass = 0; p.pass < passes; ++p.pass)
+            INFINI_CUDA_TRY(pass->launch(stream, p.lines * p.tiles, kThreads, p, shared));
         return infinirtSuccess;
     };
     return make_plan(run, bytes);
