@@ -77,6 +77,41 @@ def test_sort_of_many(dtype: Any) -> None:
             same(places, theirs.indices)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32], ids=str)
+def test_sort_of_numbers_with_few_digits(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    for least, greatest in ((7, 8), (0, 200), (-3, 4), (1 << 20, (1 << 20) + 300)):
+        x = torch.from_numpy(rng.integers(least, greatest, (2, 40_001))).to(dtype)
+        x[1] = torch.from_numpy(rng.standard_normal(40_001) * 1e6).to(dtype)
+        for descending in (False, True):
+            values, places = op.sort(x, dim=1, descending=descending)
+            theirs = torch.sort(x, dim=1, descending=descending, stable=True)
+            same(values, theirs.values)
+            same(places, theirs.indices)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_choices_among_few_of_many(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    # Numbers that repeat, and so many equal ones that they are not a few.
+    for logits in (rng.standard_normal(5003), rng.integers(0, 40, 5003) / 8, np.ones(5003)):
+        x = torch.from_numpy(logits).to(dtype)
+        order = torch.sort(x, descending=True, stable=True).indices
+        for topk, temperature in ((2, 1.0), (50, 0.5), (900, 2.0), (3000, 1.0), (0, 0.5)):
+            weights = torch.exp((x[order].double() - x.max().double()) / temperature)
+            sums = torch.cumsum(weights, 0)
+            most = sums[topk - 1] if topk else sums[-1]
+            for chance, topp in ((0.125, 1.0), (0.5, 0.75), (0.9375, 0.5)):
+                aim = chance * min(topp * sums[-1], most)
+                drawn = op.random_sample(
+                    x, random_val=chance, topp=topp, topk=topk, temperature=temperature
+                )
+                at = int((order == int(drawn)).nonzero())
+                # As near as sums in another precision tell.
+                assert sums[at] >= aim * (1 - 1e-5)
+                assert at == 0 or sums[at - 1] <= aim * (1 + 1e-5)
+
+
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_topk(dtype: Any) -> None:
     x = with_nan(data(dtype, 5, 40), 0.02)

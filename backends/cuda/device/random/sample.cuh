@@ -1,7 +1,8 @@
-// random_sample: a block draws an index from a row of logits T, into a result of type R. The place
-// in the sorted row is found digit by digit of the keys, with a histogram of counts and weights for
-// each.
+// random_sample: a block draws an index from a row of logits T, into a result of type R. Where few
+// can be drawn, these are put in order. Else the place in the sorted row is found digit by digit of
+// the keys, with a histogram of counts and weights for each.
 #include "row.cuh"
+#include "scan/block_scan.cuh"
 
 namespace infini {
 
@@ -19,8 +20,18 @@ struct Found {
     uint64_t equal;  // that many entries have the key
 };
 
+// Those that can be drawn, in shared memory.
+constexpr int kMostFew = 2048;
+struct Few {
+    Key key[kMostFew];
+    uint32_t place[kMostFew];
+};
+
 struct Shared {
-    uint64_t weight[kBins];
+    // kCopies of each: neighbouring lanes add to different ones, since additions of 64 bits to the
+    // same place wait for each other.
+    uint64_t *weight;
+    Few *few;  // the same memory
     uint32_t count[kBins];
     Sum warps[kWarps];
     Sum before;
@@ -43,7 +54,9 @@ INFINI_DEVICE void find_digit(Shared &shared, Sum before, const Aim &reached) {
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         const int bin = int(threadIdx.x) * kEach + i;
-        mine[i] = {shared.count[bin], shared.weight[bin]};
+        mine[i] = {shared.count[bin], 0};
+#pragma unroll
+        for (int k = 0; k < kCopies; ++k) mine[i].weight += shared.weight[bin * kCopies + k];
         all = all + mine[i];
     }
     Sum upto = all;
@@ -85,16 +98,17 @@ INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weight
 #pragma unroll 1
     while (left > 0) {
         const int width = left < kDigitBits ? left : kDigitBits, shift = left - width;
-        for (int i = int(threadIdx.x); i < kBins; i += kThreads)
-            shared.count[i] = 0, shared.weight[i] = 0;
+        for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
+        for (int i = int(threadIdx.x); i < kBins * kCopies; i += kThreads) shared.weight[i] = 0;
         __syncthreads();
-#pragma unroll 2
+#pragma unroll 4
         for (int64_t i = threadIdx.x; i < row.size; i += kThreads) {
             const Key key = row.key(i);
             if (left < kKeyBits && key >> left != found.key) continue;
             const uint32_t digit = uint32_t(key >> shift) & ((1u << width) - 1);
             atomicAdd(&shared.count[digit], 1u);
-            atomicAdd(reinterpret_cast<unsigned long long *>(&shared.weight[digit]),
+            uint64_t *const to = &shared.weight[digit * kCopies + lane() % kCopies];
+            atomicAdd(reinterpret_cast<unsigned long long *>(to),
                       static_cast<unsigned long long>(weights.of(row.value(i))));
         }
         __syncthreads();
@@ -119,13 +133,13 @@ INFINI_APART int64_t place_of(Shared &shared, const Row &row, Key key, uint64_t 
             before += all;
             continue;
         }
-        const auto vote = __ballot_sync(kAllLanes, here);
-        if (lane() == 0) shared.count[warp()] = uint32_t(__popc(vote));
+        const Lanes found = vote(here);
+        if (lane() == 0) shared.count[warp()] = uint32_t(count_lanes(found));
         __syncthreads();
 #pragma unroll 1
         for (int w = 0; w < warp(); ++w) before += shared.count[w];
-        const auto lower = vote & ((decltype(vote)(1) << lane()) - 1);
-        if (here && before + uint64_t(__popc(lower)) + 1 == n) shared.before.count = uint64_t(i);
+        const int lower = count_lanes(found & lanes_before());
+        if (here && before + uint64_t(lower) + 1 == n) shared.before.count = uint64_t(i);
         __syncthreads();
         place = int64_t(shared.before.count);
         break;
@@ -144,13 +158,115 @@ INFINI_APART int64_t extreme(const Row &row, bool last) {
 
 INFINI_APART uint64_t total_weight(const Row &row, const Weights &weights) {
     uint64_t total = 0;
-#pragma unroll 2
+#pragma unroll 4
     for (int64_t i = threadIdx.x; i < row.size; i += kThreads) total += weights.of(row.value(i));
     return fold_block<kThreads>(total, fold::Sum());
 }
 
+// How many entries have each first digit; the place of the first entry comes back.
+INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
+    for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
+    __syncthreads();
+    Best best = {Key(~Key(0)), row.size};
+#pragma unroll 8
+    for (int64_t i = threadIdx.x; i < row.size; i += kThreads) {
+        const Key key = row.key(i);
+        atomicAdd(&shared.count[key >> (kKeyBits - kDigitBits)], 1u);
+        best = Earlier()(best, {key, i});
+    }
+    return fold_block<kThreads>(best, Earlier()).place;
+}
+
+// Collects all entries up to the digit that the k-th one has, and sums up all weights on the way.
+// Gives how many there are; too many are not kept.
+INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights, uint64_t k,
+                         uint64_t *total) {
+    uint32_t mine[kEach], sum = 0, all;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+        mine[i] = sum;
+        sum += shared.count[int(threadIdx.x) * kEach + i];
+    }
+    const uint32_t before = scan_block<kThreads>(sum, 0u, fold::Sum(), &all);
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+        const int digit = int(threadIdx.x) * kEach + i;
+        const uint32_t here = shared.count[digit];
+        if (before + mine[i] < k && k <= before + mine[i] + here)
+            shared.digit = uint32_t(digit), shared.equal = before + mine[i] + here;
+    }
+    __syncthreads();
+    const uint32_t last = shared.digit, found = shared.equal;
+    uint32_t *const next = shared.count;
+    if (threadIdx.x == 0) *next = 0;
+    __syncthreads();
+    uint64_t part = 0;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < row.size; i += kThreads) {
+        const Key key = row.key(i);
+        part += weights.of(row.value(i));
+        if (found <= kMostFew && uint32_t(key >> (kKeyBits - kDigitBits)) <= last) {
+            const uint32_t at = atomicAdd(next, 1u);
+            shared.few->key[at] = key, shared.few->place[at] = uint32_t(i);
+        }
+    }
+    *total = fold_block<kThreads>(part, fold::Sum());
+    return int(found);
+}
+
+// Puts them in order by a network.
+INFINI_APART void put_in_order(Few &few, int count) {
+    int padded = 2;
+    while (padded < count) padded *= 2;
+    for (int i = count + int(threadIdx.x); i < padded; i += kThreads)
+        few.key[i] = Key(~Key(0)), few.place[i] = ~0u;
+    __syncthreads();
+#pragma unroll 1
+    for (int size = 2; size <= padded; size *= 2) {
+#pragma unroll 1
+        for (int step = size / 2; step > 0; step /= 2) {
+            for (int i = int(threadIdx.x); i < padded / 2; i += kThreads) {
+                const int low = i / step * step * 2 + i % step, high = low + step;
+                const Key a = few.key[low], b = few.key[high];
+                const uint32_t at_a = few.place[low], at_b = few.place[high];
+                const bool turned = b < a || (a == b && at_b < at_a);
+                if (turned == ((low & size) == 0)) {
+                    few.key[low] = b, few.key[high] = a;
+                    few.place[low] = at_b, few.place[high] = at_a;
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// The first of the k sorted ones with which the running sums of weights reach what is drawn.
+INFINI_APART int64_t draw_of_few(Shared &shared, const Row &row, const Weights &weights,
+                                 const Choice &choice, int k, uint64_t total) {
+    constexpr int kRuns = kMostFew / kThreads;
+    uint64_t sums[kRuns], sum = 0, all;
+    const int first = int(threadIdx.x) * kRuns;
+#pragma unroll
+    for (int i = 0; i < kRuns; ++i) {
+        if (first + i < k) sum += weights.of(row.value(shared.few->place[first + i]));
+        sums[i] = sum;
+    }
+    const uint64_t before = scan_block<kThreads>(sum, uint64_t(0), fold::Sum(), &all);
+    const double limit = double(choice.topp) * double(total), most = double(all);
+    const double threshold = double(choice.random) * (limit < most ? limit : most);
+    uint32_t reached = uint32_t(k - 1);
+#pragma unroll
+    for (int i = kRuns - 1; i >= 0; --i)
+        if (first + i < k && double(before + sums[i]) >= threshold) reached = uint32_t(first + i);
+    return shared.few->place[fold_block<kThreads>(reached, fold::Min())];
+}
+
 INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice) {
-    const int64_t first = extreme(row, false);
+    // A topk that is no count takes all.
+    const uint64_t k =
+        choice.topk < 1 || choice.topk > row.size ? uint64_t(row.size) : uint64_t(choice.topk);
+    const bool few = k <= kMostFew / 2 && k < uint64_t(row.size) && row.size <= (1u << 30);
+    const int64_t first = few ? count_digits(shared, row) : extreme(row, false);
     if (choice.random == 0 || choice.topp == 0 || choice.topk == 1 || choice.temperature == 0)
         return first;
     int bits = 0;
@@ -158,11 +274,16 @@ INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice)
     const int64_t greatest = choice.temperature > 0 ? first : extreme(row, true);
     const Weights weights = {row.value(greatest), C(choice.temperature),
                              double(uint64_t(1) << (62 - bits))};
-    const uint64_t total = total_weight(row, weights);
-
-    // A topk that is no count takes all.
-    const uint64_t k =
-        choice.topk < 1 || choice.topk > row.size ? uint64_t(row.size) : uint64_t(choice.topk);
+    uint64_t total;
+    if (few) {
+        const int found = collect(shared, row, weights, k, &total);
+        if (found <= kMostFew) {
+            put_in_order(*shared.few, found);
+            return draw_of_few(shared, row, weights, choice, int(k), total);
+        }
+    } else {
+        total = total_weight(row, weights);
+    }
     double limit = double(choice.topp) * double(total);
     if (k < uint64_t(row.size)) {
         const Found kth = descend(shared, row, weights, {k, infinity<double>()});
@@ -189,7 +310,13 @@ INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice)
 using namespace infini;
 
 INFINI_ENTRY(SampleParams, kThreads, 1) {
+    INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
+    if (threadIdx.x == 0) {
+        shared.weight = reinterpret_cast<uint64_t *>(memory);
+        shared.few = reinterpret_cast<Few *>(memory);
+    }
+    __syncthreads();
     const int64_t number = p.first + blockIdx.x;
     const Row row = {static_cast<const T *>(p.logits) + number * p.row, p.size, p.step};
     const int64_t place = draw(shared, row, p.choice[p.same ? 0 : blockIdx.x]);

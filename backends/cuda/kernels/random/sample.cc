@@ -15,8 +15,13 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
     params.size = probs.size(-1), params.step = probs.stride(-1);
     params.row = batched ? probs.stride(0) : 0;
     params.result_step = batched ? result.stride(0) : 0;
+    // Of sample.cuh: tables of 2048 weights, or 2048 keys with their places.
+    const size_t table = 2048 * 8, few = 2048 * (dtype_bytes(probs.dtype) == 8 ? 12 : 8);
+    const int copies = device.shared_bytes >= 10 * table ? 8 : 1;
+    const size_t shared = std::max(table * size_t(copies), few);
     Source source("random/sample.cuh");
-    const auto kernel = device.compile(source.type("T", probs.dtype).type("R", result.dtype));
+    source.type("T", probs.dtype).type("R", result.dtype).constant("kCopies", copies);
+    const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         // Plain: four numbers. Batch: four lists, one after the other, and their length. The number
         // of the run function stands last.
@@ -34,7 +39,7 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
                 here.choice[i] = {float(a.number(at)), float(a.number(n + at)),
                                   float(a.number(3 * n + at)), int32_t(a.integer(2 * n + at))};
             }
-            INFINI_CUDA_TRY(kernel->launch(stream, part, 1024, here));
+            INFINI_CUDA_TRY(kernel->launch(stream, part, 1024, here, shared));
         }
         return infinirtSuccess;
     });
