@@ -14,6 +14,16 @@ struct ConvertParams {
     int64_t count, side;
 };
 
+// Rows of images' features.
+struct BiasRowsParams {
+    void *to;
+    const float *from;
+    const void *bias;
+    int32_t columns;
+    uint32_t features;
+    int32_t vector;  // rows are whole runs of 4, and aligned
+};
+
 // Rows of a feed-forward block.
 struct NormRowsParams {
     void *to;  // dense

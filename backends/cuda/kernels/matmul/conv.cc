@@ -53,6 +53,8 @@ ConvolutionShape conv_shape(const Operation &op, int64_t groups) {
 std::unique_ptr<Plan> plan_groups(const Operation &op, Device &device, int64_t groups) {
     const ConvolutionShape shape = conv_shape(op, groups);
     if (op.tensor(0).numel() == 0) return make_empty_plan();
+    // The library of convolutions is slow with these, where it rounds once.
+    if (auto plan = plan_pointwise(shape, device)) return plan;
     if (auto plan = plan_conv_dnn(op, device, groups)) return plan;
     return plan_convolution(shape, device);
 }
