@@ -52,12 +52,15 @@ def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 @pytest.mark.parametrize("steep", [6.0, 60.0])
-def test_scores_that_rise(kind: str, steep: float) -> None:
-    """Weights of the first keys would be too large a measure for the last ones."""
+@pytest.mark.parametrize("hidden", [0, 200])
+def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
+    """Weights of the first keys would be too large a measure for the last ones. Or these are there
+    only for who looks far enough: the first `hidden` scores are -inf."""
     rows, keys, size = 130, 400, 64
 
     def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
         along = torch.linspace(0, steep, keys, dtype=torch.float64)[:, None, None]
+        along[:hidden] = -torch.inf
         return {
             "q": normal(seed, torch.float64, 1, rows, 2, size).abs().to(dtype),
             "k": (normal(seed + 1, torch.float64, 1, keys, 1, size) * 0.1 + along).to(dtype),

@@ -31,7 +31,8 @@ inline constexpr bool kStaged = kQueryStages == 2 && kValue <= kDepth && kValue 
 inline constexpr int kFewRegisters = kPaged ? 88 : 72, kManyRegisters = kPaged ? 208 : 216;
 // Weights are at most about 2^kSlack: more than that, and F16 would not hold them.
 inline constexpr float kSlack = 14, kMost = 16384;
-inline constexpr float kEmpty = -kNone;  // the base of a row that has seen nothing
+// The base of a row that has seen nothing: with it any score but -inf is too large.
+inline constexpr float kEmpty = -3.4028234663852886e38f;
 
 struct Consumer {
     const GroupParams &p;
@@ -150,9 +151,8 @@ struct Consumer {
             float greatest = fmaxf(top[2 * row], top[2 * row + 1]);
             greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
             greatest = fmaxf(greatest, shuffle_xor(greatest, 2)) * scale;
-            const bool empty = base[row] == kEmpty;
-            if (greatest == kNone || !(empty || greatest - base[row] > kSlack)) continue;
-            factor[row] = empty ? 0.0f : exp2_fast(base[row] - greatest);
+            if (!(greatest - base[row] > kSlack)) continue;
+            factor[row] = exp2_fast(base[row] - greatest);
             base[row] = greatest;
         }
     }
@@ -162,8 +162,6 @@ struct Consumer {
     // results must be multiplied with the factors.
     INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         bool exact = kSloped || tile == 0;
-        if constexpr (kPaged)
-            exact = exact || __any_sync(kAllLanes, base[0] == kEmpty || base[1] == kEmpty);
         factor[0] = factor[1] = 1;
 #pragma unroll 1
         for (;;) {
