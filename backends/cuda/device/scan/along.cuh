@@ -113,7 +113,7 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
                 states[j][i] = sum;
             }
         }
-        read(x, tile + 2 * kTile);
+        read(x, tile + kTile);
 #pragma unroll
         for (int j = 0; j < kVectors; ++j) {
             State total;
@@ -140,13 +140,10 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
         }
         running = Running::combine(running, all);
     };
-    // The elements of the next two tiles are on their way while those of one are added up.
-    Vec<T, kV> even[kVectors], odd[kVectors];
-    read(even, begin);
-    read(odd, begin + kTile);
-    for (int64_t tile = begin; tile < end; tile += 2 * kTile) {
-        work(even, tile);
-        if (tile + kTile < end) work(odd, tile + kTile);
-    }
+    // The elements of the next tile are on their way while those of one are added up.
+    Vec<T, kV> next[kVectors];
+    read(next, begin);
+#pragma unroll 1
+    for (int64_t tile = begin; tile < end; tile += kTile) work(next, tile);
     if (kSums && thread == 0) static_cast<State *>(p.parts)[task] = running;
 }

@@ -40,7 +40,8 @@ struct Layout {
                 *step = -*step;
             }
         }
-        items = dtype_bytes(scan.x.dtype) == 8 ? 4 : 8;
+        // States of extremes have a place besides: of fewer elements they fit into registers.
+        items = dtype_bytes(scan.x.dtype) == 8 || scan.places ? 4 : 8;
         vectors = !scan.reverse && from.aligned(dtype_bytes(scan.x.dtype), 16) &&
                   to.aligned(dtype_bytes(scan.y.dtype), 16);
         across = p.from_step != 1 && (p.lines >= 64 || p.size <= 8);
@@ -72,6 +73,7 @@ private:
 std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
     if (scan.x.numel() == 0) return make_empty_plan();
     const Layout layout(scan, device);
+    const bool sum = scan.running == "RunningSum<T, R>";
     auto compile = [&](bool sums) {
         Source source(layout.across ? "scan/across.cuh" : "scan/along.cuh");
         source.type("T", scan.x.dtype).type("R", scan.y.dtype);
@@ -84,7 +86,9 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
         if (!layout.across)
             source.constant("kLineThreads", layout.line_threads)
                 .constant("kItems", layout.items)
-                .constant("kResident", scan.running == "RunningSum<T, R>" ? 3 : 2);
+                .constant("kResident", sum           ? 4
+                                       : scan.places ? 3
+                                                     : 2);
         return device.compile(source.constant("kExclusive", scan.exclusive));
     };
     std::shared_ptr<const Kernel> sums, kernel = compile(false);
