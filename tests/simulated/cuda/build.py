@@ -53,6 +53,7 @@ LIBRARIES = {
     "libnvrtc.so.12": ["compiler.cc"],
     "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
+    "products/libcudnn.so.9": ["primitives.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
 
@@ -80,7 +81,7 @@ def build(output: Path, root: Path, includes: Iterable[Path] = ()) -> None:
 
     def compile_one(source: str) -> None:
         path = HERE / source if (HERE / source).exists() else work / source
-        export = ["-fvisibility=default"] if source == "products.cc" else []
+        export = ["-fvisibility=default"] if source in ("products.cc", "primitives.cc") else []
         run(CXX, *FLAGS, *export, *search, "-c", path, "-o", work / f"{source}.o")
 
     def precompile() -> None:
@@ -128,7 +129,8 @@ def folder(root: Path) -> Path:
 def use(root: Path) -> None:
     """Lets this process and those that it starts find the simulation in CUDA's place.
 
-    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt is simulated, too; without it our own kernels multiply.
+    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt and cuDNN are simulated, too; without them our own kernels
+    multiply.
     """
     libraries = folder(root)
     products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""

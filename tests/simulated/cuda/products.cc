@@ -2,12 +2,13 @@
 // refuses the library would refuse, or compute wrongly.
 #include <dlfcn.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <string>
+
+#include "halves.h"
 
 namespace {
 
@@ -46,24 +47,6 @@ int wrong(const char *sentence) {
     return kInvalid;
 }
 
-double half_to_double(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const double sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == 31) return mantissa ? NAN : sign * INFINITY;
-    if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-    return sign * std::ldexp(1024 + mantissa, exponent - 25);
-}
-uint16_t double_to_half(double value) {
-    const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-    value = std::fabs(value);
-    if (value != value) return 0x7e00;
-    if (value >= 65520) return sign | 0x7c00;
-    int exponent = value > 0 ? std::ilogb(value) : -14;
-    if (exponent < -14) exponent = -14;
-    const int whole = int(std::nearbyint(std::ldexp(value, 10 - exponent)));  // ties to even
-    return uint16_t(sign + ((exponent + 14) << 10) + whole);
-}
-
 double read(int type, const void *data, int64_t i) {
     switch (type) {
         case 0:
@@ -76,12 +59,8 @@ double read(int type, const void *data, int64_t i) {
             return static_cast<const int8_t *>(data)[i];
         case 10:
             return static_cast<const int32_t *>(data)[i];
-        default: {
-            uint32_t bits = uint32_t(static_cast<const uint16_t *>(data)[i]) << 16;
-            float value;
-            std::memcpy(&value, &bits, 4);
-            return value;
-        }
+        default:
+            return bfloat_to_double(static_cast<const uint16_t *>(data)[i]);
     }
 }
 void write(int type, void *data, int64_t i, double value) {
@@ -98,13 +77,8 @@ void write(int type, void *data, int64_t i, double value) {
         case 10:
             static_cast<int32_t *>(data)[i] = int32_t(value);
             return;
-        default: {
-            const float single = float(value);
-            uint32_t bits;
-            std::memcpy(&bits, &single, 4);
-            static_cast<uint16_t *>(data)[i] = uint16_t(
-                value != value ? bits >> 16 | 64 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-        }
+        default:
+            static_cast<uint16_t *>(data)[i] = double_to_bfloat(value);
     }
 }
 

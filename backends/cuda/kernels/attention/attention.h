@@ -36,7 +36,8 @@ struct AttentionCase {
 };
 
 // INFINI_CUDA_ATTENTION asks for one of the kernels where it can do the case, to compare them:
-// "rows", the plain ones; "tiles", mma.sync; "groups", wgmma.
+// "rows", the plain ones; "tiles", mma.sync; "groups", wgmma; "dnn", the vendor's library's;
+// "own", any but that.
 std::string wished_attention();
 
 // The best kernel for a case. `before` is run first, if there is one.
@@ -54,6 +55,12 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &attention, Devi
 // `always`: also where another kernel is thought to be faster.
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
                                             bool always);
+
+// The vendor's library, for cases that it is faster at; `other` does them where pointers are not
+// aligned, and is taken unless the result is null. `always`: also where it is not thought to be
+// faster.
+std::unique_ptr<Plan> plan_attention_dnn(const AttentionCase &attention, Device &device,
+                                         std::unique_ptr<Plan> &other, bool always);
 
 // How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at
 // once.

@@ -111,6 +111,9 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     if (!plan && any) plan = plan_attention_tiles(c, device);
     if (!plan && any) plan = plan_attention_latent(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
+    if (any && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
+        if (auto faster = plan_attention_dnn(c, device, plan, name == "dnn"))
+            plan = std::move(faster);
     if (!before) return plan;
     const size_t workspace = plan->workspace;
     struct Both final : Plan {

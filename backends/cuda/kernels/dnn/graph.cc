@@ -1,0 +1,381 @@
+#include "kernels/dnn/graph.h"
+
+#include <map>
+#include <mutex>
+
+#include "compile.h"
+#include "libraries.h"
+
+namespace infini::cuda::dnn {
+namespace {
+
+// cudnnBackendDescriptorType_t
+enum Kind {
+    kPointwise = 0,
+    kEngineConfiguration = 3,
+    kHeuristics = 4,
+    kPlan = 5,
+    kPointwiseOperation = 13,
+    kOperationGraph = 15,
+    kVariantPack = 16,
+    kTensor = 17,
+    kProduct = 18,
+    kProductOperation = 19,
+    kReduction = 21,
+    kReductionOperation = 22,
+};
+// cudnnBackendAttributeType_t
+enum ValueType {
+    kOfHandle = 0,
+    kOfDataType = 1,
+    kOfBoolean = 2,
+    kOfInteger = 3,
+    kOfPointer = 6,
+    kOfHeuristicMode = 8,
+    kOfPointwiseMode = 14,
+    kOfObject = 15,
+    kOfReduction = 18,
+    kOfCharacter = 24,
+};
+// cudnnBackendAttributeName_t
+enum Attribute {
+    kPointwiseMode = 0,
+    kPointwisePrecision = 1,
+    kHeuristicsMode = 200,
+    kHeuristicsGraph = 201,
+    kHeuristicsResults = 202,
+    kPlanHandle = 400,
+    kPlanConfiguration = 401,
+    kPlanWorkspace = 402,
+    kPlanText = 405,
+    kPointwiseWhat = 750,
+    kPointwiseX = 751,
+    kPointwiseB = 752,
+    kPointwiseY = 753,
+    kGraphHandle = 800,
+    kGraphOperations = 801,
+    kTensorAlignment = 900,
+    kTensorType = 901,
+    kTensorSizes = 902,
+    kTensorStrides = 903,
+    kTensorName = 906,
+    kTensorIsInside = 907,
+    kTensorIsConstant = 908,
+    kPackNames = 1000,
+    kPackPointers = 1001,
+    kPackWorkspace = 1003,
+    kProductPrecision = 1500,
+    kProductA = 1520,
+    kProductB = 1521,
+    kProductC = 1522,
+    kProductWhat = 1523,
+    kReductionHow = 1600,
+    kReductionPrecision = 1601,
+    kReductionX = 1610,
+    kReductionY = 1611,
+    kReductionWhat = 1612,
+};
+constexpr int kModeA = 3;  // of heuristics: the best that is known
+constexpr size_t kFirstVersion = 90000;
+
+struct Library {
+    size_t (*version)() = take<decltype(version)>("GetVersion");
+    int (*create)(void **) = take<decltype(create)>("Create");
+    int (*set_stream)(void *, void *) = take<decltype(set_stream)>("SetStream");
+    int (*make)(int, void **) = take<decltype(make)>("BackendCreateDescriptor");
+    int (*destroy)(void *) = take<decltype(destroy)>("BackendDestroyDescriptor");
+    int (*finish)(void *) = take<decltype(finish)>("BackendFinalize");
+    int (*set)(void *, int, int, int64_t,
+               const void *) = take<decltype(set)>("BackendSetAttribute");
+    int (*get)(void *, int, int, int64_t, int64_t *,
+               void *) = take<decltype(get)>("BackendGetAttribute");
+    int (*execute)(void *, void *, void *) = take<decltype(execute)>("BackendExecute");
+    const char *(*name_of)(int) = take<decltype(name_of)>("GetErrorString");
+    void (*last_sentence)(char *, size_t) = take<decltype(last_sentence)>("GetLastErrorString");
+    size_t (*toolkit)() = take<decltype(toolkit)>("GetCudartVersion");
+    bool complete = version && create && set_stream && make && destroy && finish && set && get &&
+                    execute && name_of && last_sentence && toolkit && version() >= kFirstVersion &&
+                    opens_others();
+
+    // It opens the compiler and the library of products by their plain names, and ends the process
+    // where the loader does not find them. They are found when they are loaded already.
+    bool opens_others() const {
+        const std::string number = ".so." + std::to_string(toolkit() / 1000);
+        for (Part part : {Part::kCompiler, Part::kBlas})
+            if (!path(part) || std::string(path(part)).find(number) == std::string::npos)
+                return false;
+        return true;
+    }
+
+    template <class F>
+    static F take(const char *name) {
+        return function<F>(Part::kDnn, name);
+    }
+    static const Library &get_library() {
+        static const Library library;
+        return library;
+    }
+};
+
+const Library &library() { return Library::get_library(); }
+
+// The status in words, with the reason that the library gives.
+std::string words(int status) {
+    char sentence[512] = "";
+    library().last_sentence(sentence, sizeof sentence);
+    return std::string(library().name_of(status)) + (*sentence ? ": " : "") + sentence;
+}
+
+void check(int status, const char *what) {
+    if (status != 0) throw Declined{std::string(what) + ": " + words(status)};
+}
+
+}  // namespace
+
+// One for each device, as long as the process runs. A handle has one stream at a time, and one
+// thread: it is locked from setting the stream until the work is enqueued.
+struct Session {
+    int device = 0;
+    std::mutex lock;
+    void *handle = nullptr;
+
+    // Throws Declined.
+    static Session &of(int device) {
+        static std::mutex lock;
+        static auto &sessions = *new std::map<int, Session>;
+        std::lock_guard guard(lock);
+        Session &session = sessions[device];
+        session.device = device;
+        if (!session.handle) {
+            use_device(device);
+            check(library().create(&session.handle), "a handle");
+        }
+        return session;
+    }
+};
+
+// ---- Objects ------------------------------------------------------------------------------------
+
+Object::Object(int kind) { check(library().make(kind, &handle_), "an object"); }
+
+Object::~Object() {
+    if (handle_) library().destroy(handle_);
+}
+
+void Object::put(int attribute, int type, int64_t count, const void *values) {
+    check(library().set(handle_, attribute, type, count, values), "an attribute");
+}
+
+void Object::put(int attribute, const Object &object) {
+    put(attribute, kOfObject, 1, &object.handle_);
+}
+
+void Object::put(int attribute, int64_t value) { put(attribute, kOfInteger, 1, &value); }
+
+void Object::put(int attribute, bool value) { put(attribute, kOfBoolean, 1, &value); }
+
+void Object::finish() { check(library().finish(handle_), "an object"); }
+
+int64_t Object::integer(int attribute) const {
+    int64_t value = 0, count = 0;
+    check(library().get(handle_, attribute, kOfInteger, 1, &count, &value), "an attribute");
+    return value;
+}
+
+std::string Object::text(int attribute) const {
+    int64_t count = 0;
+    check(library().get(handle_, attribute, kOfCharacter, 0, &count, nullptr), "a text");
+    std::string text(size_t(count), '\0');
+    check(library().get(handle_, attribute, kOfCharacter, count, &count, text.data()), "a text");
+    return text;
+}
+
+// ---- Engines ------------------------------------------------------------------------------------
+
+Error Engine::run(const std::vector<void *> &pointers, void *workspace, void *stream) const {
+    try {
+        std::vector<const void *> places(pointers.begin(), pointers.end());
+        for (const float &constant : constants_) places.push_back(&constant);
+        Object pack(kVariantPack);
+        pack.put(kPackNames, kOfInteger, int64_t(names_.size()), names_.data());
+        pack.put(kPackPointers, kOfPointer, int64_t(places.size()), places.data());
+        pack.put(kPackWorkspace, kOfPointer, 1, &workspace);
+        pack.finish();
+        std::lock_guard guard(session_->lock);
+        check(library().set_stream(session_->handle, stream), "the stream");
+        check(library().execute(session_->handle, plan_[0].handle(), pack.handle()), "a plan");
+        return infinirtSuccess;
+    } catch (const Declined &declined) {
+        return fail(infinirtErrorUnknown, "the library of primitives refused %s",
+                    declined.sentence.c_str());
+    }
+}
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+bool Graph::can() { return library().complete; }
+
+Graph::Graph(int device) : session_(Session::of(device)) {
+    engine_->session_ = &session_;
+    engine_->parts_.reserve(64);
+    keep(Object(kTensor), {});  // place 0 stands for none
+}
+
+Tensor Graph::keep(Object object, const Sizes &sizes) {
+    engine_->parts_.push_back(std::move(object));
+    return {engine_->parts_.size() - 1, sizes};
+}
+
+Object Graph::describe(Type type, const Sizes &sizes, const Sizes &strides, int64_t name) {
+    constexpr int64_t kAlignment = 16;
+    Object object(kTensor);
+    object.put(kTensorName, name);
+    object.put(kTensorType, kOfDataType, type);
+    object.put(kTensorSizes, kOfInteger, 4, sizes.data());
+    object.put(kTensorStrides, kOfInteger, 4, strides.data());
+    object.put(kTensorAlignment, kAlignment);
+    text_ += "t" + std::to_string(type) + " ";
+    for (const Sizes *values : {&sizes, &strides})
+        for (int64_t value : *values) text_ += std::to_string(value) + " ";
+    return object;
+}
+
+Tensor Graph::tensor(Type type, const Sizes &sizes, const Sizes &strides) {
+    Object object = describe(type, sizes, strides, next_);
+    object.finish();
+    engine_->names_.push_back(next_++);
+    return keep(std::move(object), sizes);
+}
+
+Tensor Graph::inside(Type type, const Sizes &sizes) {
+    Sizes strides{1, 1, 1, 1};
+    for (size_t i = 3; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
+    Object object = describe(type, sizes, strides, next_++);
+    object.put(kTensorIsInside, true);
+    object.finish();
+    return keep(std::move(object), sizes);
+}
+
+Tensor Graph::constant(float value) {
+    const Sizes one{1, 1, 1, 1};
+    Object object = describe(kFloat, one, one, next_);
+    object.put(kTensorIsConstant, true);
+    object.finish();
+    constant_names_.push_back(next_++);
+    engine_->constants_.push_back(value);
+    text_ += "c ";  // its value comes with each call
+    return keep(std::move(object), one);
+}
+
+void Graph::operation(Object object) {
+    object.finish();
+    operations_.push_back(object.handle());
+    keep(std::move(object), {});
+}
+
+void Graph::multiply(Tensor a, Tensor b, Tensor product) {
+    Object what(kProduct), object(kProductOperation);
+    what.put(kProductPrecision, kOfDataType, kFloat);
+    what.finish();
+    object.put(kProductA, part(a));
+    object.put(kProductB, part(b));
+    object.put(kProductC, part(product));
+    object.put(kProductWhat, what);
+    keep(std::move(what), {});
+    operation(std::move(object));
+    text_ += "* " + std::to_string(a.part) + " " + std::to_string(b.part) + " ";
+}
+
+Tensor Graph::reduce(Reduction how, Tensor x) {
+    const Tensor y = inside(kFloat, {x.sizes[0], x.sizes[1], x.sizes[2], 1});
+    Object what(kReduction), object(kReductionOperation);
+    what.put(kReductionHow, kOfReduction, how);
+    what.put(kReductionPrecision, kOfDataType, kFloat);
+    what.finish();
+    object.put(kReductionX, part(x));
+    object.put(kReductionY, part(y));
+    object.put(kReductionWhat, what);
+    keep(std::move(what), {});
+    operation(std::move(object));
+    text_ += "r" + std::to_string(how) + " ";
+    return y;
+}
+
+Tensor Graph::apply(Function function, Type type, Tensor x, Tensor b) {
+    const Tensor y = inside(type, x.sizes);
+    Object what(kPointwise), object(kPointwiseOperation);
+    what.put(kPointwiseMode, kOfPointwiseMode, function);
+    what.put(kPointwisePrecision, kOfDataType, kFloat);
+    what.finish();
+    object.put(kPointwiseWhat, what);
+    object.put(kPointwiseX, part(x));
+    if (b.part) object.put(kPointwiseB, part(b));
+    object.put(kPointwiseY, part(y));
+    keep(std::move(what), {});
+    operation(std::move(object));
+    text_ += "f" + std::to_string(function) + " " + std::to_string(x.part) + " " +
+             std::to_string(b.part) + " ";
+    return y;
+}
+
+// The first choice of the library's heuristics.
+Object Graph::choose(const Object &graph) {
+    Object heuristics(kHeuristics), configuration(kEngineConfiguration);
+    heuristics.put(kHeuristicsGraph, graph);
+    heuristics.put(kHeuristicsMode, kOfHeuristicMode, kModeA);
+    heuristics.finish();
+    int64_t count = 0;
+    void *result = configuration.handle();
+    check(library().get(heuristics.handle(), kHeuristicsResults, kOfObject, 1, &count, &result),
+          "a graph");
+    if (count < 1) throw Declined{"a graph: it has no kernel for it"};
+    keep(std::move(heuristics), {});
+    return configuration;
+}
+
+// The library compiles: what it made is kept on disk.
+Object Graph::plan(const Object &graph) {
+    const Device &device = Device::get(session_.device);
+    std::string facts =
+        "plan of the library of primitives\n" + std::to_string(library().version()) + " " +
+        std::to_string(driver_version()) + " " + std::to_string(device.major) + "." +
+        std::to_string(device.minor) + " " + std::to_string(device.multiprocessors) + "\n";
+    const Key key = key_of(facts + text_);
+    Object plan(kPlan);
+    std::vector<char> text;
+    if (Cache::get().load(key, text)) {
+        try {
+            plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
+            plan.put(kPlanText, kOfCharacter, int64_t(text.size()), text.data());
+            plan.finish();
+            return plan;
+        } catch (const Declined &) {
+            plan = Object(kPlan);  // of another machine, perhaps
+        }
+    }
+    Object configuration = choose(graph);
+    plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
+    plan.put(kPlanConfiguration, configuration);
+    plan.finish();
+    keep(std::move(configuration), {});
+    const std::string made = plan.text(kPlanText);
+    Cache::get().store(key, {made.begin(), made.end()});
+    return plan;
+}
+
+std::unique_ptr<Engine> Graph::finish() {
+    std::lock_guard guard(session_.lock);
+    use_device(session_.device);
+    Object graph(kOperationGraph);
+    graph.put(kGraphHandle, kOfHandle, 1, &session_.handle);
+    graph.put(kGraphOperations, kOfObject, int64_t(operations_.size()), operations_.data());
+    graph.finish();
+    Object made = plan(graph);
+    engine_->workspace_ = size_t(made.integer(kPlanWorkspace));
+    engine_->plan_.push_back(std::move(made));
+    keep(std::move(graph), {});
+    for (int64_t name : constant_names_) engine_->names_.push_back(name);
+    return std::move(engine_);
+}
+
+}  // namespace infini::cuda::dnn
