@@ -3,10 +3,10 @@
 // version 9.
 //
 //     dnn::Graph graph(device);
-//     auto x = graph.tensor(kX, dnn::kHalf, sizes, strides), y = graph.tensor(kY, ...);
-//     graph.apply(dnn::kMultiply, x, graph.constant(2), y);
-//     auto engine = graph.finish();  // null: not a graph that it has a kernel for
-//     engine->run({x_pointer, y_pointer}, workspace, stream);
+//     const auto a = graph.tensor(dnn::kHalf, sizes, strides), b = ..., c = ...;
+//     graph.multiply(graph.apply(dnn::kExp, dnn::kHalf, a), b, c);
+//     auto engine = graph.finish();
+//     engine->run({a_pointer, b_pointer, c_pointer}, workspace, stream);
 #pragma once
 
 #include <array>
