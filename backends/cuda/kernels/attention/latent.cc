@@ -2,7 +2,7 @@
 // e4m3.
 #include <algorithm>
 
-#include "attention.h"
+#include "latent_groups.h"
 
 namespace infini::cuda {
 namespace {
@@ -62,7 +62,8 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &c, Device &devi
     const bool maybe = l.value <= l.depth && k.inner == v.inner && k.token == v.token &&
                        (k.batch == v.batch || c.pages == 1) && (k.head == v.head || c.heads == 1);
     std::unique_ptr<Plan> joint, apart;
-    if (maybe && l.choose(c.rows(), device)) joint = plan_kernel(c, device, l);
+    if (maybe && !entries) joint = plan_latent_groups(c, device);
+    if (maybe && !joint && l.choose(c.rows(), device)) joint = plan_kernel(c, device, l);
     if (entries) return joint;
     l.alias = false;
     if (!l.choose(c.rows(), device)) return nullptr;
@@ -73,7 +74,9 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &c, Device &devi
         std::unique_ptr<Plan> joint, apart;
         int k_at, v_at;
         Error run(const Arguments &a, const Stream &stream) const override {
-            const bool same = a.pointer<void>(k_at) == a.pointer<void>(v_at);
+            const void *k = a.pointer<void>(k_at);
+            const bool same =
+                k == a.pointer<void>(v_at) && reinterpret_cast<uintptr_t>(k) % 16 == 0;
             return (same ? joint : apart)->run(a, stream);
         }
     };

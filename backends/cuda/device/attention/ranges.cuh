@@ -1,0 +1,138 @@
+// Keys of all sequences and heads as one long row of tiles, of which every block has the same
+// number: so all end together, however long the sequences are. A block's range is the end of one
+// unit (a sequence and key head), whole units, and the beginning of another; results of a unit that
+// lies in several ranges are put together by join.cuh.
+//
+// Before this: what sequence.cuh wants; constant kKeys, of a tile.
+#pragma once
+
+#include "sequence.cuh"
+
+namespace infini {
+
+// A sequence without keys has one tile, in which there is none: it has results, too.
+INFINI_DEVICE int tiles_of(int keys) { return keys <= kKeys ? 1 : (keys + kKeys - 1) / kKeys; }
+INFINI_DEVICE int tiles_of_sequence(const AttentionParams &p, int index) {
+    if (!p.lengths) return tiles_of(p.keys);
+    return tiles_of(
+        limited(static_cast<const Length *>(p.lengths)[index * p.length_stride], p.keys));
+}
+
+// Tiles of one head: of all sequences, and of those before `index`. For all lanes of a warp.
+// Planners see to it that those of all heads can be counted in 32 bits.
+struct TileCounts {
+    int all, before;
+};
+INFINI_DEVICE TileCounts count_tiles(const AttentionParams &p, int index) {
+    if (!p.lengths) {
+        const int each = tiles_of(p.keys);
+        return {each * p.sequences, each * index};
+    }
+    TileCounts counts = {0, 0};
+#pragma unroll 1
+    for (int i = lane(); i < p.sequences; i += kWarp) {
+        const int tiles = tiles_of_sequence(p, i);
+        counts.all += tiles;
+        if (i < index) counts.before += tiles;
+    }
+    counts.all = fold_warp(counts.all, fold::Sum());
+    counts.before = fold_warp(counts.before, fold::Sum());
+    return counts;
+}
+
+// Ranges of `tiles` among `blocks`: those of the first blocks have one more.
+struct Ranges {
+    int each, longer;  // tiles; ranges that have one more
+
+    INFINI_DEVICE Ranges(int tiles, int blocks)
+        : each(int(unsigned(tiles) / unsigned(blocks))), longer(tiles - each * blocks) {}
+    INFINI_DEVICE int begin(int block) const {
+        return block * each + (block < longer ? block : longer);
+    }
+    // The block in whose range a tile is.
+    INFINI_DEVICE int find(int tile) const {
+        const int middle = longer * (each + 1);
+        if (tile < middle) return int(unsigned(tile) / unsigned(each + 1));
+        return longer + int(unsigned(tile - middle) / unsigned(each));
+    }
+};
+
+// Where a block is in its range.
+struct Walk {
+    int index, head, tile;  // of the sequence
+    int tiles;              // of it
+    int left;               // of the range
+    bool first = true;      // in the first unit of the range
+
+    // For all lanes of a warp.
+    INFINI_DEVICE Walk(const AttentionParams &p, int block, int blocks) {
+        const Ranges ranges(count_tiles(p, 0).all * p.heads, blocks);
+        int rest = ranges.begin(block);
+        left = ranges.begin(block + 1) - rest;
+        index = 0;
+        if (!p.lengths) {
+            tiles = tiles_of(p.keys);
+            index = int(unsigned(rest) / unsigned(tiles * p.heads));
+            rest -= index * tiles * p.heads;
+        } else {
+            // 32 sequences at a time.
+            for (;; index += kWarp) {
+                const int i = index + lane();
+                const int mine = i < p.sequences ? tiles_of_sequence(p, i) : 0;
+                int end = mine * p.heads;
+#pragma unroll
+                for (int distance = 1; distance < kWarp; distance *= 2) {
+                    const int other = shuffle_up(end, distance);
+                    if (lane() >= distance) end += other;
+                }
+                const uint32_t behind = __ballot_sync(kAllLanes, end > rest);
+                if (behind || index + kWarp >= p.sequences) {
+                    const int source = behind ? __ffs(int(behind)) - 1 : 0;
+                    index += source;
+                    tiles = shuffle(mine, source);
+                    rest -= shuffle(end, source) - tiles * p.heads;
+                    break;
+                }
+                rest -= shuffle(end, kWarp - 1);
+            }
+        }
+        if (left == 0) return;
+        head = int(unsigned(rest) / unsigned(tiles));
+        tile = rest - head * tiles;
+    }
+
+    // Tiles of this unit in the range.
+    INFINI_DEVICE int count() const { return left < tiles - tile ? left : tiles - tile; }
+    // Where its partial results go.
+    INFINI_DEVICE int place() const { return 2 * int(blockIdx.x) + (first ? 0 : 1); }
+    // Whether that is all of the unit.
+    INFINI_DEVICE bool is_whole() const { return tile == 0 && left >= tiles; }
+
+    INFINI_DEVICE void next_unit(const AttentionParams &p) {
+        left -= count();
+        tile = 0;
+        first = false;
+        if (left == 0 || ++head < p.heads) return;
+        head = 0;
+        tiles = tiles_of_sequence(p, ++index);
+    }
+};
+
+// Partial results of a block: of the first unit of its range, and of the last one; `p.chunk` rows
+// each: values, then the greatest score and the sum. There are p.tiles blocks with the same range
+// and different rows.
+INFINI_DEVICE int partial_pitch(const AttentionParams &p) {
+    return (p.value_depth + 3) / 4 * 4 + 4;
+}
+INFINI_DEVICE float *partial_row(const AttentionParams &p, int place, int row) {
+    return p.partials + int64_t(place * p.chunk + row) * partial_pitch(p);
+}
+
+// The kernel behind this one may be launched; it waits for this one's end before it does anything.
+INFINI_DEVICE void allow_next_kernel() {
+#if !defined(INFINI_SIMULATED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+}  // namespace infini
