@@ -69,7 +69,7 @@ Key check_of(const std::vector<char> &code) { return key_of({code.data(), code.s
 }  // namespace
 
 const Cache &Cache::get() {
-    static const Cache cache;
+    static const auto &cache = *new Cache;  // threads may still compile when the process ends
     return cache;
 }
 

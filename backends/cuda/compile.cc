@@ -24,7 +24,7 @@ struct Compiler {
     std::string name;  // with its version: part of what a result depends on
 
     static const Compiler &get() {
-        static const Compiler compiler;
+        static const auto &compiler = *new Compiler;  // see Cache::get
         if (!compiler.code) {
             const char *why = problem(Part::kCompiler);
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/forward.h"
 #include "vendor.h"
 
 namespace infini::cuda {
@@ -198,7 +199,7 @@ Opened &opened(Part part) {
     return opened;
 }
 
-std::atomic<uint64_t> used{0}, lost{0};  // a bit for each device
+std::atomic<uint64_t> used{0}, reset{0}, lost{0};  // a bit for each device
 uint64_t bit(int device) { return uint64_t(1) << device % 64; }
 constexpr char kAfterReset[] =
     "; the device was reset before (infinirtDeviceReset), and streams, memory, tensors and the "
@@ -210,7 +211,7 @@ const char *advice(Error code) {
         case infinirtErrorContextIsDestroyed:
         case infinirtErrorInvalidResourceHandle:
         case infinirtErrorDeviceUninitialized:
-            return lost.load(std::memory_order_relaxed) ? kAfterReset : "";
+            return reset.load(std::memory_order_relaxed) & bit(chosen_device()) ? kAfterReset : "";
         case infinirtErrorIllegalAddress:
         case infinirtErrorLaunchTimeout:
         case infinirtErrorAssert:
@@ -284,6 +285,7 @@ Error fail(Error code, const char *format, ...) {
 
 void note_operators(int device) { used.fetch_or(bit(device), std::memory_order_relaxed); }
 void note_reset(int device) {
+    reset.fetch_or(bit(device), std::memory_order_relaxed);
     lost.fetch_or(used.load(std::memory_order_relaxed) & bit(device), std::memory_order_relaxed);
 }
 bool lost_operators(int device) { return lost.load(std::memory_order_relaxed) & bit(device); }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "infinirt.h"
+#include "keep.h"
 #include "numbers.h"
 
 namespace infini::python {
@@ -25,6 +26,7 @@ public:
     explicit NumbersThere(core::DeviceRuntime &runtime) : runtime_(runtime) {
         core::RuntimeScope scope(runtime);
         core::check(infinirtStreamCreate(&stream_), "a number");
+        infiniKeep(stream_);
         memory_ = runtime.allocator.allocate(kMost * kStep, stream_);
         stage_ = runtime.pinned.allocate(kStep, stream_);
     }

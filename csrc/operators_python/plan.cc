@@ -9,6 +9,7 @@
 #include "dtypes.h"
 #include "infini/ext.h"
 #include "infinirt_runtime_api.h"
+#include "keep.h"
 #include "values.h"
 
 using namespace nanobind::literals;
@@ -41,18 +42,15 @@ void check(infiniStatus_t status) {
 // fresh memory costs more than most operators.
 class Scratch {
 public:
-    ~Scratch() {
-        if (memory_) infinirtFree(memory_);
-    }
+    ~Scratch() { free(); }
     infinirtError_t get(size_t bytes, void **memory) {
         int device = 0;
         if (infinirtError_t error = infinirtGetDevice(&device)) return error;
         const char *kind = infinirtGetDeviceKind();
         if (bytes > bytes_ || device != device_ || kind != kind_) {
-            if (memory_) infinirtFree(memory_);
-            memory_ = nullptr;
-            bytes_ = 0;
+            free();
             if (infinirtError_t error = infinirtMalloc(&memory_, bytes)) return error;
+            infiniKeep(memory_);
             bytes_ = bytes;
             device_ = device;
             kind_ = kind;
@@ -62,6 +60,14 @@ public:
     }
 
 private:
+    void free() {
+        if (!memory_) return;
+        infiniLetGo(memory_);
+        infinirtFree(memory_);
+        memory_ = nullptr;
+        bytes_ = 0;
+    }
+
     void *memory_ = nullptr;
     size_t bytes_ = 0;
     int device_ = 0;

@@ -87,7 +87,7 @@ def attention(
     kernel=True,
 )
 def flash_attention(
-    q: Array, k: Array, v: Array, total_kv_len: Array, *, scale: float, is_causal: int
+    q: Array, k: Array, v: Array, total_kv_len: Array | None, *, scale: float, is_causal: int
 ) -> Array:
     """Attention of each batch entry to its first `total_kv_len` keys, or to all of them.
 

@@ -7,7 +7,8 @@ that moment.
 
 FUNCTIONS = """
 DeviceReset()
-    Wait for the current device, then destroy all that this process holds on it.
+    Wait for the current device, then destroy all that this process holds on it, but what tensors
+    hold where the device can keep it.
 
 DeviceSynchronize()
     Wait until all work given to the current device is done.

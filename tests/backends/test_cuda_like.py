@@ -122,10 +122,16 @@ other.cudaSetDevice(1)
 print(where(), rt.GetDevice(), theirs())
 rt.SetDevice(0)
 print(theirs())
+other.cudaSetDevice(1)
+for reset in (rt.DeviceReset, rt.ThreadExit):
+    memory = ctypes.c_void_p()
+    other.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(64))
+    reset()
+    print(theirs(), other.cudaFree(memory))
 """,
         INFINI_SIM_DEVICES="2",
     )
-    assert said == ["0 0 1", "0"]
+    assert said == ["0 0 1", "0", "1 0", "1 0"]
 
 
 # ---- Copies --------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ Error choose_device(int device) {
 
 // Whatever was loaded and opened on the device is gone with it.
 Error reset_device() {
+    OnDevice here(chosen_device());
     if (Error error = INFINI_CALL(DeviceReset)) return error;
     note_reset(chosen_device());
     return infinirtSuccess;
@@ -75,7 +76,8 @@ void find_vendor_functions() {
 void *forwarded(const char *word) {
     if (strcmp(word, "SetDevice") == 0) return reinterpret_cast<void *>(&choose_device);
     if (strcmp(word, "DeviceGetPCIBusId") == 0) return reinterpret_cast<void *>(&bus_address);
-    if (strcmp(word, "DeviceReset") == 0) return reinterpret_cast<void *>(&reset_device);
+    for (const char *name : {"DeviceReset", "ThreadExit"})  // the second is an old name
+        if (strcmp(word, name) == 0) return reinterpret_cast<void *>(&reset_device);
     auto found = by_word().find(word);
     return found == by_word().end() ? nullptr : forwards[found->second].call;
 }

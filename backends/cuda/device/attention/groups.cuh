@@ -136,9 +136,10 @@ struct Consumer {
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
     }
 
-    // The base rises to the greatest score where it is too small; gives the factors that older
-    // results must be multiplied with.
-    INFINI_DEVICE void raise_base(const float (&scores)[kKeys / 8][4], float (&factor)[2]) {
+    // The base rises to the greatest score where that is greater by more than the slack; gives the
+    // factors that older results must be multiplied with.
+    INFINI_DEVICE void raise_base(const float (&scores)[kKeys / 8][4], float slack,
+                                  float (&factor)[2]) {
         float top[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) top[i] = scores[0][i];
@@ -151,7 +152,7 @@ struct Consumer {
             float greatest = fmaxf(top[2 * row], top[2 * row + 1]);
             greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
             greatest = fmaxf(greatest, shuffle_xor(greatest, 2)) * scale;
-            if (!(greatest - base[row] > kSlack)) continue;
+            if (!(greatest - base[row] > slack)) continue;
             factor[row] = exp2_fast(base[row] - greatest);
             base[row] = greatest;
         }
@@ -162,11 +163,12 @@ struct Consumer {
     // results must be multiplied with the factors.
     INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         bool exact = kSloped || tile == 0;
+        float slack = kSlack;
         factor[0] = factor[1] = 1;
 #pragma unroll 1
         for (;;) {
             hide_scores(scores, tile * kKeys);
-            if (exact) raise_base(scores, factor);
+            if (exact) raise_base(scores, slack, factor);
             // This warp's arithmetic is alone on its part of the multiprocessor: chains are short.
             float sum[4];
 #pragma unroll
@@ -184,7 +186,7 @@ struct Consumer {
                 return exact && __any_sync(kAllLanes, factor[0] != 1.0f || factor[1] != 1.0f);
             }
             repeat_scores(scores);
-            exact = true;
+            exact = true, slack = 0;  // or the next tile would be repeated, too
         }
     }
     INFINI_DEVICE void pack(const float (&scores)[kKeys / 8][4]) {
@@ -238,6 +240,7 @@ struct Consumer {
                                    memory + done_slot * kQueryBytes +
                                        (group * 64 + warp() % 4 * 16) * kPanelRow);
                         show_to_products();
+                        __syncwarp();  // all lanes have read
                         free(done_slot);
                     } else {
                         write(results, done, sums);

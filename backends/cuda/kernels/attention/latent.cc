@@ -59,8 +59,9 @@ std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &c, Device &devi
     Latent l{(c.depth + 15) / 16 * 16, (c.value_depth + 127) / 128 * 128, true, entries};
     const AttentionStrides &k = c.k_stride, &v = c.v_stride;
     // Strides of dimensions of one are anything.
-    const bool maybe = l.value <= l.depth && k.inner == v.inner && k.token == v.token &&
-                       (k.batch == v.batch || c.pages == 1) && (k.head == v.head || c.heads == 1);
+    const bool maybe = c.value_depth <= c.depth && l.value <= l.depth && k.inner == v.inner &&
+                       k.token == v.token && (k.batch == v.batch || c.pages == 1) &&
+                       (k.head == v.head || c.heads == 1);
     std::unique_ptr<Plan> joint, apart;
     if (maybe && !entries) joint = plan_latent_groups(c, device);
     if (maybe && !joint && l.choose(c.rows(), device)) joint = plan_kernel(c, device, l);

@@ -49,9 +49,6 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
     source.constant("kDepth", depth).constant("kValue", value).constant("kStages", kStages);
     source.architecture_specific();
     auto kernel = device.compile(source);
-    Source joining = c.source("attention/join.cuh");
-    joining.constant("kKeys", kKeys);
-    auto join = device.compile(joining);
 
     AttentionParams fixed = c.params();
     const int64_t units = c.sequences * c.heads;
@@ -64,7 +61,12 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
     fixed.chunk = int32_t(std::min(kRows, c.rows()));
     const int64_t partial = (c.value_depth + 3) / 4 * 4 + 4;
     const int64_t blocks = ranges * row_tiles;
-    const size_t workspace = size_t(blocks * 2 * fixed.chunk * partial) * sizeof(float);
+    // Without lengths all units are equal.
+    const bool whole = ranges == 1 || (c.lengths_at < 0 && units % ranges == 0);
+    Source joining = c.source("attention/join.cuh");
+    joining.constant("kKeys", kKeys);
+    const auto join = whole ? nullptr : device.compile(joining);
+    const size_t workspace = whole ? 0 : size_t(blocks * 2 * fixed.chunk * partial) * sizeof(float);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
             GroupParams p{};
@@ -73,8 +75,7 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
             p.bulk = maps.fill(p);
             if (!p.bulk) return infinirtErrorInvalidValue;
             const Error error = kernel->launch(stream, blocks, kThreads, p, shared);
-            // Without lengths all units are equal.
-            if (error != infinirtSuccess || (!p.lengths && units % ranges == 0)) return error;
+            if (error != infinirtSuccess || whole) return error;
             return join->launch(stream, units * c.rows(), 128u, static_cast<AttentionParams &>(p));
         },
         workspace);

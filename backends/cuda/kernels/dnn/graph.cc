@@ -337,7 +337,7 @@ Object Graph::choose(const Object &graph) {
 Object Graph::plan(const Object &graph) {
     const Device &device = Device::get(session_.device);
     std::string facts =
-        "plan of the library of primitives\n" + std::to_string(library().version()) + " " +
+        "plan 1 of the library of primitives\n" + std::to_string(library().version()) + " " +
         std::to_string(driver_version()) + " " + std::to_string(device.major) + "." +
         std::to_string(device.minor) + " " + std::to_string(device.multiprocessors) + "\n";
     const Key key = key_of(facts + text_);
