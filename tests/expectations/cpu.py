@@ -6,6 +6,7 @@ TAGS = {
     "parallel-host-functions",  # those of different streams run at the same time
     "host-work",  # the null stream waits for host functions as for all work
     "asynchronous",  # a submit returns before its work is done
+    "unheld-graphs",  # a graph that allocates is launched while other streams stand still
     "host-readable",  # the host follows device pointers
     "ipc",
     "managed",

@@ -310,6 +310,10 @@ class Machine:
         reads = set().union(*(reads for _, reads, _ in steps))
         writes = set().union(*(writes for _, _, writes in steps))
         self.order(stream, reads, writes)
+        # Elsewhere a launch may move the memory of a graph's allocations, and wait for other work.
+        allocates = any(step[0] == "scratch" for step, _, _ in steps)
+        if allocates and "unheld-graphs" not in self.rt.tags:
+            self.do_open("")
         self.rt.GraphLaunch(made, self.streams[stream])
         if steps:  # an empty graph need not be work
             on_host = any(step[0] == "bump" for step, _, _ in steps)
