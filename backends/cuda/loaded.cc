@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "libraries.h"
 
@@ -60,17 +61,18 @@ constexpr size_t kStackBytes = 16 << 20;
 thread_local CompileTogether *together = nullptr;
 
 // And nobody was told, as its plan failed before.
-bool has_failed(const std::shared_future<std::vector<char>> &made) try {
-    if (made.wait_for(std::chrono::seconds(0)) == std::future_status::ready) made.get();
+bool has_failed(const LoadedKernel::Attempt &attempt) try {
+    if (attempt.code.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+        attempt.code.get();
     return false;
 } catch (...) {
     return true;
 }
 
-void *run(void *task) {
-    const std::unique_ptr<std::shared_ptr<LoadedKernel::Task>> owned(
-        static_cast<std::shared_ptr<LoadedKernel::Task> *>(task));
-    (**owned)();
+void *run(void *given) {
+    const std::unique_ptr<std::shared_ptr<LoadedKernel::Attempt>> attempt(
+        static_cast<std::shared_ptr<LoadedKernel::Attempt> *>(given));
+    (*attempt)->compile();
     return nullptr;
 }
 
@@ -90,46 +92,44 @@ int LoadedKernel::load(const std::vector<char> &code) {
     return 0;
 }
 
-std::shared_ptr<LoadedKernel::Task> LoadedKernel::begin() {
-    if (ready_.load(std::memory_order_acquire)) return nullptr;
+LoadedKernel::Begun LoadedKernel::begin() {
+    if (ready_.load(std::memory_order_acquire)) return {};
     if (!Driver::get().complete()) {
         const char *why = problem(Part::kDriver);
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, why ? why : "the driver lacks functions"};
     }
     std::lock_guard guard(lock_);
-    if (ready_.load(std::memory_order_relaxed)) return nullptr;
-    if (code_.valid() && !has_failed(code_)) return nullptr;
+    if (ready_.load(std::memory_order_relaxed)) return {};
+    if (attempt_ && !has_failed(*attempt_)) return {attempt_, false};
     auto recipe = std::make_shared<Recipe>(source_, device_);
     // What was kept may be of another driver's making: then it is compiled anew.
     std::vector<char> kept;
-    if (Cache::get().load(recipe->key, kept) && load(kept) == 0) return nullptr;
-    auto task = std::make_shared<Task>([recipe] { return recipe->make(); });
-    code_ = task->get_future().share();
-    return task;
+    if (Cache::get().load(recipe->key, kept) && load(kept) == 0) return {};
+    auto attempt = std::make_shared<Attempt>();
+    attempt->compile = decltype(attempt->compile)([recipe] { return recipe->make(); });
+    attempt->code = attempt->compile.get_future().share();
+    attempt_ = attempt;
+    return {attempt, true};
+}
+
+void LoadedKernel::finish(const std::shared_ptr<Attempt> &attempt) {
+    if (!attempt || ready_.load(std::memory_order_acquire)) return;
+    attempt->code.wait();
+    std::lock_guard guard(lock_);
+    if (ready_.load(std::memory_order_relaxed)) return;
+    if (attempt_ == attempt) attempt_ = nullptr;  // else others have begun anew
+    if (int failed = load(attempt->code.get())) {
+        check(Part::kDriver, failed, "ModuleLoadData");
+        throw Refusal{
+            INFINI_STATUS_INTERNAL_ERROR,
+            "the kernel " + source_.file() + " cannot be loaded: code " + std::to_string(failed)};
+    }
 }
 
 void LoadedKernel::finish() {
-    while (!ready_.load(std::memory_order_acquire)) {
-        std::shared_future<std::vector<char>> made;
-        {
-            std::lock_guard guard(lock_);
-            made = code_;
-        }
-        if (!made.valid()) {  // nobody has begun, or another thread was told of its failure
-            if (auto task = begin()) (*task)();
-            continue;
-        }
-        made.wait();
-        std::lock_guard guard(lock_);
-        if (ready_.load(std::memory_order_relaxed)) return;
-        code_ = {};
-        if (int failed = load(made.get())) {
-            check(Part::kDriver, failed, "ModuleLoadData");
-            throw Refusal{INFINI_STATUS_INTERNAL_ERROR, "the kernel " + source_.file() +
-                                                            " cannot be loaded: code " +
-                                                            std::to_string(failed)};
-        }
-    }
+    const Begun begun = begin();
+    if (begun.is_mine) begun.attempt->compile();
+    finish(begun.attempt);
 }
 
 int LoadedKernel::resident_blocks(unsigned threads, size_t shared_bytes) const {
@@ -182,27 +182,30 @@ CompileTogether::~CompileTogether() {
 
 bool CompileTogether::add(const std::shared_ptr<LoadedKernel> &kernel) {
     if (!together) return false;
-    if (auto task = kernel->begin()) together->start(std::move(task));
-    together->kernels_.push_back(kernel);
+    const LoadedKernel::Begun begun = kernel->begin();
+    if (begun.is_mine) together->start(begun.attempt);
+    if (begun.attempt) together->begun_.emplace_back(kernel, begun.attempt);
     return true;
 }
 
-void CompileTogether::start(std::shared_ptr<LoadedKernel::Task> task) {
+void CompileTogether::start(const Attempt &attempt) try {
     threads_.reserve(threads_.size() + 1);
-    auto owned = std::make_unique<std::shared_ptr<LoadedKernel::Task>>(task);
+    auto owned = std::make_unique<Attempt>(attempt);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_t thread;
     const int failed = pthread_create(&thread, &attributes, run, owned.get());
     pthread_attr_destroy(&attributes);
-    if (failed) return (*task)();  // no more threads: then this one does it
+    if (failed) return attempt->compile();  // no more threads: then this one does it
     owned.release();
     threads_.push_back(thread);
+} catch (const std::bad_alloc &) {
+    attempt->compile();  // others may wait for it
 }
 
 void CompileTogether::finish() {
-    for (const auto &kernel : kernels_) kernel->finish();
+    for (const auto &[kernel, attempt] : begun_) kernel->finish(attempt);
 }
 
 }  // namespace infini::cuda

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <utility>
 #include <vector>
 
 #include "compile.h"
@@ -15,15 +16,24 @@ namespace infini::cuda {
 // Loaded for as long as the process runs: plans and graphs may use it at any time.
 class LoadedKernel final : public Kernel {
 public:
-    using Task = std::packaged_task<std::vector<char>()>;  // compiles
+    // Compiling it once. Whoever asks for the kernel meanwhile holds it and has its result, also a
+    // failure; whoever asks after a failure has it tried again.
+    struct Attempt {
+        std::packaged_task<std::vector<char>()> compile;
+        std::shared_future<std::vector<char>> code;
+    };
+    struct Begun {
+        std::shared_ptr<Attempt> attempt;  // null: it is loaded
+        bool is_mine = false;              // nobody else compiles it
+    };
 
     LoadedKernel(const Source &source, const Device &device);
 
-    // Loads what was kept on disk. Else, if nobody is compiling it: the task to do so.
-    std::shared_ptr<Task> begin();
-    // Waits until it is loaded, and does what nobody else does. Throws Refusal; whoever asks for the
-    // kernel again has it tried again.
-    void finish();
+    // Loads what was kept on disk. Else it is to be compiled, or somebody does so. Throws Refusal.
+    Begun begin();
+    // Waits until that is done, and loads it. Throws Refusal.
+    void finish(const std::shared_ptr<Attempt> &attempt);
+    void finish();  // one after the other, by this thread
 
     int resident_blocks(unsigned threads, size_t shared_bytes) const override;
 
@@ -38,7 +48,7 @@ private:
     const Source source_;
     const Device &device_;
     std::mutex lock_;
-    std::shared_future<std::vector<char>> code_;  // valid while somebody compiles it
+    std::shared_ptr<Attempt> attempt_;  // there while somebody compiles it
     std::atomic<bool> ready_{false};
     void *function_ = nullptr;  // from then on
     bool early_ = false;
@@ -61,10 +71,11 @@ public:
     void finish();
 
 private:
-    void start(std::shared_ptr<LoadedKernel::Task> task);
+    using Attempt = std::shared_ptr<LoadedKernel::Attempt>;
+    void start(const Attempt &attempt);
 
     CompileTogether *const outer_;
-    std::vector<std::shared_ptr<LoadedKernel>> kernels_;
+    std::vector<std::pair<std::shared_ptr<LoadedKernel>, Attempt>> begun_;
     std::vector<pthread_t> threads_;
 };
 
