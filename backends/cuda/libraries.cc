@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <atomic>
 #include <cctype>
 #include <cstdarg>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "lost.h"
 #include "runtime/forward.h"
 #include "vendor.h"
 
@@ -199,19 +199,16 @@ Opened &opened(Part part) {
     return opened;
 }
 
-std::atomic<uint64_t> used{0}, reset{0}, lost{0};  // a bit for each device
-uint64_t bit(int device) { return uint64_t(1) << device % 64; }
-constexpr char kAfterReset[] =
-    "; the device was reset before (infinirtDeviceReset), and streams, memory, tensors and the "
-    "operators' code went with it: start the process again";
-
 // Errors after which nothing works any more in this process, and which come late.
-const char *advice(Error code) {
+std::string advice(Error code) {
     switch (code) {
         case infinirtErrorContextIsDestroyed:
         case infinirtErrorInvalidResourceHandle:
         case infinirtErrorDeviceUninitialized:
-            return reset.load(std::memory_order_relaxed) & bit(chosen_device()) ? kAfterReset : "";
+        case infinirtErrorInitializationError: {
+            const std::string why = how_lost(chosen_device());
+            return (why.empty() ? "" : "; ") + why;
+        }
         case infinirtErrorIllegalAddress:
         case infinirtErrorLaunchTimeout:
         case infinirtErrorAssert:
@@ -259,6 +256,19 @@ const char *path(Part part) {
     return library.handle ? library.path.c_str() : nullptr;
 }
 
+bool hold(Part part, int toolkit) {
+    const std::string number = ".so." + std::to_string(toolkit);
+    if (const char *found = path(part); found && std::string(found).ends_with(number)) return true;
+    for (auto name = library(part).names; name && *name; ++name) {
+        const char *const names[] = {*name, nullptr};
+        Library one = library(part);
+        one.names = names;
+        Opened other;
+        if (std::string(*name).ends_with(number) && search(other, one)) return true;
+    }
+    return false;
+}
+
 int runtime_version() {
     static const int version = version_from(Part::kRuntime, "RuntimeGetVersion");
     return version;
@@ -283,16 +293,6 @@ Error fail(Error code, const char *format, ...) {
     return code;
 }
 
-void note_operators(int device) { used.fetch_or(bit(device), std::memory_order_relaxed); }
-void note_reset(int device) {
-    reset.fetch_or(bit(device), std::memory_order_relaxed);
-    lost.fetch_or(used.load(std::memory_order_relaxed) & bit(device), std::memory_order_relaxed);
-}
-bool lost_operators(int device) { return lost.load(std::memory_order_relaxed) & bit(device); }
-Error refuse_operators() {
-    return fail(infinirtErrorContextIsDestroyed, "operators cannot run any more%s", kAfterReset);
-}
-
 Error check(Part part, int code, const char *word) {
     if (code == 0) return infinirtSuccess;
     auto result = static_cast<Error>(code);
@@ -307,7 +307,7 @@ Error check(Part part, int code, const char *word) {
         if (result == infinirtErrorNotReady) return result;
         if (name_of && text_of)
             return fail(result, "%s%s returned %s: %s%s", prefix, word, name_of(code),
-                        text_of(code), advice(result));
+                        text_of(code), advice(result).c_str());
     } else if (part == Part::kDriver) {
         // The driver's numbers are the runtime's for all that they share.
         using Text = int (*)(int, const char **);
@@ -315,7 +315,8 @@ Error check(Part part, int code, const char *word) {
         static const auto text_of = function<Text>(Part::kDriver, "GetErrorString");
         const char *name = nullptr, *text = nullptr;
         if (name_of && text_of && name_of(code, &name) == 0 && text_of(code, &text) == 0)
-            return fail(result, "%s%s returned %s: %s%s", prefix, word, name, text, advice(result));
+            return fail(result, "%s%s returned %s: %s%s", prefix, word, name, text,
+                        advice(result).c_str());
     }
     return fail(part == Part::kDriver || part == Part::kRuntime ? result : infinirtErrorUnknown,
                 "%s%s returned %d", prefix, word, code);
@@ -333,18 +334,19 @@ struct Current {
         int before = -1;
         if (!get || !set) return -1;
         if (get(&before) != 0) before = -1;
-        if (before == device && bound) [[likely]]
+        const unsigned now = count_resets() + 1;
+        if (before == device && bound == now) [[likely]]
             return -1;
-        if (set(device) == 0) bound = true;
+        if (set(device) == 0) bound = now;
         return before == device ? -1 : before;
     }
 
     // A thread has a device from its birth, but functions of the driver work only after it was
-    // chosen once.
-    static thread_local bool bound;
+    // chosen once, and again after a reset.
+    static thread_local unsigned bound;  // 1, and 1 more for each reset
 };
 
-thread_local bool Current::bound = false;
+thread_local unsigned Current::bound = 0;
 
 const Current &current() {
     static const Current functions;
@@ -354,6 +356,12 @@ const Current &current() {
 }  // namespace
 
 void use_device(int device) { current().change(device); }
+
+void OutsideCapture::exchange() {
+    using Exchange = int (*)(int *);
+    static const auto call = function<Exchange>(Part::kRuntime, "ThreadExchangeStreamCaptureMode");
+    if (call) call(&mode_);
+}
 
 OnDevice::OnDevice(int device) : before_(current().change(device)) {}
 

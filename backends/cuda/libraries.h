@@ -27,6 +27,10 @@ const char *problem(Part part);
 // Where it was found; null when it was not.
 const char *path(Part part);
 
+// Whether it is there as a part of that toolkit (12, say). It stays loaded, so that another library
+// that opens it by its plain name finds it.
+bool hold(Part part, int toolkit);
+
 // Of the toolkit that the runtime library is from, and the newest that the driver knows: 12090 is
 // 12.9. 0: not there.
 int runtime_version();
@@ -43,13 +47,6 @@ void set_host(const InfiniHost *host);
 // code and its text. Success stays success. The vendor's own record of the error is cleared.
 Error check(Part part, int code, const char *word);
 
-// A device that is reset takes along what operators have there: code, and handles of libraries.
-// From then on they are refused.
-void note_operators(int device);
-void note_reset(int device);
-bool lost_operators(int device);
-Error refuse_operators();
-
 // Makes the device current on the calling thread, if it is not.
 void use_device(int device);
 
@@ -62,6 +59,18 @@ public:
 
 private:
     int before_ = -1;  // -1: it was that device already
+};
+
+// What is done meanwhile neither joins nor disturbs a capture of this thread's or another's.
+class OutsideCapture {
+public:
+    OutsideCapture() { exchange(); }
+    ~OutsideCapture() { exchange(); }
+    OutsideCapture(const OutsideCapture &) = delete;
+
+private:
+    void exchange();
+    int mode_ = infinirtStreamCaptureModeRelaxed;
 };
 
 }  // namespace infini::cuda

@@ -8,6 +8,7 @@
 #include "kernel.h"
 #include "libraries.h"
 #include "loaded.h"
+#include "lost.h"
 #include "vendor.h"
 
 struct InfiniPlan {
@@ -26,31 +27,14 @@ std::unordered_map<std::string, Planner> &planners() {
     return map;
 }
 
-// Plans are made when an operator is first used, which may be while a stream is being captured:
-// loading code is none of the capture's business.
-class OutsideCapture {
-public:
-    OutsideCapture() { exchange(); }
-    ~OutsideCapture() { exchange(); }
-
-private:
-    void exchange() {
-        using Exchange = int (*)(int *);
-        static const auto call =
-            function<Exchange>(Part::kRuntime, "ThreadExchangeStreamCaptureMode");
-        if (call) call(&mode_);
-    }
-    int mode_ = infinirtStreamCaptureModeRelaxed;
-};
-
 int plan(int device, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) try {
     if (lost_operators(device)) {
-        refuse_operators();
+        refuse_operators(device);
         return INFINI_STATUS_INTERNAL_ERROR;
     }
     note_operators(device);
     use_device(device);
-    OutsideCapture outside;
+    OutsideCapture outside;  // it may be recorded when it is first used
     CompileTogether kernels;
     auto plan = plan_operation(Operation(*c), Device::get(device));
     kernels.finish();
@@ -84,7 +68,7 @@ const InfiniOperators operators = {sizeof(InfiniOperators), plan, hold, drop};
 
 infinirtError_t run_kernel(const InfiniKernel &kernel, int device, void *stream) {
     if (lost_operators(device)) [[unlikely]]
-        return refuse_operators();
+        return refuse_operators(device);
     use_device(device);
     InfiniArguments aligned = *kernel.arguments;
     const auto address = reinterpret_cast<uintptr_t>(aligned.workspace);

@@ -90,6 +90,63 @@ def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> Non
             assert worker.compile(source).spilled == 0
 
 
+# A device that is reset takes communicators along: each call says so, and touches none of them.
+RESET = """
+import infinicore
+from infinicore import ccl
+
+def said(call):
+    try:
+        call()
+        return "done"
+    except (RuntimeError, ccl.CclError) as error:
+        return str(error)
+
+comms = ccl.init_all(["nvidia:0", "nvidia:1"])
+tensors = [infinicore.empty((8,), dtype=infinicore.int8, device=comm.device) for comm in comms]
+def together():
+    with ccl.group():
+        for comm, x in zip(comms, tensors):
+            comm.all_reduce(x, "avg")  # by a kernel of ours
+together()
+for comm in comms:
+    infinicore.set_device(comm.device)
+    infinicore.sync_device()
+rt.set_kind("nvidia")
+rt.SetDevice(1)
+rt.DeviceReset()
+print(said(lambda: comms[1].all_reduce(tensors[1])))
+print(said(comms[1].check))
+print(said(comms[0].check))
+print(said(together))
+print(said(comms[1].abort), said(comms[0].close))
+# A new one works, but for what needs code that is gone.
+[comm] = ccl.init_all(["nvidia:1"])
+memory = rt.Malloc(64)
+from infinicore.ccl._library import call
+I8, I32 = (getattr(infinicore, name)._underlying for name in ("int8", "int32"))
+print(said(lambda: call("AllReduce", memory, memory, 8, I32, 0, comm._live(), None)))
+print(said(lambda: call("AllReduce", memory, memory, 8, I8, 4, comm._live(), None)))
+comm.close()
+"""
+
+
+def test_devices_that_are_reset(look_alike: Path) -> None:
+    said = process.python(
+        RESET,
+        INFINI_NVIDIA_LIBRARIES=str(look_alike),
+        INFINI_CACHE=str(look_alike / "cache-plain"),
+        INFINI_SIM_DEVICES="2",
+        INFINI_DEVICE=None,
+    ).splitlines()
+    gone = "the communicator of rank 1 is gone; the device was reset before (infinirtDeviceReset)"
+    assert said[0].startswith("infinicclAllReduce: ")
+    for line in said[:4]:
+        assert gone in line
+    assert said[4:6] == ["done done", "done"]
+    assert "operators cannot run any more; the device was reset" in said[6]
+
+
 # ---- The real one, where its wheel is ------------------------------------------------------------
 
 

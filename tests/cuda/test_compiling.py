@@ -1,20 +1,21 @@
 """Kernels on their way from text to the device: failures are told and not kept, threads that ask
-for the same ones all get them, and the next process finds them on disk. On the simulated CUDA."""
+for the same ones all get them, children of fork are told, and the next process finds them on disk.
+On the simulated CUDA."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    shutil.which(os.environ.get("CXX", "c++")) is None, reason="needs a C++ compiler"
-)
+from kit import build, process
+from kit.binding import root
+from simulated.cuda import build as simulated
+
+pytestmark = pytest.mark.skipif(not build.has_compiler(), reason="needs a C++ compiler")
 
 # topk and sum make plans of several kernels, which are compiled at the same time.
 SCRIPT = """
@@ -71,32 +72,76 @@ assert largest() == right
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Callable[[str], None]:
-    from kit.binding import root
-    from simulated.cuda.build import folder
+# A thread compiles, and will never be done in a child, which has no such thread.
+FORKED = """
+import signal
+from infinicore import op
 
-    environment = {
-        **os.environ,
+begun, go_on = os.environ["BEGUN"], os.environ["GO_ON"]
+x, y = ic.ones(100), ic.ones(100)
+os.environ["INFINI_SIMULATED_CXX"] = os.environ["SLOW"]
+thread = threading.Thread(target=lambda: op.add(x, x, out=y))
+thread.start()
+open(begun).read()
+child = os.fork()
+if child == 0:
+    signal.alarm(100)
+    for attempt in (lambda: op.add(x, x, out=y), largest, lambda: x + x):
+        try:
+            attempt()
+        except RuntimeError as error:
+            print(error, flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+open(go_on, "w").close()
+thread.join()
+assert y.tolist() == [2.0] * 100
+"""
+SLOW = """#!/bin/sh
+echo > $BEGUN
+cat $GO_ON
+exec ${CXX:-c++} "$@"
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., str]:
+    folder = simulated.folder(root())
+    settings = {
         "INFINI_DEVICE": "nvidia",
-        "INFINI_NVIDIA_LIBRARIES": str(folder(root())),
+        "INFINI_NVIDIA_LIBRARIES": str(folder),
         "INFINI_CACHE": str(tmp_path / "cache"),
     }
 
-    def start(what: str) -> None:
+    def start(what: str, **changes: str) -> str:
         command = [sys.executable, "-c", SCRIPT + what]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=300
-        )
+        done = process.run(command, timeout=200, **settings, **changes)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
     return start
 
 
-def test_failures_are_told_and_not_kept(run: Callable[[str], None]) -> None:
+def test_failures_are_told_and_not_kept(run: Callable[..., str]) -> None:
     run(FAILING)
 
 
-def test_threads_get_the_same_kernels_and_the_next_process_too(run: Callable[[str], None]) -> None:
+def test_threads_get_the_same_kernels_and_the_next_process_too(run: Callable[..., str]) -> None:
     run(THREADS)
     run(KEPT)
+
+
+def test_a_child_does_not_wait_for_its_parents_threads(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
+    gates = {name: tmp_path / name for name in ("BEGUN", "GO_ON")}
+    for gate in gates.values():
+        os.mkfifo(gate)
+    slow = tmp_path / "slow"
+    slow.write_text(SLOW)
+    slow.chmod(0o755)
+    more = {name: str(gate) for name, gate in gates.items()}
+    said = run(FORKED, SLOW=str(slow), **more).splitlines()
+    assert len(said) == 3
+    for line in said:
+        assert "this process was forked" in line

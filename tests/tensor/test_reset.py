@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import infinicore
+from kit import process
 
 BEFORE = """
 import infinicore
@@ -21,6 +21,22 @@ try:
     print(int(x.sum()), y[0, 0].item())
 except RuntimeError as error:
     print(error)
+"""
+
+# Nothing is lost where nothing was: also for a thread that has used the device before.
+FIRST = """
+from concurrent.futures import ThreadPoolExecutor
+def work():
+    numbers = op.view(rt.Memory(4000), (1000,), "F32")
+    op.ones(numbers, out=numbers)
+    op.add(numbers, numbers, out=numbers)
+    total = rt.Memory(4)
+    op.sum(numbers, dim=(0,), out=op.view(total, (), "F32"))
+    return memoryview(total.to_bytes()).cast("f")[0]
+with ThreadPoolExecutor(1) as other:
+    other.submit(rt.DeviceSynchronize).result()
+    rt.DeviceReset()
+    print(other.submit(work).result(), work())
 """
 
 # The workspace that operators keep from call to call is not given to another client meanwhile.
@@ -42,13 +58,7 @@ print(memory.to_bytes() == bytes([7]) * size, bool((values == numpy.sort(x)).all
 
 def said_by(program: str) -> str:
     # In a process of its own: it takes everything away that others may still use.
-    done = subprocess.run(
-        [sys.executable, "-c", BEFORE + program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = process.run([sys.executable, "-c", BEFORE + program])
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -59,6 +69,10 @@ def test_tensors_after_a_reset_of_their_device() -> None:
         assert said == "499500 300.0"
     else:
         assert "the device was reset before" in said
+
+
+def test_a_reset_before_the_first_operator() -> None:
+    assert said_by(FIRST) == "2000.0 2000.0"
 
 
 def test_workspace_after_a_reset() -> None:

@@ -25,10 +25,6 @@ bool too_late(Clock::time_point since, double seconds) {
 
 // ---- Captures -----------------------------------------------------------------------------------
 
-AsideFromCaptures::AsideFromCaptures() { INFINI_CALL(ThreadExchangeStreamCaptureMode, &mode_); }
-
-AsideFromCaptures::~AsideFromCaptures() { INFINI_CALL(ThreadExchangeStreamCaptureMode, &mode_); }
-
 bool is_capturing(int device, void *stream) {
     OnDevice here(device);
     infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
@@ -67,12 +63,20 @@ std::vector<std::shared_ptr<Communicator>> World::all() {
 // ---- Communicators ------------------------------------------------------------------------------
 
 Communicator::~Communicator() {
-    AsideFromCaptures aside;
+    if (kept_.is_lost()) return;
+    OutsideCapture outside;
     OnDevice here(device);
     for (const Pending &pending : pending_)
         for (infinirtEvent_t event : {pending.before, pending.after})
             INFINI_CALL(EventDestroy, event);
     for (infinirtEvent_t event : spare_) INFINI_CALL(EventDestroy, event);
+}
+
+infiniStatus_t Communicator::check_device(std::string *reason) {
+    if (!kept_.is_lost()) return INFINI_STATUS_SUCCESS;
+    *reason = "the communicator of rank " + std::to_string(rank) + " is gone; " + how_lost(device);
+    fail_all(INFINI_STATUS_INTERNAL_ERROR, *reason);
+    return INFINI_STATUS_INTERNAL_ERROR;
 }
 
 infiniStatus_t Communicator::with_handle(const std::function<infiniStatus_t(Handle)> &call) {
@@ -116,7 +120,7 @@ void Communicator::mark(infiniStatus_t status, const std::string &sentence) {
 void Communicator::fail(infiniStatus_t status, const std::string &sentence) {
     constexpr auto kPatience = std::chrono::seconds(1);
     mark(status, sentence);
-    if (!library().CommAbort) return;
+    if (!library().CommAbort || kept_.is_lost()) return;
     std::unique_lock enqueuing(turn.mutex, std::defer_lock);
     if (turn.holder != std::this_thread::get_id()) (void)enqueuing.try_lock_for(kPatience);
     Handle taken = nullptr;
@@ -129,6 +133,7 @@ void Communicator::fail(infiniStatus_t status, const std::string &sentence) {
 }
 
 void Communicator::fail_all(infiniStatus_t status, const std::string &sentence) {
+    if (is_forked()) return;  // locks may be those of threads that only the parent has
     std::vector<std::shared_ptr<Communicator>> members{shared_from_this()};
     if (world) members = world->all();
     // All know of it before anything that waits in streams goes on.
@@ -143,6 +148,7 @@ void Communicator::set_timeout(double seconds) {
 
 infiniStatus_t Communicator::state(std::string *reason) {
     std::string said;
+    if (infiniStatus_t status = check_device(reason)) return status;
     {
         std::lock_guard guard(lock_);
         if (failure_ != INFINI_STATUS_SUCCESS) {
@@ -164,7 +170,7 @@ infiniStatus_t Communicator::state(std::string *reason) {
 
 std::string Communicator::look() {
     if (pending_.empty()) return "";
-    AsideFromCaptures aside;
+    OutsideCapture outside;
     OnDevice here(device);
     while (!pending_.empty()) {
         Pending &first = pending_.front();
@@ -210,7 +216,7 @@ infinirtEvent_t Communicator::take_event() {
 }
 
 infiniStatus_t Communicator::begin(void *stream, Pending *pending) {
-    AsideFromCaptures aside;
+    OutsideCapture outside;
     OnDevice here(device);
     pending->before = take_event();
     pending->after = take_event();
@@ -224,7 +230,7 @@ infiniStatus_t Communicator::begin(void *stream, Pending *pending) {
 }
 
 infiniStatus_t Communicator::end(void *stream, Pending pending) {
-    AsideFromCaptures aside;
+    OutsideCapture outside;
     OnDevice here(device);
     const Error error =
         INFINI_CALL(EventRecord, pending.after, static_cast<infinirtStream_t>(stream));

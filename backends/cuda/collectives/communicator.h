@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "collectives/library.h"
+#include "lost.h"
 
 namespace infini::cuda::collectives {
 
@@ -49,13 +50,15 @@ struct Turn {
 class Communicator : public std::enable_shared_from_this<Communicator> {
 public:
     Communicator(int device, int ranks, int rank, double timeout)
-        : device(device), ranks(ranks), rank(rank), timeout_(timeout) {}
+        : device(device), ranks(ranks), rank(rank), kept_(device), timeout_(timeout) {}
     ~Communicator();
 
     // Waits until a call that was begun on the vendor's handle is over.
     infiniStatus_t settle(const char *function, const std::string &late);
     // Success, or how it failed. Asks the library, and looks at what is pending.
     infiniStatus_t state(std::string *reason);
+    // The same without asking: whether it went with its device.
+    infiniStatus_t check_device(std::string *reason);
     // Calls with the vendor's handle, if it is still there.
     infiniStatus_t with_handle(const std::function<infiniStatus_t(Handle)> &call);
     // The first failure counts. The vendor's communicator is aborted: what it has in streams ends.
@@ -86,6 +89,7 @@ private:
     infinirtEvent_t take_event();
     int try_to_end();  // the library's code
 
+    const Kept kept_;  // lost: the vendor's handle and events are left alone
     std::mutex lock_;
     double timeout_;
     infiniStatus_t failure_ = INFINI_STATUS_SUCCESS;
@@ -104,16 +108,6 @@ struct World {
     static std::shared_ptr<World> of(const UniqueId &id);
     void add(const std::shared_ptr<Communicator> &communicator);
     std::vector<std::shared_ptr<Communicator>> all();
-};
-
-// Our own events and questions neither join nor disturb a capture of this thread's or another's.
-class AsideFromCaptures {
-public:
-    AsideFromCaptures();
-    ~AsideFromCaptures();
-
-private:
-    infinirtStreamCaptureMode mode_ = infinirtStreamCaptureModeRelaxed;
 };
 
 bool is_capturing(int device, void *stream);

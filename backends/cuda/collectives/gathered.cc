@@ -17,9 +17,14 @@ Gathered::Gathered(const Communicator &communicator, const InfiniCollective &wor
       bytes_(work.count * dtype_bytes(work.dtype)) {}
 
 infiniStatus_t Gathered::begin() try {
+    if (lost_operators(device_)) {
+        refuse_operators(device_);
+        return INFINI_STATUS_INTERNAL_ERROR;
+    }
+    note_operators(device_);
     OnDevice here(device_);
     {
-        AsideFromCaptures aside;  // loading code is no part of one
+        OutsideCapture outside;  // loading code is no part of one
         kernel_ =
             Device::get(device_).compile(Source("collectives/combine.cuh").type("T", work_.dtype));
     }

@@ -160,6 +160,10 @@ public:
     }
 
     infiniStatus_t enqueue() {
+        std::string reason;
+        for (const auto &communicator : communicators_)
+            if (infiniStatus_t status = communicator->check_device(&reason))
+                return refuse(status, reason);
         if (items_.empty()) return INFINI_STATUS_SUCCESS;
         // In the order of their addresses, so that two threads do not wait for each other.
         std::vector<std::unique_lock<Turn>> turns;

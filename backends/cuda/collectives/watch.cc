@@ -35,6 +35,7 @@ struct Watch {
     }
 
     void stop() {
+        if (is_forked()) return;  // the thread is the parent's, and may have had the lock
         std::unique_lock guard(lock);
         stopped = true;
         changed.notify_all();

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "lost.h"
 #include "runtime/vendor_call.h"
 
 namespace infini::cuda {
@@ -31,9 +32,10 @@ Error choose_device(int device) {
 // Whatever was loaded and opened on the device is gone with it.
 Error reset_device() {
     OnDevice here(chosen_device());
-    if (Error error = INFINI_CALL(DeviceReset)) return error;
     note_reset(chosen_device());
-    return infinirtSuccess;
+    const Error error = INFINI_CALL(DeviceReset);
+    note_reset(chosen_device());  // what another thread has made meanwhile
+    return error;
 }
 
 // The vendor's writes what fits before it refuses, and takes a length below zero for a great one.

@@ -23,6 +23,7 @@ class Cuda:
         self.driver = ctypes.CDLL(str(folder / "libcuda.so.1"))
         self.runtime = ctypes.CDLL(str(folder / "libcudart.so.12"))
         self.compiler = ctypes.CDLL(str(folder / "libnvrtc.so.12"))
+        self.call("SetDevice", 0)
         self.runtime.cudaGetErrorName.restype = ctypes.c_char_p
 
     def check(self, code: int) -> None:

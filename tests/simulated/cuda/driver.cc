@@ -18,7 +18,10 @@ using namespace simulated;
 
 SIMULATED_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned context = current_context();
+    if (!context) return CUDA_ERROR_INVALID_CONTEXT;
     *module = load_module(image);
+    if (*module) (*module)->context = context;
     return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
@@ -119,7 +122,8 @@ SIMULATED_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, u
                                          unsigned grid_z, unsigned block_x, unsigned block_y,
                                          unsigned block_z, unsigned shared, CUstream stream,
                                          void **parameters, void **extra) {
-    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!function || function->module->context != current_context())
+        return CUDA_ERROR_INVALID_HANDLE;
     const void *given = parameters ? parameters[0] : nullptr;
     // Pairs of a number and a value: 1 is the address of a buffer with all parameters.
     for (; extra && *extra; extra += 2)

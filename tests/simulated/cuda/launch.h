@@ -14,6 +14,8 @@ void *runtime_symbol(const char *name);
     static const auto name = \
         reinterpret_cast<decltype(&infinirt##name)>(runtime_symbol("cuda" #name))
 
+unsigned current_context();  // of the device that the thread has chosen; 0: none
+
 // What a host function is given. It lies at the start of memory from malloc, which is freed after
 // the one run, or with the graph that was being captured.
 struct Work {

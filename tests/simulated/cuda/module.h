@@ -18,8 +18,9 @@ struct Module {
     // All variables of the kernel, which are its static shared memory.
     unsigned char *shared = nullptr;
     size_t shared_bytes = 0;
-    Range constants{};  // all of it
-    std::string name;   // of the program, for messages
+    Range constants{};     // all of it
+    std::string name;      // of the program, for messages
+    unsigned context = 0;  // that it was loaded in
     std::mutex lock;
     std::map<std::string, Function *> functions;
 };

@@ -73,6 +73,42 @@ void simulatedReportFailure(infinirtError_t error) {
     failure.compare_exchange_strong(none, error);
 }
 
+// A device is reset for all threads. They have its new context when they choose it the next time;
+// on hardware other functions do that, too.
+namespace {
+
+constexpr int kDevices = 16;
+std::atomic<unsigned> resets[kDevices];
+thread_local int chosen_device = -1;
+thread_local unsigned chosen_context = 0;
+
+unsigned context_of(int device) {
+    return 1 + unsigned(device) % kDevices + kDevices * resets[device % kDevices];
+}
+
+}  // namespace
+
+unsigned simulatedContext() {
+    return chosen_device >= 0 && chosen_context == context_of(chosen_device) ? chosen_context : 0;
+}
+
+SIMULATED_EXPORT infinirtError_t cudaSetDevice(int device) {
+    static const auto own = own_function<decltype(&infinirtSetDevice)>("infinirtSetDevice_v2");
+    const Error error = own(device);
+    if (!error) chosen_context = context_of(chosen_device = device);
+    return with_failures("SetDevice", error);
+}
+
+SIMULATED_EXPORT infinirtError_t cudaDeviceReset() {
+    static const auto own = own_function<decltype(&infinirtDeviceReset)>("infinirtDeviceReset");
+    int device = 0;
+    static const auto ask = own_function<decltype(&infinirtGetDevice)>("infinirtGetDevice_v2");
+    if (!ask(&device)) ++resets[device % kDevices];
+    return with_failures("DeviceReset", own());
+}
+
+SIMULATED_EXPORT infinirtError_t cudaThreadExit() { return cudaDeviceReset(); }
+
 void simulatedNameKernels(infinirtHostFn_t function) { kernels = function; }
 
 SIMULATED_EXPORT infinirtError_t cudaGetLastError() {

@@ -25,5 +25,7 @@ Error with_failures(const char *function, Error result);
 
 // For the simulated driver: a kernel failed. Told by the next function that waits.
 SIMULATED_EXPORT void simulatedReportFailure(infinirtError_t error);
+// Counts contexts of devices: another one after each reset. 0: the calling thread has none.
+SIMULATED_EXPORT unsigned simulatedContext();
 // The host function that runs a grid. Graph nodes that call it say that they are kernels.
 SIMULATED_EXPORT void simulatedNameKernels(infinirtHostFn_t function);
