@@ -1,7 +1,8 @@
-"""Attention by the vendor's library of primitives, which is simulated."""
+"""Attention and convolutions by the vendor's library of primitives, which is simulated."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -47,12 +48,12 @@ for case in sys.argv[2:]:
     for result in (recorded, *results):
         print((result.to("cpu").to(ic.float32) - expected).abs().max().item())
 """
-TRACE = "simulated cuDNN: a graph"
+TRACE = "simulated cuDNN: a "
 
 
 @pytest.fixture
-def attend(tmp_path: Path):
-    """Errors of cases, and how often the library was called."""
+def run(tmp_path: Path):
+    """Numbers that a program prints, and how often the library was called."""
     if not build.has_compiler():
         pytest.skip("no C++ compiler here")
     folder = simulated.folder(root())
@@ -60,16 +61,21 @@ def attend(tmp_path: Path):
         "INFINI_NVIDIA_LIBRARIES": f"{folder}{os.pathsep}{folder / 'products'}",
         "INFINI_DEVICE": None,
         "INFINI_SIMULATED_TRACE": "1",
-        "INFINI_CACHE": str(tmp_path),
+        "INFINI_CACHE": str(tmp_path / "cache"),
     }
 
-    def run(dtype: str, *cases: str, **changes: str) -> tuple[list[float], int]:
-        command = [sys.executable, "-c", CASES, dtype, *cases]
+    def start(program: str, *arguments: str, **changes: str) -> tuple[list[float], int]:
+        command = [sys.executable, "-c", program, *arguments]
         done = process.run(command, **{**settings, **changes})
         assert done.returncode == 0, done.stderr
         return [float(line) for line in done.stdout.split()], done.stderr.count(TRACE)
 
-    return run
+    return start
+
+
+@pytest.fixture
+def attend(run):
+    return functools.partial(run, CASES)
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [("float16", 4e-3), ("bfloat16", 3e-2)])
@@ -93,4 +99,89 @@ def test_without_it(attend):
     more = {"INFINI_CUDA_ATTENTION": "dnn", "INFINI_NVIDIA_LIBRARIES": only}
     errors, calls = attend("float16", "1,2,2,1,33,64,0", **more)
     assert max(errors) < 4e-3
+    assert calls == 0
+
+
+# Two shapes, at the same time: each kernel waits until the other is being made, too.
+TOGETHER = """
+import threading
+import infinicore as ic
+from infinicore.nn import functional as F
+
+def attend(keys):
+    ic.set_device("nvidia")
+    q = ic.zeros(1, 2, 1, 64, dtype=ic.float16, device="nvidia")
+    k = ic.ones(1, 2, keys, 64, dtype=ic.float16, device="nvidia")
+    results[keys] = F.scaled_dot_product_attention(q, k, k).sum().item()
+
+results = {}
+threads = [threading.Thread(target=attend, args=(keys,)) for keys in (32, 48)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+attend(32)
+print(results[32], results[48])
+"""
+
+
+def test_kernels_for_two_shapes_are_made_at_the_same_time(run):
+    more = {"INFINI_CUDA_ATTENTION": "dnn", "INFINI_SIMULATED_PLANS": "2"}
+    assert run(TOGETHER, **more) == ([128.0, 128.0], 3)
+
+
+# ---- Convolutions --------------------------------------------------------------------------------
+
+
+# Prints how far the results are from the CPU's, of numbers of 32 bits; then the vendor's own record
+# of the last error, which somebody else has left there.
+CONVOLVE = """
+import ctypes, os, sys
+import infinicore as ic
+from infinicore.nn import functional as F
+
+kind = getattr(ic, sys.argv[1])
+ic.manual_seed(1)
+runtime = ctypes.CDLL(os.environ["INFINI_NVIDIA_LIBRARIES"].split(":")[0] + "/libcudart.so.12")
+x = ic.randn(2, 4, 9, 8, device="cpu").to(kind)
+for shape, more in (((6, 4, 3, 2), {"stride": 2, "padding": 1}), ((8, 2, 3, 3), {"groups": 2})):
+    w, b = (ic.randn(*size, device="cpu").to(kind) for size in (shape, shape[:1]))
+    for bias in (None, b):
+        whole = [each if each is None else each.to(ic.float32) for each in (x, w, bias)]
+        expected = F.conv2d(*whole, **more)
+        there = [each if each is None else each.to("nvidia") for each in (x, w, bias)]
+        error = runtime.cudaSetDevice(77)
+        result = F.conv2d(*there, **more)
+        assert runtime.cudaGetLastError() == error != 0
+        print((result.to("cpu").to(ic.float32) - expected).abs().max().item())
+"""
+LIMITS = {"float32": 1e-5, "float16": 8e-3, "bfloat16": 8e-2}
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_convolutions(run, dtype: str):
+    errors, calls = run(CONVOLVE, dtype)
+    assert max(errors) < LIMITS[dtype]
+    assert calls >= 4
+
+
+def test_convolutions_whose_biases_it_refuses(run):
+    """It is asked beforehand, and what it said then is nobody's error."""
+    errors, calls = run(CONVOLVE, "float16", INFINI_SIMULATED_REFUSAL="1")
+    assert max(errors) < LIMITS["float16"]
+    assert calls == 2
+
+
+@pytest.mark.parametrize("missing", ["libcublasLt.so.12", "libnvrtc.so.12"])
+def test_a_library_that_lacks_another_is_not_called(run, tmp_path: Path, missing: str):
+    """It would end the process."""
+    folder = simulated.folder(root())
+    for part in (folder, folder / "products"):
+        for each in part.iterdir():
+            if each.name != missing and not (tmp_path / each.name).exists():
+                (tmp_path / each.name).symlink_to(each)
+    if missing == "libnvrtc.so.12":  # the compiler of another toolkit
+        (tmp_path / "libnvrtc.so.13").symlink_to(folder / missing)
+    errors, calls = run(CONVOLVE, "float32", INFINI_NVIDIA_LIBRARIES=str(tmp_path))
+    assert max(errors) < LIMITS["float32"]
     assert calls == 0

@@ -53,9 +53,10 @@ LIBRARIES = {
     "libnvrtc.so.12": ["compiler.cc"],
     "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
-    "products/libcudnn.so.9": ["primitives.cc"],
+    "products/libcudnn.so.9": ["primitives.cc", "primitives_run.cc", "convolutions.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
+PLAIN = ("products.cc", "primitives.cc", "convolutions.cc")  # whose functions are all exported
 
 
 def run(*command: str | Path) -> None:
@@ -81,7 +82,7 @@ def build(output: Path, root: Path, includes: Iterable[Path] = ()) -> None:
 
     def compile_one(source: str) -> None:
         path = HERE / source if (HERE / source).exists() else work / source
-        export = ["-fvisibility=default"] if source in ("products.cc", "primitives.cc") else []
+        export = ["-fvisibility=default"] if source in PLAIN else []
         run(CXX, *FLAGS, *export, *search, "-c", path, "-o", work / f"{source}.o")
 
     def precompile() -> None:

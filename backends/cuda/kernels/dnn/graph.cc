@@ -1,8 +1,5 @@
 #include "kernels/dnn/graph.h"
 
-#include <map>
-#include <mutex>
-
 #include "compile.h"
 #include "libraries.h"
 
@@ -80,7 +77,6 @@ constexpr size_t kFirstVersion = 90000;
 
 struct Library {
     size_t (*version)() = take<decltype(version)>("GetVersion");
-    int (*create)(void **) = take<decltype(create)>("Create");
     int (*set_stream)(void *, void *) = take<decltype(set_stream)>("SetStream");
     int (*make)(int, void **) = take<decltype(make)>("BackendCreateDescriptor");
     int (*destroy)(void *) = take<decltype(destroy)>("BackendDestroyDescriptor");
@@ -92,20 +88,8 @@ struct Library {
     int (*execute)(void *, void *, void *) = take<decltype(execute)>("BackendExecute");
     const char *(*name_of)(int) = take<decltype(name_of)>("GetErrorString");
     void (*last_sentence)(char *, size_t) = take<decltype(last_sentence)>("GetLastErrorString");
-    size_t (*toolkit)() = take<decltype(toolkit)>("GetCudartVersion");
-    bool complete = version && create && set_stream && make && destroy && finish && set && get &&
-                    execute && name_of && last_sentence && toolkit && version() >= kFirstVersion &&
-                    opens_others();
-
-    // It opens the compiler and the library of products by their plain names, and ends the process
-    // where the loader does not find them. They are found when they are loaded already.
-    bool opens_others() const {
-        const std::string number = ".so." + std::to_string(toolkit() / 1000);
-        for (Part part : {Part::kCompiler, Part::kBlas})
-            if (!path(part) || std::string(path(part)).find(number) == std::string::npos)
-                return false;
-        return true;
-    }
+    bool complete = version && set_stream && make && destroy && finish && set && get && execute &&
+                    name_of && last_sentence && version() >= kFirstVersion && is_there();
 
     template <class F>
     static F take(const char *name) {
@@ -131,28 +115,6 @@ void check(int status, const char *what) {
 }
 
 }  // namespace
-
-// One for each device, as long as the process runs. A handle has one stream at a time, and one
-// thread: it is locked from setting the stream until the work is enqueued.
-struct Session {
-    int device = 0;
-    std::mutex lock;
-    void *handle = nullptr;
-
-    // Throws Declined.
-    static Session &of(int device) {
-        static std::mutex lock;
-        static auto &sessions = *new std::map<int, Session>;
-        std::lock_guard guard(lock);
-        Session &session = sessions[device];
-        session.device = device;
-        if (!session.handle) {
-            use_device(device);
-            check(library().create(&session.handle), "a handle");
-        }
-        return session;
-    }
-};
 
 // ---- Objects ------------------------------------------------------------------------------------
 
@@ -217,13 +179,13 @@ bool Graph::can() { return library().complete; }
 
 Graph::Graph(int device) : session_(Session::of(device)) {
     engine_->session_ = &session_;
-    engine_->parts_.reserve(64);
+    parts_.reserve(64);
     keep(Object(kTensor), {});  // place 0 stands for none
 }
 
 Tensor Graph::keep(Object object, const Sizes &sizes) {
-    engine_->parts_.push_back(std::move(object));
-    return {engine_->parts_.size() - 1, sizes};
+    parts_.push_back(std::move(object));
+    return {parts_.size() - 1, sizes};
 }
 
 Object Graph::describe(Type type, const Sizes &sizes, const Sizes &strides, int64_t name) {
@@ -318,9 +280,12 @@ Tensor Graph::apply(Function function, Type type, Tensor x, Tensor b) {
     return y;
 }
 
-// The first choice of the library's heuristics.
-Object Graph::choose(const Object &graph) {
-    Object heuristics(kHeuristics), configuration(kEngineConfiguration);
+// By the first choice of the library's heuristics. A text, as another handle is to run it.
+std::string Graph::compile(void *handle) const {
+    Object graph(kOperationGraph), heuristics(kHeuristics), configuration(kEngineConfiguration);
+    graph.put(kGraphHandle, kOfHandle, 1, &handle);
+    graph.put(kGraphOperations, kOfObject, int64_t(operations_.size()), operations_.data());
+    graph.finish();
     heuristics.put(kHeuristicsGraph, graph);
     heuristics.put(kHeuristicsMode, kOfHeuristicMode, kModeA);
     heuristics.finish();
@@ -329,51 +294,48 @@ Object Graph::choose(const Object &graph) {
     check(library().get(heuristics.handle(), kHeuristicsResults, kOfObject, 1, &count, &result),
           "a graph");
     if (count < 1) throw Declined{"a graph: it has no kernel for it"};
-    keep(std::move(heuristics), {});
-    return configuration;
+    Object plan(kPlan);
+    plan.put(kPlanHandle, kOfHandle, 1, &handle);
+    plan.put(kPlanConfiguration, configuration);
+    plan.finish();
+    return plan.text(kPlanText);
 }
 
-// The library compiles: what it made is kept on disk.
-Object Graph::plan(const Object &graph) {
+Object Graph::restore(const std::vector<char> &text) const {
+    std::lock_guard guard(session_.lock);
+    Object plan(kPlan);
+    plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
+    plan.put(kPlanText, kOfCharacter, int64_t(text.size()), text.data());
+    plan.finish();
+    return plan;
+}
+
+// What the library made is kept on disk.
+Object Graph::plan() const {
     const Device &device = Device::get(session_.device);
     std::string facts =
         "plan 1 of the library of primitives\n" + std::to_string(library().version()) + " " +
         std::to_string(driver_version()) + " " + std::to_string(device.major) + "." +
         std::to_string(device.minor) + " " + std::to_string(device.multiprocessors) + "\n";
     const Key key = key_of(facts + text_);
-    Object plan(kPlan);
+    Making making(session_, key.hex());
     std::vector<char> text;
     if (Cache::get().load(key, text)) {
         try {
-            plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
-            plan.put(kPlanText, kOfCharacter, int64_t(text.size()), text.data());
-            plan.finish();
-            return plan;
-        } catch (const Declined &) {
-            plan = Object(kPlan);  // of another machine, perhaps
+            return restore(text);
+        } catch (const Declined &) {  // of another machine, perhaps
         }
     }
-    Object configuration = choose(graph);
-    plan.put(kPlanHandle, kOfHandle, 1, &session_.handle);
-    plan.put(kPlanConfiguration, configuration);
-    plan.finish();
-    keep(std::move(configuration), {});
-    const std::string made = plan.text(kPlanText);
-    Cache::get().store(key, {made.begin(), made.end()});
-    return plan;
+    const std::string made = compile(making.handle());
+    text.assign(made.begin(), made.end());
+    Cache::get().store(key, text);
+    return restore(text);
 }
 
 std::unique_ptr<Engine> Graph::finish() {
-    std::lock_guard guard(session_.lock);
     use_device(session_.device);
-    Object graph(kOperationGraph);
-    graph.put(kGraphHandle, kOfHandle, 1, &session_.handle);
-    graph.put(kGraphOperations, kOfObject, int64_t(operations_.size()), operations_.data());
-    graph.finish();
-    Object made = plan(graph);
-    engine_->workspace_ = size_t(made.integer(kPlanWorkspace));
-    engine_->plan_.push_back(std::move(made));
-    keep(std::move(graph), {});
+    engine_->plan_.push_back(plan());
+    engine_->workspace_ = size_t(engine_->plan_[0].integer(kPlanWorkspace));
     for (int64_t name : constant_names_) engine_->names_.push_back(name);
     return std::move(engine_);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernel.h"
+#include "kernels/dnn/session.h"
 
 namespace infini::cuda::dnn {
 
@@ -59,13 +60,6 @@ private:
     void *handle_ = nullptr;
 };
 
-// The library does not take something: why, in its words.
-struct Declined {
-    std::string sentence;
-};
-
-struct Session;  // the library's, on one device
-
 // A kernel for a graph, on one device.
 class Engine {
 public:
@@ -76,8 +70,7 @@ public:
 
 private:
     friend class Graph;
-    std::vector<Object> parts_;  // of the graph: the plan looks at them
-    std::vector<Object> plan_;   // one
+    std::vector<Object> plan_;  // one
     std::vector<int64_t> names_;
     std::vector<float> constants_;  // their names stand behind the tensors'
     size_t workspace_ = 0;
@@ -113,11 +106,13 @@ private:
     Tensor keep(Object object, const Sizes &sizes);
     Object describe(Type type, const Sizes &sizes, const Sizes &strides, int64_t name);
     void operation(Object object);
-    Object &part(Tensor tensor) { return engine_->parts_[tensor.part]; }
-    Object plan(const Object &graph);
-    Object choose(const Object &graph);
+    Object &part(Tensor tensor) { return parts_[tensor.part]; }
+    std::string compile(void *handle) const;
+    Object restore(const std::vector<char> &text) const;
+    Object plan() const;
 
     Session &session_;
+    std::vector<Object> parts_;
     int64_t next_ = 1;  // name of a tensor
     std::unique_ptr<Engine> engine_ = std::make_unique<Engine>();
     std::vector<void *> operations_;

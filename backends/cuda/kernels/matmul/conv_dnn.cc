@@ -2,7 +2,10 @@
 
 #include <array>
 #include <limits>
+#include <system_error>
+#include <thread>
 
+#include "kernels/dnn/session.h"
 #include "libraries.h"
 
 namespace infini::cuda {
@@ -31,7 +34,6 @@ struct Library {
     template <class... A>
     using F = int (*)(A...);
 
-    F<Handle *> create;
     F<Handle, void *> set_stream;
     F<Object *> create_tensor, create_filter, create_convolution, create_activation;
     F<Object> destroy_tensor, destroy_filter, destroy_convolution, destroy_activation;
@@ -62,7 +64,6 @@ private:
             pointer = function<std::remove_reference_t<decltype(pointer)>>(Part::kDnn, name);
             all = all && pointer;
         };
-        load(create, "Create");
         load(set_stream, "SetStream");
         load(create_tensor, "CreateTensorDescriptor");
         load(create_filter, "CreateFilterDescriptor");
@@ -82,24 +83,7 @@ private:
         load(destroy_activation, "DestroyActivationDescriptor");
         load(set_activation, "SetActivationDescriptor");
         load(forward_with_bias, "ConvolutionBiasActivationForward");
-        complete = all;
-    }
-};
-
-// One for each device, as long as the process runs. A handle has one stream at a time: it is locked
-// from setting that until the work is enqueued.
-struct Session {
-    std::mutex lock;
-    Handle handle = nullptr;
-
-    static Session &of(int device) {
-        static std::mutex lock;
-        static auto &sessions = *new std::unordered_map<int, Session>;
-        std::lock_guard guard(lock);
-        Session &session = sessions[device];
-        use_device(device);
-        if (!session.handle) Library::get().create(&session.handle);
-        return session;
+        complete = all && dnn::is_there();
     }
 };
 
@@ -126,8 +110,6 @@ public:
         void *graph = nullptr;
         if (begins_ && end && end(stream_, &graph) == 0 && graph) destroy_graph(graph);
         if (stream_) destroy(stream_);
-        static const auto forget = runtime<>("GetLastError");
-        if (forget) forget();
     }
     Rehearsal(const Rehearsal &) = delete;
 
@@ -170,12 +152,12 @@ int data_type(int dtype) {
 class Convolution final : public Plan {
 public:
     Convolution(const Operation &op, int device, int64_t groups)
-        : library_(Library::get()), session_(Session::of(device)) {
+        : library_(Library::get()), session_(dnn::Session::of(device)) {
         is_double_ = op.tensor(0).dtype == INFINI_DTYPE_F64;
         has_bias_ = bool(op.tensor(3));
         // Sums of 16 bits would be rounded twice, if biases were added to them afterwards.
         fuses_ = has_bias_ && dtype_bytes(op.tensor(0).dtype) == 2;
-        usable_ = session_.handle && describe(op, groups) && choose() && (!fuses_ || is_accepted());
+        usable_ = describe(op, groups) && choose() && (!fuses_ || is_accepted());
     }
     ~Convolution() override {
         for (Object tensor : {x_, y_, bias_})
@@ -222,8 +204,21 @@ private:
     }
 
     // Algorithms are told for convolutions alone; whether the function that adds biases takes this
-    // one is known when it is called. Nothing runs, so addresses only have to differ.
+    // one is known when it is called. On a thread of its own: refusals that the vendor's runtime
+    // takes down there are no last error of the caller's, and the caller's own stays.
     bool is_accepted() const {
+        bool accepted = true;
+        try {
+            std::thread([&] { accepted = rehearse(); }).join();
+        } catch (const std::system_error &) {  // no more threads
+        }
+        return accepted;
+    }
+
+    // Nothing runs, so addresses only have to differ.
+    bool rehearse() const {
+        use_device(session_.device);
+        const OutsideCapture outside;
         const Rehearsal rehearsal;
         if (!rehearsal.begins()) return true;
         const auto none = [](uintptr_t i) { return reinterpret_cast<void *>((i + 1) << 36); };
@@ -295,7 +290,7 @@ private:
     }
 
     const Library &library_;
-    Session &session_;
+    dnn::Session &session_;
     Object x_ = nullptr, y_ = nullptr, w_ = nullptr, bias_ = nullptr, convolution_ = nullptr;
     Object activation_ = nullptr;  // none, but the one function that adds biases wants to know
     int algorithm_ = 0;
@@ -304,13 +299,16 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Plan> plan_conv_dnn(const Operation &operation, Device &device, int64_t groups) {
+std::unique_ptr<Plan> plan_conv_dnn(const Operation &operation, Device &device,
+                                    int64_t groups) try {
     if (!Library::get().complete) return nullptr;
     for (int i = 0; i < 3; ++i)
         if (operation.tensor(i).numel() > std::numeric_limits<int>::max()) return nullptr;
     auto plan = std::make_unique<Convolution>(operation, device.index, groups);
     if (!plan->usable()) return nullptr;
     return plan;
+} catch (const dnn::Declined &) {
+    return nullptr;
 }
 
 }  // namespace infini::cuda

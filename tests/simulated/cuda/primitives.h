@@ -1,0 +1,90 @@
+// A libcudnn look-alike: what its parts share. Strict about what it is given: what it refuses the
+// library would refuse.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace primitives {
+
+constexpr int kSuccess = 0, kBad = 2000, kUnsupported = 3000;
+enum { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat = 9 };  // cuDNN's numbers
+
+// What the library says of it, and the status.
+int wrong(const char *sentence, int status = kBad);
+// Does it in the stream, and whenever a graph runs it again.
+int enqueue(void *stream, const std::function<void()> &work);
+// A function of the runtime beside this library.
+void *runtime_function(const char *name);
+bool has(const char *variable);  // of the environment
+
+struct Handle {
+    void *stream = nullptr;
+    std::atomic<bool> is_used{false};
+};
+
+// One thread at a time: what the library says of its handles, and does not check.
+class Use {
+public:
+    explicit Use(Handle *handle);
+    ~Use();
+    bool is_alone() const { return alone_; }
+
+private:
+    Handle *const handle_;
+    const bool alone_;
+};
+
+// ---- Graphs -------------------------------------------------------------------------------------
+
+// Kinds of objects, types of values and names of attributes are cuDNN's numbers.
+enum { kPointwise = 0, kConfiguration = 3, kHeuristics = 4, kPlan = 5, kPointwiseOperation = 13 };
+enum { kGraph = 15, kPack = 16, kTensor = 17, kProductOperation = 19, kReductionOperation = 22 };
+enum { kOfInteger = 3, kOfObject = 15, kOfCharacter = 24 };
+
+struct Object;
+using Shared = std::shared_ptr<Object>;
+
+struct Value {
+    int type = 0;
+    std::vector<char> bytes;
+    std::vector<Shared> objects;
+};
+struct Object {
+    int kind = 0;
+    bool finished = false;
+    std::map<int, Value> values;
+
+    bool has(int name) const { return values.count(name) > 0; }
+    template <class T>
+    T get(int name, size_t index = 0) const {
+        T value{};
+        const auto found = values.find(name);
+        if (found != values.end() && found->second.bytes.size() >= (index + 1) * sizeof(T))
+            std::memcpy(&value, found->second.bytes.data() + index * sizeof(T), sizeof(T));
+        return value;
+    }
+    Shared object(int name) const {
+        const auto found = values.find(name);
+        return found == values.end() || found->second.objects.empty() ? nullptr
+                                                                      : found->second.objects[0];
+    }
+};
+
+std::map<int64_t, Shared> tensors_of(const Object &graph);  // by name
+
+// All that a call was given, by value: a graph may run it again.
+struct Call {
+    Shared graph;
+    std::map<int64_t, void *> pointers;
+    std::map<int64_t, float> constants;
+};
+void run(const Call &call);
+
+}  // namespace primitives
