@@ -44,8 +44,14 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
         else
             for (nb::handle item : each) group.push_back(&*nb::cast<const Tensor &>(item));
     }
-    auto made = core::describe(row, run, given, values_from(row.attributes, attributes),
-                               values_from(running.scalars, scalars));
+    core::Values chosen = values_from(row.attributes, attributes);
+    core::Values values = values_from(running.scalars, scalars);
+    std::shared_ptr<const core::Step> made;
+    {
+        // A device may have code compiled for it, which takes long: others go on meanwhile.
+        Unlocked released;
+        made = core::describe(row, run, given, std::move(chosen), std::move(values));
+    }
     std::const_pointer_cast<core::Step>(made)->origin = {
         origin.release().ptr(), [](const void *object) {
             if (!Py_IsInitialized()) return;

@@ -152,6 +152,17 @@ void check_place(const View &view, bool on_host) {
 
 bool on_host() { return std::strcmp(infinirtGetDeviceKind(), "cpu") == 0; }
 
+// A device may have code compiled for it, which takes long: others go on meanwhile.
+void create(const Row &row, infiniopHandle_t handle, InfiniopDescriptor **made, void *const *given,
+            const Values &values) {
+    infiniStatus_t status;
+    {
+        nb::gil_scoped_release released;
+        status = row.create(handle, made, given, values.data());
+    }
+    check(status);
+}
+
 // Runs a descriptor, and keeps `data` until that is done. Without a stream it runs in that of the
 // tensors' lender, and has been done on return.
 void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace_size,
@@ -226,8 +237,7 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
         }
     } described{row};
     size_t workspace = 0;
-    check(row.create(handle, &described.descriptor, given,
-                     Values(row.attributes, attributes).data()));
+    create(row, handle, &described.descriptor, given, Values(row.attributes, attributes));
     if (row.workspace) check(row.workspace(described.descriptor, &workspace));
     Values values(row.runs[0].scalars, scalars);
     execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors,
@@ -274,7 +284,7 @@ Plan::Plan(int index, nb::handle tensors, nb::handle attributes) : row_(row_at(i
         }
     }
     Values values(row_.attributes, attributes);
-    check(row_.create(handle, &descriptor_, given.data(), values.data()));
+    create(row_, handle, &descriptor_, given.data(), values);
     if (row_.workspace) check(row_.workspace(descriptor_, &workspace_));
 }
 
