@@ -339,6 +339,7 @@ def test_communicators_cannot_be_made_inside_a_group() -> None:
     makers = (
         lambda: ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0),
         lambda: ccl.Communicator(ranks=1, id=ccl.unique_id(), rank=0, timeout=1),
+        lambda: ccl.init_all(["cpu", "cpu"]),
         lambda: comms[0].split(0),
         lambda: comms[0].split(-1),
     )

@@ -13,12 +13,8 @@ raised by the next call, by `check` and by `close`.
 """
 
 from infinicore.ccl._bootstrap import init
-from infinicore.ccl._communicator import (
-    Communicator,
-    group,
-    init_all,
-    unique_id,
-)
+from infinicore.ccl._communicator import Communicator, init_all, unique_id
+from infinicore.ccl._group import group
 from infinicore.ccl._library import CclError
 
 __all__ = ["CclError", "Communicator", "group", "init", "init_all", "unique_id"]

@@ -13,6 +13,7 @@ from typing import Any
 import infinicore
 from infinicore import _core, context
 from infinicore._device import device as device_class
+from infinicore.ccl._group import NOT_YET, group, made_now
 from infinicore.ccl._library import CclError, call, last_message
 from infinicore.ccl._prototypes import UniqueId
 
@@ -39,7 +40,6 @@ _WHOLE = {
     ("AllToAll", "x"),
     ("AllToAll", "out"),
 }
-_NOT_YET = ctypes.c_void_p(-1).value  # a handle of none
 _changing_environment = threading.Lock()
 
 
@@ -69,57 +69,11 @@ def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
     kinds = {each._underlying[0] for each in chosen}
     if len(kinds) > 1:
         raise ValueError(f"init_all: expected devices of one kind, got {chosen}")
-    made = (ctypes.c_void_p * len(chosen))(*[_NOT_YET] * len(chosen))
+    made = (ctypes.c_void_p * len(chosen))(*[NOT_YET] * len(chosen))
     numbers = (ctypes.c_int * len(chosen))(*(each._underlying[1] for each in chosen))
     call("CommInitAll", kinds.pop(), made, len(chosen), numbers)
-    handles = [_made("init_all", handle) for handle in made]
+    handles = [made_now("init_all", handle) for handle in made]
     return [Communicator._of(handle, each) for handle, each in zip(handles, chosen, strict=True)]
-
-
-@contextlib.contextmanager
-def group() -> Iterator[None]:
-    """Operations inside are enqueued together: needed where one thread serves several ranks, and
-    for sends and receives that depend on each other. In a recorded graph they are one step.
-
-    >>> with ccl.group():
-    ...     comm.send(x, to=1)
-    ...     comm.recv(y, source=1)
-    """
-    if _core.is_graph_recording():
-        _core.start_collective_group()
-        try:
-            yield
-        except BaseException:
-            _core.drop_collective_group()
-            raise
-        _core.end_collective_group()
-        return
-    call("GroupStart", None)
-    try:
-        yield
-    except BaseException:
-        _spoil_group()  # half a group leaves ranks waiting
-        with contextlib.suppress(CclError):
-            call("GroupEnd", None)
-        raise
-    call("GroupEnd", None)
-
-
-def _spoil_group() -> None:
-    """A call that is refused, so that nothing of the group that this thread is in is enqueued."""
-    with contextlib.suppress(CclError):
-        call("CommCount", None, None)
-
-
-def _made(what: str, handle: int | None) -> int | None:
-    """What the library made: inside a group, nothing yet."""
-    if handle != _NOT_YET:
-        return handle
-    _spoil_group()  # its end would write to memory that is gone by then
-    raise RuntimeError(
-        f"{what}: inside ccl.group() a communicator is made when the group ends, too late for the"
-        " result: make it before the group; several for one thread: ccl.init_all()"
-    )
 
 
 class Communicator:
@@ -135,7 +89,7 @@ class Communicator:
         operations do, 0 for ever; default: INFINI_CCL_TIMEOUT."""
         if len(id) != ctypes.sizeof(UniqueId):
             raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
-        handle = ctypes.c_void_p(_NOT_YET)
+        handle = ctypes.c_void_p(NOT_YET)
         place = (ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
         if timeout is None:
             call("CommInitRank", *place)
@@ -143,7 +97,7 @@ class Communicator:
             # The time-out is taken from the environment, at the call; the end of the group waits.
             with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
                 call("CommInitRank", *place)
-        self._begin(_made("Communicator", handle.value), context.get_device())
+        self._begin(made_now("Communicator", handle.value), context.get_device())
 
     @classmethod
     def _of(cls, handle: int | None, device: Any) -> Communicator:
@@ -193,9 +147,9 @@ class Communicator:
 
     def split(self, color: int, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same color; None for a negative one."""
-        made = ctypes.c_void_p(_NOT_YET)
+        made = ctypes.c_void_p(NOT_YET)
         call("CommSplit", self._live(), color, key, ctypes.byref(made))
-        handle = _made("split", made.value)
+        handle = made_now("split", made.value)
         return Communicator._of(handle, self.device) if handle else None
 
     def close(self) -> None:
