@@ -41,62 +41,58 @@ struct Copier {
     // Begins the copies of the keys from `first` on; lane i knows the page of key i.
     INFINI_DEVICE void begin(int stage, int first, int page) const {
         T *keys = stages + stage * kStageElements, *values = keys + kTile * kPitch;
-        copy_rows<kDepth, kPitch>(keys, first, page, s.k, p.k_stride, p.depth);
-        copy_rows<kValue, kValuePitch>(values, first, page, s.v, p.v_stride, p.value_depth);
-    }
-
-    template <int columns, int pitch>
-    INFINI_DEVICE void copy_rows(T *to, int first, int page, const T *from,
-                                 const AttentionStrides &stride, int size) const {
-        auto target = [&](int row, int piece) { return to + row * pitch + piece * kPiece; };
         // Tiles begin at multiples of 16: mostly they lie in one page.
-        if constexpr (kCanStep<columns, kTile, 32>) {
+        if constexpr (kCanStep<kDepth, kTile, 32> && kCanStep<kValue, kTile, 32>) {
             if (p.vector && (!kPaged || p.page_size.divisor % kTile == 0)) {
-                const int one = shuffle(page, 0);
-                int64_t place = first * stride.token;
-                if constexpr (kPaged)
-                    place = one * stride.batch +
-                            int64_t(p.page_size.split(uint32_t(first)).remainder) * stride.token;
-                return copy_run<columns, kTile, 32>(lane(), from + place, stride.token,
-                                                    one < 0 ? 0 : end - first, size, target);
+                const int one = shuffle(page, 0), count = one < 0 ? 0 : end - first;
+                copy_run<kDepth, kTile, 32>(
+                    lane(), s.k + place(p.k_stride, first, one), p.k_stride.token, count, p.depth,
+                    [&](int row, int piece) { return keys + row * kPitch + piece * kPiece; });
+                copy_run<kValue, kTile, 32>(lane(), s.v + place(p.v_stride, first, one),
+                                            p.v_stride.token, count, p.value_depth,
+                                            [&](int row, int piece) {
+                                                return values + row * kValuePitch + piece * kPiece;
+                                            });
+                return;
             }
         }
         // All lanes go on, for they ask each other.
-        constexpr int kPieces = columns / kPiece;
+        constexpr int kPieces = (kDepth < kValue ? kValue : kDepth) / kPiece;
 #pragma unroll 1
-        for (int i = lane(); i < (kTile * kPieces + 31) / 32 * 32; i += 32) {
-            const int row = i / kPieces % kTile, column = i % kPieces * kPiece, t = first + row;
+        for (int i = lane(); i < (2 * kTile * kPieces + 31) / 32 * 32; i += 32) {
+            const bool of_values = i >= kTile * kPieces;
+            const int row = i / kPieces % kTile, column = i % kPieces * kPiece;
             const int row_page = shuffle(page, row);
-            int64_t place = t * stride.token;
-            if constexpr (kPaged)
-                place = row_page * stride.batch +
-                        int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-            if (i >= kTile * kPieces) continue;
+            if (i >= 2 * kTile * kPieces || column >= (of_values ? kValue : kDepth)) continue;
+            const AttentionStrides &stride = of_values ? p.v_stride : p.k_stride;
+            const T *from = (of_values ? s.v : s.k) + place(stride, first + row, row_page);
+            T *to = (of_values ? values + row * kValuePitch : keys + row * kPitch) + column;
+            const int size = of_values ? p.value_depth : p.depth;
             if (p.vector)
-                copy_async(target(row, i % kPieces), from + place + column,
-                           row_page >= 0 && column < size ? 16 : 0);
+                copy_async(to, from + column, row_page >= 0 && column < size ? 16 : 0);
             else
-                load_elements(target(row, i % kPieces), from + place, column, size, stride.inner,
-                              row_page >= 0);
+                load_elements(to, from, column, size, stride.inner, row_page >= 0);
         }
+    }
+    // Of key t.
+    INFINI_DEVICE int64_t place(const AttentionStrides &stride, int t, int page) const {
+        if constexpr (!kPaged) return t * stride.token;
+        return page * stride.batch +
+               int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
     }
 };
 
 INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED float greatests[kWarps][kRows], sums[kWarps][kRows];
-    int64_t rest = blockIdx.x;
-    const int split = int(rest % p.splits);
-    rest /= p.splits;
-    const int row_tiles = (p.rows + kRows - 1) / kRows;
-    const int first_row = int(rest % row_tiles) * kRows;
-    rest /= row_tiles;
-    const int head = int(rest % p.heads), index = int(rest / p.heads);
+    const unsigned unit_number = blockIdx.x / unsigned(p.splits);
+    const int split = int(blockIdx.x - unit_number * unsigned(p.splits));
+    const int index = int(unit_number / unsigned(p.heads));
+    const int head = int(unit_number) - index * p.heads;
     const Sequence s = find_sequence(p, index, head);
 
     // The range of keys: of those that the last row sees.
-    const int last_row = first_row + kRows < p.rows ? first_row + kRows - 1 : p.rows - 1;
-    const int seen = key_limit(s, int(p.group.divide(uint32_t(last_row))));
+    const int seen = key_limit(s, s.queries - 1);
     constexpr int kStep = kWarps * kTile;
     int share = (seen + p.splits - 1) / p.splits;
     share = (share + kStep - 1) / kStep * kStep;
@@ -106,45 +102,46 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     T *stages = reinterpret_cast<T *>(memory) + warp() * kStages * kStageElements;
     const Copier copier = {p, s, stages, end};
     T *query_tile = reinterpret_cast<T *>(memory) + kWarps * kStages * kStageElements;
-    load_queries<kRows, kWarps * 32>(p, s, head, first_row, query_tile);
+    load_queries<kRows, kWarps * 32>(p, s, head, 0, query_tile);
     commit_copies();
 
-    int first = begin + warp() * kTile;  // key of the tile
-    uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
-#pragma unroll 1
-    for (int stage = 0; stage < kStages - 1; ++stage) {
-        const int at = first + stage * kStep, page = copier.find_page(at);
-        known |= uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff) << 16 * stage;
-        if (at < end) copier.begin(stage, at, page);
-        commit_copies();
-    }
-    int page = copier.find_page(first + (kStages - 1) * kStep);  // long before it is needed
-    wait_for_copies<kStages - 1>();
-    __syncthreads();
     const float scale = folded_scale(p);
     RowPair rows[kM];
     float results[kM][kValue / 8][4] = {};
-    uint32_t queries[kM][kDepth / 16][4];
+    uint32_t queries[kM][kDepth / 16][4] = {};
+    int ahead = begin + warp() * kTile;  // key of the tile whose copies are begun
+    int page = copier.find_page(ahead);  // long before it is needed
+    uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
+    // The first turns only begin copies: so that is compiled once.
+    for (int turn = 1 - kStages, stage = 1;; ++turn, ahead += kStep) {
+        if (turn == 0) {
+            wait_for_copies<kStages - 1>();
+            __syncthreads();
 #pragma unroll
-    for (int m = 0; m < kM; ++m) {
-        rows[m].find(p, s, head, first_row + 16 * m);
-        if constexpr (kKeepQueries)
+            for (int m = 0; m < kM; ++m) {
+                rows[m].find(p, s, head, 16 * m);
+                if constexpr (kKeepQueries)
 #pragma unroll
-            for (int k = 0; k < kDepth / 16; ++k)
-                load_matrices<4>(queries[m][k], query_matrix(query_tile + 16 * m * kPitch, 16 * k));
-    }
-
-    for (int stage = 0; first < end; first += kStep, stage = stage + 1 < kStages ? stage + 1 : 0) {
-        wait_for_copies<kStages - 2>();
-        __syncwarp();  // all lanes' copies are here, and the stage before has been used
-        const int ahead = first + (kStages - 1) * kStep;
+                    for (int k = 0; k < kDepth / 16; ++k)
+                        load_matrices<4>(queries[m][k],
+                                         query_matrix(query_tile + 16 * m * kPitch, 16 * k));
+            }
+        }
+        const int first = ahead - (kStages - 1) * kStep;  // of the tile that is used
+        if (turn >= 0) {
+            if (first >= end) break;
+            wait_for_copies<kStages - 2>();
+            __syncwarp();  // all lanes' copies are here, and the stage before has been used
+        }
         if constexpr (kPaged)
-            known |= uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff) << 16 * (kStages - 1);
+            known = known >> 16 | uint64_t(__ballot_sync(kAllLanes, page >= 0) & 0xffff)
+                                      << 16 * (kStages - 1);
         if (ahead < end) copier.begin(stage == 0 ? kStages - 1 : stage - 1, ahead, page);
         commit_copies();
         page = copier.find_page(ahead + kStep);
-
         const T *keys = stages + stage * kStageElements, *values = keys + kTile * kPitch;
+        stage = stage + 1 < kStages ? stage + 1 : 0;
+        if (turn < 0) continue;
         float scores[kM][2][4] = {};
 #pragma unroll
         for (int k = 0; k < kDepth / 16; ++k) {
@@ -175,7 +172,6 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
                 scale_results<kValue / 8>(results[m], factor);
             pack_weights(weights[m], scores[m][0], scores[m][1]);
         }
-        known >>= 16;
 #pragma unroll
         for (int n = 0; n < kValue / 16; ++n) {
             uint32_t b[4];
@@ -208,10 +204,10 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         }
     }
     __syncthreads();
-    const int64_t unit = (int64_t(index) * p.heads + head) * p.rows + first_row;
+    const int64_t unit = (int64_t(index) * p.heads + head) * p.rows;
     const int64_t units = int64_t(p.sequences) * p.heads * p.rows;
     const int partial = (p.value_depth + 3) / 4 * 4 + 4;
-    for (int row = warp(); row < kRows && first_row + row < p.rows; row += kWarps) {
+    for (int row = warp(); row < p.rows; row += kWarps) {
         float greatest = kNone, sum = 0, factor[kWarps];
 #pragma unroll
         for (int i = 0; i < kWarps; ++i) greatest = fmaxf(greatest, greatests[i][row]);
@@ -224,7 +220,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         const float *from = reinterpret_cast<const float *>(memory) + row * kValue;
         constexpr int kNext = kStages * kStageElements / 2;  // floats from one warp to the next
         float *part = p.partials + (split * units + unit + row) * partial;
-        T *to = result_row(p, s, head, first_row + row);
+        T *to = result_row(p, s, head, row);
         const float inverse = sum == 0 ? 0.0f : 1 / sum;
         for (int e = lane(); e < p.value_depth; e += 32) {
             float value = 0;

@@ -50,7 +50,7 @@ template <int columns, int rows, int threads, class Find, class Target>
 INFINI_DEVICE void copy_each(int thread, int size, int64_t inner, bool vector, const Find &find,
                              const Target &target) {
     constexpr int kPieces = columns / kPiece;
-#pragma unroll 2
+#pragma unroll 1
     for (int i = thread; i < rows * kPieces; i += threads) {
         const int row = i / kPieces, column = i % kPieces * kPiece;
         const T *from = find(row);

@@ -37,9 +37,10 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &devi
     const unsigned threads = kWarps * 32;
     const size_t shared = bytes(stages);
     const int64_t units = c.sequences * c.heads;
+    const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
+    if (most > 1) compile_combine(c, device);
     const int64_t slots =
         int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
-    const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
     AttentionParams fixed = c.params();
     fixed.splits = int32_t(choose_splits(units, slots, most));
     return plan_splits(c, device, kernel, fixed, units, threads, shared);

@@ -13,6 +13,12 @@ int64_t choose_splits(int64_t units, int64_t slots, int64_t most) {
     return most;
 }
 
+std::shared_ptr<const Kernel> compile_combine(const AttentionCase &c, Device &device) {
+    Source source("attention/combine.cuh");
+    source.type("T", c.q.dtype);
+    return device.compile(source);
+}
+
 std::unique_ptr<Plan> plan_splits(const AttentionCase &c, Device &device,
                                   std::shared_ptr<const Kernel> kernel,
                                   const AttentionParams &fixed, int64_t blocks, unsigned threads,
@@ -22,9 +28,7 @@ std::unique_ptr<Plan> plan_splits(const AttentionCase &c, Device &device,
             return kernel->launch(stream, blocks, threads, c.params(fixed, a), shared);
         });
     constexpr int kWarps = 4;
-    Source source("attention/combine.cuh");
-    source.type("T", c.q.dtype);
-    auto combine = device.compile(source);
+    auto combine = compile_combine(c, device);
     CombineParams join{};
     join.out_stride = c.out_stride, join.units = c.sequences * c.heads * c.rows();
     join.group = fixed.group, join.rows = Divider(uint32_t(c.rows()));

@@ -39,9 +39,10 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
     if (!c.ragged()) {
         fixed.tiles = int32_t((c.rows() + rows - 1) / rows);
         const int64_t blocks = c.sequences * c.heads * fixed.tiles;
+        const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 64);
+        if (most > 1 && blocks <= device.multiprocessors) compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
-        const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 64);
         // Ranges cost a second pass over the results: only for cases that would leave much idle.
         fixed.splits = int32_t(blocks * 2 > slots ? 1 : choose_splits(blocks, slots, most));
         return plan_splits(c, device, kernel, fixed, blocks, threads, shared);
