@@ -6,8 +6,11 @@
 // arrives. Values of a tile that is not full are always copied so: what lies behind the last key
 // may be anything, and must be 0 where weights are.
 //
+// Pages of one key (kSingle) are what packed sequences have, and mostly follow one another: a tile
+// whose pages do is one box.
+//
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
-// (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values.
+// (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle.
 #pragma once
 
 #include "hopper.cuh"
@@ -17,10 +20,10 @@ namespace infini {
 
 inline constexpr int kGroup = 128;              // threads
 inline constexpr int kRows = 128, kKeys = 128;  // of a block; at a time
-inline constexpr int kFlight = 2;               // copies that a thread has begun and not yet shown
 inline constexpr int kQueryBytes = kRows * kDepth * 2;
 inline constexpr int kKeyBytes = kKeys * kDepth * 2, kValueBytes = kKeys * kValue * 2;
 inline constexpr int kKeyPanel = kKeys * kPanelRow, kQueryPanel = kRows * kPanelRow;
+static_assert(kKeyPanel == kQueryPanel);
 inline constexpr int kKeysAt = kQueryStages * kQueryBytes;
 inline constexpr int kValuesAt = kKeysAt + kKeyStages * kKeyBytes;
 inline constexpr int kSlots = 4;  // of tiles whose pages are known
@@ -67,6 +70,7 @@ struct Shared {
     PhaseBarrier here[kAllStages], used[kAllStages];
     Work work[kQueryStages];  // whose queries are there; without tiles: the last one
     uint32_t known[kPaged ? kSlots : 1][kKeys / 32];
+    bool in_order[kSlots][kKeys / 32];  // of kSingle: pages that follow one another
     int page[kPaged ? kSlots : 1][kKeys];
 };
 
@@ -96,10 +100,12 @@ INFINI_DEVICE uint64_t computed_here(uint64_t value) {
 }
 
 struct Producer {
-    // What copies of a tile need to know of the work.
-    struct Keys {
-        const T *from;
+    // What is copied: the queries of some work, a tile of its keys or of its values.
+    enum Kind { kOfQueries, kOfKeys, kOfValues };
+    struct Tile {
+        const T *from;  // of keys or values
         int head, index, seen;
+        int first;  // key
     };
 
     const GroupParams &p;
@@ -111,36 +117,32 @@ struct Producer {
     Place<kKeyStages> keys;
     Place<kValueStages> values;
     // Stages whose copies were begun and not shown, the older one first; -1: none.
-    int begun[kFlight] = {-1, -1};
+    int begun[2] = {-1, -1};
 
-    // Tells consumers of the oldest copy. What a consumer needs before it frees the stage of the
-    // next copy has been shown by then.
-    INFINI_DEVICE void show_oldest() {
-        if (begun[0] >= 0) {
-            show_to_products();
-            arrive(begun[0]);
+    // Tells consumers of copies that have come: of all, or of all but the last. What a consumer needs
+    // before it frees the stage of the next copy has been shown by then.
+    INFINI_DEVICE void show(bool all) {
+        if (all)
+            wait_for_copies<0>();
+        else
+            wait_for_copies<1>();
+#pragma unroll 1
+        for (int i = all ? 2 : 1; i > 0; --i) {
+            if (begun[0] >= 0) {
+                show_to_products();
+                arrive(begun[0]);
+            }
+            begun[0] = begun[1], begun[1] = -1;
         }
-        begun[0] = begun[1], begun[1] = -1;
-    }
-    INFINI_DEVICE void end_copy(int stage) {
-        commit_copies();
-        wait_for_copies<kFlight>();
-        show_oldest();
-        begun[1] = stage;
-    }
-    INFINI_DEVICE void show_all() {
-        wait_for_copies<0>();
-        show_oldest();
-        show_oldest();
     }
     INFINI_DEVICE void arrive(int stage) {
         __syncwarp();
         if (lane() == 0) shared.here[stage].arrive();
     }
 
-    INFINI_DEVICE void find_pages(int tile, int slot) {
+    INFINI_DEVICE void find_pages(int first, int slot) {
         if constexpr (kPaged) {
-            const int t = tile * kKeys + thread;
+            const int t = first + thread;
             int64_t page = -1;
             if (t < w.seen)
                 page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
@@ -148,125 +150,116 @@ struct Producer {
             shared.page[slot][thread] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
             if (lane() == 0) shared.known[slot][thread / 32] = bits;
+            if constexpr (kSingle) {
+                const int64_t start = int64_t(w.s.table[first * p.table_stride]);
+                const bool follows = t >= w.seen || (known && page == start + thread);
+                const bool all = __all_sync(kAllLanes, follows);
+                if (lane() == 0) shared.in_order[slot][thread / 32] = all;
+            }
             wait_at(kProducers, kGroup);
         }
     }
+    INFINI_DEVICE bool is_in_order(int slot) {
+        if constexpr (!kSingle) return true;
+        const bool *warps = shared.in_order[slot];
+        return warps[0] && warps[1] && warps[2] && warps[3];
+    }
+    INFINI_DEVICE int place_in_page(int t) { return int(p.page_size.split(uint32_t(t)).remainder); }
 
-    // Keys or values of a tile of `work`, with the bulk engine.
-    INFINI_DEVICE void copy_boxes(unsigned char *to, const TensorMap &map, int panels,
-                                  const Keys &work, int tile, int slot, int stage) {
-        if (thread < 32) {
-            PhaseBarrier &barrier = shared.here[stage];
-            if (lane() == 0) barrier.expect(panels * kKeyPanel);
-            __syncwarp();
-            const int first = tile * kKeys;
-            if constexpr (!kPaged) {
-                if (lane() < panels)
-                    copy_box(to + lane() * kKeyPanel, map, lane() * kPanelColumns, first, work.head,
-                             work.index - kRagged, barrier);
-            } else {
-                const int boxes = kKeys / p.box_rows;
-                for (int i = lane(); i < boxes * panels; i += 32) {
-                    const int panel = i / boxes, row = i % boxes * p.box_rows;
-                    const int page = shared.page[slot][row];
-                    // What is not there comes as zeros.
-                    copy_box(to + panel * kKeyPanel + row * kPanelRow, map, panel * kPanelColumns,
-                             int(p.page_size.split(uint32_t(first + row)).remainder), work.head,
-                             page < 0 ? int(p.pages) : page, barrier);
-                }
+    // With the bulk engine; what is not there comes as zeros.
+    INFINI_DEVICE void copy_boxes(Kind kind, const Tile &of, int slot, unsigned char *to,
+                                  PhaseBarrier &barrier) {
+        const bool queries = kind == kOfQueries;
+        const TensorMap &map = queries ? p.q_map : kind == kOfKeys ? p.k_map : p.v_map;
+        const int panels = (kind == kOfValues ? kValue : kDepth) / kPanelColumns;
+        if (lane() == 0) barrier.expect(panels * kKeyPanel);
+        __syncwarp();
+        const int rows = kPaged && !queries ? p.box_rows : kKeys, boxes = kKeys / rows;
+#pragma unroll 1
+        for (int i = lane(); i < boxes * panels; i += 32) {
+            const int panel = kPaged ? i / boxes : i, row = (i - panel * boxes) * rows;
+            int y = of.first + row, z = of.head, part = of.index - kRagged;
+            if (queries) {
+                y = of.head * int(p.group.divisor);
+                z = int(p.group.divide(uint32_t(w.first_row)));
+                if constexpr (kRagged) z += p.segments[of.index], part = 0;
+            } else if (kSingle) {
+                y = shared.page[slot][0], part = 0;
+            } else if (kPaged) {
+                y = place_in_page(y);
+                const int page = shared.page[slot][row];
+                part = page < 0 ? int(p.pages) : page;
             }
+            copy_box(to + panel * kKeyPanel + row * kPanelRow, map, panel * kPanelColumns, y, z,
+                     part, barrier);
         }
-        arrive(stage);
     }
 
-    template <int columns>
-    INFINI_DEVICE void copy_rows(unsigned char *to, const Keys &work, int tile, int slot,
-                                 const AttentionStrides &stride, int size) {
-        const int first = tile * kKeys;
-        const T *from = work.from;
-        auto target = [&](unsigned row, unsigned piece) {
-            return reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
-        };
-        if constexpr (!kPaged && kCanStep<columns, kKeys, kGroup>)
+    // The row of which this is a part; null: none.
+    INFINI_DEVICE const T *find_row(Kind kind, const Tile &of, int slot, int row) {
+        if (kind == kOfQueries)
+            return w.first_row + row < w.row_count ? query_row(p, w.s, w.head, w.first_row + row)
+                                                   : nullptr;
+        const int64_t step = kind == kOfKeys ? p.k_stride.token : p.v_stride.token;
+        const int t = of.first + row;
+        if constexpr (!kPaged) return t < of.seen ? of.from + t * step : nullptr;
+        const int page = shared.page[slot][row];
+        const int64_t skip = kind == kOfKeys ? p.k_stride.batch : p.v_stride.batch;
+        return page < 0 ? nullptr : of.from + page * skip + place_in_page(t) * step;
+    }
+    INFINI_DEVICE void copy_rows(Kind kind, const Tile &of, int slot, unsigned char *to) {
+        constexpr int kPieces = (kDepth < kValue ? kValue : kDepth) / kPiece;
+        const int size = kind == kOfValues ? p.value_depth : p.depth;
+        const int columns = kind == kOfValues ? kValue : kDepth;
+        const int64_t inner = kind == kOfQueries ? p.q_stride.inner
+                              : kind == kOfKeys  ? p.k_stride.inner
+                                                 : p.v_stride.inner;
+#pragma unroll 1
+        for (unsigned i = unsigned(thread); i < kKeys * kPieces; i += kGroup) {
+            const unsigned row = i / kPieces, piece = i % kPieces;
+            const int column = int(piece) * kPiece;
+            if (column >= columns) continue;
+            const T *from = find_row(kind, of, slot, int(row));
+            T *const at =
+                reinterpret_cast<T *>(to + piece / 8 * kKeyPanel + panel_place(row, piece % 8));
             if (p.vector)
-                return copy_run<columns, kKeys, kGroup>(computed_here(thread),
-                                                        from + first * stride.token, stride.token,
-                                                        work.seen - first, size, target);
-        auto find = [&](int row) -> const T * {
-            const int t = first + row;
-            if constexpr (!kPaged) return t < work.seen ? from + t * stride.token : nullptr;
-            const int page = shared.page[slot][row];
-            return page < 0 ? nullptr
-                            : from + page * stride.batch +
-                                  int64_t(p.page_size.split(uint32_t(t)).remainder) * stride.token;
-        };
-        copy_each<columns, kKeys, kGroup>(computed_here(thread), size, stride.inner, p.vector, find,
-                                          target);
+                copy_async(at, from + column, from && column < size ? 16 : 0);
+            else
+                load_elements(at, from, column, size, inner, from != nullptr);
+        }
     }
 
-    // Keys or values of a tile; none: only their stage is passed on.
-    INFINI_DEVICE void copy_tile(bool of_values, bool none, const Keys &work, int tile, int step) {
-        const int slot = step % kSlots;
-        const int stage = of_values ? kFirstValues + values.at : kFirstKeys + keys.at;
-        unsigned char *to = memory + (of_values ? kValuesAt + values.at * kValueBytes
-                                                : kKeysAt + keys.at * kKeyBytes);
-        if (none) show_all();
-        shared.used[stage].wait((of_values ? values.phase : keys.phase) ^ 1);
-        if (of_values)
-            values.advance();
-        else
+    // One piece of code for all, for it takes long to compile. `none`: the stage is only passed on;
+    // of queries it says that there is no more work.
+    INFINI_DEVICE void copy(Kind kind, bool none, const Tile &of, int slot) {
+        int stage, parity, at;
+        if (kind == kOfQueries) {
+            stage = number % kQueryStages, parity = ~(number / kQueryStages) & 1;
+            at = stage * kQueryBytes;
+            ++number;
+        } else if (kind == kOfKeys) {
+            stage = kFirstKeys + keys.at, parity = keys.phase ^ 1;
+            at = kKeysAt + keys.at * kKeyBytes;
             keys.advance();
+        } else {
+            stage = kFirstValues + values.at, parity = values.phase ^ 1;
+            at = kValuesAt + values.at * kValueBytes;
+            values.advance();
+        }
+        // Consumers free queries after they have used all that was begun.
+        show(none || kind == kOfQueries || p.bulk);
+        shared.used[stage].wait(parity);
+        if (kind == kOfQueries && thread == 0) shared.work[stage] = w;
         if (none) return arrive(stage);
-        if (p.bulk && (!of_values || (tile + 1) * kKeys <= work.seen)) {
-            copy_boxes(to, of_values ? p.v_map : p.k_map,
-                       (of_values ? kValue : kDepth) / kPanelColumns, work, tile, slot, stage);
-            return;
+        // Without lengths what is behind the last key is zeros for the bulk engine.
+        const bool whole = kind != kOfValues || !p.lengths || of.first + kKeys <= of.seen;
+        if (kind == kOfQueries ? p.bulk_queries : p.bulk && whole && is_in_order(slot)) {
+            if (thread < 32) copy_boxes(kind, of, slot, memory + at, shared.here[stage]);
+            return arrive(stage);
         }
-        // One piece of code for both where it can be.
-        if (!of_values || kDepth == kValue)
-            copy_rows<kDepth>(to, work, tile, slot, of_values ? p.v_stride : p.k_stride,
-                              of_values ? p.value_depth : p.depth);
-        else
-            copy_rows<kValue>(to, work, tile, slot, p.v_stride, p.value_depth);
-        end_copy(stage);
-        if (p.bulk) show_all();
-    }
-
-    // Tells consumers of the work; without tiles: that there is no more.
-    INFINI_DEVICE void post_work() {
-        const int stage = number % kQueryStages;
-        unsigned char *to = memory + stage * kQueryBytes;
-        show_all();  // consumers free queries after they have used all that was begun
-        shared.used[stage].wait(~(number / kQueryStages) & 1);
-        ++number;
-        if (thread == 0) shared.work[stage] = w;
-        if (w.tiles == 0) return arrive(stage);
-        if (p.bulk_queries) {
-            if (thread < 32) {
-                if (lane() == 0) shared.here[stage].expect(kQueryBytes);
-                __syncwarp();
-                const int token = kRagged ? p.segments[w.index] : 0;
-                if (lane() < kDepth / kPanelColumns)
-                    copy_box(to + lane() * kQueryPanel, p.q_map, lane() * kPanelColumns,
-                             w.head * int(p.group.divisor),
-                             token + int(p.group.divide(uint32_t(w.first_row))),
-                             kRagged ? 0 : w.index, shared.here[stage]);
-            }
-            arrive(stage);
-            return;
-        }
-        copy_each<kDepth, kRows, kGroup>(
-            computed_here(thread), p.depth, p.q_stride.inner, p.vector,
-            [&](int row) {
-                const int at = w.first_row + row;
-                return at < w.row_count ? query_row(p, w.s, w.head, at) : nullptr;
-            },
-            [&](unsigned row, unsigned piece) {
-                return reinterpret_cast<T *>(to + piece / 8 * kQueryPanel +
-                                             panel_place(row, piece % 8));
-            });
-        end_copy(stage);
-        if (p.bulk) show_all();
+        copy_rows(kind, of, slot, memory + at);
+        commit_copies();
+        begun[1] = stage;
     }
 
     // Every second time, blocks take work in the opposite order where the plan wants that.
@@ -289,25 +282,29 @@ struct Producer {
     // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work. Before the
     // first values and behind the last keys there are some that are none.
     INFINI_DEVICE void run() {
-        Keys last = {};
-        int tile = 0, last_tile = 0;
+        Tile last = {};
+        int tile = 0;
         for (int step = 0;; ++step) {
-            if (tile == w.tiles) {
-                tile = 0;
-                find_work();
-                post_work();
-            }
+            const bool fresh = tile == w.tiles;
+            if (fresh) tile = 0, find_work();
             const bool more = w.tiles > 0;
-            if (more) find_pages(tile, step % kSlots);
+            const Tile now = {w.s.k, w.head, w.index, w.seen, tile * kKeys};
 #pragma unroll 1
-            for (int i = 0; i < 2; ++i)
-                copy_tile(i, i ? step == 0 : !more, i ? last : Keys{w.s.k, w.head, w.index, w.seen},
-                          i ? last_tile : tile, step - i);
+            for (int kind = fresh ? kOfQueries : kOfKeys; kind <= kOfValues; ++kind) {
+                const bool of_values = kind == kOfValues;
+                if (kind == kOfKeys && more) find_pages(now.first, step % kSlots);
+                const Tile of = {of_values ? last.from : now.from, of_values ? last.head : now.head,
+                                 of_values ? last.index : now.index,
+                                 of_values ? last.seen : now.seen,
+                                 of_values ? last.first : now.first};
+                copy(Kind(kind), of_values ? step == 0 : !more, of,
+                     (of_values ? step - 1 : step) % kSlots);
+            }
             if (!more) break;
-            last = {w.s.v, w.head, w.index, w.seen};
-            last_tile = tile++;
+            last = now, last.from = w.s.v;
+            ++tile;
         }
-        show_all();
+        show(true);
     }
 };
 

@@ -292,7 +292,9 @@ struct Consumer {
             sum += shuffle_xor(sum, 2);
             inverse[i] = sum == 0 ? 0.0f : reciprocal_fast(sum);
         }
+        // Places differ in bits that the compiler knows.
         const unsigned matrix = unsigned(lane()) / 8, my_row = matrix % 2 * 8 + lane() % 8;
+        const int place = computed_here(panel_place(my_row, matrix / 2));
 #pragma unroll
         for (int n = 0; n < kValue / 8; n += 2) {
             uint32_t pairs[4];
@@ -301,32 +303,35 @@ struct Consumer {
                 const float *from = &results[n + i / 2][i % 2 * 2];
                 pairs[i] = pack_pair<T>(from[0] * inverse[i % 2], from[1] * inverse[i % 2]);
             }
-            store_matrices(pairs, staged + n / 8 * kQueryPanel +
-                                      panel_place(my_row, unsigned(n % 8) + matrix / 2));
+            store_matrices(pairs, staged + n / 8 * kQueryPanel + (place ^ n % 8 * 16));
         }
         __syncwarp();
         constexpr int kPieces = kValue / kPiece, kAtOnce = kWarp / kPieces;  // rows
         auto row_at = [&](int i, int row) {
-            return reinterpret_cast<T *>(shuffle(reinterpret_cast<uint64_t>(to[i]), row * 4));
+            return reinterpret_cast<T *>(
+                shuffle(reinterpret_cast<uint64_t>(i ? to[1] : to[0]), row * 4));
         };
         if (p.store_vector) {
             const unsigned piece = unsigned(lane()) % kPieces;
             const bool there = int(piece) * kPiece < p.value_depth;
-#pragma unroll
+            const unsigned first = unsigned(lane()) / kPieces;
+            const int from =
+                computed_here(panel_place(first, piece % 8) + int(piece) / 8 * kQueryPanel);
+#pragma unroll 1
             for (int i = 0; i < 2; ++i)
 #pragma unroll
                 for (int j = 0; j < 8; j += kAtOnce) {
-                    const unsigned row = unsigned(lane()) / kPieces + j;
-                    T *const at = row_at(i, int(row));
-                    const T *from = reinterpret_cast<const T *>(
-                        staged + piece / 8 * kQueryPanel + panel_place(row + 8 * i, piece % 8));
-                    if (at && there) store(at + piece * kPiece, load<kPiece>(from));
+                    T *const at = row_at(i, int(first) + j);
+                    const int place = (from ^ j * 16) + (8 * i + j) * kPanelRow;
+                    if (at && there)
+                        store(at + piece * kPiece,
+                              load<kPiece>(reinterpret_cast<const T *>(staged + place)));
                 }
             return;
         }
 #pragma unroll 1
         for (int row = 0; row < 16; ++row) {
-            T *const at = row < 8 ? row_at(0, row) : row_at(1, row - 8);
+            T *const at = row_at(row / 8, row % 8);
 #pragma unroll 1
             for (int i = lane(); at && i < p.value_depth; i += kWarp)
                 at[i * p.out_stride.inner] = reinterpret_cast<const T *>(

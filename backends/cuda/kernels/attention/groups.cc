@@ -10,6 +10,9 @@ namespace {
 
 constexpr int64_t kRows = 128, kKeys = 128;
 
+// Pages of one key, as packed sequences have: those of a tile mostly lie one behind the other.
+bool is_single(const AttentionCase &c) { return c.paged() && c.page_size == 1; }
+
 // Where the bulk engine can copy queries, keys and values.
 struct Maps {
     MappedTensor q, k, v;
@@ -17,18 +20,23 @@ struct Maps {
 
     explicit Maps(const AttentionCase &c) {
         const size_t bytes = dtype_bytes(c.q.dtype);
-        const int64_t rows = c.paged() ? std::min(c.page_size, kKeys) : kKeys;
+        const bool single = is_single(c);
+        const int64_t rows = c.paged() && !single ? std::min(c.page_size, kKeys) : kKeys;
         // Ragged sequences of keys do not begin at the first row.
         const int64_t count = c.paged() ? c.pages : c.sequences;
         auto keys = [&](const AttentionStrides &s, int64_t size) {
+            if (single)
+                return MappedTensor{{size, c.pages, c.heads, 1},
+                                    {1, s.batch, s.head, s.batch * c.pages},
+                                    {64, rows, 1, 1}};
             return MappedTensor{{size, c.paged() ? c.page_size : c.keys, c.heads, count},
                                 {1, s.token, s.head, s.batch},
                                 {64, rows, 1, 1}};
         };
         k = keys(c.k_stride, c.depth), v = keys(c.v_stride, c.value_depth);
-        bulk = kKeys % rows == 0 && rows % 8 == 0 && (!c.paged() || c.page_size % rows == 0) &&
-               k.can_map(bytes) && v.can_map(bytes) && c.k_stride.inner == 1 &&
-               c.v_stride.inner == 1;
+        bulk = kKeys % rows == 0 && rows % 8 == 0 &&
+               (!c.paged() || single || c.page_size % rows == 0) && k.can_map(bytes) &&
+               v.can_map(bytes) && c.k_stride.inner == 1 && c.v_stride.inner == 1;
         if (!c.paged()) bulk = bulk && !c.ragged();
         q = {{c.depth, c.heads * c.group, c.ragged() ? c.tokens : c.queries,
               c.ragged() ? 1 : c.sequences},
@@ -118,7 +126,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     Source source = c.source("attention/groups.cuh");
     source.constant("kDepth", depth).constant("kValue", value);
     source.constant("kQueryStages", query_stages).constant("kKeyStages", key_stages);
-    source.constant("kValueStages", value_stages).architecture_specific();
+    source.constant("kValueStages", value_stages).constant("kSingle", is_single(c));
+    source.architecture_specific();
     auto kernel = device.compile(source);
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();
