@@ -76,18 +76,28 @@ INFINI_DEVICE void show_to_products() {
 }
 
 // Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r says
-// where row r of matrix i is.
+// where row r of matrix i is, of transposed ones where its column r goes.
+template <bool transposed = false>
 INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
 #ifdef INFINI_SIMULATED
-    for (int i = 0; i < 4; ++i) {
-        const uint64_t to = shuffle(reinterpret_cast<uint64_t>(row), 8 * i + lane() / 4);
-        reinterpret_cast<uint32_t *>(to)[lane() % 4] = from[i];
-    }
+    for (int i = 0; i < 4; ++i)
+        for (int half = 0; half < 2; ++half) {
+            const int line = transposed ? 2 * (lane() % 4) + half : lane() / 4;
+            const int at = transposed ? lane() / 4 : 2 * (lane() % 4) + half;
+            const uint64_t to = shuffle(reinterpret_cast<uint64_t>(row), 8 * i + line);
+            reinterpret_cast<uint16_t *>(to)[at] = uint16_t(from[i] >> 16 * half);
+        }
 #else
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                     shared_address(row)),
-                 "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
-                 : "memory");
+    const uint32_t to = shared_address(row);
+    if constexpr (transposed)
+        asm volatile(
+            "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+            "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+            : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                     "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                     : "memory");
 #endif
 }
 
@@ -107,6 +117,29 @@ INFINI_DEVICE void take_registers() {
 }
 
 // ---- Barriers -----------------------------------------------------------------------------------
+
+#ifndef INFINI_SIMULATED
+namespace detail {
+
+// Of a barrier at a shared address.
+INFINI_DEVICE void phase_arrive(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+INFINI_DEVICE void phase_wait(uint32_t barrier, int parity) {
+    uint32_t done;
+    do {
+        asm volatile(
+            "{\n.reg .pred p;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+            "selp.b32 %0, 1, 0, p;\n}\n"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+    } while (!done);
+}
+
+}  // namespace detail
+#endif
 
 // A barrier in shared memory that goes through phases: one ends when `count` arrivals were made.
 struct PhaseBarrier {
@@ -128,8 +161,7 @@ struct PhaseBarrier {
         word -= 2;
         if ((word & 0xfffffffe) == 0) word = (word ^ 1) | (word >> 32) << 1;
 #else
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&word))
-                     : "memory");
+        detail::phase_arrive(shared_address(&word));
 #endif
     }
     // The phase ends only when so many bytes of bulk copies have come, too.
@@ -146,16 +178,7 @@ struct PhaseBarrier {
 #ifdef INFINI_SIMULATED
         while (int(word & 1) == parity) ::simulated::yield();
 #else
-        uint32_t done;
-        do {
-            asm volatile(
-                "{\n.reg .pred p;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                "selp.b32 %0, 1, 0, p;\n}\n"
-                : "=r"(done)
-                : "r"(shared_address(&word)), "r"(parity)
-                : "memory");
-        } while (!done);
+        detail::phase_wait(shared_address(&word), parity);
 #endif
     }
 };
@@ -175,9 +198,7 @@ private:
     INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) {
         asm volatile("mov.u32 %0, %1;" : "=r"(first_) : "r"(shared_address(barriers)));
     }
-    INFINI_DEVICE void arrive(int i) {
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(first_ + 8 * i) : "memory");
-    }
+    INFINI_DEVICE void arrive(int i) { detail::phase_arrive(first_ + 8 * i); }
     INFINI_DEVICE bool has_ended(int i, int parity) {
         uint32_t done;
         asm volatile(
@@ -189,18 +210,7 @@ private:
             : "memory");
         return done;
     }
-    INFINI_DEVICE void wait(int i, int parity) {
-        uint32_t done;
-        do {
-            asm volatile(
-                "{\n.reg .pred p;\n"
-                "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                "selp.b32 %0, 1, 0, p;\n}\n"
-                : "=r"(done)
-                : "r"(first_ + 8 * i), "r"(parity)
-                : "memory");
-        } while (!done);
-    }
+    INFINI_DEVICE void wait(int i, int parity) { detail::phase_wait(first_ + 8 * i, parity); }
 
 private:
     uint32_t first_;

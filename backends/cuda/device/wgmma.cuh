@@ -13,204 +13,81 @@ namespace infini {
 #ifndef INFINI_SIMULATED
 // clang-format off
 
+// Registers of d: their names in the text, and as operands.
+#define INFINI_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define INFINI_NAMES_16 INFINI_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define INFINI_NAMES_32 \
+    INFINI_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define INFINI_NAMES_64 \
+    INFINI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+    ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define INFINI_TILE(n) "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])
+#define INFINI_TILES_2 INFINI_TILE(0), INFINI_TILE(1)
+#define INFINI_TILES_4 INFINI_TILES_2, INFINI_TILE(2), INFINI_TILE(3)
+#define INFINI_TILES_8 \
+    INFINI_TILES_4, INFINI_TILE(4), INFINI_TILE(5), INFINI_TILE(6), INFINI_TILE(7)
+#define INFINI_TILES_16 \
+    INFINI_TILES_8, INFINI_TILE(8), INFINI_TILE(9), INFINI_TILE(10), INFINI_TILE(11), \
+    INFINI_TILE(12), INFINI_TILE(13), INFINI_TILE(14), INFINI_TILE(15)
+
+// d [64, n] of `registers`; the names of a and b, and of `add`; which of them are turned; operands.
+#define INFINI_PRODUCT_OF(type, n, registers, names, add, turned, ...) \
+    asm volatile("{\n.reg .pred p;\n" \
+                 "setp.ne.b32 p, " add ", 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type \
+                 " {" registers "}, " names ", p, 1, 1, " turned ";\n}\n" __VA_ARGS__)
+#define INFINI_PRODUCT(...) \
+    if constexpr (kSame<T, f16>) \
+        INFINI_PRODUCT_OF("f16", __VA_ARGS__); \
+    else \
+        INFINI_PRODUCT_OF("bf16", __VA_ARGS__)
+
 // a [64, 16] and b [16, n], both with neighbours along k.
 template <class T>
-INFINI_DEVICE void wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool add) {
-    if constexpr (kSame<T, f16>) {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %34, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-            "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    } else {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %34, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-            "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    }
+INFINI_DEVICE void wgmma(float (&d)[2][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_PRODUCT("16", INFINI_NAMES_8, "%8, %9", "%10", "0, 0",
+                   : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
 }
-
+template <class T>
+INFINI_DEVICE void wgmma(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_PRODUCT("32", INFINI_NAMES_16, "%16, %17", "%18", "0, 0",
+                   : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
+}
+template <class T>
+INFINI_DEVICE void wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_PRODUCT("64", INFINI_NAMES_32, "%32, %33", "%34", "0, 0",
+                   : INFINI_TILES_8 : "l"(a), "l"(b), "r"(int(add)));
+}
 template <class T>
 INFINI_DEVICE void wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool add) {
-    if constexpr (kSame<T, f16>) {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %66, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-            "}, %64, %65, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
-              "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
-              "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
-              "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
-              "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
-              "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
-              "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
-              "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-              "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    } else {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %66, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-            "}, %64, %65, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
-              "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
-              "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
-              "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
-              "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
-              "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
-              "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
-              "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-              "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    }
+    INFINI_PRODUCT("128", INFINI_NAMES_64, "%64, %65", "%66", "0, 0",
+                   : INFINI_TILES_16 : "l"(a), "l"(b), "r"(int(add)));
+}
+
+// a [64, 16] with neighbours along its rows, of which there are 64 in a panel.
+template <class T>
+INFINI_DEVICE void wgmma_turned(float (&d)[2][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_PRODUCT("16", INFINI_NAMES_8, "%8, %9", "%10", "1, 0",
+                   : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
+}
+template <class T>
+INFINI_DEVICE void wgmma_turned(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_PRODUCT("32", INFINI_NAMES_16, "%16, %17", "%18", "1, 0",
+                   : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
 }
 
 // a [64, 16] in registers, b [16, n] with neighbours along n.
 template <class T>
-INFINI_DEVICE void wgmma_across(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b,
-                                bool add) {
-    if constexpr (kSame<T, f16>) {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %37, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-            "}, {%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
-    } else {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %37, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-            "}, {%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
-    }
+INFINI_DEVICE void wgmma_across(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b, bool add) {
+    INFINI_PRODUCT("64", INFINI_NAMES_32, "{%32, %33, %34, %35}, %36", "%37", "1",
+                   : INFINI_TILES_8
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
 }
-
 template <class T>
-INFINI_DEVICE void wgmma_across(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b,
-                                bool add) {
-    if constexpr (kSame<T, f16>) {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %69, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-            "}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
-              "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
-              "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
-              "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
-              "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
-              "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
-              "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
-              "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-              "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
-    } else {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %69, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-            "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-            "}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-              "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
-              "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-              "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
-              "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
-              "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
-              "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
-              "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
-              "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
-              "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
-              "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
-              "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
-              "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
-    }
+INFINI_DEVICE void wgmma_across(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b, bool add) {
+    INFINI_PRODUCT("128", INFINI_NAMES_64, "{%64, %65, %66, %67}, %68", "%69", "1",
+                   : INFINI_TILES_16
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
 }
 
 // clang-format on
@@ -242,44 +119,50 @@ INFINI_DEVICE uint16_t element_across(uint64_t descriptor, int k, int n) {
                                             n % 64 * 2);
 }
 
-}  // namespace detail
-
-template <class T, int tiles>
-INFINI_DEVICE void wgmma(float (&d)[tiles][4], uint64_t a, uint64_t b, bool add) {
-    const int g = lane() / 4, t = lane() % 4, row = warp() % 4 * 16 + g;
-    uint32_t left[4];
-    for (int i = 0; i < 4; ++i) {
-        const int r = row + i % 2 * 8, k = 2 * t + i / 2 * 8;
-        left[i] = detail::element_along(a, r, k) | uint32_t(detail::element_along(a, r, k + 1))
-                                                       << 16;
-    }
+// d += the product of left, as registers of mma have it, and b.
+template <class T, int tiles, class Element>
+INFINI_DEVICE void wgmma_simulated(float (&d)[tiles][4], const uint32_t (&left)[4],
+                                   const Element &element, bool add) {
+    const int g = lane() / 4, t = lane() % 4;
     for (int n = 0; n < tiles; ++n) {
         uint32_t right[2];
-        for (int i = 0; i < 2; ++i) {
-            const int k = 2 * t + 8 * i;
-            right[i] = detail::element_along(b, 8 * n + g, k) |
-                       uint32_t(detail::element_along(b, 8 * n + g, k + 1)) << 16;
-        }
+        for (int i = 0; i < 2; ++i)
+            right[i] = element(2 * t + 8 * i, 8 * n + g) |
+                       uint32_t(element(2 * t + 8 * i + 1, 8 * n + g)) << 16;
         for (int i = 0; i < 4; ++i)
             if (!add) d[n][i] = 0;
         mma<T>(d[n], left, right);
     }
 }
+template <class Element>
+INFINI_DEVICE void load_left(uint32_t (&left)[4], const Element &element) {
+    for (int i = 0; i < 4; ++i) {
+        const int row = warp() % 4 * 16 + lane() / 4 + i % 2 * 8, k = 2 * (lane() % 4) + i / 2 * 8;
+        left[i] = element(row, k) | uint32_t(element(row, k + 1)) << 16;
+    }
+}
+
+}  // namespace detail
+
+template <class T, int tiles>
+INFINI_DEVICE void wgmma(float (&d)[tiles][4], uint64_t a, uint64_t b, bool add) {
+    uint32_t left[4];
+    detail::load_left(left, [&](int row, int k) { return detail::element_along(a, row, k); });
+    detail::wgmma_simulated<T>(
+        d, left, [&](int k, int n) { return detail::element_along(b, n, k); }, add);
+}
+template <class T, int tiles>
+INFINI_DEVICE void wgmma_turned(float (&d)[tiles][4], uint64_t a, uint64_t b, bool add) {
+    uint32_t left[4];
+    detail::load_left(left, [&](int row, int k) { return detail::element_across(a, k, row); });
+    detail::wgmma_simulated<T>(
+        d, left, [&](int k, int n) { return detail::element_along(b, n, k); }, add);
+}
 template <class T, int tiles>
 INFINI_DEVICE void wgmma_across(float (&d)[tiles][4], const uint32_t (&a)[4], uint64_t b,
                                 bool add) {
-    const int g = lane() / 4, t = lane() % 4;
-    for (int n = 0; n < tiles; ++n) {
-        uint32_t right[2];
-        for (int i = 0; i < 2; ++i) {
-            const int k = 2 * t + 8 * i;
-            right[i] = detail::element_across(b, k, 8 * n + g) |
-                       uint32_t(detail::element_across(b, k + 1, 8 * n + g)) << 16;
-        }
-        for (int i = 0; i < 4; ++i)
-            if (!add) d[n][i] = 0;
-        mma<T>(d[n], a, right);
-    }
+    detail::wgmma_simulated<T>(
+        d, a, [&](int k, int n) { return detail::element_across(b, k, n); }, add);
 }
 #endif
 

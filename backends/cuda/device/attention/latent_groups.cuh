@@ -36,39 +36,6 @@ struct Shared {
     float most[2][kRows];  // scores of the tile; at the end sums
 };
 
-#ifndef INFINI_SIMULATED
-// clang-format off
-template <class T>
-INFINI_DEVICE void wgmma(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
-    if constexpr (kSame<T, f16>) {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %18, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-            "}, %16, %17, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    } else {
-        asm volatile(
-            "{\n.reg .pred p;\n"
-            "setp.ne.b32 p, %18, 0;\n"
-            "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-            "}, %16, %17, p, 1, 1, 0, 0;\n}\n"
-            : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
-              "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-              "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
-              "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3])
-            : "l"(a), "l"(b), "r"(int(add)));
-    }
-}
-// clang-format on
-#endif
-
 struct Consumer {
     const GroupParams &p;
     Shared &shared;
