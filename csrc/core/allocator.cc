@@ -46,8 +46,8 @@ struct Lanes {
     ~Lanes();
 };
 
-constinit thread_local Lane *last_lane = nullptr;
-constinit thread_local bool lanes_ended = false;
+INFINI_STATIC_TLS constinit thread_local Lane *last_lane = nullptr;
+INFINI_STATIC_TLS constinit thread_local bool lanes_ended = false;
 thread_local Lanes lanes;
 
 Lanes::~Lanes() {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "infinicore.h"
+#include "static_tls.h"
 
 namespace infinicore::detail {
 
@@ -45,8 +46,7 @@ private:
     bool ended_ = false;
 };
 
-extern INFINI_EXPORT constinit thread_local PoolOfThread pool_of_thread
-    __attribute__((tls_model("initial-exec")));
+extern INFINI_EXPORT INFINI_STATIC_TLS constinit thread_local PoolOfThread pool_of_thread;
 
 template <class T>
 struct Pooled {

@@ -8,6 +8,7 @@
 #include "contract.h"
 #include "infinicore/context.hpp"
 #include "launch.h"
+#include "static_tls.h"
 
 namespace infinicore::detail {
 
@@ -38,9 +39,7 @@ struct ThreadState {
     std::vector<std::shared_ptr<Memory>> *keeper = nullptr;
 };
 
-// In the threads' static storage, so that every library has the address in an instruction or two.
-extern INFINI_EXPORT constinit thread_local ThreadState thread_state_storage
-    __attribute__((tls_model("initial-exec")));
+extern INFINI_EXPORT INFINI_STATIC_TLS constinit thread_local ThreadState thread_state_storage;
 inline ThreadState &thread_state() { return thread_state_storage; }
 
 // Gives a thread that has chosen no device the default one.

@@ -10,6 +10,7 @@
 #include "fork_lock.h"
 #include "functions.h"
 #include "memory_range.h"
+#include "static_tls.h"
 
 namespace infini::rt {
 
@@ -101,7 +102,7 @@ struct Thread {
 private:
     static Thread &make();
     // A plain pointer, so that reading it needs no initialisation check.
-    static constinit thread_local Thread *instance;
+    static INFINI_STATIC_TLS constinit thread_local Thread *instance;
     friend struct ThreadEnd;
 };
 
