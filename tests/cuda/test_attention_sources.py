@@ -49,8 +49,26 @@ CASES = [
         "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128,"
         "kQueryStages=1,kKeyStages=2,kValueStages=2,kSingle=1",
     ),
-    ("latent_groups", "sm_90a", "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kStages=2"),
-    ("latent_groups", "sm_90a", "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kStages=2"),
+    (
+        "latent_groups",
+        "sm_90a",
+        "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kRows=64,kSlots=18",
+    ),
+    (
+        "latent_groups",
+        "sm_90a",
+        "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kRows=64,kSlots=18",
+    ),
+    (
+        "latent_few",
+        "sm_90a",
+        "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kRows=16,kSlots=25",
+    ),
+    (
+        "latent_few",
+        "sm_90a",
+        "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kRows=32,kSlots=22",
+    ),
     ("join", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kKeys=64"),
     (
         "latent",

@@ -84,7 +84,7 @@ def test_paged(kind: str, rows: int) -> None:
 
 
 @pytest.mark.parametrize("kind", HALVES)
-@pytest.mark.parametrize(("heads", "rows"), [(16, 64), (5, 16), (70, 64), (128, 32)])
+@pytest.mark.parametrize(("heads", "rows"), [(16, 64), (5, 16), (24, 32), (70, 64), (128, 32)])
 def test_latent(kind: str, heads: int, rows: int) -> None:
     def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
         return {

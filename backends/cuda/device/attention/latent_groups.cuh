@@ -1,259 +1,266 @@
 // Latent attention on Hopper (keys of 576, of which the first 512 are the values): a block has 64
-// rows and a range of keys, see ranges.cuh, which the bulk engine brings 64 at a time. Two
-// warpgroups: each computes the scores of half of these keys, and half of the columns of the
-// results; they exchange greatest scores and weights.
+// rows and a range of keys, see ranges.cuh, which the bulk engine brings 64 at a time.
 //
-// The product with the next keys is begun right behind that with these values, and runs while
-// nothing else can: weights are made between them.
+// Two warpgroups have half of the columns of the results each. They compute the scores of every
+// second tile, and give the weights to the other by way of shared memory: so one's products run
+// while the other makes weights.
 //
 // Bytes: keys once for each 64 rows; blocks with the same keys run at the same time, so that mostly
 // L2 has them. FLOPs: 2 * (depth + value_depth) for each row and key.
 //
-// Before this: what tile.cuh wants, with kDepth a multiple of 64, kValue one of 256 and the true
-// size; constant kStages.
-#include "tile.cuh"
+// Before this: what tile.cuh wants, with kValue a multiple of 256 and the true size, kDepth one of
+// 64 and greater; constants kSlots, kRows (64).
 #include "wgmma.cuh"
 
 namespace infini {
 
+inline constexpr int kConsumers = 256, kThreads = kConsumers + 128;
 inline constexpr int kKeys = 64;  // of a tile
-inline constexpr int kKeyPanels = kDepth / 64, kPanels = kKeyPanels;
+inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
+inline constexpr int kHalfPanels = kValuePanels / 2;  // of a warpgroup
+static_assert(kPanels > kValuePanels && kSlots % kPanels == 0 && kRows == 64);
 
 }  // namespace infini
 
-#include "ring.cuh"
+#include "latent_parts.cuh"
 
 namespace infini {
 
-inline constexpr int kRows = 64;
-inline constexpr int kConsumers = 256, kThreads = kConsumers + 128;
-inline constexpr int kHalves = kValue / 256;  // of a warpgroup's columns: 128 each
-inline constexpr int kQueryBytes = kRows * kDepth * 2, kWeightBytes = kRows * kPanelRow;
-inline constexpr int kTogether = 1;  // named barrier of both warpgroups
+inline constexpr int kParts = kHalfPanels / 2;  // of a warpgroup's columns: 128 each
+inline constexpr int kTogether = 1;             // named barrier of both warpgroups
+inline constexpr int kGiven = 2;                // two: the weights of a warpgroup are there
+inline constexpr int kAlone = 4;                // two: of a warpgroup
 
 struct Shared {
     Ring ring;
-    float most[2][kRows];  // scores of the tile; at the end sums
+    float greatest[2][kRows];  // scores, up to the last tile of a warpgroup
+    float sum[2][kRows];
 };
 
 struct Consumer {
     const GroupParams &p;
     Shared &shared;
-    unsigned char *queries, *stages, *weights;
+    unsigned char *queries, *slots;
     int group;              // 0 or 1
     int first_row, my_row;  // of the block, of this warp's 16
     float scale;
     RowPair rows;
-    int all_seen;    // keys before this are seen by all rows of this warp
-    uint32_t boxes;  // bits: of a tile
-    float results[kHalves][16][4];
+    float results[kParts][16][4];
 
-    // Queries of a unit; gives its keys.
+    // Queries of a unit; gives its keys. These are counted from the first one of the range.
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
-        const int head = walk.head;
-        const int count = s.queries * int(p.group.divisor);
-        copy_each<kDepth, kRows, kConsumers>(
-            int(threadIdx.x), p.depth, p.q_stride.inner, p.vector,
-            [&](int row) {
-                const int at = first_row + row;
-                return at < count ? query_row(p, s, head, at) : nullptr;
-            },
-            [&](unsigned row, unsigned piece) {
-                return reinterpret_cast<T *>(queries + piece / 8 * kPanelBytes +
-                                             panel_place(row, piece % 8));
-            });
-        commit_copies();
-        wait_for_copies<0>();
+        wait_at(kTogether, kConsumers);  // what stood there is used no more
+        load_query_panels(p, s, walk.head, first_row, queries);
         show_to_products();
         wait_at(kTogether, kConsumers);
         rows = {};
-        rows.find(p, s, head, first_row + my_row);
-        all_seen = first_row + my_row + 15 < count
-                       ? key_limit(s, int(p.group.divide(uint32_t(first_row + my_row))))
-                       : 0;
-        boxes = kPaged ? (1u << kKeys / p.box_rows) - 1 : 0;
+        rows.find(p, s, walk.head, first_row + my_row);
+        const int before = walk.tile * kKeys;
 #pragma unroll
-        for (int h = 0; h < kHalves; ++h)
-#pragma unroll
-            for (int n = 0; n < 16; ++n)
-#pragma unroll
-                for (int i = 0; i < 4; ++i) results[h][n][i] = 0;
-        return s.keys;
+        for (int i = 0; i < 2; ++i) rows.limit[i] -= before, rows.place[i] -= before;
+        return s.keys - before;
     }
 
-    // scores = queries @ this group's keys of the tile, of which there are `valid`.
-    INFINI_DEVICE void begin_scores(float (&scores)[4][4], int step, int valid) {
-        const int stage = step % kStages;
-        unsigned char *keys = stages + stage * kStageBytes;
-        shared.ring.here[stage].wait(step / kStages & 1);
-        if (valid < kKeys) {
-            // What lies behind the last value may be anything, and must be 0 where weights are.
-            for (int i = (valid < 0 ? 0 : valid) * 8 + int(threadIdx.x); i < kKeys * 8;
-                 i += kConsumers)
+    // scores = queries @ keys, panel after panel as they come.
+    INFINI_DEVICE void multiply_keys(float (&scores)[8][4], const RingPlace &place) {
+        const uint64_t a = operand(queries, 16, 8 * kPanelRow);
+        const uint64_t b = operand(slots, 16, 8 * kPanelRow);
 #pragma unroll 1
-                for (int panel = 0; panel < kPanels; ++panel)
-                    store(reinterpret_cast<uint32_t *>(keys + panel * kPanelBytes + i * 16),
-                          Vec<uint32_t, 4>{0, 0, 0, 0});
-            show_to_products();
-            wait_at(kTogether, kConsumers);
-        }
-        uint64_t a = operand(queries, 16, 8 * kPanelRow);
-        uint64_t b = operand(keys + group * 32 * kPanelRow, 16, 8 * kPanelRow);
-        begin_products();
-#pragma unroll 1
-        for (int panel = 0; panel < kKeyPanels; ++panel) {
+        for (int i = 0; i < kPanels; ++i) {
+            const int panel = panel_in_turn(i, group), slot = place.slot(panel);
+            shared.ring.here[slot].wait(place.parity_of(panel));
+            begin_products();
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                wgmma<T>(scores, operand_at(a, k * 32), operand_at(b, k * 32), panel + k > 0);
-            a = operand_at(a, kPanelBytes), b = operand_at(b, kPanelBytes);
+                wgmma<T>(scores, operand_at(a, panel * kPanelBytes + k * 32),
+                         operand_at(b, slot * kPanelBytes + k * 32), i + k > 0);
+            commit_products();
         }
-        commit_products();
+        wait_for_products<0>();
+        settle(scores);
     }
 
-    // results += weights @ this group's columns of the values.
-    INFINI_DEVICE void begin_results(int step) {
-        const unsigned char *values =
-            stages + step % kStages * kStageBytes + group * kHalves * 2 * kPanelBytes;
-        const unsigned row = unsigned(my_row + lane() / 8 % 2 * 8 + lane() % 8);
-        uint32_t a[kKeys / 16][4];
-#pragma unroll
-        for (int k = 0; k < kKeys / 16; ++k)
-            load_matrices<4>(a[k], weights + panel_place(row, unsigned(2 * k + lane() / 16)));
-        const uint64_t b = operand(values, kPanelBytes, 8 * kPanelRow);
+    // results += weights @ this group's columns of the values. `add` false: they are overwritten.
+    INFINI_DEVICE void begin_results(const uint32_t (&weights)[4][4], const RingPlace &place,
+                                     bool add) {
         begin_products();
 #pragma unroll
-        for (int h = 0; h < kHalves; ++h)
+        for (int part = 0; part < kParts; ++part) {
+            const int slot = place.slot(group * kHalfPanels + 2 * part);
+            const uint64_t b = operand(slots + slot * kPanelBytes, kPanelBytes, 8 * kPanelRow);
 #pragma unroll
-            for (int k = 0; k < kKeys / 16; ++k)
-                wgmma_across<T>(results[h], a[k],
-                                operand_at(b, h * 2 * kPanelBytes + k * 16 * kPanelRow), true);
+            for (int k = 0; k < 4; ++k)
+                wgmma_across<T>(results[part], weights[k], operand_at(b, k * 16 * kPanelRow),
+                                k > 0 || add);
+        }
         commit_products();
     }
-
-    INFINI_DEVICE void settle_results(int step) {
+    INFINI_DEVICE void end_results() {
+        wait_for_products<0>();
 #pragma unroll
-        for (int h = 0; h < kHalves; ++h) settle(results[h]);
-        if (lane() == 0) shared.ring.used[step % kStages].arrive();
+        for (int part = 0; part < kParts; ++part) settle(results[part]);
     }
-
-    // Scores become weights in shared memory; older results are scaled.
-    INFINI_DEVICE void weigh(float (&scores)[4][4], int tile, int step) {
-        const int first = tile * kKeys + group * 32;
-        if constexpr (kSloped) scale_scores<4>(scores, rows, p.scale, first);
-        // Mostly all rows see all keys.
-        const uint32_t known = kPaged ? shared.ring.known[step % kStages] : ~0u;
-        if (first + 32 > all_seen || (known & boxes) != boxes) {
-            uint32_t bits[1] = {0};
-#pragma unroll 1
-            for (int i = 0; i < 32; i += 8)
-                bits[0] |= (known >> (group * 32 + i) / p.box_rows & 1 ? 0xffu : 0u) << i;
-            mask_scores<4, !kPaged>(scores, rows, first, bits);
-        }
-        float most[2], factor[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            most[i] = kNone;
-#pragma unroll
-            for (int n = 0; n < 4; ++n)
-                most[i] = fmaxf(most[i], fmaxf(scores[n][2 * i], scores[n][2 * i + 1]));
-            most[i] = fmaxf(most[i], shuffle_xor(most[i], 1));
-            most[i] = fmaxf(most[i], shuffle_xor(most[i], 2));
-            if (lane() % 4 == 0) shared.most[group][my_row + lane() / 4 + 8 * i] = most[i];
-        }
-        wait_at(kTogether, kConsumers);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const int row = my_row + lane() / 4 + 8 * i;
-            const float greatest =
-                fmaxf(rows.greatest[i], fmaxf(most[i], shared.most[1 - group][row]));
-            const float base = greatest == kNone ? 0.0f : greatest * scale;
-            factor[i] = exp2_fast(rows.greatest[i] * scale - base);
-            rows.greatest[i] = greatest;
-            float sum = 0;
-#pragma unroll
-            for (int n = 0; n < 4; ++n) {
-                const float low = exp2_fast(scores[n][2 * i] * scale - base);
-                const float high = exp2_fast(scores[n][2 * i + 1] * scale - base);
-                sum += low + high;
-                *reinterpret_cast<uint32_t *>(weights +
-                                              panel_place(unsigned(row), unsigned(4 * group + n)) +
-                                              4 * (lane() % 4)) = pack_pair<T>(low, high);
-            }
-            rows.sum[i] = rows.sum[i] * factor[i] + sum;
-        }
+    // The last panels go with the weights, which the other one reads.
+    INFINI_DEVICE void free(const RingPlace &place, bool own) {
+        const int panel = lane();
+        const bool mine = panel < kValuePanels ? panel / kHalfPanels == group : !own;
+        if (panel < kPanels && mine) shared.ring.used[place.slot(panel)].arrive();
+    }
+    INFINI_DEVICE void scale_all(const float (&factor)[2]) {
         if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
 #pragma unroll
-            for (int h = 0; h < kHalves; ++h) scale_results<16>(results[h], factor);
-        wait_at(kTogether, kConsumers);
+            for (int part = 0; part < kParts; ++part) scale_results<16>(results[part], factor);
     }
 
-    // Everything is found again: while products run there are no registers to keep it in.
+    // Where weights are: the tile's last panel, which only its scores needed.
+    INFINI_DEVICE unsigned char *weights_at(const RingPlace &place, int i) {
+        const unsigned row = unsigned(my_row + lane() / 8 % 2 * 8 + lane() % 8);
+        return slots + place.slot(kPanels - 1) * kPanelBytes +
+               panel_place(row, unsigned(2 * i + lane() / 16));
+    }
+
+    // The other's weights of a tile, and the factors for results before it.
+    INFINI_DEVICE void take_weights(uint32_t (&weights)[4][4], float (&factor)[2],
+                                    const RingPlace &place) {
+        wait_at(kGiven + 1 - group, kConsumers);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) load_matrices<4>(weights[i], weights_at(place, i));
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+            raise(i, shared.greatest[1 - group][my_row + lane() / 4 + 8 * i], factor);
+    }
+    INFINI_DEVICE void raise(int i, float greatest, float (&factor)[2]) {
+        const float base = greatest == kNone ? 0.0f : greatest * scale;
+        factor[i] = exp2_fast(rows.greatest[i] * scale - base);
+        rows.greatest[i] = greatest;
+        rows.sum[i] *= factor[i];
+    }
+
+    // Scores become weights.
+    INFINI_DEVICE void weigh(float (&scores)[8][4], uint32_t (&weights)[4][4], float (&factor)[2],
+                             int first, const RingPlace &place) {
+        if constexpr (kSloped) scale_scores<8>(scores, rows, p.scale, first);
+        // Mostly all rows see all keys.
+        const uint32_t missing = kPaged ? shared.ring.missing[place.tile] : 0;
+        const int least = rows.limit[0] < rows.limit[1] ? rows.limit[0] : rows.limit[1];
+        if (__any_sync(kAllLanes, missing || least < first + kKeys)) {
+            const uint32_t bits[2] = {~((missing & 1) * 0xffff | (missing >> 1 & 1) * 0xffff0000),
+                                      ~((missing >> 2 & 1) * 0xffff | (missing >> 3) * 0xffff0000)};
+            mask_scores<8, !kPaged>(scores, rows, first, bits);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float most = rows.greatest[i];
+#pragma unroll
+            for (int n = 0; n < 8; ++n)
+                most = fmaxf(most, fmaxf(scores[n][2 * i], scores[n][2 * i + 1]));
+            most = fmaxf(most, shuffle_xor(most, 1));
+            most = fmaxf(most, shuffle_xor(most, 2));
+            raise(i, most, factor);
+            if (lane() % 4 == 0) shared.greatest[group][my_row + lane() / 4 + 8 * i] = most;
+            const float base = most == kNone ? 0.0f : most * scale;
+#pragma unroll
+            for (int n = 0; n < 8; ++n)
+#pragma unroll
+                for (int j = 2 * i; j < 2 * i + 2; ++j) {
+                    scores[n][j] = exp2_fast(scores[n][j] * scale - base);
+                    rows.sum[i] += scores[n][j];
+                }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            pack_weights(weights[i], scores[2 * i], scores[2 * i + 1]);
+            store_matrices(weights[i], weights_at(place, i));
+        }
+    }
+
+    // `count` tiles of a unit, the other's and this group's own at a time.
+    INFINI_DEVICE void run_unit(int keys, int count, int step) {
+#pragma unroll 1
+        for (int i = group; i <= count; i += 2) {
+            const RingPlace own(step + i), other(i > 0 ? step + i - 1 : step);
+            float scores[8][4], factor[2];
+            uint32_t given[4][4] = {}, weights[4][4];
+            if (i < count) multiply_keys(scores, own);
+            if (i > 0) take_weights(given, factor, other);
+            if (i > 1) scale_all(factor);
+            // Before the first tile this is nothing, which is overwritten: products that run while
+            // weights are made stand in no branch.
+            begin_results(given, other, i > 1);
+            if (i < count) {
+                weigh(scores, weights, factor, i * kKeys, own);
+                const bool partial = keys < (i + 1) * kKeys;
+                if (partial) clear_values(slots, own, keys - i * kKeys);
+                show_to_products();
+                if (partial) wait_at(kAlone + group, 128);
+                arrive_at(kGiven + group, kConsumers);
+            }
+            end_results();
+            if (i > 0) free(other, false);
+            if (i < count) {
+                if (i > 0) scale_all(factor);
+                begin_results(weights, own, i > 0);
+                end_results();
+                free(own, true);
+            }
+        }
+    }
+
     INFINI_DEVICE void write(const Walk &walk) {
         finish_rows(rows, scale);
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-            if (lane() % 4 == 0) shared.most[group][my_row + lane() / 4 + 8 * i] = rows.sum[i];
+            if (lane() % 4 == 0) shared.sum[group][my_row + lane() / 4 + 8 * i] = rows.sum[i];
         wait_at(kTogether, kConsumers);
-        const Sequence s = find_sequence(p, walk.index, walk.head);
-        const bool whole = walk.is_whole();
-        const int column = group * kHalves * 128 + 2 * (lane() % 4);
+        const int l = computed_here(lane());
+        const int column = group * kParts * 128;
+        float inverse[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const int at = my_row + lane() / 4 + 8 * i, row = first_row + at;
-            if (row >= p.rows) continue;
-            const float sum = shared.most[0][at] + shared.most[1][at];
-            if (whole) {
-                const float inverse = sum == 0 ? 0.0f : 1 / sum;
-                const int64_t inner = p.out_stride.inner;
-                T *to = result_row(p, s, walk.head, row) + column * inner;
+            const int at = my_row + l / 4 + 8 * i;
+            const float sum = shared.sum[0][at] + shared.sum[1][at];
+            inverse[i] = sum == 0 ? 0.0f : 1 / sum;
+            if (walk.is_whole() || first_row + at >= p.rows) continue;
+            float *part = partial_row(p, walk.place(), at);
 #pragma unroll
-                for (int n = 0; n < 16 * kHalves; ++n, to += 8 * inner) {
-                    const float (&two)[4] = results[n / 16][n % 16];
-                    const uint32_t pair =
-                        pack_pair<T>(two[2 * i] * inverse, two[2 * i + 1] * inverse);
-                    to[0] = T{uint16_t(pair)}, to[inner] = T{uint16_t(pair >> 16)};
-                }
-            } else {
-                float *part = partial_row(p, walk.place(), at);
-#pragma unroll
-                for (int n = 0; n < 16 * kHalves; ++n) {
-                    const float (&two)[4] = results[n / 16][n % 16];
-                    store(part + column + 8 * n, Vec<float, 2>{two[2 * i], two[2 * i + 1]});
-                }
-                if (group == 0 && lane() % 4 == 0) {
-                    part[partial_pitch(p) - 4] = rows.greatest[i];
-                    part[partial_pitch(p) - 3] = sum;
-                }
+            for (int n = 0; n < 16 * kParts; ++n) {
+                const float (&two)[4] = results[n / 16][n % 16];
+                store(part + column + 2 * (l % 4) + 8 * n,
+                      Vec<float, 2>{two[2 * i], two[2 * i + 1]});
+            }
+            if (group == 0 && l % 4 == 0) {
+                part[partial_pitch(p) - 4] = rows.greatest[i];
+                part[partial_pitch(p) - 3] = sum;
             }
         }
+        if (!walk.is_whole()) return;
+        // By way of the queries' memory: so whole rows are written.
+        const unsigned row = unsigned(my_row + l / 8 % 2 * 8 + l % 8);
+        unsigned char *to = queries + column / 64 * kQueryPanel;
+#pragma unroll
+        for (int n = 0; n < 16 * kParts; n += 2) {
+            uint32_t pairs[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float *two = &results[n / 16][n % 16 + i / 2][i % 2 * 2];
+                pairs[i] = pack_pair<T>(two[0] * inverse[i % 2], two[1] * inverse[i % 2]);
+            }
+            store_matrices(pairs,
+                           to + n / 8 * kQueryPanel + panel_place(row, unsigned(n % 8 + l / 16)));
+        }
+        __syncwarp();
+        store_panels<16, kParts * 128, kWarp>(p, walk, queries, l, first_row, my_row, column);
     }
 
     INFINI_DEVICE void run(Walk walk) {
-        float scores[4][4];
         int step = 0;  // tiles before
         for (; walk.left > 0; walk.next_unit(p)) {
             const int keys = load_rows(walk);
-            // Products stand in no branch: else the compiler makes each wait for the one before.
-            begin_scores(scores, step, keys - walk.tile * kKeys);
-            wait_for_products<0>();
-            settle(scores);
-            weigh(scores, walk.tile, step);
-            const int end = walk.tile + walk.count();
-            for (int tile = walk.tile + 1; tile < end; ++tile) {
-                begin_results(step);
-                begin_scores(scores, step + 1, keys - tile * kKeys);
-                wait_for_products<1>();
-                settle_results(step);
-                ++step;
-                wait_for_products<0>();
-                settle(scores);
-                weigh(scores, tile, step);
-            }
-            begin_results(step);
-            wait_for_products<0>();
-            settle_results(step);
-            ++step;
+            const int count =
+                shuffle(walk.count(), 0);  // the same for all, which the compiler sees
+            run_unit(keys, count, step);
+            step += count;
             write(walk);
         }
     }
@@ -263,26 +270,21 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     allow_next_kernel();
-    if (threadIdx.x == 0) shared.ring.start(8);
+    if (threadIdx.x == 0) shared.ring.start(4);
     __syncthreads();
     const int tile = int(blockIdx.x) % p.tiles;
     const Walk walk(p, int(blockIdx.x) / p.tiles, p.splits);
-    unsigned char *stages = memory + kQueryBytes;
+    unsigned char *slots = memory + kPanels * kPanelBytes;
     if (int(threadIdx.x) >= kConsumers) {
-        give_registers<72>();
-        if (warp() == kConsumers / 32) copy_tiles(p, shared.ring, stages, walk);
+        give_registers<40>();
+        if (warp() == kConsumers / 32) copy_tiles(p, shared.ring, slots, walk);
         return;
     }
-    take_registers<216>();
-    Consumer consumer = {p,
-                         shared,
-                         memory,
-                         stages,
-                         stages + kStages * kStageBytes,
-                         int(threadIdx.x) / 128,
-                         tile * kRows,
-                         warp() % 4 * 16,
-                         folded_scale(p)};
+    take_registers<232>();
+    // The same for all lanes, which the compiler sees.
+    const int group = shuffle(int(threadIdx.x) / 128, 0);
+    Consumer consumer = {p,     shared,       memory,          slots,
+                         group, tile * kRows, warp() % 4 * 16, folded_scale(p)};
     consumer.run(walk);
 }
 

@@ -1,8 +1,9 @@
-// A ring of tiles of keys and values in shared memory, that one warp fills with the bulk engine: the
-// tiles of a block's range, see ranges.cuh, without a pause between units.
+// A ring of panels of keys in shared memory, that one warp fills with the bulk engine: the tiles of
+// a block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
+// that the next ones are on their way while others are used.
 //
-// Before this: what ranges.cuh wants; constants kStages, kKeyPanels, kPanels: panels of 64 columns,
-// those of the keys first.
+// Before this: what ranges.cuh wants; constants kSlots, of the ring; kPanels, of a tile;
+// kHalfPanels: so many of every second tile's come after the same number of the following.
 #pragma once
 
 #include "hopper.cuh"
@@ -10,30 +11,58 @@
 
 namespace infini {
 
-inline constexpr int kPanelBytes = kKeys * kPanelRow, kStageBytes = kPanels * kPanelBytes;
+inline constexpr int kPanelBytes = kKeys * kPanelRow;
+inline constexpr int kTilesAtOnce = 4;
+static_assert(kSlots >= kPanels && kSlots <= (kTilesAtOnce - 1) * kPanels);
 
 struct Ring {
-    PhaseBarrier here[kStages], used[kStages];
-    uint32_t known[kStages];  // bits: boxes that have a page
+    PhaseBarrier here[kSlots], used[kSlots];
+    uint32_t missing[kTilesAtOnce];  // bits: 16 keys each that have no page
 
-    // By one thread; `readers` arrivals free a stage.
+    // By one thread; `readers` arrivals free a panel.
     INFINI_DEVICE void start(int readers) {
 #pragma unroll 1
-        for (int i = 0; i < kStages; ++i) here[i].start(1), used[i].start(readers);
+        for (int i = 0; i < kSlots; ++i) here[i].start(1), used[i].start(readers);
         show_barriers();
     }
 };
 
+// A tile's place in the ring, after `step` others.
+struct RingPlace {
+    int first, parity;  // slot of the first panel, and the parity of its phase
+    int tile;           // among those that are here
+
+    INFINI_DEVICE explicit RingPlace(int step)
+        : first(int(unsigned(step) * kPanels % kSlots)),
+          parity(int(unsigned(step) * kPanels / kSlots & 1)),
+          tile(step % kTilesAtOnce) {}
+    INFINI_DEVICE bool is_behind(int panel) const {
+        return kSlots % kPanels != 0 && first + panel >= kSlots;
+    }
+    INFINI_DEVICE int slot(int panel) const {
+        return is_behind(panel) ? first + panel - kSlots : first + panel;
+    }
+    INFINI_DEVICE int parity_of(int panel) const { return is_behind(panel) ? parity ^ 1 : parity; }
+};
+
+// The panel that comes as number `i` of a unit's tile.
+INFINI_DEVICE int panel_in_turn(int i, int tile) {
+    if (tile % 2 == 0 || i >= 2 * kHalfPanels) return i;
+    return i < kHalfPanels ? i + kHalfPanels : i - kHalfPanels;
+}
+
 // By one warp: all tiles of a range.
-INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *memory, Walk walk) {
-    const int boxes = kPaged ? kKeys / p.box_rows : 1;  // of a tile and panel: 1, 2 or 4
+INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *slots, Walk walk) {
+    constexpr int kAtOnce = 4;                          // panels
+    const int boxes = kPaged ? kKeys / p.box_rows : 1;  // of a panel: 1, 2 or 4
     const int known_tiles = kWarp / boxes;              // whose pages lanes know
     const int box = lane() % boxes;
-    int stage = 0, parity = 1;
+    int step = 0;
     for (; walk.left > 0; walk.next_unit(p)) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
         int page = walk.index;
-        for (int i = 0, count = walk.count(); i < count; ++i) {
+        for (int i = 0, count = walk.count(); i < count; ++i, ++step) {
+            const RingPlace place(step);
             const int first = (walk.tile + i) * kKeys, turn = i % known_tiles;
             if (kPaged && turn == 0) {
                 const int t = first + lane() * p.box_rows;
@@ -41,31 +70,36 @@ INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *m
                 if (t < s.keys) of = s.table[p.page_size.divide(uint32_t(t)) * p.table_stride];
                 page = of >= 0 && of < p.pages ? int(of) : -1;
             }
-            PhaseBarrier &here = ring.here[stage];
-            if (lane() == 0) ring.used[stage].wait(parity);
-            __syncwarp();
-            int place = first, of = page;
+            int row = first, of = page;
+            uint32_t missing = 0;
             if constexpr (kPaged) {
-                const uint32_t known = __ballot_sync(kAllLanes, page >= 0) >> turn * boxes;
-                if (lane() == 0) ring.known[stage] = known;
+                missing = __ballot_sync(kAllLanes, page < 0) >> turn * boxes;
+                missing = boxes == 1   ? missing % 2 * 15
+                          : boxes == 2 ? missing % 2 * 3 + missing / 2 % 2 * 12
+                                       : missing % 16;
                 of = shuffle(page, turn * boxes + box);
                 if (of < 0) of = int(p.pages);  // comes as zeros
-                place = int(p.page_size.split(uint32_t(first + box * p.box_rows)).remainder);
+                row = int(p.page_size.split(uint32_t(first + box * p.box_rows)).remainder);
             }
-            if (lane() == 0) here.expect(kStageBytes);
-            __syncwarp();
 #pragma unroll 1
-            for (int panel = lane() / boxes; panel < kPanels; panel += known_tiles) {
-                const bool values = panel >= kKeyPanels;
-                unsigned char *to = memory + stage * kStageBytes + panel * kPanelBytes +
-                                    (kPaged ? box * p.box_rows * kPanelRow : 0);
-                const int column = (values ? panel - kKeyPanels : panel) * kPanelColumns;
-                const TensorMap &map = values ? p.v_map : p.k_map;
-                copy_box(to, map, column, place, walk.head, of, here);
+            for (int begin = 0; begin < kPanels; begin += kAtOnce) {
+                const int number = begin + lane() / boxes;
+                const bool mine = lane() / boxes < kAtOnce && number < kPanels;
+                const int panel = panel_in_turn(mine ? number : begin, i);
+                const int slot = place.slot(panel);
+                ring.used[slot].wait(place.parity_of(panel) ^ 1);
+                if (mine && box == 0) {
+                    if (kPaged) ring.missing[place.tile] = missing;
+                    ring.here[slot].expect(kPanelBytes);
+                }
+                __syncwarp();
+                if (mine)
+                    copy_box(
+                        slots + slot * kPanelBytes + (kPaged ? box * p.box_rows * kPanelRow : 0),
+                        p.k_map, panel * kPanelColumns, row, walk.head, of, ring.here[slot]);
+                __syncwarp();
+                if (mine && box == 0) ring.here[slot].arrive();
             }
-            __syncwarp();
-            if (lane() == 0) here.arrive();
-            if (++stage == kStages) stage = 0, parity ^= 1;
         }
     }
 }
