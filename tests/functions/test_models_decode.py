@@ -105,3 +105,67 @@ def test_latent(kind: str, heads: int, rows: int) -> None:
         return out
 
     check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("heads", [(16, 1), (48, 2), (96, 2)])
+def test_latent_slopes(kind: str, heads: tuple[int, int]) -> None:
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        return {
+            "q": normal(seed, dtype, 2, heads[0], 320),
+            "slopes": normal(seed + 2, torch.float32, heads[0]) / 16,
+            **paged(seed, dtype, 32, (heads[1], 32, 320)),
+        }
+
+    def reference(t: dict[str, Any]) -> Any:
+        results = []
+        for q, table, length in zip(t["q"], t["tables"], t["lengths"].tolist(), strict=True):
+            keys = t["cache"][table.long()].transpose(0, 1).flatten(1, 2)[:, :length]
+            bias = t["slopes"][:, None, None] * (torch.arange(length) - length + 1)
+            results.append(attend(q[:, None], keys, keys[..., :256], 0.06, bias=bias)[:, 0])
+        return torch.stack(results)
+
+    def call(t: dict[str, Any]) -> Any:
+        return infinicore.paged_attention(
+            t["q"],
+            t["cache"],
+            t["cache"].narrow(-1, 0, 256),
+            t["tables"],
+            t["lengths"],
+            t["slopes"],
+            0.06,
+        )
+
+    check(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("heads", [5, 30])
+def test_latent_queries(kind: str, heads: int) -> None:
+    queries, keys = 4, 200
+
+    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+        lengths = torch.tensor([keys, 129 + seed, 2], dtype=torch.int32)
+        t = {
+            "q": normal(seed, dtype, 3, heads, queries, 512),
+            "k": normal(seed + 1, dtype, 3, 1, keys, 512),
+            "lengths": lengths,
+        }
+        for b, length in enumerate(lengths.tolist()):
+            t["k"][b, :, length:] = math.nan
+        return t
+
+    def reference(t: dict[str, Any]) -> Any:
+        results = []
+        for q, k, length in zip(t["q"], t["k"], t["lengths"].tolist(), strict=True):
+            last = torch.arange(queries)[:, None] + length - queries
+            visible = torch.arange(length)[None] <= last
+            results.append(attend(q, k[:, :length], k[:, :length], 0.04, visible))
+        return torch.stack(results)
+
+    def call(t: dict[str, Any]) -> Any:
+        return functional.flash_attention(
+            t["q"], t["k"], t["k"], t["lengths"], is_causal=True, scale=0.04
+        )
+
+    check(make, call, reference, kind)
