@@ -17,7 +17,7 @@
 //
 // Before this: what group_copies.cuh wants.
 #include "group_copies.cuh"
-#include "wgmma.cuh"
+#include "group_products.cuh"
 
 namespace infini {
 
@@ -79,9 +79,9 @@ struct Consumer {
         const uint64_t b = operand_at(first_keys, keys.at * kKeyBytes);
         begin_products();
 #pragma unroll
-        for (int k = 0; k < kDepth / 16; ++k)
-            wgmma<T>(scores, operand_at(a, k / 4 * kQueryPanel + k % 4 * 32),
-                     operand_at(b, k / 4 * kKeyPanel + k % 4 * 32), k > 0);
+        for (int i = 0; i < kDepth / 64; ++i)
+            wgmma_panel<T>(scores, operand_at(a, i * kQueryPanel), operand_at(b, i * kKeyPanel),
+                           i > 0);
         commit_products();
     }
     // The same again, with a warp's products.
@@ -119,8 +119,9 @@ struct Consumer {
         const uint64_t b = operand_at(first_values, values.at * kValueBytes);
         begin_products();
 #pragma unroll
-        for (int k = 0; k < kKeys / 16; ++k)
-            wgmma_across<T>(results, weights[k], operand_at(b, k * 16 * kPanelRow), k > 0 || add);
+        for (int i = 0; i < kKeys / 64; ++i)
+            wgmma_rows<T>(results, weights + 4 * i, operand_at(b, i * 64 * kPanelRow),
+                          i > 0 || add);
         commit_products();
     }
 

@@ -132,14 +132,11 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     INFINI_SHARED Pages pages;
     // Rows that see most keys come first; blocks of one head follow each other and share its keys
     // in L2.
-    int64_t rest = blockIdx.x;
-    const int split = int(rest % p.splits);
-    rest /= p.splits;
-    int tile = int(rest % p.tiles);
-    tile = p.tiles - 1 - tile;
-    rest /= p.tiles;
-    const int head = int(rest % p.heads);
-    int index = int(rest / p.heads);
+    const unsigned item = blockIdx.x / unsigned(p.splits), column = item / unsigned(p.tiles);
+    const int split = int(blockIdx.x - item * unsigned(p.splits));
+    int tile = p.tiles - 1 - int(item - column * unsigned(p.tiles));
+    int index = int(column / unsigned(p.heads));
+    const int head = int(column) - index * p.heads;
     if constexpr (kRagged) {
         const int32_t *tiles = p.segments + p.sequences + 3;
         if (tile >= tiles[p.sequences + 2]) return;
@@ -161,10 +158,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     const Copier copier = {p, s, stages, pages, seen};
     load_queries<kRows, kThreads>(p, s, head, first_row, query_tile);
     copier.find_pages(begin);
-    copier.find_pages(begin + 1);
     if constexpr (kPaged) __syncthreads();
-    if (begin < end) copier.begin(begin);
-    commit_copies();
 
     const T *my_queries = query_tile + warp() * kWarpRows * kPitch;
     const int my_row = first_row + warp() * kWarpRows;
@@ -176,12 +170,16 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     // All rows of the warp see the keys before this.
     const int all_seen = key_limit(s, int(p.group.divide(uint32_t(my_row))));
 
-    for (int at = begin; at < end; ++at) {
-        wait_for_copies<0>();
-        __syncthreads();  // this tile is here, and the one before has been used
+    // The first turn only begins copies: so that is compiled once.
+    for (int at = begin - 1; at < end; ++at) {
+        if (at >= begin) {
+            wait_for_copies<0>();
+            __syncthreads();  // this tile is here, and the one before has been used
+        }
         copier.find_pages(at + 2);
         if (at + 1 < end) copier.begin(at + 1);
         commit_copies();
+        if (at < begin) continue;
         const T *keys = stages + at % 2 * kStageElements, *values = keys + kKeys * kPitch;
 #pragma unroll 1
         for (int part = 0; part < kKeys / kStep; ++part) {
