@@ -15,7 +15,7 @@ namespace infini {
 
 struct Offsets {
     static constexpr int kMost = 8;
-    int32_t ndim = 0, small = 1;  // small: all numbers have 31 bits
+    int32_t ndim = 0;
     int64_t count = 1;
     int64_t size[kMost] = {}, stride[kMost] = {};
 
@@ -24,7 +24,6 @@ struct Offsets {
     // it, which saves a division.
     INFINI_BOTH void add(int64_t n, int64_t step) {
         count *= n;
-        small = small && count < (int64_t(1) << 31);
         if (n == 1) return;
         if (ndim && stride[ndim - 1] == n * step) {
             size[ndim - 1] *= n;
@@ -48,23 +47,14 @@ private:
     // A function of its own: kernels ask for it in several places.
     INFINI_APART int64_t of_several(int64_t index) const {
         int64_t offset = 0;
-        if (small) {
-            uint32_t rest = uint32_t(index);
-            INFINI_ROLLED
-            for (int i = ndim - 1; i > 0; --i) {
-                const uint32_t next = rest / uint32_t(size[i]);
-                offset += int64_t(rest - next * uint32_t(size[i])) * stride[i];
-                rest = next;
-            }
-            return offset + int64_t(rest) * stride[0];
-        }
+        uint64_t rest = uint64_t(index);
         INFINI_ROLLED
         for (int i = ndim - 1; i > 0; --i) {
-            const int64_t next = index / size[i];
-            offset += (index - next * size[i]) * stride[i];
-            index = next;
+            const uint64_t next = rest / uint64_t(size[i]);
+            offset += int64_t(rest - next * uint64_t(size[i])) * stride[i];
+            rest = next;
         }
-        return offset + index * stride[0];
+        return offset + int64_t(rest) * stride[0];
     }
 };
 

@@ -5,8 +5,10 @@ namespace infini {
 
 // The lower triangle of m becomes the factor. False: m is not positive definite.
 INFINI_DEVICE bool factor(double *m, int64_t n) {
+    INFINI_ROLLED
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = first + kPanel < n ? first + kPanel : n;
+        INFINI_ROLLED
         for (int64_t k = first; k < last; ++k) {
             __syncthreads();
             const double square = m[k * n + k];

@@ -18,8 +18,23 @@ struct MostFold {  // a NaN wins
     INFINI_DEVICE double operator()(double a, double b) const { return fold::Max()(a, b); }
 };
 
-INFINI_CALLED double block_sum(double x) { return fold_block<kThreads>(x, fold::Sum()); }
-INFINI_CALLED double block_most(double x) { return fold_block<kThreads>(x, MostFold()); }
+// As fold_block of block.cuh, in loops that stay loops.
+template <class Fold, class V>
+INFINI_DEVICE V fold_rolled(V value, Fold fold) {
+    constexpr int kWarps = kThreads / kWarp;
+    INFINI_SHARED V parts[kWarps];
+    INFINI_ROLLED
+    for (int mask = kWarp / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
+    __syncthreads();  // the last call's parts have been read
+    if (lane() == 0) parts[warp()] = value;
+    __syncthreads();
+    value = parts[lane() % kWarps];
+    INFINI_ROLLED
+    for (int mask = kWarps / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
+    return value;
+}
+INFINI_CALLED double block_sum(double x) { return fold_rolled(x, fold::Sum()); }
+INFINI_CALLED double block_most(double x) { return fold_rolled(x, MostFold()); }
 
 // ---- In and out ---------------------------------------------------------------------------------
 
@@ -70,6 +85,7 @@ INFINI_CALLED void add_product(Block c, Block a, Block b, int64_t rows, int64_t 
     if (rows <= 0 || columns <= 0) return;
     const int64_t bands = (rows + kEach - 1) / kEach;
     const int64_t tiles = (columns + kEach * kWarp - 1) / (kEach * kWarp);
+    INFINI_ROLLED
     for (int64_t task = warp(); task < bands * tiles; task += kThreads / kWarp) {
         const int64_t band = task / tiles;
         const int64_t i = band * kEach, k = (task - band * tiles) * kEach * kWarp + lane();

@@ -19,6 +19,7 @@ struct Eigh {
     // m = H T H^T, where T is tridiagonal. The vectors of the reflections that make H stay in m.
     INFINI_CALLED void make_tridiagonal() const {
         double *v = turns, *w = line;
+        INFINI_ROLLED
         for (int64_t k = 0; k + 1 < n; ++k) {
             const int64_t rest = n - k - 1, first = k + 1;
             double *corner = m + first * n + k, *block = m + first * n + first;
@@ -31,6 +32,7 @@ struct Eigh {
             // The rest minus v w^T + w v^T, w = p - (t / 2) (p v) v, p = t rest v. A warp for each
             // row.
             double along = 0;
+            INFINI_ROLLED
             for (int64_t i = warp(); i < rest; i += kThreads / kWarp) {
                 double sum = 0;
                 for (int64_t j = lane(); j < rest; j += kWarp) sum += block[i * n + j] * v[j];
@@ -42,6 +44,7 @@ struct Eigh {
             INFINI_ROLLED
             for (int64_t i = thread(); i < rest; i += kThreads) w[i] -= t / 2 * along * v[i];
             __syncthreads();
+            INFINI_ROLLED
             for (int64_t i = warp(); i < rest; i += kThreads / kWarp) {
                 const double vi = v[i], wi = w[i];
                 for (int64_t j = lane(); j < rest; j += kWarp)
@@ -66,6 +69,7 @@ struct Eigh {
         g = d[last] - d[k] + e[k] / (g + copysign(hypot(g, 1.0), g));
         double s = 1, c = 1, p = 0;
         int64_t i = last - 1;
+        INFINI_ROLLED
         for (; i >= k; --i) {
             const double f = s * e[i], b = c * e[i], r = hypot(f, g);
             e[i + 1] = r;
@@ -103,6 +107,7 @@ struct Eigh {
     // False: it takes too long, as with NaN.
     INFINI_CALLED bool make_diagonal() const {
         INFINI_SHARED int64_t part[2];
+        INFINI_ROLLED
         for (int64_t k = 0; k < n; ++k)
             for (int tries = 0;; ++tries) {
                 if (thread() == 0) {
@@ -146,6 +151,7 @@ struct Eigh {
         INFINI_ROLLED
         for (int64_t i = thread(); i < n; i += kThreads) {
             int64_t place = 0;
+            INFINI_ROLLED
             for (int64_t k = 0; k < n; ++k) place += d[k] < d[i] || (d[k] == d[i] && k < i);
             order[place] = i, line[place] = d[i];
         }

@@ -8,6 +8,7 @@ namespace infini {
 INFINI_DEVICE void log_det(const double *m, int64_t n, const int64_t *swaps, int64_t pivots,
                            double *sign, double *log_size) {
     *sign = 1, *log_size = 0;
+    INFINI_ROLLED
     for (int64_t k = 0; k < pivots; ++k) {
         const double pivot = m[k * n + k];
         if ((pivot < 0) != (swaps[k] != k)) *sign = -*sign;
@@ -24,6 +25,7 @@ INFINI_DEVICE double det(const double *m, int64_t n, const int64_t *swaps, int64
     if (pivots < n) return m[pivots * n + pivots] * 0;  // NaN stays
     double product = 1;
     int64_t exponent = 0;
+    INFINI_ROLLED
     for (int64_t k = 0; k < n; ++k) {
         int more = 0;
         product = frexp(product * m[k * n + k] * (swaps[k] != k ? -1 : 1), &more);

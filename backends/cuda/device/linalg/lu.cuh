@@ -28,7 +28,7 @@ INFINI_CALLED int64_t find_pivot(const double *m, int64_t n, int64_t k) {
         const double size = fabs(m[i * n + k]);
         if (size == size) best = BetterPivot()(best, Pivot{size, i});
     }
-    best = fold_block<kThreads>(best, BetterPivot());
+    best = fold_rolled(best, BetterPivot());
     return best.row < 0 ? k : best.row;
 }
 
@@ -41,13 +41,24 @@ INFINI_DEVICE void swap_rows(double *m, int64_t pitch, int64_t columns, int64_t 
     }
 }
 
+// Entry i of a column of b, minus those in [begin, end) by row i of m: a step of a substitution.
+INFINI_CALLED double substituted(const double *m, int64_t n, const double *column, int64_t pitch,
+                                 int64_t i, int64_t begin, int64_t end) {
+    double value = column[i * pitch];
+#pragma unroll 4
+    for (int64_t k = begin; k < end; ++k) value -= m[i * n + k] * column[k * pitch];
+    return value;
+}
+
 // The n x n matrix m becomes its factors: below the diagonal L, whose own diagonal is 1, and U. Row
 // k was swapped with row swaps[k]. Returns how many pivots were found: n, or fewer when one is not
 // greater than `least` (or NaN), where it stops.
 INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
     __syncthreads();
+    INFINI_ROLLED
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = first + kPanel < n ? first + kPanel : n;
+        INFINI_ROLLED
         for (int64_t k = first; k < last; ++k) {
             const int64_t pivot = find_pivot(m, n, k);
             const double value = m[pivot * n + k];
@@ -71,12 +82,11 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
         }
         // What lies right of the panel: its own rows one after the other, then all rows below.
         INFINI_ROLLED
-        for (int64_t j = last + thread(); j < n; j += kThreads)
-            for (int64_t i = first + 1; i < last; ++i) {
-                double value = m[i * n + j];
-                for (int64_t k = first; k < i; ++k) value -= m[i * n + k] * m[k * n + j];
-                m[i * n + j] = value;
-            }
+        for (int64_t j = last + thread(); j < n; j += kThreads) {
+            INFINI_ROLLED
+            for (int64_t i = first + 1; i < last; ++i)
+                m[i * n + j] = substituted(m, n, m + j, n, i, first, i);
+        }
         __syncthreads();
         add_product({m + last * n + last, n, 1}, {m + last * n + first, n, 1},
                     {m + first * n + last, n, 1}, n - last, last - first, n - last, -1);
@@ -89,37 +99,40 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
 INFINI_CALLED void solve_lu(double *lu, int64_t n, const int64_t *swaps, double *b,
                             int64_t columns) {
     INFINI_ROLLED
-    for (int64_t j = thread(); j < columns; j += kThreads)
-        for (int64_t k = 0; k < n; ++k)
-            if (swaps[k] != k) {
-                const double held = b[k * columns + j];
-                b[k * columns + j] = b[swaps[k] * columns + j];
-                b[swaps[k] * columns + j] = held;
-            }
+    for (int64_t j = thread(); j < columns; j += kThreads) {
+        INFINI_ROLLED
+        for (int64_t k = 0; k < n; ++k) {
+            if (swaps[k] == k) continue;
+            const double held = b[k * columns + j];
+            b[k * columns + j] = b[swaps[k] * columns + j];
+            b[swaps[k] * columns + j] = held;
+        }
+    }
     __syncthreads();
+    INFINI_ROLLED
     for (int64_t first = 0; first < n; first += kPanel) {
         const int64_t last = first + kPanel < n ? first + kPanel : n;
         INFINI_ROLLED
-        for (int64_t j = thread(); j < columns; j += kThreads)
-            for (int64_t i = first + 1; i < last; ++i) {
-                double value = b[i * columns + j];
-                for (int64_t k = first; k < i; ++k) value -= lu[i * n + k] * b[k * columns + j];
-                b[i * columns + j] = value;
-            }
+        for (int64_t j = thread(); j < columns; j += kThreads) {
+            INFINI_ROLLED
+            for (int64_t i = first + 1; i < last; ++i)
+                b[i * columns + j] = substituted(lu, n, b + j, columns, i, first, i);
+        }
         __syncthreads();
         add_product({b + last * columns, columns, 1}, {lu + last * n + first, n, 1},
                     {b + first * columns, columns, 1}, n - last, last - first, columns, -1);
         __syncthreads();
     }
+    INFINI_ROLLED
     for (int64_t last = n; last > 0; last = (last - 1) / kPanel * kPanel) {
         const int64_t first = (last - 1) / kPanel * kPanel;
         INFINI_ROLLED
-        for (int64_t j = thread(); j < columns; j += kThreads)
-            for (int64_t i = last - 1; i >= first; --i) {
-                double value = b[i * columns + j];
-                for (int64_t k = i + 1; k < last; ++k) value -= lu[i * n + k] * b[k * columns + j];
-                b[i * columns + j] = value / lu[i * n + i];
-            }
+        for (int64_t j = thread(); j < columns; j += kThreads) {
+            INFINI_ROLLED
+            for (int64_t i = last - 1; i >= first; --i)
+                b[i * columns + j] =
+                    substituted(lu, n, b + j, columns, i, i + 1, last) / lu[i * n + i];
+        }
         __syncthreads();
         add_product({b, columns, 1}, {lu + first, n, 1}, {b + first * columns, columns, 1}, first,
                     last - first, columns, -1);

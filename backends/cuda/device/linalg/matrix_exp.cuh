@@ -36,6 +36,7 @@ struct Exponential {
     // The largest sum of the absolute values of a column.
     INFINI_DEVICE double norm() const {
         double most = 0;
+        INFINI_ROLLED
         for (int64_t j = thread(); j < n; j += kThreads) {
             double sum = 0;
             for (int64_t i = 0; i < n; ++i) sum += fabs(x[i * n + j]);
@@ -70,6 +71,7 @@ struct Exponential {
         }
         if (factor_lu(v, n, swaps, 0) == n) solve_lu(v, n, swaps, u, n);
         double *from = u, *to = x2;
+        INFINI_ROLLED
         for (; halvings > 0; --halvings) {
             multiply(to, from, from);
             double *held = from;

@@ -66,6 +66,7 @@ INFINI_CALLED void reflect(double *block, int64_t pitch, int64_t rows, int64_t c
 // The rows x columns matrix m becomes R, and below the diagonal the vectors of the reflections.
 INFINI_DEVICE void factor_qr(double *m, int64_t rows, int64_t columns, double *tau) {
     const int64_t count = rows < columns ? rows : columns;
+    INFINI_ROLLED
     for (int64_t k = 0; k < count; ++k) {
         double *corner = m + k * columns + k;
         const double factor = make_reflection(corner, rows - k, columns);
@@ -80,6 +81,7 @@ INFINI_DEVICE void factor_qr(double *m, int64_t rows, int64_t columns, double *t
 INFINI_DEVICE void make_q(double *q, int64_t rows, int64_t count, const double *m, int64_t pitch,
                           const double *tau, int64_t below = 0) {
     set_identity(q, rows, count);
+    INFINI_ROLLED
     for (int64_t k = (count < rows ? count : rows) - 1 - below; k >= 0; --k) {
         const int64_t row = k + below;
         __syncthreads();

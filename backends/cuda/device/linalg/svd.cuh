@@ -18,17 +18,19 @@ struct Svd {
         tau = values + columns, order = reinterpret_cast<int64_t *>(tau + columns);
     }
 
-    INFINI_DEVICE double warp_sum(double x) const { return fold_warp(x, fold::Sum()); }
-
     // Makes rows a and b of R orthogonal. False: they were. By a warp.
-    INFINI_DEVICE bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
+    INFINI_CALLED bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
         double *x = r + a * columns, *y = r + b * columns;
         double xx = 0, yy = 0, xy = 0;
         for (int64_t i = lane(); i < columns; i += kWarp) {
             const double u = x[i], v = y[i];
             xx += u * u, yy += v * v, xy += u * v;
         }
-        xx = warp_sum(xx), yy = warp_sum(yy), xy = warp_sum(xy);
+        INFINI_ROLLED
+        for (int mask = kWarp / 2; mask > 0; mask /= 2) {
+            xx += shuffle_xor(xx, mask), yy += shuffle_xor(yy, mask);
+            xy += shuffle_xor(xy, mask);
+        }
         if (!(fabs(xy) > tolerance * sqrt(xx) * sqrt(yy))) return false;
         const double zeta = (yy - xx) / (2 * xy);
         const double t = copysign(1 / (fabs(zeta) + hypot(1.0, zeta)), zeta);
@@ -46,10 +48,14 @@ struct Svd {
     INFINI_DEVICE bool sweep(double tolerance) const {
         const int64_t players = columns + columns % 2, others = players - 1;
         int changed = 0;
+        INFINI_ROLLED
         for (int64_t round = 0; round < others; ++round) {
+            INFINI_ROLLED
             for (int64_t i = warp(); i < players / 2; i += kThreads / kWarp) {
-                const int64_t a = i ? (round + i) % others : others;
-                const int64_t b = (round + others - i) % others;
+                // In a circle of `others`, that far on and that far back.
+                const int64_t on = round + i, back = round - i;
+                const int64_t a = i == 0 ? others : on < others ? on : on - others;
+                const int64_t b = back < 0 ? back + others : back;
                 if (a < columns && rotate_pair(a < b ? a : b, a < b ? b : a, tolerance))
                     changed = 1;
                 __syncwarp();
@@ -62,10 +68,12 @@ struct Svd {
     // A row of length 1 that is orthogonal to the `known` ones before it.
     INFINI_CALLED void complete(int64_t known) const {
         double *row = sorted + known * columns;
+        INFINI_ROLLED
         for (int64_t unit = 0; unit < columns; ++unit) {
             __syncthreads();
             INFINI_ROLLED
             for (int64_t i = thread(); i < columns; i += kThreads) row[i] = i == unit ? 1.0 : 0.0;
+            INFINI_ROLLED
             for (int64_t i = 0; i < 2 * known; ++i) {
                 const double *other = sorted + i % known * columns;
                 double dot = 0;
@@ -113,6 +121,7 @@ struct Svd {
         set_identity(j, columns, columns);
         __syncthreads();
         const double tolerance = 0x1p-52 * sqrt(double(rows > 1 ? rows : 1));
+        INFINI_ROLLED
         for (int i = 0; i < kSweeps && sweep(tolerance); ++i) {
         }
         sort_rows(exponent);
@@ -131,6 +140,7 @@ struct Svd {
     // V^T.
     INFINI_DEVICE void sort_rows(int exponent) const {
         double *norms = tau;
+        INFINI_ROLLED
         for (int64_t i = 0; i < columns; ++i) {
             const double norm = length(r + i * columns, columns, 1);
             if (thread() == 0) norms[i] = norm;
@@ -139,11 +149,13 @@ struct Svd {
         INFINI_ROLLED
         for (int64_t i = thread(); i < columns; i += kThreads) {
             int64_t place = 0;
+            INFINI_ROLLED
             for (int64_t k = 0; k < columns; ++k)
                 place += norms[k] > norms[i] || (norms[k] == norms[i] && k < i);
             order[place] = i;
         }
         __syncthreads();
+        INFINI_ROLLED
         for (int64_t i = 0; i < columns; ++i) {
             const double norm = norms[order[i]], *from = r + order[i] * columns;
             if (thread() == 0) values[i] = ldexp(norm, exponent);

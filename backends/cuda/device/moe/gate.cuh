@@ -24,7 +24,7 @@ INFINI_DEVICE uint32_t key_of(float value) {
 }
 
 // The number of the greatest key, of equal ones the first; it is taken.
-INFINI_DEVICE int take_greatest(uint32_t *keys, int count) {
+INFINI_APART int take_greatest(uint32_t *keys, int count) {
     uint64_t best = 0;
     for (int i = lane(); i < count; i += kWarp) {
         const uint64_t here = uint64_t(keys[i]) << 32 | uint32_t(~i);
@@ -47,6 +47,7 @@ INFINI_DEVICE void choose(const Row &row, int count) {
 }
 
 INFINI_DEVICE void set_keys(const GateParams &p, const Row &row) {
+#pragma unroll 2
     for (int i = lane(); i < row.experts; i += kWarp) {
         const float bias = kBias ? p.bias[i * p.bias_step] : 0.0f;
         row.key[i] = key_of(row.score[i] + bias);
@@ -69,6 +70,7 @@ INFINI_DEVICE void softmax(const Row &row) {
 }
 
 INFINI_DEVICE void sigmoid(const Row &row) {
+#pragma unroll 2
     for (int i = lane(); i < row.experts; i += kWarp)
         row.score[i] = 1.0f / (1.0f + expf(-row.score[i]));
     __syncwarp();
@@ -81,10 +83,14 @@ INFINI_DEVICE bool before(float a, float b) { return a > b || (b != b && a == a)
 // by the sum of its two best.
 INFINI_DEVICE void mask_groups(const GateParams &p, const Row &row, float masked) {
     const int size = row.experts / p.groups;
+#pragma unroll 1
     for (int g = lane(); g < p.groups; g += kWarp) {
         float first = 0, second = 0;
+        int at = g % size;  // lanes then read from different banks
+#pragma unroll 2
         for (int j = 0; j < size; ++j) {
-            const int i = g * size + (j + g) % size;  // lanes then read from different banks
+            const int i = g * size + at;
+            at = at + 1 < size ? at + 1 : 0;
             const float value = row.score[i] + p.bias[i * p.bias_step];
             if (j == 0) {
                 first = value;
@@ -98,6 +104,7 @@ INFINI_DEVICE void mask_groups(const GateParams &p, const Row &row, float masked
     }
     __syncwarp();
     for (int k = 0; k < p.keep; ++k) take_greatest(row.group, p.groups);
+#pragma unroll 2
     for (int i = lane(); i < row.experts; i += kWarp)
         if (row.group[i / size] != 0) row.key[i] = key_of(masked);
     __syncwarp();
@@ -110,11 +117,14 @@ INFINI_DEVICE float scale_of(const GateParams &p, float sum) {
 }
 
 INFINI_DEVICE void write(const GateParams &p, const Row &row, int64_t number) {
-    float sum = 0;  // the same in all lanes
-    for (int i = 0; i < p.chosen; ++i) sum += row.score[row.group[i]];
+    float sum = 0;
+#pragma unroll 1
+    for (int i = lane(); i < p.chosen; i += kWarp) sum += row.score[row.group[i]];
+    sum = fold_warp(sum, fold::Sum());
     const float scale = scale_of(p, sum);
     float *values = p.values + number * p.value_row;
     int32_t *indices = p.indices + number * p.index_row;
+#pragma unroll 1
     for (int i = lane(); i < p.slots; i += kWarp) {
         float value = 0;
         int32_t index = -1;

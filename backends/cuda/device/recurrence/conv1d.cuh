@@ -12,10 +12,6 @@ inline constexpr int kRun = 64;  // tokens
 
 template <int n>
 INFINI_DEVICE void load_channels(float (&to)[n], const T *from, int64_t stride) {
-    if (n > 1 && stride == 1) {
-        widen(load<n>(from), to);
-        return;
-    }
 #pragma unroll
     for (int i = 0; i < n; ++i) to[i] = convert<float>(from[i * stride]);
 }
@@ -29,6 +25,7 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
     T *out = static_cast<T *>(p.out) + request.row * p.out_stride[0] + first;
     if (request.source < 0) {
         const float zeros[n] = {};
+#pragma unroll 1
         for (int t = begin; t < end; ++t) store(out + t * p.out_stride[1], narrow<T>(zeros));
         return;
     }
@@ -37,15 +34,12 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
                      first * p.state_stride[1];
     // Input t of the request, also before its first token. States have any layout: one by one.
     auto input = [&](float (&to)[n], int t) {
-        if (t >= request.begin)
-            load_channels(to, x + t * p.x_stride[1], 1);
-        else
-#pragma unroll
-            for (int i = 0; i < n; ++i)
-                to[i] = convert<float>(
-                    state[(t - request.begin + 3) * p.state_stride[2] + i * p.state_stride[1]]);
+        const bool old = t < request.begin;
+        const T *from =
+            old ? state + (t - request.begin + 3) * p.state_stride[2] : x + t * p.x_stride[1];
+        load_channels(to, from, old ? p.state_stride[1] : 1);
     };
-    float tap[4][n], bias[n] = {}, before[3][n], last[3][n];
+    float tap[4][n], bias[n] = {}, before[3][n];
     const T *weight = static_cast<const T *>(p.weight) + first * p.weight_stride[0];
 #pragma unroll
     for (int j = 0; j < 4; ++j)
@@ -58,17 +52,10 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
             bias[i] = convert<float>(static_cast<const T *>(p.bias)[(first + i) * p.bias_stride]);
 #pragma unroll
     for (int i = 0; i < 3; ++i) input(before[i], begin - 3 + i);
-    // The first run writes the state: it alone has read the old one, and the new one needs that and
-    // the inputs.
-    const bool keep = run == 0 && request.target >= 0;
-    if (keep)
-#pragma unroll
-        for (int i = 0; i < 3; ++i) input(last[i], request.end - 3 + i);
-
 #pragma unroll 4
     for (int t = begin; t < end; ++t) {
         float now[n], sum[n];
-        load_channels(now, x + t * p.x_stride[1], 1);
+        widen(load<n>(x + t * p.x_stride[1]), now);
 #pragma unroll
         for (int i = 0; i < n; ++i) {
             sum[i] = bias[i] + tap[0][i] * before[0][i];
@@ -79,14 +66,18 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
         }
         store(out + t * p.out_stride[1], narrow<T>(sum));
     }
-    if (keep) {
-        T *to = static_cast<T *>(p.final_state) + request.target * p.final_stride[0] +
-                first * p.final_stride[1];
+    // The first run writes the state: it alone has read the old one. The new one needs that and the
+    // inputs; where it takes the old one's place, later entries of it are needed only later.
+    if (run > 0 || request.target < 0) return;
+    T *to = static_cast<T *>(p.final_state) + request.target * p.final_stride[0] +
+            first * p.final_stride[1];
+#pragma unroll 1
+    for (int j = 0; j < 3; ++j) {
+        float last[n];
+        input(last, request.end - 3 + j);
 #pragma unroll
-        for (int j = 0; j < 3; ++j)
-#pragma unroll
-            for (int i = 0; i < n; ++i)
-                to[j * p.final_stride[2] + i * p.final_stride[1]] = convert<T>(last[j][i]);
+        for (int i = 0; i < n; ++i)
+            to[j * p.final_stride[2] + i * p.final_stride[1]] = convert<T>(last[i]);
     }
 }
 

@@ -76,6 +76,7 @@ INFINI_ENTRY(DeltaParams, kThreads, 2) {
     const bool present = row < p.rows;  // all lanes go on: they add up together
     T *out = static_cast<T *>(p.out) + request.row * p.out_stride[0] + head * p.out_stride[2] + row;
     if (request.source < 0) {
+#pragma unroll 1
         for (int t = request.begin; t < request.end; ++t)
             if (present && part == 0) out[t * p.out_stride[1]] = convert<T>(0.0f);
         return;

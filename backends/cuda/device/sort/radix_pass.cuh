@@ -82,9 +82,9 @@ INFINI_ENTRY(RadixParams, kThreads, 3) {
     const int64_t entry = (tile.line * p.tiles + tile.number) * kDigits + threadIdx.x;
     if (p.pass < kPasses - 1 && has_digit) p.states[(p.pass + 1) % 2][entry] = 0;
     const uint32_t *idle = p.idle + tile.line * kPasses;
-    if (idle[p.pass]) return;
-    int done = 0;  // passes
-    for (int i = 0; i < p.pass; ++i) done += !idle[i];
+    const Lanes busy = vote(lane() <= p.pass && !idle[lane()]);
+    if (!(busy >> p.pass)) return;
+    const int done = count_lanes(busy) - 1;  // passes
 
     // Each warp has neighbouring keys. What fills up a line comes last.
     Key keys[kItems];

@@ -14,6 +14,11 @@ struct Bound {
     uint32_t ties;
 };
 
+INFINI_APART uint32_t sum_before(uint32_t value) {
+    uint32_t all;
+    return scan_block<kThreads>(value, 0u, fold::Sum(), &all);
+}
+
 INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
     INFINI_SHARED uint32_t histogram[256];
     INFINI_SHARED uint32_t found[3];  // the digit, how many have less, how many have it
@@ -26,8 +31,7 @@ INFINI_DEVICE Bound find_bound(const Key *keys, int n, uint32_t count) {
                 atomicAdd(&histogram[uint32_t(keys[i] >> shift) & 255], 1u);
         __syncthreads();
         const uint32_t mine = threadIdx.x < 256 ? histogram[threadIdx.x] : 0;
-        uint32_t all;
-        const uint32_t before = scan_block<kThreads>(mine, 0u, fold::Sum(), &all);
+        const uint32_t before = sum_before(mine);
         if (before < bound.ties && bound.ties <= before + mine)
             found[0] = threadIdx.x, found[1] = before, found[2] = mine;
         __syncthreads();
@@ -93,11 +97,13 @@ INFINI_ENTRY(SelectParams, 512, 3) {
     // Every warp has a stretch of the keys. Both kinds are counted at once.
     const int stretch = (n + kThreads - 1) / kThreads * kWarp;
     const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
-    uint32_t mine = 0, all;
+    uint32_t mine = 0;
+#pragma unroll 2
     for (int first = low; first < high; first += kWarp)
         mine += Found(keys, first, high, bound).both();
-    uint32_t done = scan_block<kThreads>(lane() == 0 ? mine : 0u, 0u, fold::Sum(), &all);
+    uint32_t done = sum_before(lane() == 0 ? mine : 0u);
     done = shuffle(done, 0) + ((count - bound.ties) << 16);
+#pragma unroll 2
     for (int first = low; first < high; first += kWarp) {
         const Found found(keys, first, high, bound);
         const uint32_t mine_at = done + found.both(lanes_before());

@@ -37,7 +37,7 @@ std::unique_ptr<Plan> plan_blocks(Device &device, Source source, LinalgParams pa
     const int64_t threads = largest <= 32 ? 64 : largest <= 128 ? 256 : 512;
     params.count = params.x.batch.count;
     if (params.count == 0) return make_empty_plan();
-    source.type("T", dtype).constant("kThreads", threads);
+    source.type("T", dtype).constant("kThreads", threads).quick();
     auto kernel = device.compile(source);
     const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
     const int64_t blocks = std::min(params.count, int64_t(device.multiprocessors) * resident);
