@@ -69,11 +69,10 @@ def init_all(devices: int | Sequence[Any]) -> list[Communicator]:
     kinds = {each._underlying[0] for each in chosen}
     if len(kinds) > 1:
         raise ValueError(f"init_all: expected devices of one kind, got {chosen}")
-    made = (ctypes.c_void_p * len(chosen))(*[NOT_YET] * len(chosen))
+    made = (ctypes.c_void_p * len(chosen))()
     numbers = (ctypes.c_int * len(chosen))(*(each._underlying[1] for each in chosen))
     call("CommInitAll", kinds.pop(), made, len(chosen), numbers)
-    handles = [made_now("init_all", handle) for handle in made]
-    return [Communicator._of(handle, each) for handle, each in zip(handles, chosen, strict=True)]
+    return [Communicator._of(handle, each) for handle, each in zip(made, chosen, strict=True)]
 
 
 class Communicator:
