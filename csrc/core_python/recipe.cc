@@ -83,14 +83,19 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
         container_ = nb::none();
         leaves.push_back(nb::borrow(result));
     }
+    std::vector<const Memory *> given;
+    for (const nb::object &leaf : leaves)
+        if (is_tensor(leaf.ptr())) given.push_back(tensor_of(leaf.ptr())->memory().get());
     auto needed = [&](const Memory *memory) {
         auto *open = dynamic_cast<const OpenMemory *>(memory);
-        if (!open || open->role != OpenMemory::Role::Result) return true;
-        return std::any_of(leaves.begin(), leaves.end(), [&](const nb::object &leaf) {
-            return is_tensor(leaf.ptr()) && tensor_of(leaf.ptr())->memory().get() == memory;
-        });
+        return !open || open->role != OpenMemory::Role::Result ||
+               std::find(given.begin(), given.end(), memory) != given.end();
     };
-    std::vector<Node> nodes = infinicore::detail::fuse(std::move(recorder.nodes), needed);
+    std::vector<Node> nodes;
+    {
+        Unlocked released;  // as in steps.cc
+        nodes = infinicore::detail::fuse(std::move(recorder.nodes), needed);
+    }
     for (const Node &node : nodes) {
         Work &work = work_.emplace_back();
         work.step = node.step;

@@ -4,6 +4,7 @@ On the simulated CUDA."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -80,6 +81,7 @@ from infinicore import op
 begun, go_on = os.environ["BEGUN"], os.environ["GO_ON"]
 x, y = ic.ones(100), ic.ones(100)
 os.environ["INFINI_SIMULATED_CXX"] = os.environ["SLOW"]
+os.mkdir(os.environ["ARMED"])
 thread = threading.Thread(target=lambda: op.add(x, x, out=y))
 thread.start()
 open(begun).read()
@@ -97,9 +99,32 @@ open(go_on, "w").close()
 thread.join()
 assert y.tolist() == [2.0] * 100
 """
+# The compiler waits for this thread, which needs the interpreter.
+MEANWHILE = """
+from infinicore import op
+from infinicore.nn import functional as F
+
+x, y = ic.ones(100), ic.ones(100)
+os.environ["INFINI_SIMULATED_CXX"] = os.environ["SLOW"]
+F.silu(x) * x
+
+@ic.function
+def swiglu(x: ic.Operand):
+    return F.silu(x) * x
+
+for call in (lambda: op.sub(x, x, out=y), lambda: x + x, lambda: swiglu(x)):
+    os.mkdir(os.environ["ARMED"])
+    thread = threading.Thread(target=call)
+    thread.start()
+    open(os.environ["BEGUN"]).read()
+    open(os.environ["GO_ON"], "w").close()
+    thread.join()
+"""
 SLOW = """#!/bin/sh
-echo > $BEGUN
-cat $GO_ON
+if rmdir $ARMED; then
+    echo > $BEGUN
+    cat $GO_ON
+fi
 exec ${CXX:-c++} "$@"
 """
 
@@ -115,7 +140,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
 
     def start(what: str, **changes: str) -> str:
         command = [sys.executable, "-c", SCRIPT + what]
-        done = process.run(command, timeout=200, **settings, **changes)
+        done = process.run(command, **settings, **changes)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -131,17 +156,26 @@ def test_threads_get_the_same_kernels_and_the_next_process_too(run: Callable[...
     run(KEPT)
 
 
-def test_a_child_does_not_wait_for_its_parents_threads(
-    run: Callable[..., str], tmp_path: Path
-) -> None:
-    gates = {name: tmp_path / name for name in ("BEGUN", "GO_ON")}
-    for gate in gates.values():
-        os.mkfifo(gate)
+@pytest.fixture
+def run_slowly(run: Callable[..., str], tmp_path: Path) -> Callable[[str], str]:
+    """With a compiler at hand that, once it is armed, tells when it begins and waits until it may
+    go on."""
+    gates = {name: tmp_path / name for name in ("ARMED", "BEGUN", "GO_ON")}
+    os.mkfifo(gates["BEGUN"])
+    os.mkfifo(gates["GO_ON"])
     slow = tmp_path / "slow"
     slow.write_text(SLOW)
     slow.chmod(0o755)
     more = {name: str(gate) for name, gate in gates.items()}
-    said = run(FORKED, SLOW=str(slow), **more).splitlines()
+    return functools.partial(run, SLOW=str(slow), **more)
+
+
+def test_other_threads_go_on(run_slowly: Callable[[str], str]) -> None:
+    run_slowly(MEANWHILE)
+
+
+def test_a_child_does_not_wait_for_its_parents_threads(run_slowly: Callable[[str], str]) -> None:
+    said = run_slowly(FORKED).splitlines()
     assert len(said) == 3
     for line in said:
         assert "this process was forked" in line
