@@ -10,7 +10,7 @@ namespace infini::cuda {
 namespace {
 
 // A launch that may begin while the kernel before it ends (CUlaunchConfig with one attribute); the
-// kernel waits for that one itself, in prelude.cuh. It costs the host less than a plain launch, too.
+// kernel waits for that one itself, in prelude.cuh. It costs the host less than a plain launch.
 struct LaunchAttribute {
     int number, unused, value;
     char rest[60];

@@ -344,9 +344,10 @@ SAMPLING = {
 
 def all_cases() -> dict[str, Rules]:
     from .cases_elementwise import PRIMITIVES
+    from .cases_experts import MOE, QUANTISED
     from .cases_folds import FOLDS, ORDER, SCANS
     from .cases_images import IMAGE_CASES
-    from .cases_models import ATTENTION, FP8, MOE, QUANTISED, RECURRENCES, ROTARY
+    from .cases_models import ATTENTION, FP8, RECURRENCES, ROTARY
     from .cases_tensors import FACTORS, PICKING, RANDOM
     from .cases_windows import COPIES, PRODUCTS, RESAMPLING, WINDOWS
 

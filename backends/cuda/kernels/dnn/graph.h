@@ -63,8 +63,8 @@ private:
 // A kernel for a graph, on one device.
 class Engine {
 public:
-    // `pointers` are of the graph's tensors, in the order in which they were made, and aligned to 16
-    // bytes. Only enqueues; from any thread.
+    // `pointers` are of the graph's tensors, in the order in which they were made, and aligned to
+    // 16 bytes. Only enqueues; from any thread.
     Error run(const std::vector<void *> &pointers, void *workspace, void *stream) const;
     size_t workspace() const { return workspace_; }
 
@@ -99,7 +99,7 @@ public:
     Tensor reduce(Reduction how, Tensor x);  // the last dimension becomes 1
     Tensor apply(Function function, Type type, Tensor x, Tensor b = {});
 
-    // Makes the kernel, for these sizes; in later processes it comes from the disk. Throws Declined.
+    // Makes the kernel, for these sizes; later processes have it from the disk. Throws Declined.
     std::unique_ptr<Engine> finish();
 
 private:
