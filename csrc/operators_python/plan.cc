@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -152,12 +153,14 @@ void check_place(const View &view, bool on_host) {
 
 bool on_host() { return std::strcmp(infinirtGetDeviceKind(), "cpu") == 0; }
 
-// A device may have code compiled for it, which takes long: others go on meanwhile.
+// A device may have code compiled for it, which takes long: others go on meanwhile. The host has
+// none, and its calls are short.
 void create(const Row &row, infiniopHandle_t handle, InfiniopDescriptor **made, void *const *given,
-            const Values &values) {
+            const Values &values, bool host) {
     infiniStatus_t status;
     {
-        nb::gil_scoped_release released;
+        std::optional<nb::gil_scoped_release> released;
+        if (!host) released.emplace();
         status = row.create(handle, made, given, values.data());
     }
     check(status);
@@ -237,7 +240,7 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
         }
     } described{row};
     size_t workspace = 0;
-    create(row, handle, &described.descriptor, given, Values(row.attributes, attributes));
+    create(row, handle, &described.descriptor, given, Values(row.attributes, attributes), host);
     if (row.workspace) check(row.workspace(described.descriptor, &workspace));
     Values values(row.runs[0].scalars, scalars);
     execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors,
@@ -284,7 +287,7 @@ Plan::Plan(int index, nb::handle tensors, nb::handle attributes) : row_(row_at(i
         }
     }
     Values values(row_.attributes, attributes);
-    create(row_, handle, &descriptor_, given.data(), values);
+    create(row_, handle, &descriptor_, given.data(), values, host);
     if (row_.workspace) check(row_.workspace(descriptor_, &workspace_));
 }
 
