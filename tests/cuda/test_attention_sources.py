@@ -29,25 +29,25 @@ CASES = [
         "groups",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,"
-        "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0",
+        "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0,kBulk=1",
     ),
     (
         "groups",
         "sm_90a",
         "kPaged=1,kRagged=1,kCausal=1,kDepth=128,kValue=128,"
-        "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0",
+        "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0,kBulk=0",
     ),
     (
         "groups",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=0,kDepth=64,kValue=64,"
-        "kQueryStages=2,kKeyStages=3,kValueStages=3,kSingle=0",
+        "kQueryStages=2,kKeyStages=3,kValueStages=3,kSingle=0,kBulk=1",
     ),
     (
         "groups",
         "sm_90a",
         "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128,"
-        "kQueryStages=1,kKeyStages=2,kValueStages=2,kSingle=1",
+        "kQueryStages=1,kKeyStages=2,kValueStages=2,kSingle=1,kBulk=0",
     ),
     (
         "latent_groups",

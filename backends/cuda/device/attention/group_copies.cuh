@@ -10,7 +10,8 @@
 // whose pages do is one box.
 //
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
-// (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle.
+// (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle;
+// kBulk: the bulk engine can copy everything, and the other code is left out.
 #pragma once
 
 #include "hopper.cuh"
@@ -159,10 +160,12 @@ struct Producer {
             wait_at(kProducers, kGroup);
         }
     }
-    INFINI_DEVICE bool is_in_order(int slot) {
-        if constexpr (!kSingle) return true;
+    INFINI_DEVICE bool can_copy_boxes(Kind kind, const Tile &of, int slot) {
+        if (kind == kOfQueries) return p.bulk_queries;
+        // Without lengths what is behind the last key is zeros for the bulk engine.
+        const bool whole = kind != kOfValues || !p.lengths || of.first + kKeys <= of.seen;
         const bool *warps = shared.in_order[slot];
-        return warps[0] && warps[1] && warps[2] && warps[3];
+        return p.bulk && whole && (!kSingle || (warps[0] && warps[1] && warps[2] && warps[3]));
     }
     INFINI_DEVICE int place_in_page(int t) { return int(p.page_size.split(uint32_t(t)).remainder); }
 
@@ -247,19 +250,19 @@ struct Producer {
             values.advance();
         }
         // Consumers free queries after they have used all that was begun.
-        show(none || kind == kOfQueries || p.bulk);
+        if constexpr (!kBulk) show(none || kind == kOfQueries || p.bulk);
         shared.used[stage].wait(parity);
         if (kind == kOfQueries && thread == 0) shared.work[stage] = w;
         if (none) return arrive(stage);
-        // Without lengths what is behind the last key is zeros for the bulk engine.
-        const bool whole = kind != kOfValues || !p.lengths || of.first + kKeys <= of.seen;
-        if (kind == kOfQueries ? p.bulk_queries : p.bulk && whole && is_in_order(slot)) {
+        if (kBulk || can_copy_boxes(kind, of, slot)) {
             if (thread < 32) copy_boxes(kind, of, slot, memory + at, shared.here[stage]);
             return arrive(stage);
         }
-        copy_rows(kind, of, slot, memory + at);
-        commit_copies();
-        begun[1] = stage;
+        if constexpr (!kBulk) {
+            copy_rows(kind, of, slot, memory + at);
+            commit_copies();
+            begun[1] = stage;
+        }
     }
 
     // Every second time, blocks take work in the opposite order where the plan wants that.
@@ -304,7 +307,7 @@ struct Producer {
             last = now, last.from = w.s.v;
             ++tile;
         }
-        show(true);
+        if constexpr (!kBulk) show(true);
     }
 };
 

@@ -98,6 +98,14 @@ Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t
     return best;
 }
 
+// Of a kernel that is compiled when it is first needed.
+Error launch_late(const Source &source, const Stream &stream, int64_t blocks, unsigned threads,
+                  const GroupParams &p, size_t shared) try {
+    return stream.device.compile(source)->launch(stream, blocks, threads, p, shared);
+} catch (const Refusal &) {
+    return infinirtErrorUnknown;
+}
+
 }  // namespace
 
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &device, bool always) {
@@ -128,7 +136,12 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     source.constant("kQueryStages", query_stages).constant("kKeyStages", key_stages);
     source.constant("kValueStages", value_stages).constant("kSingle", is_single(c));
     source.architecture_specific();
-    auto kernel = device.compile(source);
+    const Maps maps(c);
+    // Where all strides are the bulk engine's, only pointers that are not aligned want the other
+    // code: that is rare, and it is compiled then.
+    const bool all_bulk = maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0;
+    const Source any = Source(source).constant("kBulk", false);
+    auto kernel = device.compile(all_bulk ? source.constant("kBulk", true) : any);
     const Segments segments(c, device, kRows);
     AttentionParams fixed = c.params();
     fixed.tiles = int32_t(c.ragged() ? segments.most_tiles() : (c.rows() + kRows - 1) / kRows);
@@ -139,7 +152,6 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
         choose_order(c, fixed.tiles, units, blocks, int64_t(device.l2_bytes) / 2 / bytes);
     fixed.chunk = int32_t(order.chunk);
     const int64_t chunks = units ? (units + order.chunk - 1) / order.chunk : 0;
-    const Maps maps(c);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
             GroupParams p;
@@ -154,7 +166,9 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
             p.segments = reinterpret_cast<const int32_t *>(a.workspace());
             const Error error = segments.run(c, a, a.workspace(), stream);
             if (error != infinirtSuccess) return error;
-            return kernel->launch(stream, blocks, kThreads, p, shared);
+            if (!all_bulk || (p.bulk && p.bulk_queries))
+                return kernel->launch(stream, blocks, kThreads, p, shared);
+            return launch_late(any, stream, blocks, kThreads, p, shared);
         },
         segments.workspace());
 }
