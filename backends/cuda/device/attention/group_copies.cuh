@@ -34,6 +34,19 @@ inline constexpr int kTurn = 1, kProducers = 3;  // named barriers: 1 and 2 are 
 inline constexpr int kFirstKeys = kQueryStages, kFirstValues = kFirstKeys + kKeyStages;
 inline constexpr int kAllStages = kFirstValues + kValueStages;
 
+// find_segment by all lanes of a warp, 32 places at a time: memory is waited for once or twice.
+INFINI_DEVICE int find_segment_together(const int32_t *ends, int count, int place) {
+    int low = 0;
+#pragma unroll 1
+    for (int size = count;;) {
+        const int step = (size + kWarp - 1) / kWarp, at = low + (lane() + 1) * step - 1;
+        const int end = ends[at < count ? at : count - 1];
+        low += (__ffs(int(__ballot_sync(kAllLanes, end > place))) - 1) * step;
+        if (step == 1) return low;
+        size = step;
+    }
+}
+
 // 128 rows.
 struct Work {
     Sequence s;
@@ -56,7 +69,7 @@ struct Work {
         if constexpr (kRagged) {
             const int32_t *ends = p.segments + p.sequences + 3;
             if (tile >= ends[p.sequences + 2]) return;
-            index = find_segment(ends + 1, p.sequences + 2, tile);
+            index = find_segment_together(ends + 1, p.sequences + 2, tile);
             tile -= ends[index];
         }
         s = find_sequence(p, index, head);
@@ -117,6 +130,7 @@ struct Producer {
     int round = 0, number = 0;  // of the work: of all blocks, of this one that has keys
     Place<kKeyStages> keys;
     Place<kValueStages> values;
+    int64_t page = -1, start = -1;  // of this thread's key of the next tile, of the first one
     // Stages whose copies were begun and not shown, the older one first; -1: none.
     int begun[2] = {-1, -1};
 
@@ -141,22 +155,27 @@ struct Producer {
         if (lane() == 0) shared.here[stage].arrive();
     }
 
+    // Begins to look up the pages of a tile.
+    INFINI_DEVICE void look_up(int first) {
+        const int t = first + thread;
+        page = start = -1;
+        if (t < w.seen) page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+        if (kSingle && first < w.seen) start = int64_t(w.s.table[first * p.table_stride]);
+    }
+    // Tells of them; those of the next tile are looked up meanwhile.
     INFINI_DEVICE void find_pages(int first, int slot) {
         if constexpr (kPaged) {
-            const int t = first + thread;
-            int64_t page = -1;
-            if (t < w.seen)
-                page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+            if (first == 0) look_up(first);
             const bool known = page >= 0 && page < p.pages;
             shared.page[slot][thread] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
-            if (lane() == 0) shared.known[slot][thread / 32] = bits;
-            if constexpr (kSingle) {
-                const int64_t start = int64_t(w.s.table[first * p.table_stride]);
-                const bool follows = t >= w.seen || (known && page == start + thread);
-                const bool all = __all_sync(kAllLanes, follows);
-                if (lane() == 0) shared.in_order[slot][thread / 32] = all;
+            const bool follows = first + thread >= w.seen || (known && page == start + thread);
+            const bool in_order = __all_sync(kAllLanes, follows);
+            if (lane() == 0) {
+                shared.known[slot][thread / 32] = bits;
+                if (kSingle) shared.in_order[slot][thread / 32] = in_order;
             }
+            look_up(first + kKeys);
             wait_at(kProducers, kGroup);
         }
     }
