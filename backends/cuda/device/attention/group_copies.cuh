@@ -11,7 +11,8 @@
 //
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
 // (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle;
-// kBulk: the bulk engine can copy everything, and the other code is left out.
+// kBulk: the bulk engine can copy everything and results are stored 16 bytes at a time; the other
+// code is left out.
 #pragma once
 
 #include "hopper.cuh"

@@ -266,13 +266,14 @@ struct Consumer {
             sum += shuffle_xor(sum, 2);
             const float inverse = sum == 0 ? 0.0f : reciprocal_fast(sum);
             const int skip = 2 * (lane() % 4), left = to[i] ? p.value_depth - skip : 0;
-            const int64_t inner = p.store_vector ? 1 : p.out_stride.inner;
+            const bool vector = kBulk || p.store_vector;
+            const int64_t inner = vector ? 1 : p.out_stride.inner;
 #pragma unroll
             for (int n = 0; n < kValue / 8; ++n) {
                 const uint32_t pair =
                     pack_pair<T>(results[n][2 * i] * inverse, results[n][2 * i + 1] * inverse);
                 T *const at = to[i] + (skip + 8 * n) * inner;
-                if (p.store_vector) {
+                if (vector) {
                     if (8 * n < left) *reinterpret_cast<uint32_t *>(at) = pair;
                 } else {
                     if (8 * n < left) at[0] = T{uint16_t(pair)};
@@ -312,7 +313,7 @@ struct Consumer {
             return reinterpret_cast<T *>(
                 shuffle(reinterpret_cast<uint64_t>(i ? to[1] : to[0]), row * 4));
         };
-        if (p.store_vector) {
+        if (kBulk || p.store_vector) {
             const unsigned piece = unsigned(lane()) % kPieces;
             const bool there = int(piece) * kPiece < p.value_depth;
             const unsigned first = unsigned(lane()) / kPieces;
@@ -330,15 +331,16 @@ struct Consumer {
                 }
             return;
         }
+        if constexpr (!kBulk)
 #pragma unroll 1
-        for (int row = 0; row < 16; ++row) {
-            T *const at = row_at(row / 8, row % 8);
+            for (int row = 0; row < 16; ++row) {
+                T *const at = row_at(row / 8, row % 8);
 #pragma unroll 1
-            for (int i = lane(); at && i < p.value_depth; i += kWarp)
-                at[i * p.out_stride.inner] = reinterpret_cast<const T *>(
-                    staged + i / kPanelColumns * kQueryPanel +
-                    panel_place(unsigned(row), unsigned(i) / kPiece % 8))[i % kPiece];
-        }
+                for (int i = lane(); at && i < p.value_depth; i += kWarp)
+                    at[i * p.out_stride.inner] = reinterpret_cast<const T *>(
+                        staged + i / kPanelColumns * kQueryPanel +
+                        panel_place(unsigned(row), unsigned(i) / kPiece % 8))[i % kPiece];
+            }
     }
 };
 

@@ -140,7 +140,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const Maps maps(c);
     // Where all strides are the bulk engine's, only pointers that are not aligned want the other
     // code: that is rare, and it is compiled then.
-    const bool all_bulk = maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0;
+    const bool all_bulk =
+        maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0 && c.params().store_vector;
     const Source any = Source(source).constant("kBulk", false);
     auto kernel = device.compile(all_bulk ? source.constant("kBulk", true) : any);
     const Segments segments(c, device, kRows);
@@ -167,7 +168,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
             p.segments = reinterpret_cast<const int32_t *>(a.workspace());
             const Error error = segments.run(c, a, a.workspace(), stream);
             if (error != infinirtSuccess) return error;
-            if (!all_bulk || (p.bulk && p.bulk_queries))
+            if (!all_bulk || (p.bulk && p.bulk_queries && p.store_vector))
                 return kernel->launch(stream, blocks, kThreads, p, shared);
             return launch_late(any, stream, blocks, kThreads, p, shared);
         },
