@@ -52,7 +52,7 @@ struct GroupParams : AttentionParams {
 // those behind the last.
 struct SegmentParams {
     const void *bounds;
-    int32_t *segments;  // [sequences + 3] first tokens, then as many first tiles
+    int32_t *segments;  // [sequences + 3] first tokens, as many first tiles, a 0: work taken
     int64_t stride;
     int32_t sequences, tokens, group, tile_rows;
 };

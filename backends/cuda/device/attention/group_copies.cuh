@@ -57,21 +57,28 @@ struct Work {
     int index;  // of the sequence
 
     // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
-    // see most keys first.
-    INFINI_DEVICE void find(const GroupParams &p, int item) {
+    // see most keys first. Of ragged queries units are heads, and there are `all_tiles` of rows.
+    INFINI_DEVICE void find(const GroupParams &p, int item, int all_tiles) {
+        int tile;
         tiles = row_count = 0;
-        if (item >= p.items) return;
-        const Quotient chunk = p.chunk_items.split(uint32_t(item));
-        const Divider &units = int(chunk.quotient) < p.chunks - 1 ? p.chunk_units : p.last_units;
-        const Quotient rest = units.split(chunk.remainder);
-        const Quotient unit = p.unit_heads.split(chunk.quotient * p.chunk + rest.remainder);
-        int tile = p.tiles - 1 - int(rest.quotient);
-        index = int(unit.quotient), head = int(unit.remainder);
         if constexpr (kRagged) {
+            const unsigned size = unsigned(p.chunk) * unsigned(all_tiles);
+            const int chunk = int(unsigned(item) / size), left = p.heads - chunk * p.chunk;
+            const unsigned rest = unsigned(item) - unsigned(chunk) * size;
+            const unsigned units = unsigned(left < p.chunk ? left : p.chunk), of = rest / units;
+            head = chunk * p.chunk + int(rest - of * units);
+            tile = all_tiles - 1 - int(of);
             const int32_t *ends = p.segments + p.sequences + 3;
-            if (tile >= ends[p.sequences + 2]) return;
             index = find_segment_together(ends + 1, p.sequences + 2, tile);
             tile -= ends[index];
+        } else {
+            const Quotient chunk = p.chunk_items.split(uint32_t(item));
+            const Divider &units =
+                int(chunk.quotient) < p.chunks - 1 ? p.chunk_units : p.last_units;
+            const Quotient rest = units.split(chunk.remainder);
+            const Quotient unit = p.unit_heads.split(chunk.quotient * p.chunk + rest.remainder);
+            tile = p.tiles - 1 - int(rest.quotient);
+            index = int(unit.quotient), head = int(unit.remainder);
         }
         s = find_sequence(p, index, head);
         first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
@@ -86,6 +93,7 @@ struct Shared {
     Work work[kQueryStages];  // whose queries are there; without tiles: the last one
     uint32_t known[kPaged ? kSlots : 1][kKeys / 32];
     bool in_order[kSlots][kKeys / 32];  // of kSingle: pages that follow one another
+    int item[2];                        // of ragged queries: work that is taken next
     int page[kPaged ? kSlots : 1][kKeys];
 };
 
@@ -129,6 +137,7 @@ struct Producer {
     int thread;
     Work w = {};
     int round = 0, number = 0;  // of the work: of all blocks, of this one that has keys
+    int items = 0, all_tiles = 0, taken = 0;
     Place<kKeyStages> keys;
     Place<kValueStages> values;
     int64_t page = -1, start = -1;  // of this thread's key of the next tile, of the first one
@@ -285,11 +294,26 @@ struct Producer {
         }
     }
 
-    // Every second time, blocks take work in the opposite order where the plan wants that.
-    INFINI_DEVICE void find_work() {
+    // Every second time, blocks take work in the opposite order where the plan wants that. Of ragged
+    // queries nobody knows how long the work is: blocks take the next when they come to it.
+    INFINI_DEVICE int take_item() {
         const int block = int(blockIdx.x), blocks = int(gridDim.x);
-        for (w.tiles = 0; round * blocks < p.items && w.tiles == 0; ++round) {
-            w.find(p, round * blocks + (p.turns && round % 2 ? blocks - 1 - block : block));
+        if constexpr (!kRagged) {
+            const bool turned = p.turns && round % 2;
+            return round++ * blocks + (turned ? blocks - 1 - block : block);
+        }
+        if (thread == 0) shared.item[round % 2] = round ? blocks + taken : block;
+        wait_at(kProducers, kGroup);
+        const int item = shared.item[round++ % 2];
+        // For the next time: the answer is not waited for.
+        if (thread == 0) taken = atomicAdd(taken_items(p), 1);
+        return item;
+    }
+    INFINI_DEVICE void find_work() {
+        for (w.tiles = 0; w.tiles == 0;) {
+            const int item = take_item();
+            if (item >= items) break;
+            w.find(p, item, all_tiles);
             if (w.tiles == 0) write_zeros();
         }
     }
@@ -307,6 +331,11 @@ struct Producer {
     INFINI_DEVICE void run() {
         Tile last = {};
         int tile = 0;
+        items = p.items;
+        if constexpr (kRagged) {
+            all_tiles = p.segments[2 * p.sequences + 5];
+            items = all_tiles * p.heads;
+        }
         for (int step = 0;; ++step) {
             const bool fresh = tile == w.tiles;
             if (fresh) tile = 0, find_work();

@@ -27,7 +27,7 @@ INFINI_ENTRY(SegmentParams, kThreads, 1) {
     const Bound *bounds = static_cast<const Bound *>(p.bounds);
     const int count = p.sequences + 3, thread = int(threadIdx.x);
     int32_t *starts = p.segments, *tiles = p.segments + count;
-    if (thread == 0) carried[0] = carried[1] = 0;
+    if (thread == 0) carried[0] = carried[1] = 0, p.segments[2 * count] = 0;
     __syncthreads();
     for (int first = 0; first < count; first += kThreads) {
         const int i = first + thread;

@@ -122,6 +122,11 @@ INFINI_DEVICE float reciprocal_fast(float x) {
 #endif
 }
 
+// Of ragged queries: how much work was taken, for kernels whose blocks take the next.
+INFINI_DEVICE int32_t *taken_items(const AttentionParams &p) {
+    return const_cast<int32_t *>(p.segments) + 2 * (p.sequences + 3);
+}
+
 // The first segment that ends behind `place`; `ends` has `count` of them, the last one is behind
 // it.
 INFINI_DEVICE int find_segment(const int32_t *ends, int count, int place) {

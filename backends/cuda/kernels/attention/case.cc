@@ -69,7 +69,7 @@ Segments::Segments(const AttentionCase &c, Device &device, int64_t tile_rows) {
     params_.stride = c.bounds.stride[0];
     params_.sequences = int32_t(c.sequences), params_.tokens = int32_t(c.tokens);
     params_.group = int32_t(c.group), params_.tile_rows = int32_t(tile_rows);
-    bytes_ = size_t(c.sequences + 3) * 2 * sizeof(int32_t);
+    bytes_ = (size_t(c.sequences + 3) * 2 + 1) * sizeof(int32_t);
     bytes_ = (bytes_ + 255) / 256 * 256;
     // Every segment can have one tile that is not full.
     most_tiles_ = c.tokens * c.group / tile_rows + c.sequences + 2;
