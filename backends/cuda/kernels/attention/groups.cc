@@ -128,8 +128,9 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     // Blocks of 128 rows that fill a multiprocessor each: not where half of the sizes would be
     // padding, nor for so few of them and so many keys that ranges of these are faster (tiles.cc).
     const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
-    const bool few = c.rows() < 64 || c.keys < 64 ||
-                     (tiles * c.heads * 4 < device.multiprocessors && c.keys >= 2048);
+    const bool few =
+        c.rows() < 64 || c.keys < 64 ||
+        (!c.ragged() && tiles * c.heads * 4 < device.multiprocessors && c.keys >= 2048);
     if (!always && (few || c.depth < 48 || c.value_depth < 48)) return nullptr;
 
     Source source = c.source("attention/groups.cuh");
