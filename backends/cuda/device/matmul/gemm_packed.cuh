@@ -1,7 +1,7 @@
 // Products with packed weights: codes are unpacked on their way to shared memory. The host gives T,
-// O and C; kMxfp4 1, or 0 with kBits and kBytesA (Marlin's layout for 8-bit activations); kRows,
-// kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA, kVectorCodes; and
-// kSplit.
+// O and C; kMxfp4 1, or 0 with kBits, kBytesA (Marlin's layout for 8-bit activations) and
+// kAnyGroups; kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA,
+// kVectorCodes; and kSplit.
 #include "finish.cuh"
 #include "marlin_source.cuh"
 #include "mma_tile.cuh"

@@ -1,4 +1,5 @@
-// Weights in Marlin's tiles as an operand: its lines are columns.
+// Weights in Marlin's tiles as an operand: its lines are columns. kAnyGroups: neighbours along k
+// need not have the same group.
 #pragma once
 
 #include "packed_params.h"
@@ -31,7 +32,7 @@ struct MarlinSource {
     }
 
     INFINI_DEVICE void find_group(int k, int column, float &scale, float &offset) const {
-        const int group = p.row_group ? p.row_group[k] : k / p.group_size;
+        const int group = kAnyGroups && p.row_group ? p.row_group[k] : k / p.group_size;
         scale = 0, offset = p.offset;
         if (group < 0 || group >= p.groups) return;
         const T *scales = static_cast<const T *>(p.scales) + int64_t(group) * p.product.n;
@@ -52,7 +53,6 @@ struct MarlinSource {
         const int across = p.product.n / Layout::kColumns;
         run +=
             (int64_t(k / Layout::kRows) * across + line.column / Layout::kColumns) * Layout::kWords;
-        const bool uniform = !p.row_group && p.group_size % n == 0;
 #pragma unroll
         for (int i = 0; i < n; i += 2) {
             const MarlinPlace at =
@@ -60,13 +60,12 @@ struct MarlinSource {
             const uint32_t word = run[at.word] >> at.shift;
             raw.codes[i / 2] = (word & kMask) | (word >> Layout::kNext & kMask) << 16;
         }
-        if (uniform) find_group(k, line.column, raw.scale[0], raw.offset[0]);
 #pragma unroll
         for (int i = 0; i < n; ++i) {
-            if (uniform)
-                raw.scale[i] = raw.scale[0], raw.offset[i] = raw.offset[0];
-            else
+            if (kAnyGroups || i == 0)
                 find_group(k + i, line.column, raw.scale[i], raw.offset[i]);
+            else
+                raw.scale[i] = raw.scale[0], raw.offset[i] = raw.offset[0];
         }
         return raw;
     }

@@ -1,6 +1,6 @@
 // A tile is sorted by a digit in shared memory, then written to where its digits belong in the line:
 // behind those of the tiles before it, which tell how many they have as soon as they know. In the
-// last pass elements and their places are written instead of entries.
+// last pass (kLast) elements and their places are written instead of entries.
 #include "index/group_rank.cuh"
 #include "radix.cuh"
 
@@ -80,7 +80,7 @@ INFINI_ENTRY(RadixParams, kThreads, 3) {
     __syncthreads();
     const Tile tile(p, shared.ticket);
     const int64_t entry = (tile.line * p.tiles + tile.number) * kDigits + threadIdx.x;
-    if (p.pass < kPasses - 1 && has_digit) p.states[(p.pass + 1) % 2][entry] = 0;
+    if (!kLast && has_digit) p.states[(p.pass + 1) % 2][entry] = 0;
     const uint32_t *idle = p.idle + tile.line * kPasses;
     const Lanes busy = vote(lane() <= p.pass && !idle[lane()]);
     if (!(busy >> p.pass)) return;
@@ -160,7 +160,7 @@ INFINI_ENTRY(RadixParams, kThreads, 3) {
     }
     __syncthreads();
 
-    if (p.pass == kPasses - 1) {
+    if constexpr (kLast) {
         const T *line = static_cast<const T *>(p.x) + p.from.offsets(tile.line);
         T *values = static_cast<T *>(p.values) + p.to.offsets(tile.line) - p.first * p.to.step;
         P *stood = static_cast<P *>(p.places) + p.stood.offsets(tile.line) - p.first * p.stood.step;

@@ -41,6 +41,7 @@ public:
         source.type("T", dtype).type("O", shape.c.dtype).type("C", INFINI_DTYPE_F32);
         source.constant("kMxfp4", packing.mxfp4).constant("kBits", packing.bits);
         source.constant("kBytesA", packing.bytes_a).constant("kSplit", p.splits > 1);
+        source.constant("kAnyGroups", packing.rows || params_.group_size % 16 != 0);
         source.constant("kRows", rows).constant("kColumns", columns);
         if (mma)
             source.constant("kWarpsM", rows == 16 ? 1 : 2).constant("kWarpsN", 4);

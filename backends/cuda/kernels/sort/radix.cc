@@ -43,7 +43,9 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     const auto starts = device.compile(source_of("sort/radix_starts.cuh", ordering));
     Source source = source_of("sort/radix_pass.cuh", ordering);
     source.constant("kThreads", kThreads).constant("kItems", items);
-    const auto pass = device.compile(source);
+    Source last_source = source;
+    const auto last = device.compile(last_source.constant("kLast", 1));
+    const auto pass = passes > 1 ? device.compile(source.constant("kLast", 0)) : last;
 
     size_t bytes = 0;
     EntryRoom rooms[2];
@@ -76,7 +78,8 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
         INFINI_CUDA_TRY(count->launch(stream, p.lines * p.parts, 512, p));
         INFINI_CUDA_TRY(starts->launch(stream, p.lines * passes, kDigits, p));
         for (p.pass = 0; p.pass < passes; ++p.pass)
-            INFINI_CUDA_TRY(pass->launch(stream, p.lines * p.tiles, kThreads, p, shared));
+            INFINI_CUDA_TRY((p.pass < passes - 1 ? pass : last)
+                                ->launch(stream, p.lines * p.tiles, kThreads, p, shared));
         return infinirtSuccess;
     };
     return make_plan(run, bytes);
