@@ -62,8 +62,7 @@ std::vector<std::string> options_for(const Source &source, const Device &device)
     std::vector<std::string> options{"--gpu-architecture=" + std::string(architecture)};
     const CompileOption *option = vendor.compile_options;
     for (; option && option->text; ++option)
-        if (Compiler::get().number >= option->since && source.is_quick() >= option->quick)
-            options.push_back(option->text);
+        if (Compiler::get().number >= option->since) options.push_back(option->text);
     options.push_back("-DINFINI_WARP=" + std::to_string(device.warp));
     return options;
 }

@@ -50,22 +50,17 @@ public:
     Source &include(const char *file);  // another file, before the lines that follow
     // Instructions that only this very architecture has (sm_90a): wgmma, setmaxnreg.
     Source &architecture_specific();
-    // Of long code that is not worth its compiler's best: where that has a quicker way, it takes it.
-    Source &quick();
 
     // All of it, includes resolved.
     std::string text() const;
     // What tells it from other sources of this back end: short.
-    std::string identity() const {
-        return file_ + (specific_ ? "!" : "") + (quick_ ? "~\n" : "\n") + lines_;
-    }
+    std::string identity() const { return file_ + (specific_ ? "!\n" : "\n") + lines_; }
     const std::string &file() const { return file_; }
     bool is_architecture_specific() const { return specific_; }
-    bool is_quick() const { return quick_; }
 
 private:
     std::string file_, lines_;
-    bool specific_ = false, quick_ = false;
+    bool specific_ = false;
 };
 
 // The type of an element in device code: "f16". Of complex numbers one of the same size, to be

@@ -85,11 +85,6 @@ Source &Source::architecture_specific() {
     return *this;
 }
 
-Source &Source::quick() {
-    quick_ = true;
-    return *this;
-}
-
 std::string Source::text() const {
     std::string result;
     Flattener flattener(result);

@@ -27,7 +27,6 @@ struct Rename {
 struct CompileOption {
     const char *text;
     int since;
-    bool quick = false;  // only for sources that ask for it
 };
 
 struct Vendor {
@@ -42,7 +41,7 @@ struct Vendor {
     const char *architecture;          // of the compiler, a format of major and minor
     const char
         *architecture_special;  // the same with all that only this very chip has; may be null
-    const CompileOption *compile_options;  // given to the compiler; ends with a null text
+    const CompileOption *compile_options;  // always given to the compiler; ends with a null text
 };
 
 extern const Vendor vendor;

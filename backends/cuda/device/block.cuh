@@ -129,4 +129,21 @@ INFINI_DEVICE V fold_block(V value, Fold fold) {
     return value;
 }
 
+// The same, where every warp folds the parts as it did its own values: less code for many warps,
+// whose number is a power of two.
+template <int threads, class Fold, class V>
+INFINI_DEVICE V fold_large_block(V value, Fold fold) {
+    constexpr int kWarps = threads / kWarp;
+    static_assert(threads % kWarp == 0 && kWarps <= kWarp && (kWarps & (kWarps - 1)) == 0);
+    INFINI_SHARED V parts[kWarps];
+    value = fold_warp(value, fold);
+    __syncthreads();  // the last call's parts have been read
+    if (lane() == 0) parts[warp()] = value;
+    __syncthreads();
+    value = parts[lane() % kWarps];
+#pragma unroll
+    for (int mask = kWarps / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
+    return value;
+}
+
 }  // namespace infini

@@ -19,11 +19,8 @@ constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
 
 // Without what only the host's side of CUDA and textures need, the compiler reads less before it
 // comes to the kernel.
-constexpr CompileOption kOptions[] = {{"-std=c++20", 0},
-                                      {"-default-device", 0},
-                                      {"-minimal", 12040},
-                                      {"--Ofast-compile=min", 12090, true},
-                                      {nullptr, 0}};
+constexpr CompileOption kOptions[] = {
+    {"-std=c++20", 0}, {"-default-device", 0}, {"-minimal", 12040}, {nullptr, 0}};
 
 }  // namespace
 

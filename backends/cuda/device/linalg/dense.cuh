@@ -18,23 +18,8 @@ struct MostFold {  // a NaN wins
     INFINI_DEVICE double operator()(double a, double b) const { return fold::Max()(a, b); }
 };
 
-// As fold_block of block.cuh, in loops that stay loops.
-template <class Fold, class V>
-INFINI_DEVICE V fold_rolled(V value, Fold fold) {
-    constexpr int kWarps = kThreads / kWarp;
-    INFINI_SHARED V parts[kWarps];
-    INFINI_ROLLED
-    for (int mask = kWarp / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
-    __syncthreads();  // the last call's parts have been read
-    if (lane() == 0) parts[warp()] = value;
-    __syncthreads();
-    value = parts[lane() % kWarps];
-    INFINI_ROLLED
-    for (int mask = kWarps / 2; mask > 0; mask /= 2) value = fold(value, shuffle_xor(value, mask));
-    return value;
-}
-INFINI_CALLED double block_sum(double x) { return fold_rolled(x, fold::Sum()); }
-INFINI_CALLED double block_most(double x) { return fold_rolled(x, MostFold()); }
+INFINI_CALLED double block_sum(double x) { return fold_large_block<kThreads>(x, fold::Sum()); }
+INFINI_CALLED double block_most(double x) { return fold_large_block<kThreads>(x, MostFold()); }
 
 // ---- In and out ---------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the
 // QL method with implicit shifts). The eigenvectors are the rows of Z, where neighbouring threads
-// take neighbouring columns.
+// take neighbouring columns. What becomes tridiagonal, the reflections' product and what becomes
+// diagonal are kernels of their own (kStage), which compile beside each other.
 #include "reflections.cuh"
 
 namespace infini {
@@ -125,14 +126,14 @@ struct Eigh {
         return true;
     }
 
-    // The eigenvalues come to `line`, ascending, their vectors to the rows of m.
-    INFINI_DEVICE void run() const {
+    INFINI_DEVICE void make_symmetric() const {
         // The lower triangle counts.
         INFINI_ROLLED
         for (int64_t i = thread(); i < n * n; i += kThreads)
             if (i / n < i % n) m[i] = m[i % n * n + i / n];
-        if (n == 0) return;
-        make_tridiagonal();
+    }
+
+    INFINI_DEVICE void make_rotation() const {
         make_q(z, n, n, m, n, tau, 1);
         INFINI_ROLLED
         for (int64_t i = thread(); i < n * n; i += kThreads) {
@@ -141,7 +142,10 @@ struct Eigh {
             const double held = z[i];
             z[i] = z[column * n + row], z[column * n + row] = held;
         }
-        __syncthreads();
+    }
+
+    // The eigenvalues come to `line`, ascending, their vectors to the rows of m.
+    INFINI_DEVICE void finish() const {
         if (!make_diagonal()) {
             fill(line, n, not_a_number<double>());
             fill(m, n * n, not_a_number<double>());
@@ -167,13 +171,18 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const Eigh eigh(p.x.rows, p.rooms + blockIdx.x * p.room);
-    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+    const int64_t index = p.first + blockIdx.x;
+    if constexpr (kStage == 0) {
         load_matrix(eigh.m, p.x, index);
         __syncthreads();
-        eigh.run();
+        eigh.make_symmetric();
+        eigh.make_tridiagonal();
+    } else if constexpr (kStage == 1) {
+        eigh.make_rotation();
+    } else {
+        eigh.finish();
         __syncthreads();
         store_matrix(p.y, index, eigh.line);
         store_matrix(p.z, index, eigh.m);
-        __syncthreads();
     }
 }

@@ -1,4 +1,5 @@
-// What LU factors are for. kResult: 0 det, 1 slogdet, 2 logdet, 3 inverse, 4 solve.
+// What LU factors are for. kResult: 0 det, 1 slogdet, 2 logdet, 3 inverse, 4 solve. Of the last two
+// factors and solutions are kernels of their own (kStage), which compile beside each other.
 #include "lu.cuh"
 
 namespace infini {
@@ -38,25 +39,37 @@ INFINI_DEVICE double det(const double *m, int64_t n, const int64_t *swaps, int64
 
 using namespace infini;
 
-// A room has the matrix, n integers, and the right-hand sides.
+// A room has the matrix, n integers, the right-hand sides, and how many pivots were found.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     double *m = p.rooms + blockIdx.x * p.room;
     const int64_t n = p.x.rows, columns = kResult == 4 ? p.b.columns : n;
     int64_t *swaps = reinterpret_cast<int64_t *>(m + n * n);
     double *sides = m + n * n + n;
+    int64_t *found = reinterpret_cast<int64_t *>(sides + n * columns);
+    if constexpr (kResult >= 3) {
+        const int64_t index = p.first + blockIdx.x;
+        if constexpr (kStage == 0) {
+            load_matrix(m, p.x, index);
+            const int64_t pivots = factor_lu(m, n, swaps, p.least);
+            if (thread() == 0) *found = pivots;
+            return;
+        }
+        if constexpr (kResult == 3)
+            set_identity(sides, n, n);
+        else
+            load_matrix(sides, p.b, index);
+        __syncthreads();
+        if (*found == n)
+            solve_lu(m, n, swaps, sides, columns);
+        else
+            fill(sides, n * columns, not_a_number<double>());
+        __syncthreads();
+        return store_matrix(p.y, index, sides);
+    }
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
         load_matrix(m, p.x, index);
-        if constexpr (kResult == 3) set_identity(sides, n, n);
-        if constexpr (kResult == 4) load_matrix(sides, p.b, index);
         const int64_t pivots = factor_lu(m, n, swaps, p.least);
-        if constexpr (kResult >= 3) {
-            if (pivots == n)
-                solve_lu(m, n, swaps, sides, columns);
-            else
-                fill(sides, n * columns, not_a_number<double>());
-            __syncthreads();
-            store_matrix(p.y, index, sides);
-        } else if (thread() == 0) {
+        if (thread() == 0) {
             double sign, size;
             if constexpr (kResult == 0) {
                 store_number(p.y, index, det(m, n, swaps, pivots));

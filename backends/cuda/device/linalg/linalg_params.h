@@ -17,6 +17,7 @@ struct LinalgParams {
     MatrixParams y, z, w;  // outputs
     double *rooms;         // a block's own memory: `room` doubles each
     int64_t count, room;   // matrices
+    int64_t first;         // of a kernel that is one of several stages: the first block's matrix
     double least;          // a pivot that is not greater counts as none
 };
 

@@ -28,7 +28,7 @@ INFINI_CALLED int64_t find_pivot(const double *m, int64_t n, int64_t k) {
         const double size = fabs(m[i * n + k]);
         if (size == size) best = BetterPivot()(best, Pivot{size, i});
     }
-    best = fold_rolled(best, BetterPivot());
+    best = fold_large_block<kThreads>(best, BetterPivot());
     return best.row < 0 ? k : best.row;
 }
 

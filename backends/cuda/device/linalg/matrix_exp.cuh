@@ -1,5 +1,6 @@
 // matrix_exp: x is halved until it is small; there e^x is a ratio of two polynomials, Pade's of
-// degree 13 (Higham, 2005), which is then squared as often.
+// degree 13 (Higham, 2005), which is then squared as often. The polynomials, their ratio and the
+// squares are kernels of their own (kStage), which compile beside each other.
 #include "lu.cuh"
 
 namespace infini {
@@ -9,11 +10,11 @@ inline constexpr double kSmall = 5.371920351148152;  // sums of columns for whic
 struct Exponential {
     int64_t n, size;
     double *x, *x2, *x4, *x6, *u, *v, *spare;
-    int64_t *swaps;
+    int64_t *swaps, *halvings;  // -1: there is no answer
 
     INFINI_DEVICE Exponential(int64_t n, double *room) : n(n), size(n * n) {
         x = room, x2 = x + size, x4 = x2 + size, x6 = x4 + size, u = x6 + size, v = u + size;
-        spare = v + size, swaps = reinterpret_cast<int64_t *>(spare + size);
+        spare = v + size, swaps = reinterpret_cast<int64_t *>(spare + size), halvings = swaps + n;
     }
 
     INFINI_CALLED void add(double *c, double *a, double *b) const {
@@ -45,17 +46,15 @@ struct Exponential {
         return block_most(most);
     }
 
-    // Where the exponential is in the end.
-    INFINI_DEVICE const double *run() const {
+    // v and u: what is below and above in the ratio.
+    INFINI_DEVICE void make_polynomials() const {
         const double most = norm();
-        if (!(most < infinity<double>())) {
-            fill(x, size, not_a_number<double>());
-            return x;
-        }
-        int halvings = 0;
-        if (most > kSmall) frexp(most / kSmall, &halvings);
+        int power = most < infinity<double>() ? 0 : -1;
+        if (most > kSmall && power == 0) frexp(most / kSmall, &power);
+        if (thread() == 0) *halvings = power;
+        if (power < 0) return;
         INFINI_ROLLED
-        for (int64_t i = thread(); i < size; i += kThreads) x[i] = ldexp(x[i], -halvings);
+        for (int64_t i = thread(); i < size; i += kThreads) x[i] = ldexp(x[i], -power);
         multiply(x2, x, x), multiply(x4, x2, x2), multiply(x6, x4, x2);
         combine(spare, 40840800.0, 16380.0, 1.0, 0.0);
         combine(v, 1187353796428800.0, 10559470521600.0, 33522128640.0, 32382376266240000.0);
@@ -69,10 +68,14 @@ struct Exponential {
             const double even = v[i], odd = u[i];
             v[i] = even - odd, u[i] = even + odd;
         }
-        if (factor_lu(v, n, swaps, 0) == n) solve_lu(v, n, swaps, u, n);
+    }
+
+    // Where the exponential is in the end.
+    INFINI_DEVICE const double *square() const {
         double *from = u, *to = x2;
+        if (*halvings < 0) fill(u, size, not_a_number<double>());
         INFINI_ROLLED
-        for (; halvings > 0; --halvings) {
+        for (int64_t i = *halvings; i > 0; --i) {
             multiply(to, from, from);
             double *held = from;
             from = to, to = held;
@@ -87,12 +90,18 @@ using namespace infini;
 
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const Exponential exponential(p.x.rows, p.rooms + blockIdx.x * p.room);
-    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+    const int64_t index = p.first + blockIdx.x, n = exponential.n;
+    if constexpr (kStage == 0) {
         load_matrix(exponential.x, p.x, index);
         __syncthreads();
-        const double *result = exponential.run();
+        exponential.make_polynomials();
+    } else if constexpr (kStage == 1) {
+        if (*exponential.halvings < 0) return;
+        const int64_t pivots = factor_lu(exponential.v, n, exponential.swaps, 0);
+        if (pivots == n) solve_lu(exponential.v, n, exponential.swaps, exponential.u, n);
+    } else {
+        const double *result = exponential.square();
         __syncthreads();
         store_matrix(p.y, index, result);
-        __syncthreads();
     }
 }

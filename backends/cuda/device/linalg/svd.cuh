@@ -1,6 +1,7 @@
 // svd: first x = Q R by reflections, then rotations between the rows of R until they are orthogonal
 // to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows
-// in rounds of disjoint ones, which the warps share.
+// in rounds of disjoint ones, which the warps share. Factors, rotations, sorting and
+// U are kernels of their own (kStage), which compile beside each other.
 #include "reflections.cuh"
 
 namespace infini {
@@ -11,22 +12,24 @@ struct Svd {
     int64_t rows, columns;  // not fewer rows than columns
     double *m, *q, *r, *j, *sorted, *values, *tau;
     int64_t *order;
+    double *exponent;  // of the largest element; NaN: there is no answer
 
     INFINI_DEVICE Svd(const LinalgParams &p, double *room) : rows(p.x.rows), columns(p.x.columns) {
         m = room, q = m + rows * columns, r = q + rows * columns, j = r + columns * columns;
         sorted = j + columns * columns, values = sorted + columns * columns;
         tau = values + columns, order = reinterpret_cast<int64_t *>(tau + columns);
+        exponent = tau + 2 * columns;
     }
 
     // Makes rows a and b of R orthogonal. False: they were. By a warp.
-    INFINI_CALLED bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
+    INFINI_DEVICE bool rotate_pair(int64_t a, int64_t b, double tolerance) const {
         double *x = r + a * columns, *y = r + b * columns;
         double xx = 0, yy = 0, xy = 0;
         for (int64_t i = lane(); i < columns; i += kWarp) {
             const double u = x[i], v = y[i];
             xx += u * u, yy += v * v, xy += u * v;
         }
-        INFINI_ROLLED
+#pragma unroll
         for (int mask = kWarp / 2; mask > 0; mask /= 2) {
             xx += shuffle_xor(xx, mask), yy += shuffle_xor(yy, mask);
             xy += shuffle_xor(xy, mask);
@@ -95,36 +98,45 @@ struct Svd {
         }
     }
 
-    // values, sorted (the rows of V^T) and m (U), from what lies in m.
-    INFINI_DEVICE void run() const {
+    // From what lies in m.
+    INFINI_DEVICE void factor() const {
         // The largest element becomes about 1, so that squares stay in range.
         double most = 0;
         INFINI_ROLLED
         for (int64_t i = thread(); i < rows * columns; i += kThreads)
             most = MostFold()(most, fabs(m[i]));
         most = block_most(most);
-        if (!(most < infinity<double>())) {
-            fill(m, rows * columns, not_a_number<double>());
-            fill(sorted, columns * columns, not_a_number<double>());
-            fill(values, columns, not_a_number<double>());
-            return;
-        }
-        int exponent = 0;
-        frexp(most, &exponent);
+        const bool possible = most < infinity<double>();
+        int power = 0;
+        frexp(possible ? most : 0.0, &power);
+        if (thread() == 0) *exponent = possible ? double(power) : not_a_number<double>();
+        if (!possible) return;
         INFINI_ROLLED
-        for (int64_t i = thread(); i < rows * columns; i += kThreads) m[i] = ldexp(m[i], -exponent);
+        for (int64_t i = thread(); i < rows * columns; i += kThreads) m[i] = ldexp(m[i], -power);
         factor_qr(m, rows, columns, tau);
         make_q(q, rows, columns, m, columns, tau);
         INFINI_ROLLED
         for (int64_t i = thread(); i < columns * columns; i += kThreads)
             r[i] = i / columns <= i % columns ? m[i] : 0.0;
         set_identity(j, columns, columns);
-        __syncthreads();
+    }
+
+    INFINI_DEVICE void rotate() const {
+        if (*exponent != *exponent) return;
         const double tolerance = 0x1p-52 * sqrt(double(rows > 1 ? rows : 1));
         INFINI_ROLLED
         for (int i = 0; i < kSweeps && sweep(tolerance); ++i) {
         }
-        sort_rows(exponent);
+    }
+
+    // m becomes U.
+    INFINI_DEVICE void finish() const {
+        if (*exponent != *exponent) {
+            fill(m, rows * columns, not_a_number<double>());
+            fill(sorted, columns * columns, not_a_number<double>());
+            fill(values, columns, not_a_number<double>());
+            return;
+        }
         // U = Q J^T with its columns in order; J^T goes to r.
         INFINI_ROLLED
         for (int64_t i = thread(); i < columns * columns; i += kThreads) {
@@ -136,9 +148,10 @@ struct Svd {
         add_product({m, columns, 1}, {q, columns, 1}, {r, columns, 1}, rows, columns, columns, 1);
     }
 
-    // The rows of R by their lengths, greatest first: these are the values, and the rows become
-    // V^T.
-    INFINI_DEVICE void sort_rows(int exponent) const {
+    // The rows of R by their lengths, greatest first: these are the values, and the rows, sorted,
+    // become V^T.
+    INFINI_DEVICE void sort_rows() const {
+        if (*exponent != *exponent) return;
         double *norms = tau;
         INFINI_ROLLED
         for (int64_t i = 0; i < columns; ++i) {
@@ -158,13 +171,12 @@ struct Svd {
         INFINI_ROLLED
         for (int64_t i = 0; i < columns; ++i) {
             const double norm = norms[order[i]], *from = r + order[i] * columns;
-            if (thread() == 0) values[i] = ldexp(norm, exponent);
+            if (thread() == 0) values[i] = ldexp(norm, int(*exponent));
             if (norm > 0x1p-1022) INFINI_ROLLED
             for (int64_t k = thread(); k < columns; k += kThreads)
                 sorted[i * columns + k] = from[k] / norm;
             else complete(i);
         }
-        __syncthreads();
     }
 };
 
@@ -176,14 +188,20 @@ using namespace infini;
 // y is then V^T, transposed, and w is U.
 INFINI_ENTRY(LinalgParams, kThreads, 1) {
     const Svd svd(p, p.rooms + blockIdx.x * p.room);
-    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+    const int64_t index = p.first + blockIdx.x;
+    if constexpr (kStage == 0) {
         load_matrix(svd.m, p.x, index);
         __syncthreads();
-        svd.run();
+        svd.factor();
+    } else if constexpr (kStage == 1) {
+        svd.rotate();
+    } else if constexpr (kStage == 2) {
+        svd.sort_rows();
+    } else {
+        svd.finish();
         __syncthreads();
         store_matrix(p.y, index, svd.m);
         store_matrix(p.z, index, svd.values);
         store_matrix(p.w, index, svd.sorted);
-        __syncthreads();
     }
 }

@@ -14,6 +14,26 @@ struct alignas(16) Sum {
 };
 INFINI_DEVICE Sum operator+(Sum a, Sum b) { return {a.count + b.count, a.weight + b.weight}; }
 
+// What the threads before this one have (count), and all (weight).
+INFINI_APART Sum sum_before(uint64_t value) {
+    static_assert(kWarps <= kWarp);
+    INFINI_SHARED uint64_t of_warps[kWarps];
+    uint64_t mine, all;
+    const uint64_t before = scan_warp(value, uint64_t(0), fold::Sum(), &mine);
+    __syncthreads();  // the last call's have been read
+    if (lane() == 0) of_warps[warp()] = mine;
+    __syncthreads();
+    mine = lane() < kWarps ? of_warps[lane()] : 0;
+    const uint64_t earlier = scan_warp(mine, uint64_t(0), fold::Sum(), &all);
+    return {shuffle(earlier, warp()) + before, all};
+}
+INFINI_APART uint64_t sum_of_all(uint64_t value) {
+    return fold_large_block<kThreads>(value, fold::Sum());
+}
+INFINI_APART int64_t first_of_all(Best best) {
+    return fold_large_block<kThreads>(best, Earlier()).place;
+}
+
 struct Found {
     Key key;
     Sum before;      // of smaller keys
@@ -98,7 +118,9 @@ INFINI_APART Found descend(Shared &shared, const Row &row, const Weights &weight
 #pragma unroll 1
     while (left > 0) {
         const int width = left < kDigitBits ? left : kDigitBits, shift = left - width;
+#pragma unroll 1
         for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
+#pragma unroll 1
         for (int i = int(threadIdx.x); i < kBins * kCopies; i += kThreads) shared.weight[i] = 0;
         __syncthreads();
 #pragma unroll 4
@@ -147,24 +169,29 @@ INFINI_APART int64_t place_of(Shared &shared, const Row &row, Key key, uint64_t 
     return place;
 }
 
+INFINI_APART uint64_t weight_at(const Row &row, const Weights &weights, int64_t place) {
+    return weights.of(row.value(place));
+}
+
 // The place of the first entry, or of the last (of equal ones the first).
 INFINI_APART int64_t extreme(const Row &row, bool last) {
     Best best = {Key(~Key(0)), row.size};
 #pragma unroll 4
     for (int64_t i = threadIdx.x; i < row.size; i += kThreads)
         best = Earlier()(best, {last ? Key(~row.key(i)) : row.key(i), i});
-    return fold_block<kThreads>(best, Earlier()).place;
+    return first_of_all(best);
 }
 
 INFINI_APART uint64_t total_weight(const Row &row, const Weights &weights) {
     uint64_t total = 0;
 #pragma unroll 4
     for (int64_t i = threadIdx.x; i < row.size; i += kThreads) total += weights.of(row.value(i));
-    return fold_block<kThreads>(total, fold::Sum());
+    return sum_of_all(total);
 }
 
 // How many entries have each first digit; the place of the first entry comes back.
 INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
+#pragma unroll 1
     for (int i = int(threadIdx.x); i < kBins; i += kThreads) shared.count[i] = 0;
     __syncthreads();
     Best best = {Key(~Key(0)), row.size};
@@ -174,20 +201,20 @@ INFINI_APART int64_t count_digits(Shared &shared, const Row &row) {
         atomicAdd(&shared.count[key >> (kKeyBits - kDigitBits)], 1u);
         best = Earlier()(best, {key, i});
     }
-    return fold_block<kThreads>(best, Earlier()).place;
+    return first_of_all(best);
 }
 
 // Collects all entries up to the digit that the k-th one has, and sums up all weights on the way.
 // Gives how many there are; too many are not kept.
 INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights, uint64_t k,
                          uint64_t *total) {
-    uint32_t mine[kEach], sum = 0, all;
+    uint32_t mine[kEach], sum = 0;
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         mine[i] = sum;
         sum += shared.count[int(threadIdx.x) * kEach + i];
     }
-    const uint32_t before = scan_block<kThreads>(sum, 0u, fold::Sum(), &all);
+    const uint32_t before = uint32_t(sum_before(sum).count);
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
         const int digit = int(threadIdx.x) * kEach + i;
@@ -210,14 +237,16 @@ INFINI_APART int collect(Shared &shared, const Row &row, const Weights &weights,
             shared.few->key[at] = key, shared.few->place[at] = uint32_t(i);
         }
     }
-    *total = fold_block<kThreads>(part, fold::Sum());
+    *total = sum_of_all(part);
     return int(found);
 }
 
-// Puts them in order by a network.
+// Puts them in order by a network, of which a thread has a pair.
 INFINI_APART void put_in_order(Few &few, int count) {
+    static_assert(kMostFew <= 2 * kThreads);
     int padded = 2;
     while (padded < count) padded *= 2;
+#pragma unroll 1
     for (int i = count + int(threadIdx.x); i < padded; i += kThreads)
         few.key[i] = Key(~Key(0)), few.place[i] = ~0u;
     __syncthreads();
@@ -225,8 +254,9 @@ INFINI_APART void put_in_order(Few &few, int count) {
     for (int size = 2; size <= padded; size *= 2) {
 #pragma unroll 1
         for (int step = size / 2; step > 0; step /= 2) {
-            for (int i = int(threadIdx.x); i < padded / 2; i += kThreads) {
-                const int low = i / step * step * 2 + i % step, high = low + step;
+            const int i = int(threadIdx.x);
+            if (i < padded / 2) {
+                const int low = 2 * i - (i & (step - 1)), high = low + step;
                 const Key a = few.key[low], b = few.key[high];
                 const uint32_t at_a = few.place[low], at_b = few.place[high];
                 const bool turned = b < a || (a == b && at_b < at_a);
@@ -244,21 +274,22 @@ INFINI_APART void put_in_order(Few &few, int count) {
 INFINI_APART int64_t draw_of_few(Shared &shared, const Row &row, const Weights &weights,
                                  const Choice &choice, int k, uint64_t total) {
     constexpr int kRuns = kMostFew / kThreads;
-    uint64_t sums[kRuns], sum = 0, all;
+    uint64_t sums[kRuns], sum = 0;
     const int first = int(threadIdx.x) * kRuns;
 #pragma unroll
     for (int i = 0; i < kRuns; ++i) {
         if (first + i < k) sum += weights.of(row.value(shared.few->place[first + i]));
         sums[i] = sum;
     }
-    const uint64_t before = scan_block<kThreads>(sum, uint64_t(0), fold::Sum(), &all);
+    const Sum found = sum_before(sum);
+    const uint64_t before = found.count, all = found.weight;
     const double limit = double(choice.topp) * double(total), most = double(all);
     const double threshold = double(choice.random) * (limit < most ? limit : most);
     uint32_t reached = uint32_t(k - 1);
 #pragma unroll
     for (int i = kRuns - 1; i >= 0; --i)
         if (first + i < k && double(before + sums[i]) >= threshold) reached = uint32_t(first + i);
-    return shared.few->place[fold_block<kThreads>(reached, fold::Min())];
+    return shared.few->place[fold_large_block<kThreads>(reached, fold::Min())];
 }
 
 INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice) {
@@ -289,14 +320,14 @@ INFINI_DEVICE int64_t draw(Shared &shared, const Row &row, const Choice &choice)
         const Found kth = descend(shared, row, weights, {k, infinity<double>()});
         const int64_t at = place_of(shared, row, kth.key, 1);
         const double sum =
-            double(kth.before.weight + (k - kth.before.count) * weights.of(row.value(at)));
+            double(kth.before.weight + (k - kth.before.count) * weight_at(row, weights, at));
         limit = limit < sum ? limit : sum;
     }
     const double threshold = double(choice.random) * limit;
     const Found found = descend(shared, row, weights, {k, threshold});
     if (found.equal == 1) return place_of(shared, row, found.key, 1);
     // Which of several equal ones.
-    const double each = double(weights.of(row.value(place_of(shared, row, found.key, 1))));
+    const double each = double(weight_at(row, weights, place_of(shared, row, found.key, 1)));
     const double missing = threshold - double(found.before.weight);
     uint64_t n = missing > each ? uint64_t(ceil(missing / each)) : 1;
     const uint64_t most =

@@ -82,11 +82,11 @@ INFINI_DEVICE void run_channels(const ConvParams &p, const Request &request, int
 }
 
 INFINI_ENTRY(ConvParams, kThreads, 1) {
-    int64_t rest = blockIdx.x;
-    const int thread = int(rest % p.blocks) * kThreads + int(threadIdx.x);
-    rest /= p.blocks;
-    const int run = int(rest % p.runs);
-    const Request request = find_request(p.requests, int(rest / p.runs));
+    uint32_t rest = blockIdx.x;
+    const int thread = int(rest % uint32_t(p.blocks)) * kThreads + int(threadIdx.x);
+    rest /= uint32_t(p.blocks);
+    const int run = int(rest % uint32_t(p.runs));
+    const Request request = find_request(p.requests, int(rest / uint32_t(p.runs)));
     if (p.vector)
         run_channels<kWide<T>>(p, request, run, thread * kWide<T>);
     else

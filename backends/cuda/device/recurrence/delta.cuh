@@ -66,13 +66,13 @@ INFINI_DEVICE float sum_lanes(float value) {
     return value;
 }
 
-INFINI_ENTRY(DeltaParams, kThreads, 2) {
-    int64_t rest = blockIdx.x;
+INFINI_ENTRY(DeltaParams, kThreads, kKimi || kPer > 8 ? 2 : 5) {
+    uint32_t rest = blockIdx.x;
     const int part = int(threadIdx.x) % kLanes;
-    const int row = int(rest % p.parts) * kRows + int(threadIdx.x) / kLanes;
-    rest /= p.parts;
-    const int head = int(rest % p.heads);
-    const Request request = find_request(p.requests, int(rest / p.heads));
+    const int row = int(rest % uint32_t(p.parts)) * kRows + int(threadIdx.x) / kLanes;
+    rest /= uint32_t(p.parts);
+    const int head = int(rest % uint32_t(p.heads));
+    const Request request = find_request(p.requests, int(rest / uint32_t(p.heads)));
     const bool present = row < p.rows;  // all lanes go on: they add up together
     T *out = static_cast<T *>(p.out) + request.row * p.out_stride[0] + head * p.out_stride[2] + row;
     if (request.source < 0) {

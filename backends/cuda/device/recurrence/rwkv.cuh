@@ -14,11 +14,11 @@ inline constexpr int kRows = kLanes * kPer;
 INFINI_ENTRY(RwkvParams, kThreads, 1) {
     INFINI_SHARED float vectors[2][2][kRows];  // r and k of a token, of this one and the next
     const int size = p.size;
-    int64_t rest = blockIdx.x;
-    const int column = int(rest % p.parts) * kColumns + int(threadIdx.x) / kLanes;
-    rest /= p.parts;
-    const int head = int(rest % p.heads);
-    const int64_t row = rest / p.heads;
+    uint32_t rest = blockIdx.x;
+    const int column = int(rest % uint32_t(p.parts)) * kColumns + int(threadIdx.x) / kLanes;
+    rest /= uint32_t(p.parts);
+    const int head = int(rest % uint32_t(p.heads));
+    const int64_t row = rest / uint32_t(p.heads);
     const int part = int(threadIdx.x) % kLanes;
     const bool present = column < size;
     const T *r = static_cast<const T *>(p.r), *k = static_cast<const T *>(p.k);

@@ -6,9 +6,10 @@ using namespace infini;
 
 INFINI_ENTRY(ArgParams, 256, 1) {
     constexpr int kLines = 256 / kWarp, kTile = kWarp * kV;
-    const int64_t tiles = (p.columns + kTile - 1) / kTile;
-    const int64_t tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;
-    const int64_t piece = rest % p.pieces, outer = rest / p.pieces;
+    const uint32_t tiles = uint32_t((p.columns + kTile - 1) / kTile);
+    const uint32_t rest = blockIdx.x / tiles;
+    const int64_t tile = blockIdx.x % tiles;
+    const int64_t piece = rest % uint32_t(p.pieces), outer = rest / uint32_t(p.pieces);
     const int64_t column = tile * kTile + lane() * kV;
     const int64_t begin = piece * p.piece, step = p.folded.step();
     const uint32_t n = uint32_t(p.total - begin < p.piece ? p.total - begin : p.piece);

@@ -23,9 +23,9 @@ using namespace infini;
 
 INFINI_ENTRY(CdistParams, 256, 1) {
     INFINI_SHARED float left[kDepth][kTile + 1], right[kDepth][kTile + 1];
-    const int64_t tiles = (p.columns + kTile - 1) / kTile, bands = (p.rows + kTile - 1) / kTile;
-    const int64_t tile = blockIdx.x % tiles, rest = blockIdx.x / tiles;
-    const int64_t band = rest % bands, batch = rest / bands;
+    const uint32_t tiles = uint32_t((p.columns + kTile - 1) / kTile);
+    const uint32_t bands = uint32_t((p.rows + kTile - 1) / kTile), rest = blockIdx.x / tiles;
+    const int64_t tile = blockIdx.x % tiles, band = rest % bands, batch = rest / bands;
     const T *x1 = static_cast<const T *>(p.x1) + p.first(batch);
     const T *x2 = static_cast<const T *>(p.x2) + p.second(batch);
     const int row = threadIdx.x / 16, column = threadIdx.x % 16;

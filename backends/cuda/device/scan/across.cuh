@@ -8,7 +8,7 @@ INFINI_ENTRY(ScanParams, 256, 1) {
     using State = Running::State;
     const int64_t task = grid_thread();
     if (task >= p.lines * p.pieces) return;
-    const int64_t piece = task / p.lines, line = task - piece * p.lines;
+    const int64_t piece = uint64_t(task) / uint64_t(p.lines), line = task - piece * p.lines;
     const int64_t begin = piece * p.piece;
     const int64_t end = begin + p.piece < p.size ? begin + p.piece : p.size;
     const T *from = static_cast<const T *>(p.x) + p.from(line);

@@ -81,7 +81,7 @@ INFINI_ENTRY(ScanParams, 256, kResident) {
     const int thread = threadIdx.x % kLineThreads;
     const int64_t task = (int64_t(blockIdx.x) * 256 + threadIdx.x) / kLineThreads;
     if (task >= p.lines * p.pieces) return;  // of whole warps
-    const int64_t number = task / p.pieces, piece = task - number * p.pieces;
+    const int64_t number = uint64_t(task) / uint64_t(p.pieces), piece = task - number * p.pieces;
     const int64_t begin = piece * p.piece;
     const int64_t end = begin + p.piece < p.size ? begin + p.piece : p.size;
     const Line line(p, number);

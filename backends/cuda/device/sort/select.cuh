@@ -98,12 +98,10 @@ INFINI_ENTRY(SelectParams, 512, 3) {
     const int stretch = (n + kThreads - 1) / kThreads * kWarp;
     const int low = warp() * stretch, high = low + stretch < n ? low + stretch : n;
     uint32_t mine = 0;
-#pragma unroll 2
     for (int first = low; first < high; first += kWarp)
         mine += Found(keys, first, high, bound).both();
     uint32_t done = sum_before(lane() == 0 ? mine : 0u);
     done = shuffle(done, 0) + ((count - bound.ties) << 16);
-#pragma unroll 2
     for (int first = low; first < high; first += kWarp) {
         const Found found(keys, first, high, bound);
         const uint32_t mine_at = done + found.both(lanes_before());

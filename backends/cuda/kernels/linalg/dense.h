@@ -24,7 +24,9 @@ inline MatrixParams transposed(MatrixParams m) {
 }
 
 // A block works on a matrix, in `doubles` of its own; there are as many as fit on the device at
-// once. The members of `params` that take a tensor's data, by the number of its pointer.
+// once. The members of `params` that take a tensor's data, by the number of its pointer. Work that
+// would take long to compile is done in stages: a kernel for each, for as many matrices at a time as
+// there are blocks.
 struct Operand {
     MatrixParams LinalgParams::*member;
     int pointer;
@@ -32,15 +34,23 @@ struct Operand {
 
 template <size_t operands>
 std::unique_ptr<Plan> plan_blocks(Device &device, Source source, LinalgParams params,
-                                  const Operand (&list)[operands], int dtype, int64_t doubles) {
+                                  const Operand (&list)[operands], int dtype, int64_t doubles,
+                                  int stages = 1) {
     const int64_t largest = std::max(params.x.rows, params.x.columns);
     const int64_t threads = largest <= 32 ? 64 : largest <= 128 ? 256 : 512;
     params.count = params.x.batch.count;
     if (params.count == 0) return make_empty_plan();
-    source.type("T", dtype).constant("kThreads", threads).quick();
-    auto kernel = device.compile(source);
-    const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
-    const int64_t blocks = std::min(params.count, int64_t(device.multiprocessors) * resident);
+    source.type("T", dtype).constant("kThreads", threads);
+    std::vector<std::shared_ptr<const Kernel>> kernels;
+    for (int i = 0; i < stages; ++i) {
+        Source stage = source;
+        kernels.push_back(device.compile(stage.constant("kStage", i)));
+    }
+    int64_t blocks = params.count;
+    for (const auto &kernel : kernels) {
+        const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
+        blocks = std::min(blocks, int64_t(device.multiprocessors) * resident);
+    }
     params.room = round_up(doubles, 32);
     std::vector<Operand> given(list, list + operands);
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
@@ -48,7 +58,13 @@ std::unique_ptr<Plan> plan_blocks(Device &device, Source source, LinalgParams pa
         for (const Operand &operand : given)
             (p.*operand.member).data = a.pointer<void>(operand.pointer);
         p.rooms = reinterpret_cast<double *>(a.workspace());
-        return kernel->launch(stream, blocks, unsigned(threads), p);
+        const int64_t end = kernels.size() > 1 ? p.count : 1;
+        for (p.first = 0; p.first < end; p.first += blocks)
+            for (const auto &kernel : kernels) {
+                const int64_t here = std::min(blocks, p.count - p.first);
+                INFINI_CUDA_TRY(kernel->launch(stream, here, unsigned(threads), p));
+            }
+        return infinirtSuccess;
     };
     return make_plan(run, size_t(blocks * params.room) * sizeof(double));
 }

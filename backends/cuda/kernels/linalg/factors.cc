@@ -42,7 +42,7 @@ std::unique_ptr<Plan> plan_inverse(const Operation &operation, Device &device) {
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     const int64_t n = params.x.rows;
     return plan_blocks(device, equations(3), params, {{&L::y, 0}, {&L::x, 1}},
-                       operation.tensor(1).dtype, 2 * n * n + n);
+                       operation.tensor(1).dtype, 2 * n * n + n + 1, 2);
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
@@ -51,7 +51,7 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
     params.b = matrices_of(operation.tensor(2), 2);
     const int64_t n = params.x.rows;
     return plan_blocks(device, equations(4), params, {{&L::y, 0}, {&L::x, 1}, {&L::b, 2}},
-                       operation.tensor(1).dtype, n * n + n + n * params.b.columns);
+                       operation.tensor(1).dtype, n * n + n + n * params.b.columns + 1, 2);
 }
 
 std::unique_ptr<Plan> plan_cholesky(const Operation &operation, Device &device) {
@@ -86,10 +86,10 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
         params.y = transposed(params.y), params.w = transposed(params.w);
     }
     const int64_t rows = params.x.rows, columns = params.x.columns;
-    const int64_t doubles = 2 * rows * columns + 3 * columns * columns + 3 * columns;
+    const int64_t doubles = 2 * rows * columns + 3 * columns * columns + 3 * columns + 1;
     return plan_blocks(device, Source("linalg/svd.cuh"), params,
                        {{&L::y, wide ? 2 : 0}, {&L::z, 1}, {&L::w, wide ? 0 : 2}, {&L::x, 3}},
-                       operation.tensor(3).dtype, doubles);
+                       operation.tensor(3).dtype, doubles, 4);
 }
 
 std::unique_ptr<Plan> plan_eigh(const Operation &operation, Device &device) {
@@ -98,9 +98,10 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation, Device &device) {
     params.z = transposed(matrices_of(operation.tensor(1), 2));
     params.x = matrices_of(operation.tensor(2), 2);
     const int64_t n = params.x.rows;
+    if (n == 0) return make_empty_plan();
     return plan_blocks(device, Source("linalg/eigh.cuh"), params,
                        {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}}, operation.tensor(2).dtype,
-                       2 * n * n + 6 * n);
+                       2 * n * n + 6 * n, 3);
 }
 
 std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation, Device &device) {
@@ -108,7 +109,7 @@ std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation, Device &device
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     const int64_t n = params.x.rows;
     return plan_blocks(device, Source("linalg/matrix_exp.cuh"), params, {{&L::y, 0}, {&L::x, 1}},
-                       operation.tensor(1).dtype, 7 * n * n + n);
+                       operation.tensor(1).dtype, 7 * n * n + n + 1, 3);
 }
 
 INFINI_CUDA_KERNEL("det", plan_det);
