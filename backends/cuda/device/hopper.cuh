@@ -75,8 +75,8 @@ INFINI_DEVICE void show_to_products() {
 #endif
 }
 
-// Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r says
-// where row r of matrix i is, of transposed ones where its column r goes.
+// Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r
+// says where row r of matrix i is, of transposed ones where its column r goes.
 template <bool transposed = false>
 INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
 #ifdef INFINI_SIMULATED
@@ -236,6 +236,15 @@ INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z,
         "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(to)),
         "l"(&map), "r"(shared_address(&barrier.word)), "r"(x), "r"(y), "r"(z), "r"(w)
         : "memory");
+#endif
+}
+
+// The same box to L2 only; nobody waits for it.
+INFINI_DEVICE void prefetch_box(const TensorMap &map, int x, int y, int z, int w) {
+#ifndef INFINI_SIMULATED
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
+                 "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
 #endif
 }
 

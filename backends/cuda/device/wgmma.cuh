@@ -17,10 +17,12 @@ namespace infini {
 #define INFINI_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define INFINI_NAMES_16 INFINI_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define INFINI_NAMES_32 \
-    INFINI_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+    INFINI_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23" \
+    ", %24, %25, %26, %27, %28, %29, %30, %31"
 #define INFINI_NAMES_64 \
-    INFINI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
-    ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+    INFINI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39" \
+    ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51" \
+    ", %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define INFINI_TILE(n) "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])
 #define INFINI_TILES_2 INFINI_TILE(0), INFINI_TILE(1)
 #define INFINI_TILES_4 INFINI_TILES_2, INFINI_TILE(2), INFINI_TILE(3)
@@ -30,64 +32,97 @@ namespace infini {
     INFINI_TILES_8, INFINI_TILE(8), INFINI_TILE(9), INFINI_TILE(10), INFINI_TILE(11), \
     INFINI_TILE(12), INFINI_TILE(13), INFINI_TILE(14), INFINI_TILE(15)
 
-// d [64, n] of `registers`; the names of a and b, and of `add`; which of them are turned; operands.
-#define INFINI_PRODUCT_OF(type, n, registers, names, add, turned, ...) \
-    asm volatile("{\n.reg .pred p;\n" \
-                 "setp.ne.b32 p, " add ", 0;\n" \
-                 "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type \
-                 " {" registers "}, " names ", p, 1, 1, " turned ";\n}\n" __VA_ARGS__)
-#define INFINI_PRODUCT(...) \
+#define INFINI_FOUR(a) "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
+
+#define INFINI_BEGIN(add) \
+    "{\n.reg .pred p, q;\n.reg .b64 x, y;\nsetp.ne.b32 p, " add ", 0;\nsetp.eq.b32 q, 0, 0;\n"
+#define INFINI_WGMMA(type, n, d) \
+    "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." type "." type " {" d "}, "
+
+// One product; a and b together, and what is turned. Texts have names of registers, then operands
+// follow.
+#define INFINI_ONE(type, n, d, ab, add, turned, ...) \
+    asm volatile(INFINI_BEGIN(add) \
+                 INFINI_WGMMA(type, n, d) ab ", p, 1, 1, " turned ";\n}\n" __VA_ARGS__)
+// Four, of 64 numbers along k in panels.
+#define INFINI_NEXT(type, n, d, a, b, place) \
+    "add.s64 x, " a ", " place ";\nadd.s64 y, " b ", " place ";\n" \
+    INFINI_WGMMA(type, n, d) "x, y, q, 1, 1, 0, 0;\n"
+#define INFINI_PANEL(type, n, d, a, b, add, ...) \
+    asm volatile(INFINI_BEGIN(add) \
+                 INFINI_WGMMA(type, n, d) a ", " b ", p, 1, 1, 0, 0;\n" \
+                 INFINI_NEXT(type, n, d, a, b, "2") INFINI_NEXT(type, n, d, a, b, "4") \
+                 INFINI_NEXT(type, n, d, a, b, "6") "}\n" __VA_ARGS__)
+// Four, of a in registers and 64 rows.
+#define INFINI_NEXT_ROWS(type, n, d, a, b, place) \
+    "add.s64 y, " b ", " place ";\n" INFINI_WGMMA(type, n, d) a ", y, q, 1, 1, 1;\n"
+#define INFINI_ROWS(type, n, d, a, a16, a32, a48, b, add, ...) \
+    asm volatile(INFINI_BEGIN(add) \
+                 INFINI_WGMMA(type, n, d) a ", " b ", p, 1, 1, 1;\n" \
+                 INFINI_NEXT_ROWS(type, n, d, a16, b, "128") \
+                 INFINI_NEXT_ROWS(type, n, d, a32, b, "256") \
+                 INFINI_NEXT_ROWS(type, n, d, a48, b, "384") "}\n" __VA_ARGS__)
+#define INFINI_TYPED(what, ...) \
     if constexpr (kSame<T, f16>) \
-        INFINI_PRODUCT_OF("f16", __VA_ARGS__); \
+        what("f16", __VA_ARGS__); \
     else \
-        INFINI_PRODUCT_OF("bf16", __VA_ARGS__)
+        what("bf16", __VA_ARGS__)
 
 // a [64, 16] and b [16, n], both with neighbours along k.
 template <class T>
 INFINI_DEVICE void wgmma(float (&d)[2][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("16", INFINI_NAMES_8, "%8, %9", "%10", "0, 0",
-                   : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
+    INFINI_TYPED(INFINI_ONE, "16", INFINI_NAMES_8, "%8, %9", "%10", "0, 0",
+                 : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
 }
 template <class T>
 INFINI_DEVICE void wgmma(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("32", INFINI_NAMES_16, "%16, %17", "%18", "0, 0",
-                   : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
-}
-template <class T>
-INFINI_DEVICE void wgmma(float (&d)[8][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("64", INFINI_NAMES_32, "%32, %33", "%34", "0, 0",
-                   : INFINI_TILES_8 : "l"(a), "l"(b), "r"(int(add)));
-}
-template <class T>
-INFINI_DEVICE void wgmma(float (&d)[16][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("128", INFINI_NAMES_64, "%64, %65", "%66", "0, 0",
-                   : INFINI_TILES_16 : "l"(a), "l"(b), "r"(int(add)));
+    INFINI_TYPED(INFINI_ONE, "32", INFINI_NAMES_16, "%16, %17", "%18", "0, 0",
+                 : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
 }
 
 // a [64, 16] with neighbours along its rows, of which there are 64 in a panel.
 template <class T>
 INFINI_DEVICE void wgmma_turned(float (&d)[2][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("16", INFINI_NAMES_8, "%8, %9", "%10", "1, 0",
-                   : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
+    INFINI_TYPED(INFINI_ONE, "16", INFINI_NAMES_8, "%8, %9", "%10", "1, 0",
+                 : INFINI_TILES_2 : "l"(a), "l"(b), "r"(int(add)));
 }
 template <class T>
 INFINI_DEVICE void wgmma_turned(float (&d)[4][4], uint64_t a, uint64_t b, bool add) {
-    INFINI_PRODUCT("32", INFINI_NAMES_16, "%16, %17", "%18", "1, 0",
-                   : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
+    INFINI_TYPED(INFINI_ONE, "32", INFINI_NAMES_16, "%16, %17", "%18", "1, 0",
+                 : INFINI_TILES_4 : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// a [64, 16] in registers, b [16, n] with neighbours along n.
+// Four at a time: the compiler goes over the lists of registers once for all, which takes a good
+// part of its time. a [64, 64] and b [64, n], panels with neighbours along k.
 template <class T>
-INFINI_DEVICE void wgmma_across(float (&d)[8][4], const uint32_t (&a)[4], uint64_t b, bool add) {
-    INFINI_PRODUCT("64", INFINI_NAMES_32, "{%32, %33, %34, %35}, %36", "%37", "1",
-                   : INFINI_TILES_8
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
+INFINI_DEVICE void wgmma_panel(float (&d)[8][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_TYPED(INFINI_PANEL, "64", INFINI_NAMES_32, "%32", "%33", "%34",
+                 : INFINI_TILES_8 : "l"(a), "l"(b), "r"(int(add)));
 }
 template <class T>
-INFINI_DEVICE void wgmma_across(float (&d)[16][4], const uint32_t (&a)[4], uint64_t b, bool add) {
-    INFINI_PRODUCT("128", INFINI_NAMES_64, "{%64, %65, %66, %67}, %68", "%69", "1",
-                   : INFINI_TILES_16
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(int(add)));
+INFINI_DEVICE void wgmma_panel(float (&d)[16][4], uint64_t a, uint64_t b, bool add) {
+    INFINI_TYPED(INFINI_PANEL, "128", INFINI_NAMES_64, "%64", "%65", "%66",
+                 : INFINI_TILES_16 : "l"(a), "l"(b), "r"(int(add)));
+}
+
+// a [64, 64] in registers, b [64, n] of rows that follow one another, neighbours along n.
+template <class T>
+INFINI_DEVICE void wgmma_rows(float (&d)[8][4], const uint32_t (*a)[4], uint64_t b, bool add) {
+    INFINI_TYPED(INFINI_ROWS, "64", INFINI_NAMES_32, "{%32, %33, %34, %35}",
+                 "{%36, %37, %38, %39}", "{%40, %41, %42, %43}", "{%44, %45, %46, %47}",
+                 "%48", "%49",
+                 : INFINI_TILES_8
+                 : INFINI_FOUR(a[0]), INFINI_FOUR(a[1]), INFINI_FOUR(a[2]), INFINI_FOUR(a[3]),
+                   "l"(b), "r"(int(add)));
+}
+template <class T>
+INFINI_DEVICE void wgmma_rows(float (&d)[16][4], const uint32_t (*a)[4], uint64_t b, bool add) {
+    INFINI_TYPED(INFINI_ROWS, "128", INFINI_NAMES_64, "{%64, %65, %66, %67}",
+                 "{%68, %69, %70, %71}", "{%72, %73, %74, %75}", "{%76, %77, %78, %79}",
+                 "%80", "%81",
+                 : INFINI_TILES_16
+                 : INFINI_FOUR(a[0]), INFINI_FOUR(a[1]), INFINI_FOUR(a[2]), INFINI_FOUR(a[3]),
+                   "l"(b), "r"(int(add)));
 }
 
 // clang-format on
@@ -159,10 +194,16 @@ INFINI_DEVICE void wgmma_turned(float (&d)[tiles][4], uint64_t a, uint64_t b, bo
         d, left, [&](int k, int n) { return detail::element_along(b, n, k); }, add);
 }
 template <class T, int tiles>
-INFINI_DEVICE void wgmma_across(float (&d)[tiles][4], const uint32_t (&a)[4], uint64_t b,
-                                bool add) {
-    detail::wgmma_simulated<T>(
-        d, a, [&](int k, int n) { return detail::element_across(b, k, n); }, add);
+INFINI_DEVICE void wgmma_panel(float (&d)[tiles][4], uint64_t a, uint64_t b, bool add) {
+    for (int k = 0; k < 4; ++k)
+        wgmma<T>(d, operand_at(a, k * 32), operand_at(b, k * 32), k > 0 || add);
+}
+template <class T, int tiles>
+INFINI_DEVICE void wgmma_rows(float (&d)[tiles][4], const uint32_t (*a)[4], uint64_t b, bool add) {
+    for (int k = 0; k < 4; ++k) {
+        auto element = [&](int row, int n) { return detail::element_across(b, 16 * k + row, n); };
+        detail::wgmma_simulated<T>(d, a[k], element, k > 0 || add);
+    }
 }
 #endif
 

@@ -17,7 +17,7 @@
 //
 // Before this: what group_copies.cuh wants.
 #include "group_copies.cuh"
-#include "group_products.cuh"
+#include "wgmma.cuh"
 
 namespace infini {
 

@@ -14,7 +14,7 @@ namespace infini {
 inline constexpr int kConsumers = 128, kThreads = kConsumers + 32;
 inline constexpr int kKeys = 64;  // of a tile
 inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
-inline constexpr int kHalfPanels = 0;
+inline constexpr int kHalfPanels = 0, kAhead = 0;
 
 }  // namespace infini
 

@@ -18,6 +18,7 @@ inline constexpr int kConsumers = 256, kThreads = kConsumers + 128;
 inline constexpr int kKeys = 64;  // of a tile
 inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
 inline constexpr int kHalfPanels = kValuePanels / 2;  // of a warpgroup
+inline constexpr int kAhead = 1;
 static_assert(kPanels > kValuePanels && kSlots % kPanels == 0 && kRows == 64);
 
 }  // namespace infini
@@ -66,15 +67,13 @@ struct Consumer {
     INFINI_DEVICE void multiply_keys(float (&scores)[8][4], const RingPlace &place) {
         const uint64_t a = operand(queries, 16, 8 * kPanelRow);
         const uint64_t b = operand(slots, 16, 8 * kPanelRow);
-#pragma unroll 1
+#pragma unroll
         for (int i = 0; i < kPanels; ++i) {
             const int panel = panel_in_turn(i, group), slot = place.slot(panel);
             shared.ring.here[slot].wait(place.parity_of(panel));
             begin_products();
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                wgmma<T>(scores, operand_at(a, panel * kPanelBytes + k * 32),
-                         operand_at(b, slot * kPanelBytes + k * 32), i + k > 0);
+            wgmma_panel<T>(scores, operand_at(a, panel * kPanelBytes),
+                           operand_at(b, slot * kPanelBytes), i > 0);
             commit_products();
         }
         wait_for_products<0>();
@@ -89,10 +88,7 @@ struct Consumer {
         for (int part = 0; part < kParts; ++part) {
             const int slot = place.slot(group * kHalfPanels + 2 * part);
             const uint64_t b = operand(slots + slot * kPanelBytes, kPanelBytes, 8 * kPanelRow);
-#pragma unroll
-            for (int k = 0; k < 4; ++k)
-                wgmma_across<T>(results[part], weights[k], operand_at(b, k * 16 * kPanelRow),
-                                k > 0 || add);
+            wgmma_rows<T>(results[part], weights, b, add);
         }
         commit_products();
     }

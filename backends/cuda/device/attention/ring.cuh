@@ -3,7 +3,8 @@
 // that the next ones are on their way while others are used.
 //
 // Before this: what ranges.cuh wants; constants kSlots, of the ring; kPanels, of a tile;
-// kHalfPanels: so many of every second tile's come after the same number of the following.
+// kHalfPanels: so many of every second tile's come after the same number of the following; kAhead:
+// so many tiles before there is room for one, L2 is asked for it.
 #pragma once
 
 #include "hopper.cuh"
@@ -51,6 +52,10 @@ INFINI_DEVICE int panel_in_turn(int i, int tile) {
     return i < kHalfPanels ? i + kHalfPanels : i - kHalfPanels;
 }
 
+struct Box {
+    int row, of;  // in a page or sequence, which is number `of`
+};
+
 // By one warp: all tiles of a range.
 INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *slots, Walk walk) {
     constexpr int kAtOnce = 4;                          // panels
@@ -70,16 +75,29 @@ INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *s
                 if (t < s.keys) of = s.table[p.page_size.divide(uint32_t(t)) * p.table_stride];
                 page = of >= 0 && of < p.pages ? int(of) : -1;
             }
-            int row = first, of = page;
+            // This lane's box of the tile, or of one that follows it.
+            auto find = [&](int ahead) {
+                Box at = {first + ahead * kKeys, page};
+                if constexpr (kPaged) {
+                    at.of = shuffle(page, (turn + ahead) * boxes + box);
+                    if (at.of < 0) at.of = int(p.pages);  // comes as zeros
+                    at.row = int(p.page_size.split(uint32_t(at.row + box * p.box_rows)).remainder);
+                }
+                return at;
+            };
+            if (kAhead && i + kAhead < count && turn + kAhead < known_tiles) {
+                const Box at = find(kAhead);
+#pragma unroll 1
+                for (int panel = lane() / boxes; panel < kPanels; panel += known_tiles)
+                    prefetch_box(p.k_map, panel * kPanelColumns, at.row, walk.head, at.of);
+            }
+            const Box at = find(0);
             uint32_t missing = 0;
             if constexpr (kPaged) {
                 missing = __ballot_sync(kAllLanes, page < 0) >> turn * boxes;
                 missing = boxes == 1   ? missing % 2 * 15
                           : boxes == 2 ? missing % 2 * 3 + missing / 2 % 2 * 12
                                        : missing % 16;
-                of = shuffle(page, turn * boxes + box);
-                if (of < 0) of = int(p.pages);  // comes as zeros
-                row = int(p.page_size.split(uint32_t(first + box * p.box_rows)).remainder);
             }
 #pragma unroll 1
             for (int begin = 0; begin < kPanels; begin += kAtOnce) {
@@ -96,7 +114,7 @@ INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *s
                 if (mine)
                     copy_box(
                         slots + slot * kPanelBytes + (kPaged ? box * p.box_rows * kPanelRow : 0),
-                        p.k_map, panel * kPanelColumns, row, walk.head, of, ring.here[slot]);
+                        p.k_map, panel * kPanelColumns, at.row, walk.head, at.of, ring.here[slot]);
                 __syncwarp();
                 if (mine && box == 0) ring.here[slot].arrive();
             }

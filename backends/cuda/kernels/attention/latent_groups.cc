@@ -81,6 +81,10 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
     const bool whole = ranges == 1 || (c.lengths_at < 0 && units % ranges == 0);
     Source joining = c.source("attention/join.cuh");
     joining.constant("kKeys", kKeys);
+    // Most units may be whole, for which there is nothing to do: as many blocks as run at once.
+    const int64_t joined =
+        units *
+        std::clamp<int64_t>(16 * device.multiprocessors / std::max<int64_t>(units, 1), 1, c.rows());
     const auto join = whole ? nullptr : device.compile(joining);
     const size_t workspace = whole ? 0 : size_t(blocks * 2 * fixed.chunk * partial) * sizeof(float);
     return make_plan(
@@ -92,7 +96,7 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
             if (!p.bulk) return infinirtErrorInvalidValue;
             const Error error = kernel->launch(stream, blocks, chosen.threads, p, chosen.shared);
             if (error != infinirtSuccess || whole) return error;
-            return join->launch(stream, units * c.rows(), 128u, static_cast<AttentionParams &>(p));
+            return join->launch(stream, joined, 128u, static_cast<AttentionParams &>(p));
         },
         workspace);
 }
