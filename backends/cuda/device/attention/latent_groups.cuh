@@ -34,8 +34,7 @@ inline constexpr int kAlone = 4;                // two: of a warpgroup
 
 struct Shared {
     Ring ring;
-    float greatest[2][kRows];  // scores, up to the last tile of a warpgroup
-    float sum[2][kRows];
+    float greatest[2][kRows], sum[2][kRows];  // of a row, up to the last tile of a warpgroup
 };
 
 struct Consumer {
@@ -123,14 +122,16 @@ struct Consumer {
 #pragma unroll
         for (int i = 0; i < 4; ++i) load_matrices<4>(weights[i], weights_at(place, i));
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
-            raise(i, shared.greatest[1 - group][my_row + lane() / 4 + 8 * i], factor);
+        for (int i = 0; i < 2; ++i) {
+            const int row = my_row + lane() / 4 + 8 * i;
+            raise(i, shared.greatest[1 - group][row], factor);
+            rows.sum[i] = shared.sum[1 - group][row];
+        }
     }
     INFINI_DEVICE void raise(int i, float greatest, float (&factor)[2]) {
         const float base = greatest == kNone ? 0.0f : greatest * scale;
         factor[i] = exp2_fast(rows.greatest[i] * scale - base);
         rows.greatest[i] = greatest;
-        rows.sum[i] *= factor[i];
     }
 
     // Scores become weights.
@@ -154,15 +155,21 @@ struct Consumer {
             most = fmaxf(most, shuffle_xor(most, 1));
             most = fmaxf(most, shuffle_xor(most, 2));
             raise(i, most, factor);
-            if (lane() % 4 == 0) shared.greatest[group][my_row + lane() / 4 + 8 * i] = most;
             const float base = most == kNone ? 0.0f : most * scale;
+            float sum = 0;
 #pragma unroll
             for (int n = 0; n < 8; ++n)
 #pragma unroll
                 for (int j = 2 * i; j < 2 * i + 2; ++j) {
                     scores[n][j] = exp2_fast(scores[n][j] * scale - base);
-                    rows.sum[i] += scores[n][j];
+                    sum += scores[n][j];
                 }
+            sum += shuffle_xor(sum, 1);
+            sum += shuffle_xor(sum, 2);
+            rows.sum[i] = rows.sum[i] * factor[i] + sum;
+            const int row = my_row + lane() / 4 + 8 * i;
+            if (lane() % 4 == 0)
+                shared.greatest[group][row] = most, shared.sum[group][row] = rows.sum[i];
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -204,19 +211,13 @@ struct Consumer {
     }
 
     INFINI_DEVICE void write(const Walk &walk) {
-        finish_rows(rows, scale);
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-            if (lane() % 4 == 0) shared.sum[group][my_row + lane() / 4 + 8 * i] = rows.sum[i];
-        wait_at(kTogether, kConsumers);
         const int l = computed_here(lane());
         const int column = group * kParts * 128;
         float inverse[2];
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int at = my_row + l / 4 + 8 * i;
-            const float sum = shared.sum[0][at] + shared.sum[1][at];
-            inverse[i] = sum == 0 ? 0.0f : 1 / sum;
+            inverse[i] = rows.sum[i] == 0 ? 0.0f : 1 / rows.sum[i];
             if (walk.is_whole() || first_row + at >= p.rows) continue;
             float *part = partial_row(p, walk.place(), at);
 #pragma unroll
@@ -226,12 +227,13 @@ struct Consumer {
                       Vec<float, 2>{two[2 * i], two[2 * i + 1]});
             }
             if (group == 0 && l % 4 == 0) {
-                part[partial_pitch(p) - 4] = rows.greatest[i];
-                part[partial_pitch(p) - 3] = sum;
+                part[partial_pitch(p) - 4] = rows.greatest[i] * scale;
+                part[partial_pitch(p) - 3] = rows.sum[i];
             }
         }
         if (!walk.is_whole()) return;
-        // By way of the queries' memory: so whole rows are written.
+        // By way of the queries' memory, when both need these no more: so whole rows are written.
+        wait_at(kTogether, kConsumers);
         const unsigned row = unsigned(my_row + l / 8 % 2 * 8 + l % 8);
         unsigned char *to = queries + column / 64 * kQueryPanel;
 #pragma unroll
