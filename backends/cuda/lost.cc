@@ -26,21 +26,20 @@ void lose(int device) {
         at(device).lost_operators.store(true, std::memory_order_relaxed);
 }
 
-// A child has neither the threads that compile or watch, nor what they have locked.
+}  // namespace
+
 void watch_forks() {
     static const int failed = pthread_atfork(nullptr, nullptr, [] {
         forked.store(true, std::memory_order_relaxed);
-        for (int device = 0; device < kDevices; ++device) lose(device);
+        for (auto &each : devices) {
+            each.times.fetch_add(1, std::memory_order_relaxed);
+            each.lost_operators.store(true, std::memory_order_relaxed);
+        }
     });
     (void)failed;
 }
 
-}  // namespace
-
-void note_operators(int device) {
-    watch_forks();
-    at(device).has_operators.store(true, std::memory_order_relaxed);
-}
+void note_operators(int device) { at(device).has_operators.store(true, std::memory_order_relaxed); }
 
 bool lost_operators(int device) {
     return at(device).lost_operators.load(std::memory_order_relaxed);
@@ -56,9 +55,14 @@ void note_reset(int device) {
     resets.fetch_add(1, std::memory_order_relaxed);
 }
 
+void note_refused_reset(int device, bool had_lost_operators) {
+    at(device).times.fetch_sub(1, std::memory_order_relaxed);
+    at(device).lost_operators.store(had_lost_operators, std::memory_order_relaxed);
+}
+
 unsigned count_resets() { return resets.load(std::memory_order_relaxed); }
 
-Kept::Kept(int device) : device_(device), times_(times_lost(device)) { watch_forks(); }
+Kept::Kept(int device) : device_(device), times_(times_lost(device)) {}
 
 bool Kept::is_lost() const { return times_lost(device_) != times_; }
 

@@ -13,6 +13,11 @@ Error refuse_operators(int device);
 
 // Before the reset: others look at it while they work.
 void note_reset(int device);
+void note_refused_reset(int device, bool had_lost_operators);
+
+// From the first use of a device on: a child has neither the threads that compile or watch, nor
+// what they have locked, and no device at all.
+void watch_forks();
 
 // Whoever keeps something on a device has one of these beside it, and leaves it alone once it is
 // lost.

@@ -128,6 +128,15 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
                                                     : tensor_of(arguments.tensors[0])->device();
+    // Tracing may have code compiled, while which others go on: they may give an object another tensor.
+    std::vector<Tensor> before;
+    for (size_t i = 0; i < arguments.tensors.size(); ++i)
+        before.push_back(tensor_of(arguments.tensors[i]));
+    const auto is_changed = [&] {
+        for (size_t i = 0; i < before.size(); ++i)
+            if (&*tensor_of(arguments.tensors[i]) != &*before[i]) return true;
+        return false;
+    };
     Stand stand(device, meeting);
     std::vector<nb::object> held;
     std::vector<PyObject *> values;
@@ -151,7 +160,7 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     for (PyObject *object : signature.objects) recipe->keeps.push_back(nb::borrow(object));
     if (self.recipes->size() >= kMostRecipes) forget_recipes(self);
     self.recipes->insert_or_assign(std::string(signature.bytes()), recipe);
-    return recipe->run(arguments);
+    return is_changed() ? call_body(self, bound) : recipe->run(arguments);
 }
 
 nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *keywords) {

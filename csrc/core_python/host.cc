@@ -89,7 +89,11 @@ nb::object to_list(const Tensor &tensor) {
 }
 
 nb::bytes to_bytes(const Tensor &tensor) {
-    Tensor host = on_host(tensor, "tobytes")->contiguous();
+    Tensor host = on_host(tensor, "tobytes");
+    {
+        Unlocked released;  // as in steps.cc
+        host = host->contiguous();
+    }
     wait_for(host);
     return nb::bytes(host->numel() ? reinterpret_cast<const char *>(host->data()) : "",
                      host->nbytes());
@@ -359,7 +363,13 @@ void bind_host(nb::module_ &m) {
             return t->to(to);
         },
         "tensor"_a, "device"_a);
-    m.def("contiguous", [](const Tensor &t) { return t->contiguous(); }, "tensor"_a);
+    m.def(
+        "contiguous",
+        [](Tensor t) {
+            Unlocked released;  // as in steps.cc
+            return t->contiguous();
+        },
+        "tensor"_a);
     m.def(
         "write_bytes",
         [](const Tensor &t, const std::string &filename) {

@@ -29,6 +29,9 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     const core::Row &row = core::kRows[index];
     if (run < 0 || run >= row.run_count) throw nb::index_error("no such run function");
     const core::RunRow &running = row.runs[run];
+    // While others go on they may give a tensor's object another one (set_): these stay.
+    std::vector<Tensor> held;
+    const auto hold = [&](const Tensor &tensor) { return &*held.emplace_back(tensor); };
     std::vector<std::vector<const TensorImpl *>> given;
     if (tensors.size() != std::strlen(row.tensors))
         throw nb::value_error("step: expected one entry for each of the operator's tensors");
@@ -40,9 +43,9 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
         if (each.is_none())
             group.push_back(nullptr);
         else if (is_tensor(each.ptr()))
-            group.push_back(&*tensor_of(each.ptr()));
+            group.push_back(hold(tensor_of(each.ptr())));
         else
-            for (nb::handle item : each) group.push_back(&*nb::cast<const Tensor &>(item));
+            for (nb::handle item : each) group.push_back(hold(nb::cast<const Tensor &>(item)));
     }
     core::Values chosen = values_from(row.attributes, attributes);
     core::Values values = values_from(running.scalars, scalars);
@@ -67,7 +70,7 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
             continue;
         }
         nb::object object = bare[next++];
-        places.push_back(object.is_none() ? nullptr : &*nb::cast<const Tensor &>(object));
+        places.push_back(object.is_none() ? nullptr : hold(nb::cast<const Tensor &>(object)));
     }
     Unlocked released;
     core::perform(made, places);

@@ -10,6 +10,7 @@ namespace {
 using CommunicatorPointer = std::shared_ptr<Communicator>;
 
 infiniStatus_t there() {
+    if (is_forked()) return refuse(INFINI_STATUS_DEVICE_NOT_INITIALIZED, how_lost(0));
     std::string why;
     if (functions(&why)) return INFINI_STATUS_SUCCESS;
     return refuse(INFINI_STATUS_NOT_IMPLEMENTED, why);

@@ -10,12 +10,12 @@
 namespace infini::cuda::collectives {
 namespace {
 
-using Kept = std::unordered_set<std::shared_ptr<Communicator>>;
+using Held = std::unordered_set<std::shared_ptr<Communicator>>;
 
 struct Watch {
     std::mutex lock;
     std::condition_variable changed;
-    Kept busy, ending;
+    Held busy, ending;
     bool started = false, stopped = false, gone = false;
 
     static Watch &get() {
@@ -23,7 +23,7 @@ struct Watch {
         return watch;
     }
 
-    void add(Kept Watch::*list, const std::shared_ptr<Communicator> &communicator) {
+    void add(Held Watch::*list, const std::shared_ptr<Communicator> &communicator) {
         std::lock_guard guard(lock);
         if (stopped || !(this->*list).insert(communicator).second) return;
         if (!std::exchange(started, true)) {
@@ -50,9 +50,9 @@ struct Watch {
                 changed.wait(guard);
                 continue;
             }
-            const Kept look_at = busy, end = ending;
+            const Held look_at = busy, end = ending;
             guard.unlock();
-            Kept idle, ended;
+            Held idle, ended;
             for (const auto &communicator : look_at) {
                 std::string ignored;
                 communicator->state(&ignored);

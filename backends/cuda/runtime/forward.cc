@@ -23,6 +23,7 @@ Error choose_device(int device) {
     int now = -1;
     static thread_local bool told = false;
     if (told && chosen == device && get(&now) == 0 && now == device) return infinirtSuccess;
+    watch_forks();
     if (Error error = check(Part::kRuntime, set(device), "SetDevice")) return error;
     chosen = device;
     told = true;
@@ -31,10 +32,15 @@ Error choose_device(int device) {
 
 // Whatever was loaded and opened on the device is gone with it.
 Error reset_device() {
-    OnDevice here(chosen_device());
-    note_reset(chosen_device());
+    const int device = chosen_device();
+    OnDevice here(device);
+    const bool had_lost = lost_operators(device);
+    note_reset(device);
     const Error error = INFINI_CALL(DeviceReset);
-    note_reset(chosen_device());  // what another thread has made meanwhile
+    if (error)
+        note_refused_reset(device, had_lost);  // e.g. while a stream is captured
+    else
+        note_reset(device);  // what another thread has made meanwhile
     return error;
 }
 

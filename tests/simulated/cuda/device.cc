@@ -1,7 +1,7 @@
 // The simulated device: the CPU back end, which says that it is a GPU, and whose memory is full of
 // garbage until somebody writes it.
 //
-// INFINI_SIMULATED_DEVICES=N  makes N of them.
+// INFINI_SIM_DEVICES=N  makes N of them.
 // INFINI_SIMULATED_GUARD=1    puts each allocation against the end of its pages, before a page that
 //                             nobody may touch: what goes beyond it stops at once.
 #include <dlfcn.h>

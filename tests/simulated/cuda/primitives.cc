@@ -71,7 +71,7 @@ bool others_come() {
     std::unique_lock guard(lock);
     ++begun;
     changed.notify_all();
-    return !wanted || changed.wait_for(guard, std::chrono::seconds(30),
+    return !wanted || changed.wait_for(guard, std::chrono::seconds(100),
                                        [&] { return begun >= std::atoi(wanted); });
 }
 

@@ -45,11 +45,12 @@ Making::Making(Session &session, const std::string &what) : session_(session), w
 }
 
 void *Making::handle() {
-    std::lock_guard guard(session_.makers_);
     if (handle_) return handle_;
-    if (session_.spare_.empty()) return handle_ = new_handle(session_.device);
-    handle_ = session_.spare_.back();
-    session_.spare_.pop_back();
+    if (std::lock_guard guard(session_.makers_); !session_.spare_.empty()) {
+        handle_ = session_.spare_.back();
+        session_.spare_.pop_back();
+    }
+    if (!handle_) handle_ = new_handle(session_.device);  // takes long: others need not wait for it
     return handle_;
 }
 

@@ -207,10 +207,16 @@ private:
     // one is known when it is called. On a thread of its own: refusals that the vendor's runtime
     // takes down there are no last error of the caller's, and the caller's own stays.
     bool is_accepted() const {
-        bool accepted = true;
+        bool accepted = false;  // where there are no more threads, too: own kernels do it
+        const auto try_it = [&] {
+            try {
+                accepted = rehearse();
+            } catch (const std::exception &) {
+            }
+        };
         try {
-            std::thread([&] { accepted = rehearse(); }).join();
-        } catch (const std::system_error &) {  // no more threads
+            std::thread(try_it).join();
+        } catch (const std::system_error &) {
         }
         return accepted;
     }
