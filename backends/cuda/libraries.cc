@@ -264,7 +264,8 @@ bool hold(Part part, int toolkit) {
         Library one = library(part);
         one.names = names;
         Opened other;
-        if (std::string(*name).ends_with(number) && search(other, one)) return true;
+        if (std::string(*name).ends_with(number) && !too_new(one, *name) && search(other, one))
+            return true;
     }
     return false;
 }

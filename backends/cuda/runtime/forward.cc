@@ -1,5 +1,6 @@
 #include "runtime/forward.h"
 
+#include <mutex>
 #include <string>
 #include <unordered_map>
 
@@ -32,6 +33,8 @@ Error choose_device(int device) {
 
 // Whatever was loaded and opened on the device is gone with it.
 Error reset_device() {
+    static std::mutex one_at_a_time;
+    std::lock_guard guard(one_at_a_time);
     const int device = chosen_device();
     OnDevice here(device);
     const bool had_lost = lost_operators(device);

@@ -46,12 +46,15 @@ std::unique_ptr<Plan> plan_blocks(Device &device, Source source, LinalgParams pa
         Source stage = source;
         kernels.push_back(device.compile(stage.constant("kStage", i)));
     }
+    params.room = round_up(doubles, 32);
     int64_t blocks = params.count;
     for (const auto &kernel : kernels) {
         const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
         blocks = std::min(blocks, int64_t(device.multiprocessors) * resident);
     }
-    params.room = round_up(doubles, 32);
+    // Stages are launched anew for other matrices: many small ones go together.
+    constexpr int64_t kRooms = (64 << 20) / sizeof(double);
+    if (stages > 1) blocks = std::min(params.count, std::max(blocks, kRooms / params.room));
     std::vector<Operand> given(list, list + operands);
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
         LinalgParams p = params;

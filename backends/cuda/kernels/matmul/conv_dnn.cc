@@ -211,7 +211,7 @@ private:
         const auto try_it = [&] {
             try {
                 accepted = rehearse();
-            } catch (const std::exception &) {
+            } catch (...) {
             }
         };
         try {
@@ -226,7 +226,7 @@ private:
         use_device(session_.device);
         const OutsideCapture outside;
         const Rehearsal rehearsal;
-        if (!rehearsal.begins()) return true;
+        if (!rehearsal.begins()) return false;
         const auto none = [](uintptr_t i) { return reinterpret_cast<void *>((i + 1) << 36); };
         std::lock_guard guard(session_.lock);
         const Data data{none(0), none(1), none(2), none(3), workspace ? none(4) : nullptr};
