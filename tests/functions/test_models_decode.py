@@ -108,13 +108,15 @@ def test_latent(kind: str, heads: int, rows: int) -> None:
 
 
 @pytest.mark.parametrize("kind", HALVES)
-@pytest.mark.parametrize("heads", [(16, 1), (48, 2), (96, 2)])
-def test_latent_slopes(kind: str, heads: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("heads", "size"), [((16, 1), 320), ((48, 2), 320), ((96, 2), 320), ((80, 1), 640)]
+)
+def test_latent_slopes(kind: str, heads: tuple[int, int], size: int) -> None:
     def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
         return {
-            "q": normal(seed, dtype, 2, heads[0], 320),
+            "q": normal(seed, dtype, 2, heads[0], size),
             "slopes": normal(seed + 2, torch.float32, heads[0]) / 16,
-            **paged(seed, dtype, 32, (heads[1], 32, 320)),
+            **paged(seed, dtype, 32, (heads[1], 32, size)),
         }
 
     def reference(t: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ inline constexpr int kKeys = 64;  // of a tile
 inline constexpr int kPanels = kDepth / 64, kValuePanels = kValue / 64;
 inline constexpr int kHalfPanels = kValuePanels / 2;  // of a warpgroup
 inline constexpr int kAhead = 1;
-static_assert(kPanels > kValuePanels && kSlots % kPanels == 0 && kRows == 64);
+static_assert(kPanels > kValuePanels && kSlots == 2 * kPanels && kRows == 64);
 
 }  // namespace infini
 
@@ -171,6 +171,7 @@ struct Consumer {
             if (lane() % 4 == 0)
                 shared.greatest[group][row] = most, shared.sum[group][row] = rows.sum[i];
         }
+        wait_at(kAlone + group, 128);  // the panel that they take was keys for all four warps
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             pack_weights(weights[i], scores[2 * i], scores[2 * i + 1]);

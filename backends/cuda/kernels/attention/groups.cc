@@ -4,6 +4,8 @@
 
 #include "attention.h"
 #include "kernels/tensor_map.h"
+#include "libraries.h"
+#include "loaded.h"
 
 namespace infini::cuda {
 namespace {
@@ -101,9 +103,18 @@ Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t
 // Of a kernel that is compiled when it is first needed.
 Error launch_late(const Source &source, const Stream &stream, int64_t blocks, unsigned threads,
                   const GroupParams &p, size_t shared) try {
-    return stream.device.compile(source)->launch(stream, blocks, threads, p, shared);
-} catch (const Refusal &) {
-    return infinirtErrorUnknown;
+    std::shared_ptr<const Kernel> kernel;
+    {
+        OutsideCapture outside;    // loading code is no part of one
+        CompileTogether together;  // on a thread whose stack is large enough
+        kernel = stream.device.compile(source);
+        together.finish();
+    }
+    return kernel->launch(stream, blocks, threads, p, shared);
+} catch (const Refusal &refusal) {
+    return fail(infinirtErrorUnknown, "%s", refusal.sentence.c_str());
+} catch (const std::exception &error) {
+    return fail(infinirtErrorMemoryAllocation, "%s", error.what());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct KeyMap {
     explicit KeyMap(const AttentionCase &c) {
         const int64_t rows = c.paged() ? std::min(c.page_size, kKeys) : kKeys;
         const int64_t page = c.paged() ? c.page_size : c.keys;
-        if (c.sequences * c.heads * (c.keys / kKeys + 1) >= int64_t(1) << 30) return;
+        if (c.sequences * c.heads * (c.keys / kKeys + 1) >= int64_t(1) << 27) return;
         if (kKeys % rows != 0 || rows % 16 != 0 || (c.paged() && page % rows != 0)) return;
         k = {{c.depth, page, c.heads, c.paged() ? c.pages : c.sequences},
              {1, c.k_stride.token, c.k_stride.head, c.k_stride.batch},
@@ -45,7 +45,8 @@ struct Variant {
         threads = few ? 160 : 384;
         const int64_t panels = depth / 64, queries = 2 * rows * (depth + (few ? 64 : 0));
         slots = std::min((int64_t(most) - queries) / kPanel, 3 * panels);
-        if (!few) slots = std::min(slots / panels, int64_t(2)) * panels;
+        // Two warpgroups hold a tile each; one alone is done with a panel before it asks for more.
+        if (!few) slots = 2 * panels <= slots ? 2 * panels : 0;
         if (slots < panels) slots = 0;
         shared = size_t(queries + slots * kPanel);
     }
