@@ -88,6 +88,9 @@ Error StreamGetCaptureInfo_v3(Call &call, Stream &stream,
     *captureStatus_out = capture->invalidated ? infinirtStreamCaptureStatusInvalidated
                                               : infinirtStreamCaptureStatusActive;
     if (capture->invalidated) return infinirtSuccess;
+    if (edgeData_out && !dependencies_out)
+        return call.fail(infinirtErrorInvalidValue,
+                         "argument 6 (edgeData_out): expected dependencies_out with it");
     // Valid until the thread's next call of this function.
     static thread_local std::vector<infinirtGraphNode_t> dependencies;
     static thread_local std::vector<infinirtGraphEdgeData> edges;

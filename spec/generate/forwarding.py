@@ -248,7 +248,7 @@ def _adapter(index: int, forward: Forward, structs: dict[str, Changed]) -> str:
             arguments.append("room ? edges.data() : nullptr")
         elif param.type == "const infinirtGraphEdgeData **":
             before.append("const infinirtGraphEdgeData *edges = nullptr;")
-            arguments.append("&edges")
+            arguments.append("dependencies_out ? &edges : nullptr")  # refused alone
         else:
             arguments.append("nullptr" if param.type.endswith("*") else "0")
         types.append(type_)

@@ -377,6 +377,7 @@ def test_the_suites_pass_on_toolkit_13(settings, toolkit13):
     said = process.suite(
         *(str(RUNTIME / f"test_{name}.py") for name in ("device", "copies", "memory", "capture")),
         *(str(RUNTIME / f"test_{name}.py") for name in ("graphs", "graph_edits")),
+        str(RUNTIME.parent / "python" / "test_threads.py"),
         "--device",
         "nvidia",
         **{**settings, "INFINI_NVIDIA_LIBRARIES": toolkit13},

@@ -112,6 +112,7 @@ struct Consumer {
                 mma<T>(scores[n + 1], a, second);
             }
         }
+        __syncwarp();  // all lanes have read: one of them frees the keys
     }
 
     // results += weights @ values of the tile before. `add` false: results are overwritten.
