@@ -128,7 +128,7 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
                                                     : tensor_of(arguments.tensors[0])->device();
-    // Tracing may have code compiled, while which others go on: they may give an object another tensor.
+    // While code is compiled for it others go on, and may give an object another tensor.
     std::vector<Tensor> before;
     for (size_t i = 0; i < arguments.tensors.size(); ++i)
         before.push_back(tensor_of(arguments.tensors[i]));

@@ -7,6 +7,21 @@
 
 namespace infini {
 
+// The compiler does not compute what depends on this before loops around: there are more such
+// values than registers.
+INFINI_DEVICE int computed_here(int value) {
+#ifndef INFINI_SIMULATED
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
+INFINI_DEVICE uint64_t computed_here(uint64_t value) {
+#ifndef INFINI_SIMULATED
+    asm volatile("" : "+l"(value));
+#endif
+    return value;
+}
+
 // ---- Operands in shared memory ------------------------------------------------------------------
 
 // Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight

@@ -107,21 +107,6 @@ struct Place {
     }
 };
 
-// The compiler does not compute what depends on this before loops around: there are more such
-// values than registers.
-INFINI_DEVICE int computed_here(int value) {
-#ifndef INFINI_SIMULATED
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
-INFINI_DEVICE uint64_t computed_here(uint64_t value) {
-#ifndef INFINI_SIMULATED
-    asm volatile("" : "+l"(value));
-#endif
-    return value;
-}
-
 struct Producer {
     // What is copied: the queries of some work, a tile of its keys or of its values.
     enum Kind { kOfQueries, kOfKeys, kOfValues };

@@ -11,15 +11,6 @@ namespace infini {
 
 inline constexpr int kQueryPanel = kRows * kPanelRow;
 
-// The compiler does not compute what depends on this before loops around: there are more such
-// values than registers.
-INFINI_DEVICE int computed_here(int value) {
-#ifndef INFINI_SIMULATED
-    asm volatile("" : "+r"(value));
-#endif
-    return value;
-}
-
 // Queries from row `first` on; to be shown to products.
 INFINI_DEVICE void load_query_panels(const AttentionParams &p, const Sequence &s, int head,
                                      int first, unsigned char *to) {
