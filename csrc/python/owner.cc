@@ -113,11 +113,8 @@ bool must_wait(infinirtError_t error) {
 
 // False if it has to be tried again later.
 bool free_quietly(const Owner::Held &held) {
-    infinirtError_t before = infinirtPeekAtLastError();
-    infinirtError_t error = free_now(held);
-    // Nobody asked for this call, so nobody is to find its error.
-    if (error != infinirtSuccess && before == infinirtSuccess) infinirtGetLastError();
-    return !must_wait(error);
+    LastErrorKept kept;
+    return !must_wait(free_now(held));
 }
 
 }  // namespace

@@ -61,17 +61,6 @@ void give_up(const Dropped &item) {
     Py_DECREF(item.object);
 }
 
-// Calls that nobody asked for must leave no error behind.
-class LastErrorKept {
-public:
-    ~LastErrorKept() {
-        if (before_ == infinirtSuccess) infinirtGetLastError();
-    }
-
-private:
-    infinirtError_t before_ = infinirtPeekAtLastError();
-};
-
 bool capture_in_progress() {
     LastErrorKept kept;
     // A stream leaves the list when its capture was ended, or it was destroyed, by whatever means.

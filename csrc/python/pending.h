@@ -6,8 +6,20 @@
 
 #include "infini/ext.h"
 #include "infinirt_runtime_api.h"
+#include "last_error.h"
 
 namespace infini::python {
+
+// Calls that nobody asked for leave no error behind, and an earlier one where it was.
+class LastErrorKept {
+public:
+    LastErrorKept() = default;
+    ~LastErrorKept() { infiniRestoreLastError(before_); }
+    LastErrorKept(const LastErrorKept &) = delete;
+
+private:
+    const infinirtError_t before_ = infinirtPeekAtLastError();
+};
 
 // Gives up a reference from any thread, with or without the interpreter's lock, whatever locks are
 // held. If `destroy` is given, `destroy(object)` is called first; that reference is given up too.

@@ -1,6 +1,7 @@
 // Settings of a device that are kept for those who ask, versions, and the record of errors.
 #include "capture.h"
 #include "impl.h"
+#include "last_error.h"
 
 namespace infini::rt::impl {
 namespace {
@@ -97,3 +98,7 @@ Error ThreadSetCacheConfig(Call &call, infinirtFuncCache cacheConfig) {
 }
 
 }  // namespace infini::rt::impl
+
+void infiniRestoreLastError(infinirtError_t error) {
+    infini::rt::Thread::current().last_error = error;
+}

@@ -17,6 +17,7 @@ BASE = ROOT / "csrc" / "base"
 EXTENSIONS = (
     ROOT / "include" / "infini" / "ext.h",
     BASE / "keep.h",
+    BASE / "last_error.h",
     BASE / "launch.h",
     BASE / "ordered.h",
 )

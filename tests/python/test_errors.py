@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 import threading
@@ -47,6 +48,15 @@ def test_the_last_error_is_the_threads_own() -> None:
     assert seen == [rt.Success]
     assert rt.GetLastError() is rt.ErrorInvalidDevice
     assert rt.GetLastError() is rt.Success
+
+
+def test_what_the_collector_frees_leaves_the_last_error() -> None:
+    stream = rt.Stream()
+    rt.StreamDestroy(stream.handle)  # so that freeing it fails
+    caught(rt.SetDevice, 999)
+    del stream
+    gc.collect()
+    assert rt.GetLastError() is rt.ErrorInvalidDevice
 
 
 def test_an_error_can_be_pickled() -> None:
