@@ -44,6 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "host: about memory of the host; its tensors lie there on every device"
     )
     config.addinivalue_line("markers", "devices(n): runs only where there are so many devices")
+    config.addinivalue_line(
+        "markers", "requires(name, ...): skipped without these, see kit/requirements.py"
+    )
     # Before the library is loaded, and inherited by the processes that tests start.
     if config.getoption("--simulated"):
         from kit.binding import root
@@ -53,6 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["INFINI_DEVICE"] = config.getoption("--device")
     if backend := config.getoption("--backend"):
         os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())
+    from kit.skip_summary import SkipSummary
+
+    config.pluginmanager.register(SkipSummary())
 
 
 def expectations(kind: str) -> ModuleType:
@@ -71,11 +77,16 @@ def match(item: pytest.Item, table: dict[str, str]) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from kit.requirements import reason_without
+
     expected = expectations(config.getoption("--device"))
     for item in items:
+        required = [name for mark in item.iter_markers("requires") for name in mark.args]
         missing = [mark.args[0] for mark in item.iter_markers("needs")]
         missing = [tag for tag in missing if tag not in expected.TAGS]
-        if missing:
+        if reason := reason_without(*required):
+            item.add_marker(pytest.mark.skip(reason=reason))
+        elif missing:
             item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
         elif reason := match(item, expected.EXCLUDED):
             item.add_marker(pytest.mark.skip(reason=reason))

@@ -12,6 +12,7 @@ import pytest
 
 from kit import build, process
 from kit.binding import root
+from kit.requirements import need
 from simulated.cuda import build as simulated
 from spec import api, cuda13_differences
 
@@ -26,8 +27,7 @@ FOLDER = process.PROJECT / "backends" / "cuda"
 @pytest.fixture(scope="session")
 def settings() -> dict[str, str | None]:
     """Of a process in which the simulated device is the one of kind nvidia."""
-    if not build.has_compiler():
-        pytest.skip("no C++ compiler here")
+    need("c++")
     return {"INFINI_NVIDIA_LIBRARIES": str(simulated.folder(root())), "INFINI_DEVICE": None}
 
 

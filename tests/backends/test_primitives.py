@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("infinicore")
-pytest.importorskip("numpy")
-
-from kit import build, process
+from kit import process
 from kit.binding import root
+from kit.requirements import need
 from simulated.cuda import build as simulated
 
 # Each case in a graph, and in threads: as it is, with heads beside each other, and not aligned.
@@ -55,8 +53,7 @@ CALL = re.compile(r"simulated cuDNN: (?:a graph of \d+ operations|a convolution)
 @pytest.fixture
 def run(tmp_path: Path):
     """Numbers that a program prints, and how often the library was called."""
-    if not build.has_compiler():
-        pytest.skip("no C++ compiler here")
+    need("c++")
     folder = simulated.folder(root())
     settings = {
         "INFINI_NVIDIA_LIBRARIES": f"{folder}{os.pathsep}{folder / 'products'}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from kit.requirements import need
 
 from . import mpi_launch
 from .mpi_launch import ROOT, Mpi
@@ -73,11 +72,8 @@ class Hosts:
     @contextmanager
     def slowed(self, rate: str) -> Iterator[None]:
         limit = ("tbf", "rate", rate, "burst", "16kb", "latency", "200ms")
-        try:
-            for name in self.names:
-                call("tc", "-n", name, "qdisc", "replace", "dev", CARD, "root", *limit)
-        except OSError as error:
-            pytest.skip(f"links cannot be made slow here: {error}")
+        for name in self.names:
+            call("tc", "-n", name, "qdisc", "replace", "dev", CARD, "root", *limit)
         try:
             yield
         finally:
@@ -126,17 +122,10 @@ class Hosts:
 
 @contextmanager
 def two_hosts() -> Iterator[Hosts]:
-    if os.geteuid() != 0:
-        pytest.skip("only root makes network namespaces")
-    missing = [name for name in ("ip", "unshare", "hostname") if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    need("network-namespaces")
     hosts = Hosts()
     try:
-        try:
-            hosts.connect()
-        except OSError as error:
-            pytest.skip(f"no network namespaces here: {error}")
+        hosts.connect()
         yield hosts
     finally:
         hosts.remove()

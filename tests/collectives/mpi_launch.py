@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
+from kit.requirements import need
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,9 +55,9 @@ ALL = [MPICH, OPEN_MPI]
 
 
 def folder_of(mpi: Mpi) -> Path:
+    need(mpi.name)
     found = mpi.folder()
-    if found is None:
-        pytest.skip(f"{mpi.name} is not installed: pip install {mpi.name}")
+    assert found is not None
     return found
 
 

@@ -114,7 +114,7 @@ def pair(timeout: float) -> tuple[Any, Any]:
     return ctypes.c_void_p(made[0]), ctypes.c_void_p(made[1])
 
 
-@pytest.mark.skipif(lib.DEVICE != "cpu", reason="operations wait on the host")
+@pytest.mark.requires("host")
 def test_what_failed_is_told_at_the_latest_when_it_is_destroyed() -> None:
     data = np.ones(4, np.float32)
     here = data.ctypes.data
@@ -130,7 +130,7 @@ def test_what_failed_is_told_at_the_latest_when_it_is_destroyed() -> None:
     lib.call("CommDestroy", absent)
 
 
-@pytest.mark.skipif(lib.DEVICE != "cpu", reason="operations wait on the host")
+@pytest.mark.requires("host")
 def test_abort_ends_a_destruction_that_waits() -> None:
     data = np.ones(4, np.float32)
     here = data.ctypes.data

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 import infinicore
 from infinicore import ccl
 from infinicore.ccl import _bootstrap
+from kit.requirements import need
 
 from .mpi_launch import ALL, Mpi, folder_of
 from .ports import free_port
@@ -131,10 +131,7 @@ def test_a_rank_that_gets_the_id_and_dies() -> None:
     assert words.startswith("CclError: infinicclCommInitRank: rank 1 did not come within 2 s")
 
 
-@pytest.mark.skipif(
-    shutil.which("torchrun", path=str(Path(sys.executable).parent)) is None,
-    reason="torch is not installed",
-)
+@pytest.mark.requires("torch")
 def test_torchrun(tmp_path: Path) -> None:
     """Its store holds MASTER_PORT all the while."""
     script = tmp_path / "program.py"
@@ -188,7 +185,7 @@ def test_by_mpi(mpi: Mpi) -> None:
 @every_mpi
 def test_by_mpi_of_the_program(mpi: Mpi) -> None:
     """mpi4py has started MPI already."""
-    pytest.importorskip("mpi4py")
+    need("mpi4py")
     path = folder_of(mpi) / "lib" / mpi.own_library
     told = of_mpi(mpi, "from mpi4py import MPI\n" + PROGRAM, MPI4PY_LIBMPI=path)
     for rank in range(2):

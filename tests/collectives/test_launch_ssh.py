@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kit.requirements import need
 
 from .launching import ONE_FAILS, WORLD, kill_the_launcher, launch
 
@@ -47,9 +49,7 @@ def serve(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The command, as a user gives it. Every name of a host leads to the server."""
-    pytest.importorskip("asyncssh")
-    if not shutil.which("ssh") or not shutil.which("ssh-keygen"):
-        pytest.skip("ssh is not installed")
+    need("asyncssh", "ssh")
     folder = tmp_path_factory.mktemp("ssh")
     for name in ("host", "user"):
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
@@ -59,6 +59,7 @@ def ssh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = subprocess.Popen(
         [sys.executable, "-c", command],
         cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},  # for `kit`
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 
 import pytest
+
+from kit.requirements import need
 
 from . import library as lib
 from . import mpi_launch
@@ -31,8 +32,7 @@ def test_every_operation(mpi: Mpi, ranks: int, tmp_path: Path) -> None:
 @each_mpi
 @pytest.mark.parametrize("level", ["multiple", "serialized", "funneled"])
 def test_beside_the_programs_own_use_of_mpi(mpi: Mpi, level: str, tmp_path: Path) -> None:
-    if importlib.util.find_spec("mpi4py") is None:
-        pytest.skip("mpi4py is not installed: pip install mpi4py")
+    need("mpi4py")
     if level != "multiple" and mpi.name != "mpich":
         pytest.skip("the same code with either MPI")
     library = str(mpi_launch.folder_of(mpi) / "lib" / mpi.own_library)
@@ -63,8 +63,7 @@ def test_a_process_that_no_launcher_started(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_another_library_than_the_programs_own(tmp_path: Path) -> None:
-    if importlib.util.find_spec("mpi4py") is None:
-        pytest.skip("mpi4py is not installed: pip install mpi4py")
+    need("mpi4py")
     lib_folder = mpi_launch.folder_of(MPICH) / "lib"
     settings = {"MPI4PY_LIBMPI": str(lib_folder / MPICH.own_library)}
     settings["INFINI_MPI_LIBRARY"] = str(lib_folder / MPICH.library)

@@ -11,6 +11,7 @@ import pytest
 from cuda import nvrtc
 from kit import build, process
 from kit.binding import root
+from kit.requirements import need
 from simulated.cuda import build as simulated
 
 FOLDER = process.PROJECT / "backends" / "cuda" / "collectives"
@@ -20,8 +21,7 @@ DEVICES = "4"
 
 @pytest.fixture(scope="module")
 def look_alike() -> Path:
-    if not build.has_compiler():
-        pytest.skip("no C++ compiler here")
+    need("c++")
     return simulated.folder(root())
 
 
@@ -77,8 +77,9 @@ comm.close()
 
 def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> None:
     """Of what the library does not combine."""
-    if not (compiler := nvrtc.find()):
-        pytest.skip("needs the wheel nvidia-cuda-nvrtc")
+    need("nvrtc")
+    compiler = nvrtc.find()
+    assert compiler
     settings = {"INFINI_NVIDIA_LIBRARIES": str(look_alike), "INFINI_DEVICE": None}
     settings["INFINI_CACHE"] = str(look_alike / "cache-plain")
     process.python(KERNELS, INFINI_CUDA_DUMP=str(tmp_path), **settings)
@@ -152,10 +153,9 @@ def test_devices_that_are_reset(look_alike: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    for place in sys.path:
-        if (found := Path(place) / "nvidia" / "nccl").is_dir():
-            return found
-    pytest.skip("NVIDIA's wheel of NCCL is not installed")
+    need("nccl")
+    folders = (Path(place) / "nvidia" / "nccl" for place in sys.path)
+    return next(folder for folder in folders if folder.is_dir())
 
 
 TYPES = {

@@ -12,8 +12,7 @@ import pytest
 
 from . import library as lib
 
-if lib.DEVICE == "cpu":
-    pytest.skip("for devices whose vendor has a library of collectives", allow_module_level=True)
+pytestmark = pytest.mark.requires("accelerator")
 
 KIND = lib.DTYPES["float32"]
 COUNT = 1000

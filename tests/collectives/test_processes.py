@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import threading
@@ -164,16 +163,12 @@ except ccl.CclError as error:
 """
 
 
+@pytest.mark.requires("mount")
 @pytest.mark.parametrize("room", ["16k", "256k"])
 def test_shared_memory_that_is_full(tmp_path: Path, room: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(FULL)
     mount = f"mount -t tmpfs -o size={room} none /dev/shm"
-    if (
-        not shutil.which("unshare")
-        or subprocess.run(["unshare", "-m", "sh", "-c", mount]).returncode
-    ):
-        pytest.skip("needs the right to mount")
     launch = shlex.join([*LAUNCH, "-n", "2", str(program)])
     told = subprocess.run(
         ["unshare", "-m", "sh", "-c", f"{mount} && {launch} && ls /dev/shm"],

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-
 from kit import Maker
 from kit.drawing import Draw
 from kit.layouts import contiguous, strided

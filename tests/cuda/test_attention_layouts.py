@@ -6,11 +6,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
-
-np = pytest.importorskip("numpy")
 
 SIZE, SCALE = 64, 0.125
 

@@ -13,7 +13,7 @@ from .nvrtc import Compiler, find
 DEVICE = Path(__file__).resolve().parents[2] / "backends" / "cuda" / "device"
 
 library = find()
-pytestmark = pytest.mark.skipif(library is None, reason="needs the wheel nvidia-cuda-nvrtc")
+pytestmark = pytest.mark.requires("nvrtc")
 
 COMMON = (
     "using T = {type}; using Table = int32_t; using Length = int32_t; constexpr int kSloped = 0;"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from kit import build, process
+from kit import process
 from kit.binding import root
 from simulated.cuda import build as simulated
 
-pytestmark = pytest.mark.skipif(not build.has_compiler(), reason="needs a C++ compiler")
+pytestmark = pytest.mark.requires("c++")
 
 # topk and sum make plans of several kernels, which are compiled at the same time.
 SCRIPT = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +18,7 @@ PARTS = 8  # so that none takes long
 WITH_LOCAL_MEMORY = re.compile(r"\b(sin|cos|tan|power|lgamma|digamma|fmod|mod)\(")
 
 library = find()
-pytestmark = [
-    pytest.mark.skipif(library is None, reason="needs the wheel nvidia-cuda-nvrtc"),
-    pytest.mark.skipif(
-        shutil.which(os.environ.get("CXX", "c++")) is None, reason="needs a C++ compiler"
-    ),
-]
+pytestmark = pytest.mark.requires("nvrtc", "c++")
 
 
 @pytest.fixture(scope="module")

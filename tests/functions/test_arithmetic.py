@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.functions import Run, T, case, runs, to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8"
 NUMBERS = "f32 f16 bf16 f64 i32 i64"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 import infinicore
 from kit.functions import B, Run, T, case, runs, to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8 bool"
 INTEGERS = "i32 i64 u8 i8 i16"

@@ -9,8 +9,9 @@ import pytest
 import infinicore
 from kit.functions import to_torch
 from kit.place import put
+from kit.requirements import need
 
-torch = pytest.importorskip("torch")
+torch = need("torch")
 
 
 def same(ours: Any, theirs: Any) -> None:

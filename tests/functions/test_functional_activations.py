@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import Case, Drawn, Run, T, runs
 from kit.functions import case as plain_case
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 
 def case(name: str, *args: Any, **keywords: Any) -> Case:

@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import B, Case, I, Run, T, runs, to_torch
 from kit.functions import case as plain_case
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 torch_functions = torch.nn.functional
 HALF = "f32 f16 bf16"

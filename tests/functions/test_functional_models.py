@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import laid_out, to_torch
+from kit.requirements import need
+
+torch = need("torch")
 
 silu, softplus = torch.nn.functional.silu, torch.nn.functional.softplus
 KINDS = [torch.float32, torch.float16, torch.bfloat16]

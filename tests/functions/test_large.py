@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.functions import I, Run, T, case, runs, to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 A, C = 67, 259
 HALF = "f32 f16 bf16"

@@ -6,10 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.models import attend, check, integers, normal, order
+from kit.requirements import need
+
+torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 HEADS, KEY_HEADS, SIZE = 4, 2, 16

@@ -7,11 +7,13 @@ import math
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.nn import functional
 from kit.models import attend, check, normal, order
+from kit.requirements import need
+
+torch = need("torch")
 
 HALVES = ["f16", "bf16"]
 

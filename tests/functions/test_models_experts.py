@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.models import check, integers, normal, order
+from kit.requirements import need
+
+torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.lib import _infinicore
 from kit.functions import to_torch
 from kit.models import attend, check, integers, normal, order
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 

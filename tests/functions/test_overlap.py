@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
 from kit.functions import to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 SIZE = 8
 W = torch.linspace(-1, 1, SIZE * SIZE).reshape(SIZE, SIZE)

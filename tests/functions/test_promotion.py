@@ -6,11 +6,13 @@ import itertools
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.functions import KINDS, to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 NAMES = ["add", "mul", "div", "eq", "lt", "maximum", "pow", "floor_divide", "atan2", "logical_and"]
 VALUES = {name: torch.ones(2, 3).to(kind) for name, kind in KINDS.items()}

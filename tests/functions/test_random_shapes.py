@@ -6,11 +6,13 @@ import random
 from typing import Any
 
 import pytest
-import torch
 
 import infinicore
 from kit.functions import to_torch
 from kit.place import put
+from kit.requirements import need
+
+torch = need("torch")
 
 ROUNDS = 60
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 from .binding import root
+from .requirements import find_program, need
 
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 C = os.environ.get("CC", "cc")
@@ -19,8 +19,14 @@ def compile_(command: list[str]) -> None:
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
 
 
-def has_compiler() -> bool:
-    return bool(shutil.which(C) and shutil.which(CXX))
+def cmake(source: Path, folder: Path, *options: str) -> None:
+    """Builds with the Ninja of this environment: a fresh machine has no make."""
+    need("cmake")
+    program, ninja = find_program("cmake"), find_program("ninja")
+    assert program and ninja
+    make = f"-DCMAKE_MAKE_PROGRAM={ninja}"
+    compile_([program, "-G", "Ninja", make, "-S", str(source), "-B", str(folder), *options])
+    compile_([program, "--build", str(folder)])
 
 
 def shared_library(source: Path, output: Path, *options: str) -> Path:

@@ -6,13 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 import infinicore
 import infinicore.op
 
 from .functions import to_torch
 from .place import ON_HOST, here, put, there
+from .requirements import need
+
+torch = need("torch")
 
 
 def _placed(x: Any) -> Any:

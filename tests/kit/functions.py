@@ -20,11 +20,12 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import torch
-
 import infinicore
 
 from .place import put
+from .requirements import need
+
+torch = need("torch")
 
 KINDS = {
     "f32": torch.float32,

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 import infinicore
 from kit.functions import to_torch
 from kit.place import put
+
+from .requirements import need
+
+torch = need("torch")
 
 KINDS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 CLOSE = {torch.float32: 3e-5, torch.float16: 3e-3, torch.bfloat16: 2.5e-2}

@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from kit.requirements import need
+
+torch = need("torch")
 
 from libinfiniop import (  # noqa: E402
     InfiniDtype,

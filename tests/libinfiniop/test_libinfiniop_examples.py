@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+from kit.requirements import need
+
+need("torch")
 
 DEVICE = "--" + (os.environ.get("INFINI_DEVICE") or "cpu")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "libinfiniop"

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from kit.requirements import need
+
+torch = need("torch")
 
 from kit import build, process  # noqa: E402
 from kit.binding import root  # noqa: E402
@@ -209,8 +211,7 @@ def test_synchronizing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_that_only_the_runtime_reaches(tmp_path: Path) -> None:
     """Simulated devices, whose memory the host cannot touch: one access to it would be a crash."""
-    if not build.has_compiler():
-        pytest.skip("no C++ compiler here")
+    need("c++")
     if not (root() / "include" / "infini" / "backend.h").exists():
         pytest.skip("no headers here")
     library = build.shared_library(SAMPLE, tmp_path / "libinfini_sample.so", "-ldl")

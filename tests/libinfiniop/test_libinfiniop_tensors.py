@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from kit.requirements import need
+
+torch = need("torch")
 
 from libinfiniop import (  # noqa: E402
     LIBINFINIOP,
@@ -84,14 +86,16 @@ def test_types_of_torch() -> None:
 
 
 def test_types_of_numpy() -> None:
-    np = pytest.importorskip("numpy")
+    import numpy as np
+
     assert to_numpy_dtype(InfiniDtype.F16) == np.float16
     assert to_numpy_dtype(InfiniDtype.BOOL) == np.bool_
     assert to_numpy_dtype(InfiniDtype.C128) == np.complex128
     assert to_numpy_dtype(InfiniDtype.U64, compatability_mode=True) == np.int64
     assert to_numpy_dtype(InfiniDtype.BF16, compatability_mode=True) == np.float32
     assert to_numpy_dtype(InfiniDtype.C32, compatability_mode=True) == np.complex64
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    import ml_dtypes
+
     if hasattr(ml_dtypes, "complex32"):  # from 0.6 on
         assert to_numpy_dtype(InfiniDtype.C32) == ml_dtypes.complex32
     else:

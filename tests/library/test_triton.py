@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from kit.place import KIND, ON_HOST
+from kit.place import KIND
+from kit.requirements import need
 
-pytest.importorskip("triton")
+need("triton")
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "kernels"
 
@@ -142,7 +143,7 @@ def test_the_example_interpreted() -> None:
 
 @pytest.mark.host
 def test_ninetoothed_interpreted(tmp_path: Path) -> None:
-    pytest.importorskip("ninetoothed")
+    need("ninetoothed")
     said = run(STAND_IN.format(examples=str(EXAMPLES)), interpreted=True, HOME=str(tmp_path))
     assert "swiglu on cpu, ninetoothed" in said and "greatest difference" in said
 
@@ -191,7 +192,7 @@ def test_compiled_for_a_gpu_that_is_not_here(tmp_path: Path) -> None:
     assert run(program, False, TRITON_CACHE_DIR=str(tmp_path)).endswith("compiled\n")
 
 
-@pytest.mark.skipif(ON_HOST, reason="Triton has no kernels for the CPU")
+@pytest.mark.requires("accelerator")
 def test_on_the_device() -> None:
     import triton
 

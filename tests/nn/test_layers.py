@@ -10,6 +10,7 @@ import pytest
 import infinicore
 from infinicore import nn
 from infinicore.nn import functional as F  # noqa: N812
+from kit.requirements import need
 
 
 def numbers(tensor: Any) -> Any:
@@ -50,7 +51,7 @@ def test_embedding() -> None:
 
 
 def test_norms() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     x = infinicore.randn((2, 6, 4))
     there = torch.tensor(x.tolist())
     pairs = [

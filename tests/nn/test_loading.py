@@ -11,6 +11,7 @@ import pytest
 
 import infinicore
 from infinicore import nn
+from kit.requirements import need
 
 KINDS = [
     "float32",
@@ -155,7 +156,7 @@ def test_what_the_format_lacks(tmp_path: Path) -> None:
 
 
 def test_the_package_of_the_format(tmp_path: Path) -> None:
-    pytest.importorskip("safetensors")
+    need("safetensors")
     from safetensors.numpy import load_file, save_file
 
     path = tmp_path / "all.safetensors"

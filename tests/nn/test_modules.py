@@ -14,6 +14,7 @@ import pytest
 
 import infinicore
 from infinicore import nn
+from kit.requirements import need
 
 
 def numbers(tensor: Any) -> Any:
@@ -170,7 +171,7 @@ def test_loaded() -> None:
 
 
 def test_loaded_from_other_libraries() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     source = filled()
     arrays = {
         name: numbers(tensor).astype("float64") for name, tensor in source.state_dict().items()

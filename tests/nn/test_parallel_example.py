@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kit.place import ON_HOST
+from kit.requirements import need
 
-pytestmark = pytest.mark.skipif(not ON_HOST, reason="several ranks on one device are CPUs")
+pytestmark = pytest.mark.requires("host")
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "parallel"
 SCRIPT = str(FOLDER / "llama.py")
@@ -57,8 +57,9 @@ def test_processes() -> None:
 
 
 def test_a_file_of_weights(tmp_path: Path) -> None:
-    gguf = pytest.importorskip("gguf")
-    numpy = pytest.importorskip("numpy")
+    gguf = need("gguf")
+    import numpy
+
     path = tmp_path / "small.gguf"
     write(gguf, numpy, path)
     check(run(SCRIPT, "--weights", str(path), "--tokens", "4", "--ranks", "3"), 3)

@@ -6,11 +6,11 @@ import inspect
 import math
 from typing import Any
 
-import pytest
+import numpy as np
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-torch = pytest.importorskip("torch")
+from kit.requirements import need
+
+torch = need("torch")
 F = torch.nn.functional
 
 from spec.operators import OPERATORS, REGISTRY  # noqa: E402

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-
-from kit import Maker  # noqa: E402
-from kit.drawing import Draw, Rules  # noqa: E402
-from kit.layouts import contiguous, strided, transposed  # noqa: E402
-from kit.operator_runs import SUCCESS, Trial  # noqa: E402
-from spec.operators import REGISTRY  # noqa: E402
-from spec.operators.numeric import encode  # noqa: E402
+from kit import Maker
+from kit.drawing import Draw, Rules
+from kit.layouts import contiguous, strided, transposed
+from kit.operator_runs import SUCCESS, Trial
+from spec.operators import REGISTRY
+from spec.operators.numeric import encode
 
 LAYOUTS = (contiguous, strided, transposed)
 KINDS = ("usual", "one", "empty", "scalar", "large")

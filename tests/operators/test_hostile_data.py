@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
+from kit import Maker
+from kit.drawing import FLOATS, Draw
+from kit.operator_runs import SUCCESS, Trial
+from spec.operators import REGISTRY
+from spec.operators.model import Operator
 
-from kit import Maker  # noqa: E402
-from kit.drawing import FLOATS, Draw  # noqa: E402
-from kit.operator_runs import SUCCESS, Trial  # noqa: E402
-from spec.operators import REGISTRY  # noqa: E402
-from spec.operators.model import Operator  # noqa: E402
-
-from .test_operators import SUPPORTED, dtypes_of, rules_of  # noqa: E402
+from .test_operators import SUPPORTED, dtypes_of, rules_of
 
 EXTREMES = (0, 1, -1, 2, 7, 63, 64, 1000, -1000, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1)
 

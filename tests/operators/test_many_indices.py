@@ -7,17 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
+from kit import Maker
+from kit.drawing import Draw
+from kit.operator_runs import SUCCESS, Trial
+from spec.operators import REGISTRY
 
-from kit import Maker  # noqa: E402
-from kit.drawing import Draw  # noqa: E402
-from kit.operator_runs import SUCCESS, Trial  # noqa: E402
-from spec.operators import REGISTRY  # noqa: E402
-
-from .test_operators import rules_of  # noqa: E402
+from .test_operators import rules_of
 
 Shape = tuple[int, ...]
 

@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-
 from kit import Maker
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from kit.layouts import broadcast, contiguous, strided, transposed, unaligned

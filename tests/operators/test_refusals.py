@@ -6,19 +6,17 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
+from kit import Maker
+from kit.drawing import Draw
+from kit.operator_runs import Trial
+from kit.operators import Handle, functions, list_of, tensor_descriptor
+from spec.operators import REGISTRY
+from spec.operators.model import DTYPES, Operator, Param, Tensor
 
-from kit import Maker  # noqa: E402
-from kit.drawing import Draw  # noqa: E402
-from kit.operator_runs import Trial  # noqa: E402
-from kit.operators import Handle, functions, list_of, tensor_descriptor  # noqa: E402
-from spec.operators import REGISTRY  # noqa: E402
-from spec.operators.model import DTYPES, Operator, Param, Tensor  # noqa: E402
-
-from .test_operators import SUPPORTED, dtypes_of, rules_of  # noqa: E402
+from .test_operators import SUPPORTED, dtypes_of, rules_of
 
 NAMES = [operator.name for operator in SUPPORTED if rules_of(operator).kinds]
 NULL = "INFINI_STATUS_NULL_POINTER"

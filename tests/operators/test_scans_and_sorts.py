@@ -7,11 +7,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-torch = pytest.importorskip("torch")
-pytest.importorskip("infinicore.op")
+from kit.requirements import need
+
+torch = need("torch")
 
 from kit.from_host import op  # noqa: E402
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
+from kit import Maker
+from kit.drawing import Draw, NoCaseError, Rules
+from kit.operator_runs import Trial
+from kit.reference import ELEMENTWISE, compare, evaluate, fitted, tolerances
+from spec.operators import REGISTRY
+from spec.operators.numeric import FORMATS, epsilon
 
-from kit import Maker  # noqa: E402
-from kit.drawing import Draw, NoCaseError, Rules  # noqa: E402
-from kit.operator_runs import Trial  # noqa: E402
-from kit.reference import ELEMENTWISE, compare, evaluate, fitted, tolerances  # noqa: E402
-from spec.operators import REGISTRY  # noqa: E402
-from spec.operators.numeric import FORMATS, epsilon  # noqa: E402
-
-from .test_operators import SUPPORTED, dtypes_of, rules_of  # noqa: E402
+from .test_operators import SUPPORTED, dtypes_of, rules_of
 
 POINTWISE = [o for o in SUPPORTED if o.module in ELEMENTWISE and not o.kernel]
 FLOAT_NAMES = ("F16", "BF16", "F32", "F64")

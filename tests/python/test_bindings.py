@@ -150,7 +150,8 @@ def test_keywords_and_defaults() -> None:
 
 
 def test_addresses_are_numbers_objects_or_buffers() -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     memory = rt.Memory(16)
     source, target = numpy.arange(4, dtype="i4"), numpy.zeros(4, dtype="i4")
     rt.Memcpy(memory, source, 16)  # an object with `ptr`, and one with the buffer protocol

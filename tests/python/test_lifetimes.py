@@ -198,7 +198,8 @@ def test_memory_is_freed_with_its_object_or_by_close() -> None:
 
 
 def test_parts_views_and_loans_keep_memory() -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     for use in (
         lambda memory: memory[8:16],
         memoryview,

@@ -202,7 +202,8 @@ def test_parts_of_memory() -> None:
 
 @pytest.mark.needs("host-readable")
 def test_memory_is_a_buffer() -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     memory = rt.Memory(16)
     view = memoryview(memory)
     view[:4] = b"abcd"
@@ -219,7 +220,8 @@ def test_memory_is_a_buffer() -> None:
 
 @pytest.mark.needs("host-readable")
 def test_dlpack_both_ways(stream: rt.Stream) -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     memory = rt.Memory(8)
     memory.fill(1)
     assert memory.__dlpack_device__() == (1, 0)
@@ -248,7 +250,8 @@ def test_dlpack_both_ways(stream: rt.Stream) -> None:
 
 @pytest.mark.needs("host-readable")
 def test_dlpack_of_memory_that_is_read_only() -> None:
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     values = numpy.arange(4)
     values.flags.writeable = False
     borrowed = rt.Memory.from_dlpack(values)

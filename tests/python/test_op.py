@@ -10,13 +10,11 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
-pytest.importorskip("numpy")
-
-import numpy as np
-
 from infinicore import op, rt
+from kit.requirements import need
 
 from .conftest import Latch
 
@@ -63,7 +61,8 @@ def test_element_types(dtype: str) -> None:
 
 
 def test_types_of_ml_dtypes(x: Any) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+    import ml_dtypes
+
     b = x.astype(ml_dtypes.bfloat16)
     c = op.mul(b, b.copy())
     assert c.dtype == b.dtype
@@ -74,7 +73,7 @@ def test_types_of_ml_dtypes(x: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_torch(dtype: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     a = torch.randn(5, 7).to(getattr(torch, dtype))
     c = op.add(a.T, a.T)
     assert isinstance(c, torch.Tensor) and c.dtype == a.dtype and c.shape == (7, 5)

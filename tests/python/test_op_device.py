@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytest.importorskip("numpy")
-
 import numpy as np
+import pytest
 
 import infinicore as ic
 from infinicore import op, rt
 from kit.place import KIND, ON_HOST
+from kit.requirements import need
 
 X = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
 
@@ -60,7 +58,7 @@ def test_memory_of_the_runtime() -> None:
     np.testing.assert_allclose(back, silu(X), rtol=1e-6)
 
 
-@pytest.mark.skipif(ON_HOST, reason="about memory that the host does not reach")
+@pytest.mark.requires("accelerator")
 def test_tensors_that_lie_elsewhere() -> None:
     with pytest.raises(ValueError, match="memory of the host"):
         op.silu(X)
@@ -77,7 +75,7 @@ def test_tensors_that_lie_elsewhere() -> None:
 
 
 def test_torch() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     if not ON_HOST and (ic.device(KIND).type != "cuda" or not torch.cuda.is_available()):
         pytest.skip("no torch for this device")
     where = "cpu" if ON_HOST else "cuda"

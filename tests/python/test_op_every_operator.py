@@ -5,14 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-pytest.importorskip("ml_dtypes")
-
 import ml_dtypes
 import numpy as np
+import pytest
 
 from infinicore import op
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kit import build
 from kit.binding import root
+from kit.requirements import need
 from simulated.cuda import build as simulated
 from simulated.cuda.client import CompileError, Cuda, CudaError
 
@@ -21,8 +21,7 @@ GARBAGE = -0x34343435  # 0xcbcbcbcb
 
 @pytest.fixture(scope="session")
 def cuda() -> Cuda:
-    if not build.has_compiler():
-        pytest.skip("no C++ compiler here")
+    need("c++")
     return Cuda(simulated.folder(root()))
 
 

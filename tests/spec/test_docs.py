@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kit.requirements import need
 from spec.generate.__main__ import generate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +78,7 @@ def test_examples_are_python(page: Path, number: int) -> None:
 
 
 def test_examples_of_tensors_run() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     import infinicore
 
     names: dict[str, Any] = {
@@ -98,7 +99,7 @@ def test_examples_of_tensors_run() -> None:
 
 
 def test_examples_of_the_readme_run() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     names: dict[str, Any] = {"t": torch.ones(4, 64)}
     for body in blocks(ROOT / "README.md", "python"):
         exec(compile(body, "README.md", "exec"), names)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import infinicore as ic
+from kit.requirements import need
 
 
 def test_devices() -> None:
@@ -130,7 +131,7 @@ def test_nothing_is_left_behind() -> None:
 
 @pytest.mark.host
 def test_loans_are_ended() -> None:
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     source, tensor = torch.ones(100), ic.ones(100)
 
     def exchange(rounds: int) -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import infinicore as ic
+from kit.requirements import need
 
-torch = pytest.importorskip("torch")
+torch = need("torch")
 
 
 def test_sizes() -> None:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import infinicore as ic
+from kit.requirements import need
 
-torch = pytest.importorskip("torch")
+torch = need("torch")
 
 pytestmark = pytest.mark.host  # test_exchange_device.py has the rest
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import infinicore as ic
-from kit.place import KIND, ON_HOST
+from kit.place import KIND
+from kit.requirements import need
 
-pytestmark = pytest.mark.skipif(ON_HOST, reason="about memory that the host does not reach")
+pytestmark = pytest.mark.requires("accelerator")
 
 
 def test_what_the_host_cannot_read() -> None:
@@ -97,7 +98,7 @@ def test_array_interface() -> None:
 
 @pytest.fixture
 def torch() -> Any:
-    module = pytest.importorskip("torch")
+    module = need("torch")
     if ic.device(KIND).type != "cuda" or not module.cuda.is_available():
         pytest.skip("no torch for this device")
     return module

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import infinicore as ic
+from kit.requirements import need
 
-torch = pytest.importorskip("torch")
+torch = need("torch")
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float8 float16 bfloat16"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,9 +14,7 @@ import infinicore
 HERE = Path(__file__).parent
 PACKAGE = Path(infinicore.__file__).parent
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("mypy") is None, reason="mypy is not installed"
-)
+pytestmark = pytest.mark.requires("mypy")
 
 
 def check(program: Path, cache: Path) -> str:
