@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infinicore import rt
-from infinicore.cli import demo, doctor, main
+from infinicore.cli import doctor, main
 
 
 def test_info_lists_devices_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,23 +44,6 @@ def test_config_tells_where_things_are(capsys: pytest.CaptureFixture[str]) -> No
     assert "-linfinirt" in words
     assert main(["config", "--cmake-dir"]) == 0
     assert capsys.readouterr().out.strip() == str(root / "lib" / "cmake" / "Infini")
-
-
-def test_demo_shows_numbers_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--mib", "1"]) == 0
-    out = capsys.readouterr().out
-    assert "GB/s" in out
-    assert "us per launch" in out
-    assert out.rstrip().endswith("checks passed")
-
-
-def test_demo_fails_when_a_check_does(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(demo, "pattern", lambda nbytes, start: bytes(nbytes))
-    monkeypatch.setattr(rt.Memory, "to_bytes", lambda self: object())
-    assert main(["demo", "--mib", "1"]) == 1
-    assert "WRONG" in capsys.readouterr().out
 
 
 def test_doctor_reports_and_tests(

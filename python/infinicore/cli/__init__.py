@@ -9,6 +9,15 @@ from collections.abc import Sequence
 from infinicore.cli import launch
 
 DESCRIPTION = "infinicore: one way to use any accelerator."
+DEMO_DESCRIPTION = """\
+Show in half a minute what the package does, and check the results:
+
+  streams            a copy beside a matrix product, each in its own stream
+  graph              work captured once and replayed a thousand times
+  operators          their results against float64
+  transformer layer  operator by operator, and recorded as a graph
+  ranks              tensors of several ranks, added up
+"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -58,12 +67,24 @@ def make_parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser(
         "demo",
-        help="show what the runtime does, and check it",
-        description="Overlap copies on two streams, time a copy with events, replay a captured"
-        " graph; check the results and print a table. The exit status is 0 when all checks pass.",
+        help="show what the package does on a device, and check it",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=DEMO_DESCRIPTION,
+        epilog="The exit status is 0 when all results are right, 1 when one is wrong, and 2 when"
+        "\nthe device that was asked for is not there. Times are shown, never judged.",
     )
     demo.add_argument(
-        "--mib", type=_positive, default=32, help="size of the copies in MiB (default: %(default)s)"
+        "--device",
+        metavar="NAME",
+        help="cpu, nvidia, nvidia:1, ... (default: the first accelerator, else the CPU; one that"
+        " does not work is explained, and the CPU is shown instead)",
+    )
+    demo.add_argument(
+        "--mib",
+        type=_positive,
+        default=32,
+        metavar="N",
+        help="size in MiB of the copy that runs beside a kernel (default: %(default)s)",
     )
     return parser
 
@@ -117,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return doctor.run()
         from infinicore.cli import demo
 
-        return demo.run(options.mib << 20)
+        return demo.run(options.device, options.mib << 20)
     except InfiniRTError as error:
         print(f"infini {options.command}: {error}", file=sys.stderr)
         return 1
