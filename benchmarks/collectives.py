@@ -2,11 +2,16 @@
 
 infinicore, torch's gloo and plain MPI (through mpi4py) do the same operations on CPUs in the same
 processes, in alternating rounds; the best round of each counts, and of a round the slowest rank.
-What is not installed is left out. The limit of bus bandwidth is how fast memory is copied.
+What is not installed is left out. There are two modes, with the same rules for all:
 
-Without a launcher it starts its ranks itself: with mpirun where mpi4py and an MPI are installed,
-else with `infini launch`. Between hosts: start it with either, one rank for each host; or see what
-`--two-hosts mpich` (openmpi) does with two network namespaces of this one, as root.
+    latency      every operation is waited for before the next one is started
+    throughput   up to WINDOW operations are started, each with buffers of its own; then all of
+                 them are waited for (gloo: async_op=True; MPI: Iallreduce and the like, Waitall)
+
+Before a row is measured, each one's result is compared with the expected values. Without a launcher
+it starts its ranks itself: with mpirun where mpi4py and an MPI are installed, else with `infini
+launch`. Between hosts: start it with either, one rank for each host; or `--two-hosts mpich`
+(openmpi) makes two network namespaces of this one, as root.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib.util import find_spec
@@ -28,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import report
 
 import infinicore
 from infinicore import ccl
@@ -35,6 +41,9 @@ from infinicore.cli.remote import find_mpirun
 
 SIZES = [8 << shift for shift in range(0, 26, 3)] + [256 << 20]
 QUICK = [8, 4096, 1 << 20]
+MODES = ("latency", "throughput")
+WINDOW = 16  # operations that are under way together
+WINDOW_BYTES = 16 << 20  # the largest buffer of which there are so many
 # Bytes that each rank must send for a buffer of one byte, by the number of ranks.
 BUS: dict[str, Callable[[int], float]] = {
     "all_reduce": lambda ranks: 2 * (ranks - 1) / ranks,
@@ -42,15 +51,17 @@ BUS: dict[str, Callable[[int], float]] = {
     "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
     "broadcast": lambda ranks: 1,
 }
-GOALS = {False: {"gloo": 2.0}, True: {"MPI": 0.95}}  # inside one host, and between hosts
+Buffers = tuple[Any, Any]  # the whole, and one rank's part
 
 
 @dataclass
 class Row:
+    mode: str
     operation: str
     bytes: int
     ranks: int
     seconds: dict[str, float] = field(default_factory=dict)  # by who did it
+    failed: str = ""
 
     def bandwidth(self, who: str) -> float:
         return self.bytes * BUS[self.operation](self.ranks) / self.seconds[who]
@@ -69,27 +80,35 @@ class Ours:
     def __init__(self, comm: ccl.Communicator) -> None:
         self.comm = comm
 
-    def prepare(self, operation: str, count: int) -> Callable[[int], None]:
+    def buffers(self, count: int) -> Buffers:
+        sizes = (count, count // self.comm.ranks)
+        whole, part = (infinicore.zeros(size, device=self.comm.device) for size in sizes)
+        return whole, part
+
+    def array(self, buffer: Any) -> np.ndarray:
+        return buffer.numpy()
+
+    def start(self, operation: str, whole: Any, part: Any) -> Any:
         comm = self.comm
-        whole = infinicore.ones(count, device=comm.device)
-        part = infinicore.ones(count // comm.ranks, device=comm.device)
-        once: Callable[[], object] = {
-            "all_reduce": lambda: comm.all_reduce(whole),
-            "all_gather": lambda: comm.all_gather(part, out=whole),
-            "reduce_scatter": lambda: comm.reduce_scatter(whole, out=part),
-            "broadcast": lambda: comm.broadcast(whole),
-        }[operation]
+        if operation == "all_reduce":
+            return comm.all_reduce(whole)
+        if operation == "all_gather":
+            return comm.all_gather(part, out=whole)
+        if operation == "reduce_scatter":
+            return comm.reduce_scatter(whole, out=part)
+        return comm.broadcast(whole)
 
-        def run(repeats: int) -> None:
-            for _ in range(repeats):
-                once()
-            infinicore.context.sync_stream()
+    def wait(self, started: list[Any]) -> None:
+        infinicore.context.sync_stream()
 
-        return run
+    def once(self, operation: str, whole: Any, part: Any) -> None:
+        self.start(operation, whole, part)
+        infinicore.context.sync_stream()
 
 
 class Gloo:
     def __init__(self, comm: ccl.Communicator) -> None:
+        import torch
         import torch.distributed as dist
 
         warnings.simplefilter("ignore", FutureWarning)  # names of operations change in torch
@@ -99,20 +118,30 @@ class Gloo:
         comm.broadcast(shared)
         address = f"tcp://{os.environ['MASTER_ADDR']}:{shared.tolist()[0]}"
         dist.init_process_group("gloo", address, timedelta(seconds=60), comm.ranks, comm.rank)
-        self.ranks = comm.ranks
+        self.torch, self.dist, self.ranks = torch, dist, comm.ranks
 
-    def prepare(self, operation: str, count: int) -> Callable[[int], None]:
-        import torch
-        import torch.distributed as dist
+    def buffers(self, count: int) -> Buffers:
+        return self.torch.zeros(count), self.torch.zeros(count // self.ranks)
 
-        whole, part = torch.ones(count), torch.ones(count // self.ranks)
-        once: Callable[[], object] = {
-            "all_reduce": lambda: dist.all_reduce(whole),
-            "all_gather": lambda: dist.all_gather_into_tensor(whole, part),
-            "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole),
-            "broadcast": lambda: dist.broadcast(whole, 0),
-        }[operation]
-        return lambda repeats: [once() for _ in range(repeats)] and None
+    def array(self, buffer: Any) -> np.ndarray:
+        return buffer.numpy()
+
+    def start(self, operation: str, whole: Any, part: Any, is_async: bool = True) -> Any:
+        dist = self.dist
+        if operation == "all_reduce":
+            return dist.all_reduce(whole, async_op=is_async)
+        if operation == "all_gather":
+            return dist.all_gather_into_tensor(whole, part, async_op=is_async)
+        if operation == "reduce_scatter":
+            return dist.reduce_scatter_tensor(part, whole, async_op=is_async)
+        return dist.broadcast(whole, 0, async_op=is_async)
+
+    def wait(self, started: list[Any]) -> None:
+        for each in started:
+            each.wait()
+
+    def once(self, operation: str, whole: Any, part: Any) -> None:
+        self.start(operation, whole, part, is_async=False)
 
 
 class Mpi:
@@ -121,17 +150,33 @@ class Mpi:
 
         self.mpi, self.world = MPI, MPI.COMM_WORLD.Dup()
 
-    def prepare(self, operation: str, count: int) -> Callable[[int], None]:
-        world, in_place = self.world, self.mpi.IN_PLACE
-        whole = np.ones(count, np.float32)
-        part = np.ones(count // world.size, np.float32)
-        once: Callable[[], object] = {
-            "all_reduce": lambda: world.Allreduce(in_place, whole),
-            "all_gather": lambda: world.Allgather(part, whole),
-            "reduce_scatter": lambda: world.Reduce_scatter_block(whole, part),
-            "broadcast": lambda: world.Bcast(whole, 0),
-        }[operation]
-        return lambda repeats: [once() for _ in range(repeats)] and None
+    def buffers(self, count: int) -> Buffers:
+        return np.zeros(count, np.float32), np.zeros(count // self.world.size, np.float32)
+
+    def array(self, buffer: Any) -> np.ndarray:
+        return buffer
+
+    def start(self, operation: str, whole: Any, part: Any) -> Any:
+        if operation == "all_reduce":
+            return self.world.Iallreduce(self.mpi.IN_PLACE, whole)
+        if operation == "all_gather":
+            return self.world.Iallgather(part, whole)
+        if operation == "reduce_scatter":
+            return self.world.Ireduce_scatter_block(whole, part)
+        return self.world.Ibcast(whole, 0)
+
+    def wait(self, started: list[Any]) -> None:
+        self.mpi.Request.Waitall(started)
+
+    def once(self, operation: str, whole: Any, part: Any) -> None:
+        if operation == "all_reduce":
+            self.world.Allreduce(self.mpi.IN_PLACE, whole)
+        elif operation == "all_gather":
+            self.world.Allgather(part, whole)
+        elif operation == "reduce_scatter":
+            self.world.Reduce_scatter_block(whole, part)
+        else:
+            self.world.Bcast(whole, 0)
 
 
 def free_port() -> int:
@@ -146,19 +191,71 @@ def free_port() -> int:
 # ---- Measuring -----------------------------------------------------------------------------------
 
 
+def runner(system: Any, mode: str, operation: str, count: int) -> Callable[[int], None]:
+    """Does the operation so many times."""
+    if mode == "latency":
+        whole, part = system.buffers(count)
+
+        def one_by_one(repeats: int) -> None:
+            for _ in range(repeats):
+                system.once(operation, whole, part)
+
+        return one_by_one
+    window = [system.buffers(count) for _ in range(WINDOW)]
+
+    def pipelined(repeats: int) -> None:
+        while repeats > 0:
+            started = [system.start(operation, *pair) for pair in window[:repeats]]
+            system.wait(started)
+            repeats -= len(started)
+
+    return pipelined
+
+
+def is_right(system: Any, mode: str, operation: str, count: int, comm: ccl.Communicator) -> bool:
+    """Whether a result is what NumPy expects. Small integers: sums are exact in any order."""
+    ranks, rank = comm.ranks, comm.rank
+    share = count // ranks
+    pattern = np.arange(count, dtype=np.float32) % 5
+    buffers = whole, part = system.buffers(count)
+    system.array(whole)[:] = pattern + rank
+    system.array(part)[:] = pattern[rank * share : (rank + 1) * share]
+    if mode == "latency":
+        system.once(operation, *buffers)
+    else:
+        system.wait([system.start(operation, *buffers)])
+    total = ranks * pattern + ranks * (ranks - 1) / 2
+    if operation == "reduce_scatter":
+        return bool((system.array(part) == total[rank * share : (rank + 1) * share]).all())
+    expected = total if operation == "all_reduce" else pattern  # broadcast: of rank 0
+    return bool((system.array(whole) == expected).all())
+
+
 def measure(
-    comm: ccl.Communicator, systems: dict[str, Any], operation: str, size: int, budget: float
+    comm: ccl.Communicator,
+    systems: dict[str, Any],
+    mode: str,
+    operation: str,
+    size: int,
+    budget: float,
 ) -> Row:
     """Every rank gets the same row."""
-    row = Row(operation, size, comm.ranks)
+    row = Row(mode, operation, size, comm.ranks)
     count = max(size // 4 // comm.ranks, 1) * comm.ranks
-    runs = {who: system.prepare(operation, count) for who, system in systems.items()}
+    right = {who: is_right(each, mode, operation, count, comm) for who, each in systems.items()}
+    wrong = [who for who in systems if highest(comm, 0.0 if right[who] else 1.0)]
+    if wrong:
+        row.failed = f"wrong result of {', '.join(wrong)}"
+        return row
+    runs = {who: runner(each, mode, operation, count) for who, each in systems.items()}
     repeats = {}
     for who, run in runs.items():
         run(1)
-        # A single look may have met with something else that the machine did.
-        once = min(slowest(comm, run, 2) for _ in range(3))
+        # The best of three, because a single one may have been disturbed.
+        once = min(slowest(comm, run, WINDOW if mode == "throughput" else 2) for _ in range(3))
         repeats[who] = max(1, min(2000, int(budget / 8 / once)))
+        if mode == "throughput":
+            repeats[who] = -(-repeats[who] // WINDOW) * WINDOW
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(5):
         for who, run in runs.items():
@@ -172,47 +269,33 @@ def slowest(comm: ccl.Communicator, run: Callable[[int], None], repeats: int) ->
     comm.barrier()
     began = time.perf_counter()
     run(repeats)
-    mine = infinicore.from_numpy(np.array([(time.perf_counter() - began) / repeats]))
-    comm.all_reduce(mine, "max")
+    return highest(comm, (time.perf_counter() - began) / repeats)
+
+
+def highest(comm: ccl.Communicator, value: float) -> float:
+    """The largest value that a rank has."""
+    shared = infinicore.from_numpy(np.array([value]))
+    comm.all_reduce(shared, "max")
     infinicore.context.sync_stream()
-    return float(mine.tolist()[0])
+    return float(shared.tolist()[0])
 
 
-def floor() -> float:
-    """Bytes per second that one thread copies, in memory that no cache holds."""
-    source, target = np.ones(64 << 20, np.uint8), np.empty(64 << 20, np.uint8)
-    best = float("inf")
-    for _ in range(5):
-        began = time.perf_counter()
-        np.copyto(target, source)
-        best = min(best, time.perf_counter() - began)
-    return source.nbytes / best
+# ---- Printing ------------------------------------------------------------------------------------
 
 
-# ---- Telling -------------------------------------------------------------------------------------
-
-
-def spelled(size: int) -> str:
-    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size // unit} {name}"
-    return f"{size} B"
-
-
-def table(rows: list[Row], names: list[str], goals: dict[str, float]) -> str:
+def table(rows: list[Row], names: list[str]) -> str:
     others = [name for name in names if name != "infinicore"]
-    head = ["operation", "bytes", *(f"{name} us" for name in names), "GB/s"]
-    head += [f"x {name}" + (f" (goal {goals[name]})" if name in goals else "") for name in others]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    head = ["mode", "operation", "bytes", *names, "GB/s", *(f"x {name}" for name in others)]
+    lines = []
     for row in rows:
-        cells = [row.operation, spelled(row.bytes)]
-        cells += [f"{row.seconds[name] * 1e6:.1f}" for name in names]
+        cells = [row.mode, row.operation, report.size_text(row.bytes)]
+        if row.failed:
+            lines.append([*cells, row.failed, *[""] * (len(head) - 4)])
+            continue
+        cells += [report.time_text(row.seconds[name]) for name in names]
         cells.append(f"{row.bandwidth('infinicore') / 1e9:.2f}")
-        for name in others:
-            ratio = row.ratio(name) or 0
-            cells.append(f"{ratio:.2f}" + ("" if ratio >= goals.get(name, 0) else " missed"))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append([*cells, *(report.ratio_text(row.ratio(name)) for name in others)])
+    return report.plain_table(head, lines, range(3, len(head)))
 
 
 def is_one_host(comm: ccl.Communicator) -> bool:
@@ -222,7 +305,17 @@ def is_one_host(comm: ccl.Communicator) -> bool:
     return all(names[64 * rank : 64 * rank + 64] == here.tolist() for rank in range(comm.ranks))
 
 
-def work(options: argparse.Namespace) -> None:
+def cases(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
+    for mode in options.modes.split(","):
+        for operation in options.operations.split(","):
+            for size in QUICK if options.quick else SIZES:
+                title = f"{mode} {operation} {report.size_text(size)}"
+                fits = mode == "latency" or size <= WINDOW_BYTES
+                if fits and report.wanted(title, options.rows):
+                    yield mode, operation, size
+
+
+def work(options: argparse.Namespace) -> int:
     with ccl.init(device="cpu") as comm:
         systems: dict[str, Any] = {"infinicore": Ours(comm)}
         if find_spec("torch"):
@@ -230,44 +323,47 @@ def work(options: argparse.Namespace) -> None:
         if "mpi4py" in sys.modules:
             systems["MPI"] = Mpi(comm)
         rows = []
-        for operation in options.operations.split(","):
-            for size in QUICK if options.quick else SIZES:
-                row = measure(comm, systems, operation, size, 0.05 if options.quick else 1.0)
-                rows.append(row)
-                if comm.rank == 0:
-                    ratios = " ".join(f"{name} {row.ratio(name):.2f}" for name in systems)
-                    print(f"{operation} {spelled(size)}: {ratios}", file=sys.stderr, flush=True)
+        for mode, operation, size in cases(options):
+            if comm.rank == 0:
+                title = f"{mode} {operation} {report.size_text(size)}"
+                print(f"\r{title}\033[K", end="", file=sys.stderr, flush=True)
+            budget = 0.05 if options.quick else 1.0
+            rows.append(measure(comm, systems, mode, operation, size, budget))
         one_host = is_one_host(comm)
         if comm.rank == 0:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
             where = f"{'one host' if one_host else 'several hosts'}, {platform.machine()}"
-            limit = f"one thread copies {floor() / 1e9:.1f} GB/s"
-            print(f"{comm.ranks} ranks on {where}, {os.cpu_count()} processors; {limit}\n")
-            print(table(rows, list(systems), GOALS[not one_host]))
+            print(f"{comm.ranks} ranks on {where}, {os.cpu_count()} processors\n")
+            print(table(rows, list(systems)))
             if options.json:
-                with open(options.json, "w") as file:
-                    json.dump([asdict(row) for row in rows], file, indent=1)
+                figures = {"rows": [asdict(row) for row in rows], "one_host": one_host}
+                options.json.write_text(json.dumps(figures))
         comm.barrier()
+        return any(row.failed for row in rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    raw = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("-n", "--ranks", type=int, default=2)
     parser.add_argument("--operations", default=",".join(BUS), help="default: %(default)s")
-    parser.add_argument("--json", help="write the rows there")
+    parser.add_argument("--modes", default=",".join(MODES), help="default: %(default)s")
+    parser.add_argument("--rows", type=report.patterns, default=[], help="'latency*8 B'")
+    parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--quick", action="store_true", help="three sizes, short rounds")
     parser.add_argument("--two-hosts", choices=["mpich", "openmpi"])
     options = parser.parse_args()
-    for name in options.operations.split(","):
-        if name not in BUS:
-            parser.error(f"--operations: {name} is none of {', '.join(BUS)}")
+    for option, known in (("operations", tuple(BUS)), ("modes", MODES)):
+        for name in getattr(options, option).split(","):
+            if name not in known:
+                parser.error(f"--{option}: {name} is none of {', '.join(known)}")
     launched = {"RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"} & set(os.environ)
     if launched:
         if "INFINI_TEST_HOSTS" in os.environ:
             os.environ["INFINI_CCL_HOST"] = platform.node()
         if find_spec("mpi4py") and launched != {"RANK"}:
             import mpi4py.MPI  # noqa: F401  before infinicore looks for MPI
-        work(options)
-        return 0
+        return work(options)
     return start_on_two_hosts(options.two_hosts) if options.two_hosts else start(options.ranks)
 
 

@@ -2,14 +2,13 @@
 
 Device time is that of replaying a graph (infinicore's recorded one; torch's CUDAGraph) over sets of
 tensors that together exceed the caches, in alternating rounds; the best round counts. Host time is
-the wall clock of calls that are not waited for. The limits are a copy of 1 GiB and a large product,
-of whichever side is faster. Rows are measured in a process of their own, which is started again
-when one of them breaks the device.
+the wall clock of calls that are not waited for. The limits are the best of several ways to copy,
+read, write and multiply, by either side. Rows are measured in a process of their own, which is
+started again when one of them breaks the device. A row whose result differs from torch's has no
+figure.
 
-    python benchmarks/operators.py --device nvidia                          # the rows of the issue
+    python benchmarks/operators.py --device nvidia --json h200.json         # all rows
     python benchmarks/operators.py --device nvidia --rows add,softmax       # some, by name
-    python benchmarks/operators.py --device nvidia --all --json h200.json   # and the others
-    python benchmarks/operators.py --from h200.json --markdown docs/performance.md
 """
 
 from __future__ import annotations
@@ -22,13 +21,15 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import checks
 from device_cases import BYTES, Case, Set, Way, all_cases
 from device_clocks import Device, best_of, ours_replayed, theirs_replayed
 from device_host import host_rows
+from report import wanted
 
 CACHE = 192 << 20  # bytes that a round goes over at least
 MOST_SETS = 48
@@ -40,8 +41,8 @@ def run_case(device: Device, case: Case, budget: float) -> dict[str, Any]:
     count = 1 if device.tiny else min(max(1, math.ceil(CACHE / size)), MOST_SETS)
     sets = [device.tensors(case) for _ in range(count)]
     repeats = max(1, 8 // count)
-    row: dict[str, Any] = {"title": case.title, "unit": case.unit, "figure": case.figure}
-    row |= {"moved": case.moved, "flops": case.flops, "issue": case.issue, "others": {}}
+    row: dict[str, Any] = {"group": case.group, "title": case.title, "unit": case.unit}
+    row |= {"reads": case.reads, "writes": case.writes, "flops": case.flops, "others": {}}
     clocks: dict[str, Callable[[], float]] = {}
     clocks["ours"] = ours_replayed(device, case.ours, [ours for ours, _ in sets], repeats)
     if device.torch is not None:
@@ -53,68 +54,80 @@ def run_case(device: Device, case: Case, budget: float) -> dict[str, Any]:
                 row["others"][label] = str(error).splitlines()[0][:100] if str(error) else "failed"
                 device.wait()
     times = best_of(clocks, budget)
-    row["ours_s"] = times.pop("ours")
+    ours = times.pop("ours")
     row["others"] |= times
-    if times:
-        row["against"], row["theirs_s"] = min(times.items(), key=lambda item: item[1])
-        if case.tolerance is not None:
-            way = dict(case.theirs)[row["against"]]
-            row["differs"] = _differ(device, case, way, *sets[0])
-    return row
+    row["against"], row["theirs_s"] = min(
+        times.items(), key=lambda item: item[1], default=("", None)
+    )
+    if times and (wrong := _difference(device, case, dict(case.theirs)[row["against"]], *sets[0])):
+        return {"group": case.group, "title": case.title, "failed": wrong}
+    return {**row, "ours_s": ours}
 
 
-def _differ(device: Device, case: Case, way: Way, ours: Set, theirs: Set) -> bool:
-    """Whether results are so far apart that the figures mean nothing."""
+def _difference(device: Device, case: Case, way: Way, ours: Set, theirs: Set) -> str:
+    """What is wrong with our result. Of several results the first is compared."""
     torch = device.torch
     expected = way(theirs)
     expected = expected[0] if isinstance(expected, tuple) else expected
-    expected = expected.double().clone()  # `out` may be one memory of both sides
+    expected = expected.clone()  # `out` may be one memory of both sides
     made = case.ours(ours)
     made = made[0] if isinstance(made, tuple) else made
     device.ic.sync_stream()
-    got = torch.from_dlpack(made).double()
+    got = torch.from_dlpack(made)
     device.wait()
-    limit = (case.tolerance or 0.0) * (1 + expected.abs())
-    return bool(((got - expected).abs() > limit).any().item())
+    if case.picks:
+        source = theirs[case.picks]
+        got, expected = (source.gather(-1, each.long()[..., None]) for each in (got, expected))
+    return checks.difference(got, expected, case.close)
 
 
 # ---- Limits --------------------------------------------------------------------------------------
 
 
 def limits_of(device: Device) -> dict[str, float]:
-    """Bytes per second of a copy, and operations per second of a product."""
+    """Bytes per second of a copy, of reading, of writing, and operations per second of a product:
+    the best of both sides, for products also of several shapes."""
+    ic, torch = device.ic, device.torch
     size = 256 if device.tiny else 8192
-    wide = dict.fromkeys(("x", "out"), ((4 * size, 4 * size // 2), "bf16"))
-    copy = Case(
-        "copy",
-        "",
-        "bf16",
-        wide,
-        lambda t: t["out"].copy_(t["x"]),
-        [("copy_", lambda t: t["out"].copy_(t["x"]))],
-        moved=2 * 2 * 8 * size * size,
+    wide = ((4 * size, 4 * size // 2), "bf16")  # 1 GiB
+    amount = 2.0 * 8 * size * size
+    ways: list[tuple[str, Case]] = []
+
+    def add(name: str, tensors: Any, ours: Way, theirs: Way, **amounts: float) -> None:
+        ways.append(
+            (name, Case(name, "", "", "bf16", tensors, ours, [("torch", theirs)], **amounts))
+        )
+
+    copy = lambda t: t["out"].copy_(t["x"])  # noqa: E731
+    add("copy", {"x": wide, "out": wide}, copy, copy, reads=amount, writes=amount)
+    fold = {"x": wide, "out": ((wide[0][0],), "bf16")}
+    add(
+        "read",
+        fold,
+        lambda t: ic.sum(t["x"], dim=-1, out=t["out"]),
+        lambda t: torch.sum(t["x"], dim=-1, out=t["out"]),
+        reads=amount,
     )
-    square = dict.fromkeys(("x", "w", "out"), ((size, size), "bf16"))
-    product = Case(
-        "product",
-        "",
-        "bf16",
-        square,
-        lambda t: device.ic.nn.functional.linear(t["x"], t["w"], out=t["out"]),
-        [("mm", lambda t: device.torch.mm(t["x"], t["w"].T, out=t["out"]))],
-        flops=2.0 * size**3,
-        tolerance=None,
-    )
-    found = {}
-    for name, case, amount in (
-        ("copy", copy, copy.moved),
-        ("product", product, product.flops),
-    ):
+    fill = lambda t: t["out"].fill_(1.0)  # noqa: E731
+    add("write", {"out": wide}, fill, fill, writes=amount)
+    for m, n, k in ((size, size, size), (size // 2, size // 2, size // 2), (size, size, size // 2)):
+        tensors = {"x": ((m, k), "bf16"), "w": ((n, k), "bf16"), "out": ((m, n), "bf16")}
+        add(
+            "product",
+            tensors,
+            lambda t: ic.nn.functional.linear(t["x"], t["w"], out=t["out"]),
+            lambda t: torch.mm(t["x"], t["w"].T, out=t["out"]),
+            flops=2.0 * m * n * k,
+        )
+    found: dict[str, float] = {}
+    for name, case in ways:
         try:
             row = run_case(device, case, 0.1)
-            found[name] = amount / min(row["ours_s"], row.get("theirs_s", math.inf))
+            if row.get("failed"):
+                raise RuntimeError(row["failed"])
+            best = min(row["ours_s"], row["theirs_s"] or math.inf)
+            found[name] = max(found.get(name, 0.0), (case.reads + case.writes + case.flops) / best)
         except Exception as error:
-            found[name] = 0.0
             print(json.dumps({"failed": f"limit of a {name}: {_sentence(error)}"}), flush=True)
     return found
 
@@ -129,7 +142,7 @@ def _sentence(error: BaseException) -> str:
 def work(options: argparse.Namespace) -> None:
     """Prints a line of JSON for each row, before and after it."""
     device = Device(options.device, options.tiny)
-    facts: dict[str, Any] = {"infinicore": device.ic.__version__, "machine": _machine(device)}
+    facts = {"processor": _name(device)}
     facts["torch"] = device.torch.__version__ if device.torch else "none for this device"
     print(json.dumps({"facts": facts}), flush=True)
     done = set(options.done)
@@ -139,17 +152,16 @@ def work(options: argparse.Namespace) -> None:
     rows: dict[str, Callable[[], dict[str, Any]]] = {}
     budget = 0.0 if options.tiny else 0.25
     for case in all_cases(device.ic, device.torch, options.tiny):
-        if options.all or case.issue or options.rows:
-            rows[case.title] = lambda case=case: run_case(device, case, budget)
+        rows[case.title] = lambda case=case: run_case(device, case, budget)
     rows |= host_rows(device)
     for title, measure in rows.items():
-        if title in done or not _wanted(title, options.rows):
+        if title in done or not wanted(title, options.rows):
             continue
         print(json.dumps({"begin": title}), flush=True)
         try:
             row = measure()
         except Exception as error:
-            row = {"title": title, "failed": _sentence(error)}
+            row = {"group": "failed", "title": title, "failed": _sentence(error)}
         print(json.dumps({"row": {**row, "key": title}}), flush=True)
         gc.collect()
         device.ic.trim_memory()
@@ -163,11 +175,7 @@ def work(options: argparse.Namespace) -> None:
     print(json.dumps({"end": True}), flush=True)
 
 
-def _wanted(title: str, names: Sequence[str]) -> bool:
-    return not names or any(name.lower() in title.lower() for name in names)
-
-
-def _machine(device: Device) -> str:
+def _name(device: Device) -> str:
     if device.torch is not None:
         return str(device.torch.cuda.get_device_name())
     from infinicore import rt
@@ -181,14 +189,14 @@ def _machine(device: Device) -> str:
 # ---- The process that asks -----------------------------------------------------------------------
 
 
-def measured(options: argparse.Namespace, commit: str) -> dict[str, Any]:
-    run: dict[str, Any] = {"device": options.device, "commit": commit, "rows": [], "limits": {}}
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    run: dict[str, Any] = {"device": options.device, "rows": [], "limits": {}}
     done: list[str] = []
     for _ in range(12):  # so many rows may break the device
         begun = _attend(options, done, run)
         if begun is None:
             break
-        run["rows"].append({"title": begun[0], "failed": begun[1]})
+        run["rows"].append({"group": "failed", "title": begun[0], "failed": begun[1]})
         if begun[0] == "start":
             break
         done.append(begun[0])
@@ -199,7 +207,7 @@ def _attend(options: argparse.Namespace, done: list[str], run: dict[str, Any]) -
     """Starts a process for what is left; None, or the row that it did not survive and why."""
     command = [sys.executable, str(Path(__file__).with_name("operators.py"))]
     command += ["--device", options.device, "--worker", "--rows", ",".join(options.rows)]
-    command += ["--all"] * options.all + ["--tiny"] * options.tiny
+    command += ["--tiny"] * options.tiny
     command += ["--done", json.dumps(done)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     lines: queue.Queue[str | None] = queue.Queue()

@@ -1,11 +1,12 @@
 """The rows of `benchmarks/operators.py --device KIND`: shapes of real models on an accelerator.
 
 A case says which tensors it needs, and how infinicore and torch do it. Both get the same memory,
-and results that are made before. Where torch has several ways, the fastest counts.
+and results that are allocated before. Where torch has several ways, the fastest counts.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,46 +14,51 @@ from typing import Any
 BYTES = {"bf16": 2, "f16": 2, "f32": 4, "i64": 8, "i32": 4, "bool": 1}
 Set = dict[str, Any]  # tensors by name
 Way = Callable[[Set], Any]
+Shapes = dict[str, tuple[tuple[int, ...], str]]  # by name: shape and type
 
 
 @dataclass(frozen=True)
 class Case:
+    group: str
     name: str
     shape: str
     dtype: str
-    tensors: dict[str, tuple[tuple[int, ...], str]]  # shape and type; of "i64", numbers from 0 on
+    tensors: Shapes
     ours: Way = field(repr=False)
     theirs: Sequence[tuple[str, Way]] = field(repr=False)
-    result: str = "out"  # the tensor that has the result
-    moved: float = 0.0  # bytes that any program has to move
+    reads: float = 0.0  # bytes that any program has to read
+    writes: float = 0.0
     flops: float = 0.0
     unit: str = "TB/s"  # or "TFLOP/s", or "us"
     below: int = 0  # integers of the tensors are smaller
-    tolerance: float | None = 0.05  # None: the results are not compared
-    issue: bool = False  # a row of the table that is to be beaten
-    figure: str = ""  # torch's there
+    close: float = 1.0  # times the tests' tolerance for the type; 0: the results are equal
+    picks: str = ""  # a tensor whose elements the result names: those are compared
 
     @property
     def title(self) -> str:
         return f"{self.name} {self.shape} {self.dtype}"
 
 
-def _bytes(tensors: dict[str, tuple[tuple[int, ...], str]]) -> int:
-    total = 0
-    for shape, dtype in tensors.values():
-        count = BYTES[dtype]
-        for size in shape:
-            count *= size
-        total += count
-    return total
+def bytes_of(tensors: Shapes, *names: str) -> int:
+    return sum(BYTES[tensors[name][1]] * math.prod(tensors[name][0]) for name in names)
+
+
+def traffic(tensors: Shapes) -> dict[str, float]:
+    """All tensors are read but `out`, which is written."""
+    read = bytes_of(tensors, *(name for name in tensors if name != "out"))
+    return {"reads": read, "writes": bytes_of(tensors, "out") if "out" in tensors else 0}
+
+
+def text(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
 
 
 def all_cases(ic: Any, torch: Any, tiny: bool = False) -> list[Case]:
-    """Those of the issue first. `tiny`: the same with few elements, to try the program itself."""
+    """`tiny`: the same with few elements, to try the program itself."""
     made: list[Case] = []
-    for group in (_maps, _rows, _copies, _products, _attention):
+    for group in (_maps, _norms, _folds, _copies, _products, _convolutions, _attention):
         made += group(ic, torch, tiny)
-    return sorted(made, key=lambda case: not case.issue)
+    return made
 
 
 # ---- Maps ----------------------------------------------------------------------------------------
@@ -60,114 +66,102 @@ def all_cases(ic: Any, torch: Any, tiny: bool = False) -> list[Case]:
 
 def _maps(ic: Any, torch: Any, tiny: bool) -> list[Case]:
     functional = ic.nn.functional
-    big = (64, 256) if tiny else (16384, 8192)
+    big, small = ((64, 256), (16, 64)) if tiny else ((16384, 8192), (64, 4096))
     made = []
 
     def add(
-        name: str,
-        inputs: str,
-        ours: Way,
-        *theirs: tuple[str, Way],
-        dtype: str = "bf16",
+        name: str, inputs: str, ours: Way, label: str, theirs: Way, dtype: str = "bf16",
         shape: tuple[int, ...] = big,
-        issue: bool = False,
-        figure: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         tensors = dict.fromkeys((*inputs.split(), "out"), (shape, dtype))
-        text = "x".join(map(str, shape))
-        more = {"moved": _bytes(tensors), "issue": issue, "figure": figure}
-        made.append(Case(name, text, dtype, tensors, ours, theirs, **more))
+        way = [(label, theirs)]
+        made.append(Case("map", name, text(shape), dtype, tensors, ours, way, **traffic(tensors)))
 
     plus = ("add", lambda t: torch.add(t["x"], t["y"], out=t["out"]))
-    add(
-        "add",
-        "x y",
-        lambda t: ic.add(t["x"], t["y"], out=t["out"]),
-        plus,
-        issue=True,
-        figure="4.38",
-    )
+    ours_plus = lambda t: ic.add(t["x"], t["y"], out=t["out"])  # noqa: E731
     silu = ("silu", lambda t: torch.ops.aten.silu.out(t["x"], out=t["out"]))
-    gelu = ("gelu", lambda t: torch.ops.aten.gelu.out(t["x"], out=t["out"]))
-    for name, way, figure in (("silu", silu, "3.96"), ("gelu", gelu, "3.09")):
-        call = getattr(functional, name)
-        add(name, "x", lambda t, c=call: c(t["x"], out=t["out"]), way, issue=True, figure=figure)
-    two = (
-        "silu, mul",
-        lambda t: torch.mul(torch.nn.functional.silu(t["y"]), t["x"], out=t["out"]),
-    )
+    ours_silu = lambda t: functional.silu(t["x"], out=t["out"])  # noqa: E731
+    for dtype in ("bf16", "f16", "f32"):
+        add("add", "x y", ours_plus, *plus, dtype=dtype)
+        add("silu", "x", ours_silu, *silu, dtype=dtype)
+    add("add", "x y", ours_plus, *plus, shape=small)
+    gelu = lambda t: torch.ops.aten.gelu.out(t["x"], out=t["out"])  # noqa: E731
+    add("gelu", "x", lambda t: functional.gelu(t["x"], out=t["out"]), "gelu", gelu)
     swiglu = lambda t: functional.swiglu(t["x"], t["y"], out=t["out"])  # noqa: E731
-    add("swiglu", "x y", swiglu, two, issue=True, figure="2.52")
-    for dtype in ("f16", "f32"):
-        add("add", "x y", lambda t: ic.add(t["x"], t["y"], out=t["out"]), plus, dtype=dtype)
-        add("silu", "x", lambda t: functional.silu(t["x"], out=t["out"]), silu, dtype=dtype)
+    two = lambda t: torch.mul(torch.nn.functional.silu(t["y"]), t["x"], out=t["out"])  # noqa: E731
+    add("swiglu", "x y", swiglu, "silu, mul", two)
     for name in ("exp", "tanh", "rsqrt", "abs"):
         call, other = getattr(ic, name), getattr(torch, name, None)
-        way = (name, lambda t, c=other: c(t["x"], out=t["out"]))
-        add(name, "x", lambda t, c=call: c(t["x"], out=t["out"]), way)
-    scaled = ("mul", lambda t: torch.mul(t["x"], 0.5, out=t["out"]))
-    add("x * 0.5", "x", lambda t: ic.mul(t["x"], 0.5, out=t["out"]), scaled)
-    small = (16, 64) if tiny else (64, 4096)
-    add("add", "x y", lambda t: ic.add(t["x"], t["y"], out=t["out"]), plus, shape=small)
+        ours = lambda t, c=call: c(t["x"], out=t["out"])  # noqa: E731
+        add(name, "x", ours, name, lambda t, c=other: c(t["x"], out=t["out"]))
+    scaled = lambda t: torch.mul(t["x"], 0.5, out=t["out"])  # noqa: E731
+    add("x * 0.5", "x", lambda t: ic.mul(t["x"], 0.5, out=t["out"]), "mul", scaled)
     return made
 
 
 # ---- Rows: norms, softmax, folds -----------------------------------------------------------------
 
 
-def _rows(ic: Any, torch: Any, tiny: bool) -> list[Case]:
+def _norms(ic: Any, torch: Any, tiny: bool) -> list[Case]:
     functional, theirs = ic.nn.functional, torch.nn.functional if torch else None
     rows, size = (64, 256) if tiny else (16384, 8192)
     made = []
     for dtype in ("bf16", "f32"):
-        main = dtype == "bf16"
-        x = {"x": ((rows, size), dtype), "out": ((rows, size), dtype)}
-        moved = _bytes(x)
-        text = f"{rows}x{size}"
-        weight = {**x, "w": ((size,), dtype), "b": ((size,), dtype)}
-        norms = (
-            (
-                "rms_norm",
-                "2.69",
+        x: Shapes = dict.fromkeys(("x", "out"), ((rows, size), dtype))
+        weights: Shapes = {**x, "w": ((size,), dtype), "b": ((size,), dtype)}
+        ways: dict[str, tuple[Shapes, Way, Way]] = {
+            "rms_norm": (
+                weights,
                 lambda t: functional.rms_norm(t["x"], (size,), t["w"], 1e-5, out=t["out"]),
                 lambda t: theirs.rms_norm(t["x"], (size,), t["w"], 1e-5),
             ),
-            (
-                "layer_norm",
-                "2.41",
+            "layer_norm": (
+                weights,
                 lambda t: functional.layer_norm(
                     t["x"], (size,), t["w"], t["b"], 1e-5, out=t["out"]
                 ),
                 lambda t: theirs.layer_norm(t["x"], (size,), t["w"], t["b"], 1e-5),
             ),
-        )
-        for name, figure, ours, way in norms:
-            more = {"moved": moved, "issue": main, "figure": figure}
-            made.append(Case(name, text, dtype, weight, ours, [(name, way)], **more))
-        for name, figure in (("softmax", "1.07"), ("log_softmax", "1.28")):
-            call, other = getattr(functional, name), getattr(torch, name, None)
-            ours = lambda t, c=call: c(t["x"], -1, out=t["out"])  # noqa: E731
-            way = (name, lambda t, c=other: c(t["x"], -1))
-            more = {"moved": moved, "issue": main, "figure": figure}
-            made.append(Case(name, text, dtype, x, ours, [way], **more))
-        for axis, count, figure in ((-1, rows, "2.66"), (0, size, "3.66")):
-            tensors = {"x": ((rows, size), dtype), "out": ((count,), dtype)}
+            "softmax": (
+                x,
+                lambda t: functional.softmax(t["x"], -1, out=t["out"]),
+                lambda t: torch.softmax(t["x"], -1),
+            ),
+            "log_softmax": (
+                x,
+                lambda t: functional.log_softmax(t["x"], -1, out=t["out"]),
+                lambda t: torch.log_softmax(t["x"], -1),
+            ),
+        }
+        for name, (tensors, ours, way) in ways.items():
+            named = ("norm", name, text((rows, size)), dtype, tensors)
+            made.append(Case(*named, ours, [(name, way)], **traffic(x)))
+    return made
+
+
+def _folds(ic: Any, torch: Any, tiny: bool) -> list[Case]:
+    rows, size = (64, 256) if tiny else (16384, 8192)
+    shape, made = text((rows, size)), []
+    for dtype in ("bf16", "f32"):
+        for axis, count in ((-1, rows), (0, size)):
+            tensors: Shapes = {"x": ((rows, size), dtype), "out": ((count,), dtype)}
             ours = lambda t, a=axis: ic.sum(t["x"], dim=a, out=t["out"])  # noqa: E731
             way = ("sum", lambda t, a=axis: torch.sum(t["x"], dim=a, out=t["out"]))
-            more = {"moved": _bytes(tensors), "issue": main, "figure": figure, "tolerance": 0.5}
             name = f"sum over {'last' if axis else 'first'} axis"
-            made.append(Case(name, text, dtype, tensors, ours, [way], **more))
+            made.append(Case("fold", name, shape, dtype, tensors, ours, [way], **traffic(tensors)))
     tensors = {"x": ((rows, size), "bf16"), "out": ((rows,), "i64")}
-    more = {"moved": _bytes(tensors), "issue": True, "figure": "1.14", "tolerance": None}
     ours = lambda t: ic.argmax(t["x"], -1)  # noqa: E731
     way = ("argmax", lambda t: torch.argmax(t["x"], -1, out=t["out"]))
-    made.append(Case("argmax", f"{rows}x{size}", "bf16", tensors, ours, [way], **more))
+    # The largest value may occur several times: the values are compared, not the positions.
+    more: dict[str, Any] = {**traffic(tensors), "close": 0.0, "picks": "x"}
+    made.append(Case("fold", "argmax", shape, "bf16", tensors, ours, [way], **more))
     batch, words, best = (4, 1000, 5) if tiny else (64, 151936, 50)
     tensors = {"x": ((batch, words), "f32"), "out": ((batch, best), "f32")}
-    more = {"moved": _bytes(tensors), "unit": "us", "issue": True, "figure": "153", "result": ""}
+    more = {**traffic(tensors), "unit": "us", "close": 0.0}
     ours = lambda t: ic.topk(t["x"], best)  # noqa: E731
     way = ("topk", lambda t: torch.topk(t["x"], best))
-    made.append(Case(f"top-{best}", f"{batch}x{words}", "f32", tensors, ours, [way], **more))
+    named = ("fold", f"top-{best}", text((batch, words)), "f32", tensors)
+    made.append(Case(*named, ours, [way], **more))
     return made
 
 
@@ -179,31 +173,32 @@ def _copies(ic: Any, torch: Any, tiny: bool) -> list[Case]:
     size = 128 if tiny else 4096
     made = []
     for dtype in ("bf16", "f32"):
-        tensors = {"x": ((size, size), dtype), "out": ((size, size), dtype)}
-        more = {"moved": _bytes(tensors), "issue": dtype == "bf16", "figure": "0.60"}
+        tensors: Shapes = dict.fromkeys(("x", "out"), ((size, size), dtype))
         ours = lambda t: t["out"].copy_(t["x"].T)  # noqa: E731
         way = ("copy_", lambda t: t["out"].copy_(t["x"].T))
-        made.append(Case("transpose-copy", f"{size}x{size}", dtype, tensors, ours, [way], **more))
+        named = ("copy", "transpose-copy", text((size, size)), dtype, tensors)
+        made.append(Case(*named, ours, [way], **traffic(tensors), close=0.0))
     rows, width = (64, 128) if tiny else (16384, 4096)
-    x = {"x": ((rows, width), "bf16"), "out": ((rows, width), "f32")}
-    text = f"{rows}x{width}"
-    cast = ("copy_", lambda t: t["out"].copy_(t["x"]))
+    shape = text((rows, width))
+    tensors = {"x": ((rows, width), "bf16"), "out": ((rows, width), "f32")}
+    way = ("copy_", lambda t: t["out"].copy_(t["x"]))
     ours = lambda t: t["out"].copy_(t["x"])  # noqa: E731
-    made.append(Case("cast to f32", text, "bf16", x, ours, [cast], moved=_bytes(x)))
+    named = ("copy", "cast to f32", shape, "bf16", tensors)
+    made.append(Case(*named, ours, [way], **traffic(tensors), close=0.0))
     words = 1000 if tiny else 151936
     tensors = {"i": ((rows,), "i64"), "x": ((words, width), "bf16"), "out": ((rows, width), "bf16")}
     ours = lambda t: functional.embedding(t["i"], t["x"], out=t["out"])  # noqa: E731
     way = ("embedding", lambda t: theirs.embedding(t["i"], t["x"]))
-    moved = 2 * _bytes({"out": tensors["out"]})
-    more = {"moved": moved, "below": words}
-    made.append(Case("embedding", text, "bf16", tensors, ours, [way], **more))
-    line = {"x": ((rows, width), "f32"), "out": ((rows, width), "f32")}
-    for name in ("cumsum", "sort"):
+    moved = bytes_of(tensors, "out")
+    more: dict[str, Any] = {"reads": moved, "writes": moved, "below": words, "close": 0.0}
+    made.append(Case("copy", "embedding", shape, "bf16", tensors, ours, [way], **more))
+    tensors = dict.fromkeys(("x", "out"), ((rows, width), "f32"))
+    for name, close in (("cumsum", 1.0), ("sort", 0.0)):
         call, other = getattr(ic, name), getattr(torch, name, None)
         ours = lambda t, c=call: c(t["x"], -1)  # noqa: E731
         way = (name, lambda t, c=other: c(t["x"], -1))
-        more = {"moved": _bytes(line), "result": "", "tolerance": 1e-2}
-        made.append(Case(name, text, "f32", line, ours, [way], **more))
+        more = {**traffic(tensors), "close": close}
+        made.append(Case("scan", name, shape, "f32", tensors, ours, [way], **more))
     return made
 
 
@@ -211,55 +206,45 @@ def _copies(ic: Any, torch: Any, tiny: bool) -> list[Case]:
 
 
 def _products(ic: Any, torch: Any, tiny: bool) -> list[Case]:
-    functional, theirs = ic.nn.functional, torch.nn.functional if torch else None
     made = []
-    sizes: list[tuple[int, int, int, str]] = [
-        (4096, 4096, 4096, "594"),
-        (16, 4096, 4096, "10.1"),
-        (128, 11008, 4096, "26.2"),
-        (1, 4096, 4096, ""),
-        (1024, 4096, 4096, ""),
-        (8192, 8192, 8192, ""),
-    ]
-    for m, n, k, figure in sizes:
+    sizes = [(4096, 4096, 4096), (16, 4096, 4096), (128, 11008, 4096)]
+    sizes += [(1, 4096, 4096), (1024, 4096, 4096), (8192, 8192, 8192)]
+    for m, n, k in sizes:
         if tiny:
             m, n, k = min(m, 16), n // 64, k // 64
-        tensors = {"x": ((m, k), "bf16"), "w": ((n, k), "bf16"), "out": ((m, n), "bf16")}
-        ours = lambda t: functional.linear(t["x"], t["w"], out=t["out"])  # noqa: E731
+        tensors: Shapes = {"x": ((m, k), "bf16"), "w": ((n, k), "bf16"), "out": ((m, n), "bf16")}
+        ours = lambda t: ic.nn.functional.linear(t["x"], t["w"], out=t["out"])  # noqa: E731
         way = ("linear", lambda t: torch.mm(t["x"], t["w"].T, out=t["out"]))
-        large = m * n * k > 2 * 1024**3 or tiny
-        more = {"moved": _bytes(tensors), "flops": 2.0 * m * n * k, "tolerance": None}
-        more |= {"unit": "TFLOP/s" if large else "us", "issue": bool(figure), "figure": figure}
-        made.append(Case("gemm NT", f"{m}x{n}x{k}", "bf16", tensors, ours, [way], **more))
+        unit = "TFLOP/s" if m * n * k > 2 * 1024**3 else "us"
+        more: dict[str, Any] = {**traffic(tensors), "flops": 2.0 * m * n * k, "unit": unit}
+        made.append(
+            Case("product", "gemm NT", text((m, n, k)), "bf16", tensors, ours, [way], **more)
+        )
     batch, size = (2, 64) if tiny else (32, 1024)
-    shape = (batch, size, size)
-    tensors = dict.fromkeys(("x", "w", "out"), (shape, "bf16"))
+    tensors = dict.fromkeys(("x", "w", "out"), ((batch, size, size), "bf16"))
     ours = lambda t: ic.bmm(t["x"], t["w"], out=t["out"])  # noqa: E731
     way = ("bmm", lambda t: torch.bmm(t["x"], t["w"], out=t["out"]))
-    more = {"moved": _bytes(tensors), "flops": 2.0 * batch * size**3, "unit": "TFLOP/s"}
-    more |= {"tolerance": None}
-    made.append(Case("bmm", f"{batch}x{size}^3", "bf16", tensors, ours, [way], **more))
-    sizes_4 = (1, 8, 16, 16) if tiny else (8, 128, 64, 64)
-    weight = (16, 8, 3, 3) if tiny else (256, 128, 3, 3)
-    tensors = {"x": (sizes_4, "f16"), "w": (weight, "f16")}
-    ours = lambda t: functional.conv2d(t["x"], t["w"], padding=1)  # noqa: E731
-    way = ("conv2d", lambda t: theirs.conv2d(t["x"], t["w"], padding=1))
-    area = sizes_4[0] * sizes_4[2] * sizes_4[3]
-    more = {"moved": _bytes(tensors), "unit": "TFLOP/s", "result": "", "tolerance": None}
-    more |= {"flops": 2.0 * area * weight[0] * weight[1] * 9}
-    made.append(
-        Case("conv2d 3x3", "x".join(map(str, sizes_4)), "f16", tensors, ours, [way], **more)
-    )
+    more = {**traffic(tensors), "flops": 2.0 * batch * size**3, "unit": "TFLOP/s"}
+    made.append(Case("product", "bmm", f"{batch}x{size}^3", "bf16", tensors, ours, [way], **more))
     return made
+
+
+def _convolutions(ic: Any, torch: Any, tiny: bool) -> list[Case]:
+    image = (1, 8, 16, 16) if tiny else (8, 128, 64, 64)
+    weight = (16, 8, 3, 3) if tiny else (256, 128, 3, 3)
+    tensors: Shapes = {"x": (image, "f16"), "w": (weight, "f16")}
+    ours = lambda t: ic.nn.functional.conv2d(t["x"], t["w"], padding=1)  # noqa: E731
+    way = ("conv2d", lambda t: torch.nn.functional.conv2d(t["x"], t["w"], padding=1))
+    results = image[0] * weight[0] * image[2] * image[3]
+    more = {"reads": bytes_of(tensors, "x", "w"), "writes": 2.0 * results, "unit": "TFLOP/s"}
+    more |= {"flops": 2.0 * results * weight[1] * 9}
+    return [Case("product", "conv2d 3x3", text(image), "f16", tensors, ours, [way], **more)]
 
 
 # ---- Attention -----------------------------------------------------------------------------------
 
 
 def _attention(ic: Any, torch: Any, tiny: bool) -> list[Case]:
-    functional = ic.nn.functional
-    made = []
-
     def ways(**keywords: Any) -> list[tuple[str, Way]]:
         if not torch:
             return []
@@ -277,28 +262,26 @@ def _attention(ic: Any, torch: Any, tiny: bool) -> list[Case]:
         named = (("flash", "FLASH_ATTENTION"), ("cuDNN", "CUDNN_ATTENTION"))
         return [(label, way(getattr(SDPBackend, name))) for label, name in named]
 
-    for batch, heads, length, size, figure in ((4, 32, 4096, 128, "311 / 520"),):
-        shape = (1, 2, 64, 32) if tiny else (batch, heads, length, size)
-        tensors = dict.fromkeys(("q", "k", "v"), (shape, "bf16"))
-        ours = lambda t: functional.scaled_dot_product_attention(  # noqa: E731
-            t["q"], t["k"], t["v"], is_causal=True
-        )
-        b, h, s, d = shape
-        more = {"moved": _bytes(tensors), "flops": 2.0 * b * h * s * s * d, "unit": "TFLOP/s"}
-        more |= {"issue": True, "figure": figure, "result": "", "tolerance": 0.05}
-        text = f"B{b} H{h} S{s} D{d}"
-        made.append(
-            Case("causal attention", text, "bf16", tensors, ours, ways(is_causal=True), **more)
-        )
+    attend = ic.nn.functional.scaled_dot_product_attention
+    b, h, s, d = (1, 2, 64, 32) if tiny else (4, 32, 4096, 128)
+    tensors: Shapes = dict.fromkeys(("q", "k", "v"), ((b, h, s, d), "bf16"))
+    prefill = Case(
+        *("attention", "causal attention", f"B{b} H{h} S{s} D{d}", "bf16", tensors),
+        lambda t: attend(t["q"], t["k"], t["v"], is_causal=True),
+        ways(is_causal=True),
+        reads=bytes_of(tensors, "q", "k", "v"),
+        writes=bytes_of(tensors, "q"),
+        flops=2.0 * b * h * s * s * d,
+        unit="TFLOP/s",
+    )
     b, h, kh, s, d = (2, 4, 2, 64, 32) if tiny else (64, 32, 8, 4096, 128)
     tensors = {"q": ((b, h, 1, d), "bf16")}
     tensors |= dict.fromkeys(("k", "v"), ((b, kh, s, d), "bf16"))
-    ours = lambda t: functional.scaled_dot_product_attention(  # noqa: E731
-        t["q"], t["k"], t["v"], enable_gqa=True
+    decode = Case(
+        *("attention", "decode attention", f"B{b} H{h} KH{kh} S{s} D{d}", "bf16", tensors),
+        lambda t: attend(t["q"], t["k"], t["v"], enable_gqa=True),
+        ways(enable_gqa=True),
+        reads=bytes_of(tensors, "q", "k", "v"),
+        writes=bytes_of(tensors, "q"),
     )
-    more = {"moved": _bytes(tensors), "issue": True, "figure": "2.39 / 4.43", "result": ""}
-    text = f"B{b} H{h} KH{kh} S{s} D{d}"
-    made.append(
-        Case("decode attention", text, "bf16", tensors, ours, ways(enable_gqa=True), **more)
-    )
-    return made
+    return [prefill, decode]

@@ -1,113 +1,135 @@
-"""The figures of `benchmarks/operators.py --device KIND` as a table."""
+"""What `benchmarks/operators.py --device KIND` prints, and what page.py needs of its rows."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-HEAD = ("", "infinicore", "torch", "against", "x torch", "of limit", "goal")
+import report
+
+Run = dict[str, Any]
+Row = dict[str, Any]
+HEAD = ("", "infinicore", "torch", "against", "x torch", "of limit", "")
 
 
-def quantity(row: dict[str, Any], seconds: float | None) -> str:
+def quantity(row: Row, seconds: float | None) -> str:
     if not seconds:
         return ""
     if row["unit"] == "TB/s":
-        return f"{row['moved'] / seconds / 1e12:.2f} TB/s"
+        return f"{(row['reads'] + row['writes']) / seconds / 1e12:.2f} TB/s"
     if row["unit"] == "TFLOP/s":
         return f"{row['flops'] / seconds / 1e12:.0f} TFLOP/s"
-    return f"{seconds * 1e6:.3g} us"
+    return report.time_text(seconds)
 
 
-def part_of_limit(row: dict[str, Any], limits: dict[str, float]) -> float | None:
-    """Of the time that its bytes, or its operations, take at least."""
-    if row.get("host") or not row.get("ours_s"):
+def times_torch(row: Row) -> float | None:
+    return row["theirs_s"] / row["ours_s"] if row.get("theirs_s") and row.get("ours_s") else None
+
+
+def is_slower(row: Row) -> bool:
+    """Slower than torch. 0.995 counts as 1."""
+    ratio = times_torch(row)
+    return ratio is not None and ratio < 0.995
+
+
+def is_large(row: Row) -> bool:
+    """Whether its bytes do not fit into the caches of any device."""
+    return bool(row.get("reads", 0) + row.get("writes", 0) > 128 << 20)
+
+
+def limits_of(run: Run) -> dict[str, float]:
+    """The best rates that anything reached: what was measured for the purpose, by us or by torch,
+    and the rows that only copy, only read, or only multiply."""
+    found = {name: float(rate) for name, rate in run["limits"].items()}
+
+    def raise_to(name: str, rate: float) -> None:
+        found[name] = max(found.get(name, 0.0), rate)
+
+    for row in run["rows"]:
+        if row.get("failed") or row["group"] == "host":
+            continue
+        best = min(row["ours_s"], row.get("theirs_s") or row["ours_s"])
+        reads, writes = row["reads"], row["writes"]
+        moved = reads + writes
+        if row["flops"] and row["group"] == "product":
+            raise_to("product", row["flops"] / best)
+        elif moved > 1 << 28 and reads == writes:
+            raise_to("copy", moved / best)
+        elif moved > 1 << 28 and writes < 0.02 * reads:
+            raise_to("read", moved / best)
+    return found
+
+
+def part_of_limit(row: Row, limits: dict[str, float]) -> float | None:
+    """Of the time that its bytes, or its operations, take at least: a copy and a rest that is only
+    read or only written."""
+    if row.get("failed") or row["group"] == "host" or not limits.get("copy"):
         return None
-    least = [
-        amount / limits[name]
-        for name, amount in (("copy", row["moved"]), ("product", row["flops"]))
-        if amount and limits.get(name)
-    ]
-    return max(least) / row["ours_s"] if least else None
+    reads, writes = row["reads"], row["writes"]
+    copied = 2 * min(reads, writes)
+    rest = limits.get("read" if reads > writes else "write") or limits["copy"]
+    least = copied / limits["copy"] + (reads + writes - copied) / rest
+    if limits.get("product"):
+        least = max(least, row["flops"] / limits["product"])
+    return least / row["ours_s"]
 
 
-def judged(row: dict[str, Any], limits: dict[str, float]) -> list[str]:
-    """Goals that a row misses. 0.995 counts as 1."""
-    missed = []
-    ratio = row["theirs_s"] / row["ours_s"] if row.get("theirs_s") else None
-    if row.get("host") and ratio is not None and "graph" not in row["title"]:
-        if ratio < 2.5 * 0.995:
-            missed.append("<= 0.4 of torch's time")
-    elif ratio is not None and ratio < 0.995:
-        missed.append(">= 1x torch")
-    part = part_of_limit(row, limits)
-    bound = row.get("unit") == "TB/s" and row["moved"] > 128 << 20
-    if bound and part is not None and part < 0.9 * 0.995:
-        missed.append(">= 90 % of a copy")
-    return missed
-
-
-def cells(row: dict[str, Any], limits: dict[str, float]) -> tuple[str, ...]:
+def cells(row: Row, limits: dict[str, float]) -> tuple[str, ...]:
     if row.get("failed"):
-        return (row["title"], f"FAILED: {row['failed']}", "", "", "", "", "")
+        return (row["title"], "", "", "", "", "", f"FAILED: {row['failed']}")
     others = [
         f"{label} {quantity(row, value) if isinstance(value, float) else 'n/a'}"
-        for label, value in row["others"].items()
+        for label, value in row.get("others", {}).items()
     ]
-    ratio = f"{row['theirs_s'] / row['ours_s']:.2f}" if row.get("theirs_s") else ""
-    part = part_of_limit(row, limits)
-    marks = [f"missed {goal}" for goal in judged(row, limits)]
-    marks += ["FAILED: the result differs from torch's"] if row.get("differs") else []
     return (
         row["title"],
         quantity(row, row["ours_s"]),
         quantity(row, row.get("theirs_s")),
         ", ".join(others) if len(others) > 1 else row.get("against", ""),
-        ratio,
-        f"{100 * part:.0f} %" if part else "",
-        ", ".join(marks),
+        report.ratio_text(times_torch(row)),
+        report.percent_text(part_of_limit(row, limits)),
+        "slower" if is_slower(row) else "",
     )
 
 
-def heading(run: dict[str, Any]) -> str:
-    limits = run["limits"]
-    return (
-        f"{run.get('machine', run['device'])}, infinicore {run.get('infinicore', '')}"
-        f" ({run['commit'] or 'commit unknown'}), torch {run.get('torch', '')}; a copy moves"
-        f" {limits.get('copy', 0) / 1e12:.2f} TB/s, a product of 8192^3 in bf16 does"
-        f" {limits.get('product', 0) / 1e12:.0f} TFLOP/s"
-    )
+SUMMARY = ("group", "rows", "x torch", "least", "slower", "of limit above 128 MiB")
 
 
-def text(run: dict[str, Any]) -> str:
-    rows = [HEAD, *(cells(row, run["limits"]) for row in run["rows"])]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
-    widths[1] = min(widths[1], 16)
-    lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
-    return "\n".join([heading(run), "", *lines])
+def summary(run: Run) -> list[tuple[str, ...]]:
+    """For each group: rows, geometric mean, the least, how many are slower, part of the limit."""
+    named: dict[str, list[Row]] = {}
+    for row in run["rows"]:
+        named.setdefault(row["group"], []).append(row)
+    limits, made = limits_of(run), []
+    for name, rows in (*named.items(), ("all", run["rows"])):
+        ratios = [ratio for row in rows if (ratio := times_torch(row))]
+        parts = [part_of_limit(row, limits) for row in rows if is_large(row)]
+        made.append(
+            (
+                name,
+                str(len(rows)),
+                report.ratio_text(report.mean(ratios)),
+                report.ratio_text(min(ratios, default=None)),
+                str(sum(map(is_slower, rows))),
+                report.percent_text(report.mean(parts)),
+            )
+        )
+    return made
 
 
-def markdown(run: dict[str, Any]) -> list[str]:
-    lines = [heading(run) + ".", ""]
-    for title, is_issue in (("", True), ("Others", False)):
-        rows = [row for row in run["rows"] if bool(row.get("issue", True)) == is_issue]
-        if not rows:
-            continue
-        lines += [f"**{title}**", ""] if title else []
-        lines += ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
-        lines += ["| " + " | ".join(cells(row, run["limits"])) + " |" for row in rows]
-        lines.append("")
-    return lines
+def rates(run: Run) -> str:
+    limits = limits_of(run)
+    words = [
+        f"{name} {limits[name] / 1e12:.2f} TB/s"
+        for name in ("copy", "read", "write")
+        if limits.get(name)
+    ]
+    words += [f"product {limits['product'] / 1e12:.0f} TFLOP/s"] if limits.get("product") else []
+    return ", ".join(words)
 
 
-def write(run: dict[str, Any], path: Path) -> None:
-    """Renews the part between the marks of this kind of device, or adds it at the end."""
-    begin = f"<!-- operators on {run['device']}: written by benchmarks/operators.py -->"
-    end = f"<!-- operators on {run['device']}: end -->"
-    new = "\n".join([begin, "", *markdown(run), end])
-    page = path.read_text() if path.exists() else ""
-    if begin in page and end in page:
-        head, _, rest = page.partition(begin)
-        page = head + new + rest.partition(end)[2]
-    else:
-        page = page.rstrip() + f"\n\n# Figures of the operators on {run['device']}\n\n{new}\n"
-    path.write_text(page)
+def text(run: Run) -> str:
+    limits = limits_of(run)
+    rows = report.plain_table(HEAD, [cells(row, limits) for row in run["rows"]], {1, 2, 4, 5})
+    means = report.plain_table(SUMMARY, summary(run), range(1, 6))
+    heading = f"{run.get('processor', run['device'])}, torch {run.get('torch', '')}"
+    return f"{heading}; limits: {rates(run)}\n\n{rows}\n\n{means}"

@@ -1,10 +1,12 @@
 """What the machine can do at best: the limits that benchmarks/operators.py compares with.
 
-A row cannot take less time than its traffic (bytes that must move, at the rate of a copy of as many
-bytes; bytes that must be read, at the rate of reading) nor less than its arithmetic (vector
-instructions at the measured rate). Rates are measured on touched memory, by native loops, with as
-many threads as the operators have. Arithmetic counts only what any program has to issue: loads,
-stores and loop overhead go to other units of the processor.
+A row cannot take less time than its traffic, nor less than its arithmetic (vector instructions and
+multiply-adds at the best measured rates). Traffic is a copy and a rest that is only read or only
+written, each at the best rate that was measured for as many bytes. Every rate is the best of
+several ways: native loops with and without non-temporal stores or prefetches, our operator,
+torch's, and the rows that only copy, read, write or multiply; all on touched memory, with as many
+threads as the operators have. Arithmetic counts only what any program has to issue: loads, stores
+and loop overhead go to other units of the processor.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 NATIVE = Path(__file__).parent / "native" / "operator_bench.cc"
 KIB, MIB = 1 << 10, 1 << 20
@@ -68,16 +72,6 @@ def cpu_flags() -> set[str]:
     return {word for line in lines if line.startswith(names) for word in line.split(":")[1].split()}
 
 
-def cpu_name() -> str:
-    """The model, as lscpu knows it; else what the kernel says."""
-    try:
-        told = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return platform.processor() or platform.machine()
-    named = [line.split(":", 1)[1].strip() for line in told.splitlines() if "Model name" in line]
-    return next((name for name in named if name not in ("", "-")), platform.machine())
-
-
 def native_products() -> set[str]:
     """Element types below F32 whose products this CPU has instructions for."""
     flags = cpu_flags()
@@ -97,12 +91,18 @@ def native_products() -> set[str]:
 @dataclass
 class Machine:
     threads: int
-    copy: dict[int, float] = field(default_factory=dict)  # bytes moved: bytes per second
+    # Bytes that are moved in all: bytes per second. A copy of n bytes moves 2n.
+    copy: dict[int, float] = field(default_factory=dict)
     read: dict[int, float] = field(default_factory=dict)
+    write: dict[int, float] = field(default_factory=dict)
     issue: float = 0.0  # vector instructions per second, all threads
     lanes: int = 4
     products: dict[str, float] = field(default_factory=dict)  # multiply-adds per second
     tiny: dict[str, float] = field(default_factory=dict)  # nanoseconds of a call from C
+
+    def raise_rate(self, name: str, size: int, rate: float) -> None:
+        table = getattr(self, name)
+        table[size] = max(table.get(size, 0.0), rate)
 
     def rate(self, table: dict[int, float], size: float) -> float:
         """Between the measured sizes, by the logarithm."""
@@ -117,14 +117,31 @@ class Machine:
 
     def traffic(self, reads: float, writes: float) -> float:
         """Seconds."""
-        moved = reads + writes
-        at_least = moved / self.rate(self.copy, moved)
-        return max(at_least, reads / self.rate(self.read, moved))
+        moved, copied = reads + writes, 2 * min(reads, writes)
+        rest = self.read if reads > writes else self.write
+        return copied / self.rate(self.copy, moved) + (moved - copied) / self.rate(rest, moved)
 
     def arithmetic(self, elementwise: float, products: float, dtype: str) -> float:
-        """Seconds, of instructions counted by element and of multiply-adds."""
+        """Seconds, of instructions counted by element and of multiply-adds. A type below F32 can
+        always be widened, so F32's rate holds for it, too."""
         per_second = self.issue * self.lanes
-        return elementwise / per_second + products / self.products.get(dtype, per_second)
+        fastest = max(per_second, self.products.get("F32", 0.0), self.products.get(dtype, 0.0))
+        return elementwise / per_second + products / fastest
+
+    def learn(
+        self, group: str, dtype: str, amounts: tuple[float, float, float], best: float
+    ) -> None:
+        """A row that only copies, reads, writes or multiplies is one more way to do that."""
+        reads, writes, products = amounts
+        moved = int(reads + writes)
+        if group == "gemm" and products:
+            self.products[dtype] = max(self.products.get(dtype, 0.0), products / best)
+        elif group in ("elementwise", "copy", "reduction", "rope", "norm") and moved >= MIB:
+            share = reads / moved
+            tables = ((0.98, 1.0, self.read), (0.48, 0.52, self.copy), (0.0, 0.02, self.write))
+            for low, high, table in tables:
+                if low <= share <= high:
+                    table[moved] = max(self.rate(table, moved), moved / best)
 
 
 class Native:
@@ -145,23 +162,53 @@ class Native:
             sys.exit(f"{NATIVE.name} does not compile:\n{done.stderr}")
         self._library = ctypes.CDLL(str(library))
 
-    def __call__(self, name: str, *arguments: object) -> tuple[float, float]:
-        result = (ctypes.c_double * 2)()
+    def __call__(self, name: str, *arguments: object) -> tuple[float, float, float]:
+        result = (ctypes.c_double * 3)()
         getattr(self._library, name)(*arguments, result)
-        return result[0], result[1]
+        return result[0], result[1], result[2]
+
+
+SIZES = (64 * KIB, MIB, 16 * MIB, 64 * MIB, 256 * MIB)
 
 
 def measure(native: Native, machine: Machine, quick: bool) -> None:
     """The rates, or better ones than those that are known: a busy moment must not lower a limit."""
     rounds = 3 if quick else 5
     least = ctypes.c_double(0.002 if quick else 0.008)
-    for size in (64 * KIB, MIB, 16 * MIB, 64 * MIB, 256 * MIB):
+    for size in SIZES:
         arguments = (ctypes.c_size_t(size), machine.threads, rounds, least)
-        copy, read = native("bench_traffic", *arguments)
-        machine.copy[size] = max(copy, machine.copy.get(size, 0.0))
-        machine.read[size] = max(read, machine.read.get(size, 0.0))
-    issue, lanes = native("bench_issue", machine.threads, 3 * rounds)
+        copy, read, write = native("bench_traffic", *arguments)
+        machine.raise_rate("copy", size, copy)
+        machine.raise_rate("read", size, read)
+        machine.raise_rate("write", size, write)
+    issue, lanes, _ = native("bench_issue", machine.threads, 3 * rounds)
     machine.issue, machine.lanes = max(issue, machine.issue), int(lanes)
-    costs = native("bench_tiny", 3 * rounds, ctypes.c_long(10_000))
-    for name, cost in zip(("add 8x8", "rms_norm 1x64"), costs, strict=True):
+    add, norm, _ = native("bench_tiny", 3 * rounds, ctypes.c_long(10_000))
+    for name, cost in (("add 8x8", add), ("rms_norm 1x64", norm)):
         machine.tiny[name] = min(cost, machine.tiny.get(name, cost))
+
+
+def measure_operators(tensors: Any, machine: Machine, best: Callable[..., list[float]]) -> None:
+    """The same by our operators and by torch's: copies, sums, fills, and large products."""
+    torch = tensors.torch
+    for size in SIZES[1:]:
+        x, y = (tensors.normal(size // 8) for _ in range(2))  # of half the bytes each
+        whole, total = tensors.normal(size // 4), tensors.empty(1)
+        ways = {
+            "copy": (tensors.plan("rearrange", [y], x), lambda y=y, x=x: y.copy_(x)),
+            "read": (
+                tensors.plan("sum", [total], whole, dim=[0], keepdim=True),
+                lambda whole=whole: torch.sum(whole),
+            ),
+            "write": (lambda whole=whole: whole.fill_(1.0),),
+        }
+        for name, calls in ways.items():
+            machine.raise_rate(name, size, size / min(best(calls)))
+    for dtype in sorted({"F32"} | native_products()):
+        for m, n, k in ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 1024)):
+            a, b = tensors.normal(m, k, dtype=dtype), tensors.normal(k, n, dtype=dtype)
+            c, d = (tensors.empty(m, n, dtype=dtype) for _ in range(2))
+            ours = tensors.plan("gemm", [c], a, b, alpha=1.0, beta=0.0)
+            theirs = lambda a=a, b=b, d=d: torch.mm(a, b, out=d)  # noqa: E731
+            rate = m * n * k / min(best([ours, theirs]))
+            machine.products[dtype] = max(rate, machine.products.get(dtype, 0.0))

@@ -100,12 +100,24 @@ void stream(char *to, const char *from, size_t bytes) {
 #endif
 }
 
+void stream_fill(char *to, size_t bytes) {
+#ifdef __SSE2__
+    __m128i ones = _mm_set1_epi8(1);
+    for (size_t i = 0; i + 16 <= bytes; i += 16)
+        _mm_stream_si128(reinterpret_cast<__m128i *>(to + i), ones);
+    _mm_sfence();
+#else
+    std::memset(to, 1, bytes);
+    keep(to);
+#endif
+}
+
 }  // namespace
 
 extern "C" {
 
 // Bytes per second of a copy (what is read and what is written) whose two buffers have `bytes` in
-// all, and of reading so many. All memory is touched before.
+// all, of reading so many, and of writing so many. All memory is touched before.
 void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, double *result) {
     size_t half = std::max<size_t>(bytes / 2 / threads / 1024, 1) * 1024;  // of one thread
     char *memory =
@@ -137,8 +149,14 @@ void bench_traffic(size_t bytes, int threads, int rounds, double least_seconds, 
     double streamed = best([&](int thread) { stream(target(thread), source(thread), half); });
     double reading = best([&](int thread) { read<0>(memory + 2 * half * thread, 2 * half); });
     double ahead = best([&](int thread) { read<1024>(memory + 2 * half * thread, 2 * half); });
+    double setting = best([&](int thread) {
+        std::memset(memory + 2 * half * thread, 1, 2 * half);
+        keep(memory);
+    });
+    double filling = best([&](int thread) { stream_fill(memory + 2 * half * thread, 2 * half); });
     result[0] = total / std::min(plain, streamed);
     result[1] = total / std::min(reading, ahead);
+    result[2] = total / std::min(setting, filling);
     std::free(memory);
 }
 
