@@ -4,7 +4,6 @@ loaded by name."""
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,13 @@ import pytest
 
 from kit import build, process
 from kit.binding import root
+from kit.requirements import need
 
 HERE = Path(__file__).parent
 C_CLIENTS = ["aligned", "first_generation", "operators"]
 CPP_CLIENTS = ["aligned", "runtime"]
 
-pytestmark = pytest.mark.skipif(not build.has_compiler(), reason="no C and C++ compiler here")
+pytestmark = pytest.mark.requires("c++")
 
 
 def flags() -> list[str]:
@@ -115,12 +115,9 @@ def test_cpp_headers(tmp_path):
 
 @pytest.fixture(scope="module")
 def cmake_build(tmp_path_factory):
-    cmake, config = shutil.which("cmake"), root() / "lib" / "cmake" / "Infini"
-    if not cmake or not config.exists():
-        pytest.skip("no CMake, or a build tree, which has no CMake package")
+    need("installed")
     folder = tmp_path_factory.mktemp("cmake")
-    build.compile_([cmake, "-S", str(HERE / "cmake"), "-B", str(folder), f"-DInfini_DIR={config}"])
-    build.compile_([cmake, "--build", str(folder)])
+    build.cmake(HERE / "cmake", folder, f"-DInfini_DIR={root() / 'lib' / 'cmake' / 'Infini'}")
     return folder
 
 
@@ -131,11 +128,8 @@ def test_cmake(cmake_build, name):
 
 def example(source: Path, folder: Path) -> str:
     """Built as its reader would build it, against the installed package, and run."""
-    cmake, config = shutil.which("cmake"), root() / "lib" / "cmake" / "Infini"
-    if not cmake or not config.exists():
-        pytest.skip("no CMake, or a build tree, which has no CMake package")
-    build.compile_([cmake, "-S", str(source), "-B", str(folder), f"-DInfini_DIR={config}"])
-    build.compile_([cmake, "--build", str(folder)])
+    need("installed")
+    build.cmake(source, folder, f"-DInfini_DIR={root() / 'lib' / 'cmake' / 'Infini'}")
     return run(folder / "infinicore_example")
 
 
@@ -153,10 +147,9 @@ def test_cmake_back_end(cmake_build):
     assert said.split() == ["INFINI_STATUS_SUCCESS"] * 2
 
 
+@pytest.mark.requires("pkg-config", "installed")
 def test_pkg_config(tmp_path):
     folder = root() / "lib" / "pkgconfig"
-    if not shutil.which("pkg-config") or not folder.exists():
-        pytest.skip("no pkg-config, or a build tree, which has no file for it")
     done = process.run(["pkg-config", "--cflags", "--libs", "infini"], PKG_CONFIG_PATH=str(folder))
     assert done.returncode == 0, done.stderr
     program = tmp_path / "aligned"

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 import infinicore
-from kit.functions import Run, T, case, runs, to_torch
+from kit import ref
+from kit.functions import Run, T, case, runs
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 ALL = "f32 f16 bf16 f64 i32 i64 u8"
 NUMBERS = "f32 f16 bf16 f64 i32 i64"
@@ -76,9 +74,9 @@ def test_functions(run: Run) -> None:
 
 
 def test_operators() -> None:
-    x, y = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([2.0, 2.0, -4.0])
+    x, y = ref.tensor([1.0, -2.0, 3.0]), ref.tensor([2.0, 2.0, -4.0])
     a, b = put(x), put(y)
-    i, j = torch.tensor([5, 6, 7]), torch.tensor([1, 2, 3])
+    i, j = ref.tensor([5, 6, 7]), ref.tensor([1, 2, 3])
     k, m = put(i), put(j)
     pairs: list[tuple[Any, Any]] = [
         (2 - a, 2 - x),
@@ -108,11 +106,11 @@ def test_operators() -> None:
         (k % m, i % j),
     ]
     for ours, theirs in pairs:
-        torch.testing.assert_close(to_torch(ours), theirs)
+        ref.assert_close(ref.of(ours), theirs)
 
 
 def test_in_place_operators() -> None:
-    x = torch.tensor([1.0, -2.0, 3.0])
+    x = ref.tensor([1.0, -2.0, 3.0])
     a = put(x.clone())
     same = a
     a += 1
@@ -120,7 +118,7 @@ def test_in_place_operators() -> None:
     a -= 3
     a /= 4
     assert a is same
-    torch.testing.assert_close(to_torch(a), ((x + 1) * 2 - 3) / 4)
+    ref.assert_close(ref.of(a), ((x + 1) * 2 - 3) / 4)
 
 
 def test_operands_of_other_kinds() -> None:

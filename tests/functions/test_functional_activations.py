@@ -1,4 +1,4 @@
-"""Activations, shrinkage, gates and softmax against torch."""
+"""Activations, shrinkage, gates and softmax against ref."""
 
 from __future__ import annotations
 
@@ -8,34 +8,32 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
+from kit import ref
 from kit.functions import Case, Drawn, Run, T, runs
 from kit.functions import case as plain_case
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 
 def case(name: str, *args: Any, **keywords: Any) -> Case:
     if name in ("swiglu", "silu_and_mul", "causal_softmax"):
         keywords.setdefault("reference", globals()[f"_{name}"])
-    keywords.setdefault("reference", getattr(torch.nn.functional, name, None))
+    keywords.setdefault("reference", getattr(ref, name, None))
     return plain_case(f"nn.functional.{name}", *args, **keywords)
 
 
-def _swiglu(up: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
-    return up * torch.nn.functional.silu(gate)
+def _swiglu(up: ref.Tensor, gate: ref.Tensor) -> ref.Tensor:
+    return up * ref.silu(gate)
 
 
-def _silu_and_mul(x: torch.Tensor) -> torch.Tensor:
+def _silu_and_mul(x: ref.Tensor) -> ref.Tensor:
     half = x.shape[-1] // 2
-    return torch.nn.functional.silu(x[..., :half]) * x[..., half:]
+    return ref.silu(x[..., :half]) * x[..., half:]
 
 
-def _causal_softmax(x: torch.Tensor) -> torch.Tensor:
+def _causal_softmax(x: ref.Tensor) -> ref.Tensor:
     rows, columns = x.shape[-2:]
-    seen = torch.ones(rows, columns, dtype=torch.bool).tril(columns - rows)
-    return torch.softmax(x.masked_fill(~seen, -torch.inf), -1)
+    seen = ref.ones(rows, columns, dtype=ref.bool).tril(columns - rows)
+    return ref.softmax(x.masked_fill(~seen, -ref.inf), -1)
 
 
 X: Drawn = T(3, 4, low=-6, high=6)
@@ -118,20 +116,20 @@ IN_PLACE = [
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_in_place(name: str) -> None:
-    x = torch.linspace(-4, 4, 12).reshape(3, 4)
+    x = ref.linspace(-4, 4, 12).reshape(3, 4)
     ours = put(x.clone())
     assert getattr(F, name)(ours, inplace=True) is ours
-    expected = getattr(torch.nn.functional, name)(x)
-    torch.testing.assert_close(torch.tensor(ours.tolist()), expected)
+    expected = getattr(ref, name)(x)
+    ref.assert_close(ref.tensor(ours.tolist()), expected)
 
 
 @pytest.mark.parametrize("name", ["relu_", "elu_", "selu_", "leaky_relu_", "hardtanh_", "celu_"])
 def test_forms_that_write(name: str) -> None:
-    x = torch.linspace(-4, 4, 12)
+    x = ref.linspace(-4, 4, 12)
     ours = put(x.clone())
     assert getattr(F, name)(ours) is ours
-    expected = getattr(torch.nn.functional, name[:-1])(x)
-    torch.testing.assert_close(torch.tensor(ours.tolist()), expected)
+    expected = getattr(ref, name[:-1])(x)
+    ref.assert_close(ref.tensor(ours.tolist()), expected)
 
 
 def test_softmax_in_another_type() -> None:

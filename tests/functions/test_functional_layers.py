@@ -1,4 +1,4 @@
-"""Products, tables, norms, dropout and attention against torch."""
+"""Products, tables, norms, dropout and attention against ref."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
-from kit.functions import B, Case, I, Run, T, runs, to_torch
+from kit import ref
+from kit.functions import B, Case, I, Run, T, runs
 from kit.functions import case as plain_case
 from kit.place import put
-from kit.requirements import need
 
-torch = need("torch")
-
-torch_functions = torch.nn.functional
 HALF = "f32 f16 bf16"
 
 
 def case(name: str, *args: Any, **keywords: Any) -> Case:
-    keywords.setdefault("reference", getattr(torch_functions, name, None))
+    keywords.setdefault("reference", getattr(ref, name, None))
     return plain_case(f"nn.functional.{name}", *args, **keywords)
 
 
@@ -31,17 +28,17 @@ def _linear(x: Any, weight: Any, bias: Any = None, alpha: float = 1.0) -> Any:
 
 
 def _rms_norm(x: Any, shape: Any, weight: Any, eps: float = 1e-5, epsilon: Any = None) -> Any:
-    return torch_functions.rms_norm(x, shape, weight, eps if epsilon is None else epsilon)
+    return ref.rms_norm(x, shape, weight, eps if epsilon is None else epsilon)
 
 
 def _layer_norm(
     x: Any, shape: Any, weight: Any, bias: Any, eps: float = 1e-5, epsilon: Any = None
 ) -> Any:
-    return torch_functions.layer_norm(x, shape, weight, bias, eps if epsilon is None else epsilon)
+    return ref.layer_norm(x, shape, weight, bias, eps if epsilon is None else epsilon)
 
 
 def _sdpa(*args: Any, **keywords: Any) -> Any:
-    return torch_functions.scaled_dot_product_attention(*args, **keywords)
+    return ref.scaled_dot_product_attention(*args, **keywords)
 
 
 CASES = [
@@ -132,26 +129,26 @@ def test_functions(run: Run) -> None:
 
 
 def test_bags_by_offsets() -> None:
-    table = torch.randn(7, 3)
-    index, offsets = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 2, 2])
+    table = ref.randn(7, 3)
+    index, offsets = ref.tensor([1, 2, 4, 5, 4, 3]), ref.tensor([0, 2, 2])
     for mode in ("sum", "mean", "max"):
         ours = F.embedding_bag(*(put(each) for each in (index, table, offsets)), mode=mode)
-        expected = torch_functions.embedding_bag(index, table, offsets, mode=mode)
-        torch.testing.assert_close(to_torch(ours), expected)
+        expected = ref.embedding_bag(index, table, offsets, mode=mode)
+        ref.assert_close(ref.of(ours), expected)
 
 
 @pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
 def test_running_statistics(name: str) -> None:
-    x = torch.randn(3, 4, 5)
-    theirs = [torch.rand(4), torch.rand(4) + 0.5]
+    x = ref.randn(3, 4, 5)
+    theirs = [ref.rand(4), ref.rand(4) + 0.5]
     ours = [put(each.clone()) for each in theirs]
     keywords: dict[str, Any] = {"training": True} if name == "batch_norm" else {}
     for _ in range(2):
-        expected = getattr(torch_functions, name)(x, *theirs, momentum=0.3, **keywords)
+        expected = getattr(ref, name)(x, *theirs, momentum=0.3, **keywords)
         got = getattr(F, name)(put(x), *ours, momentum=0.3, **keywords)
-        torch.testing.assert_close(to_torch(got), expected, rtol=1e-4, atol=1e-5)
+        ref.assert_close(ref.of(got), expected, rtol=1e-4, atol=1e-5)
         for one, other in zip(ours, theirs, strict=True):
-            torch.testing.assert_close(to_torch(one), other)
+            ref.assert_close(ref.of(one), other)
 
 
 @pytest.mark.parametrize("name", ["dropout", "dropout1d", "dropout2d", "dropout3d"])
@@ -159,15 +156,15 @@ def test_dropout_while_training(name: str) -> None:
     spatial = {"dropout": 0, "dropout1d": 1, "dropout2d": 2, "dropout3d": 3}[name]
     x = infinicore.ones(20, 50, *[2] * spatial)
     infinicore.manual_seed(1)
-    first = to_torch(getattr(F, name)(x, p=0.25, training=True))
-    again = to_torch(getattr(F, name)(x, p=0.25, training=True))
-    assert not torch.equal(first, again)
+    first = ref.of(getattr(F, name)(x, p=0.25, training=True))
+    again = ref.of(getattr(F, name)(x, p=0.25, training=True))
+    assert not ref.equal(first, again)
     infinicore.manual_seed(1)
-    assert torch.equal(first, to_torch(getattr(F, name)(x, p=0.25, training=True)))
+    assert ref.equal(first, ref.of(getattr(F, name)(x, p=0.25, training=True)))
     flat = first.reshape(1000, -1)
     assert (flat == flat[:, :1]).all(), "a channel is dropped as a whole"
     kept = flat[:, 0] != 0
-    assert torch.allclose(flat[kept], torch.tensor(1 / 0.75))
+    assert ref.allclose(flat[kept], ref.tensor(1 / 0.75))
     assert 0.65 < kept.float().mean() < 0.85
 
 
@@ -175,7 +172,7 @@ def test_dropout_while_training(name: str) -> None:
 def test_dropout_that_keeps_moments(name: str) -> None:
     infinicore.manual_seed(3)
     x = infinicore.randn(100, 1000)
-    y = to_torch(getattr(F, name)(x, p=0.2, training=True))
+    y = ref.of(getattr(F, name)(x, p=0.2, training=True))
     assert abs(y.mean()) < 0.05
     assert abs(y.std() - 1) < 0.05
 
@@ -188,20 +185,20 @@ def test_dropout_in_place() -> None:
 
 def test_gumbel_softmax() -> None:
     infinicore.manual_seed(0)
-    logits = put(torch.log(torch.tensor([0.1, 0.2, 0.7])).expand(4000, 3).clone())
-    soft = to_torch(F.gumbel_softmax(logits, tau=0.7))
-    torch.testing.assert_close(soft.sum(-1), torch.ones(4000))
-    hard = to_torch(F.gumbel_softmax(logits, hard=True))
+    logits = put(ref.log(ref.tensor([0.1, 0.2, 0.7])).expand(4000, 3).clone())
+    soft = ref.of(F.gumbel_softmax(logits, tau=0.7))
+    ref.assert_close(soft.sum(-1), ref.ones(4000))
+    hard = ref.of(F.gumbel_softmax(logits, hard=True))
     assert set(hard.flatten().tolist()) == {0.0, 1.0}
-    torch.testing.assert_close(hard.sum(-1), torch.ones(4000))
-    assert torch.allclose(hard.mean(0), torch.tensor([0.1, 0.2, 0.7]), atol=0.03)
-    by_column = to_torch(F.gumbel_softmax(logits, hard=True, dim=0))
-    torch.testing.assert_close(by_column.sum(0), torch.ones(3))
+    ref.assert_close(hard.sum(-1), ref.ones(4000))
+    assert ref.allclose(hard.mean(0), ref.tensor([0.1, 0.2, 0.7]), atol=0.03)
+    by_column = ref.of(F.gumbel_softmax(logits, hard=True, dim=0))
+    ref.assert_close(by_column.sum(0), ref.ones(3))
 
 
 def test_one_hot_counts_classes() -> None:
     made = F.one_hot(infinicore.tensor([[0, 3], [1, 0]]))
-    assert made.tolist() == torch_functions.one_hot(torch.tensor([[0, 3], [1, 0]])).tolist()
+    assert made.tolist() == ref.one_hot(ref.tensor([[0, 3], [1, 0]])).tolist()
     with pytest.raises(TypeError, match="one_hot: tensor has type"):
         F.one_hot(infinicore.ones(2))
 
@@ -214,21 +211,21 @@ def test_a_query_that_sees_nothing() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
-def test_flash_attention(causal: bool, kind: torch.dtype) -> None:
-    q = torch.randn(2, 4, 3, 16).to(kind)
-    k, v = (torch.randn(2, 2, 7, 16).to(kind) for _ in range(2))
-    lengths = torch.tensor([7, 5], dtype=torch.int32)
-    ours = to_torch(F.flash_attention(*(put(t) for t in (q, k, v, lengths)), is_causal=causal))
+@pytest.mark.parametrize("kind", [ref.float32, ref.float16, ref.bfloat16])
+def test_flash_attention(causal: bool, kind: Any) -> None:
+    q = ref.randn(2, 4, 3, 16).to(kind)
+    k, v = (ref.randn(2, 2, 7, 16).to(kind) for _ in range(2))
+    lengths = ref.tensor([7, 5], dtype=ref.int32)
+    ours = ref.of(F.flash_attention(*(put(t) for t in (q, k, v, lengths)), is_causal=causal))
     for b, count in enumerate(lengths.tolist()):
         keys = k[b, :, :count].float().repeat_interleave(2, 0)
         values = v[b, :, :count].float().repeat_interleave(2, 0)
         scores = q[b].float() @ keys.transpose(-1, -2) / math.sqrt(16)
         if causal:
-            seen = torch.ones(3, count, dtype=torch.bool).tril(count - 3)
-            scores = scores.masked_fill(~seen, -torch.inf)
-        expected = (torch.softmax(scores, -1) @ values).to(kind)
-        torch.testing.assert_close(ours[b], expected, rtol=1e-2, atol=1e-2)
+            seen = ref.ones(3, count, dtype=ref.bool).tril(count - 3)
+            scores = scores.masked_fill(~seen, -ref.inf)
+        expected = (ref.softmax(scores, -1) @ values).to(kind)
+        ref.assert_close(ours[b], expected, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize(

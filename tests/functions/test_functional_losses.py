@@ -1,4 +1,4 @@
-"""Losses and distances against torch."""
+"""Losses and distances against ref."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
+from kit import ref
 from kit.functions import Case, I, Run, T, runs
 from kit.functions import case as plain_case
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 
 def case(name: str, *args: Any, skip: str = "", **keywords: Any) -> Case:
-    keywords.setdefault("reference", getattr(torch.nn.functional, name))
+    keywords.setdefault("reference", getattr(ref, name))
     return plain_case(f"nn.functional.{name}", *args, skip=skip, **keywords)
 
 
@@ -26,8 +24,8 @@ SHARE = T(3, 4, low=0.05, high=0.95)
 POSITIVE = T(3, 4, low=0.1, high=2)
 
 
-def signs(x: torch.Tensor) -> torch.Tensor:
-    return torch.where(x > 0, 1.0, -1.0).to(x.dtype)
+def signs(x: ref.Tensor) -> ref.Tensor:
+    return ref.where(x > 0, 1.0, -1.0).to(x.dtype)
 
 
 CASES = [
@@ -114,37 +112,37 @@ def test_functions(run: Run) -> None:
 
 
 def test_targets_of_one_sign() -> None:
-    x = torch.linspace(-2, 2, 10)
-    t = signs(torch.linspace(1, -1, 10))
+    x = ref.linspace(-2, 2, 10)
+    t = signs(ref.linspace(1, -1, 10))
     for name in ("hinge_embedding_loss", "soft_margin_loss"):
         ours = getattr(F, name)(put(x), put(t))
-        expected = getattr(torch.nn.functional, name)(x, t)
-        torch.testing.assert_close(torch.tensor(ours.item()), expected)
+        expected = getattr(ref, name)(x, t)
+        ref.assert_close(ref.tensor(ours.item()), expected)
 
 
 def test_a_distance_of_ones_own() -> None:
-    x, y, z = (torch.randn(3, 4) for _ in range(3))
+    x, y, z = (ref.randn(3, 4) for _ in range(3))
     ours = F.triplet_margin_with_distance_loss(
         *(put(t) for t in (x, y, z)),
         distance_function=lambda a, b: F.pairwise_distance(a, b, p=1.0),
     )
-    expected = torch.nn.functional.triplet_margin_with_distance_loss(
-        x, y, z, distance_function=lambda a, b: torch.nn.functional.pairwise_distance(a, b, p=1.0)
+    expected = ref.triplet_margin_with_distance_loss(
+        x, y, z, distance_function=lambda a, b: ref.pairwise_distance(a, b, p=1.0)
     )
-    torch.testing.assert_close(torch.tensor(ours.item()), expected)
+    ref.assert_close(ref.tensor(ours.item()), expected)
 
 
 @pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
 def test_weights(name: str) -> None:
-    x, y, w = (torch.rand(3, 4) for _ in range(3))
+    x, y, w = (ref.rand(3, 4) for _ in range(3))
     for reduction in ("none", "mean", "sum"):
         ours = getattr(F, name)(
             *(put(t) for t in (x, y)),
             weight=put(w),
             reduction=reduction,
         )
-        expected = getattr(torch.nn.functional, name)(x, y, weight=w, reduction=reduction)
-        torch.testing.assert_close(torch.tensor(ours.tolist()), expected)
+        expected = getattr(ref, name)(x, y, weight=w, reduction=reduction)
+        ref.assert_close(ref.tensor(ours.tolist()), expected)
 
 
 @pytest.mark.parametrize(

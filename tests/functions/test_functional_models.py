@@ -8,52 +8,50 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
-from kit.functions import laid_out, to_torch
-from kit.requirements import need
+from kit import ref
+from kit.functions import laid_out
 
-torch = need("torch")
-
-silu, softplus = torch.nn.functional.silu, torch.nn.functional.softplus
-KINDS = [torch.float32, torch.float16, torch.bfloat16]
+silu, softplus = ref.silu, ref.softplus
+KINDS = [ref.float32, ref.float16, ref.bfloat16]
 LAYOUTS = ["contiguous", "transposed", "stepped"]
-CLOSE = {torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+CLOSE = {ref.float32: 1e-4, ref.float16: 2e-2, ref.bfloat16: 1e-1}
 
 
-def ours(tensor: torch.Tensor | None, layout: str = "contiguous") -> Any:
+def ours(tensor: ref.Tensor | None, layout: str = "contiguous") -> Any:
     return None if tensor is None else laid_out(tensor, layout)[1]
 
 
-def same(got: Any, expected: torch.Tensor) -> None:
-    made = to_torch(got)
+def same(got: Any, expected: ref.Tensor) -> None:
+    made = ref.of(got)
     close = CLOSE.get(expected.dtype, 0)
-    torch.testing.assert_close(made, expected, rtol=close, atol=close)
+    ref.assert_close(made, expected, rtol=close, atol=close)
 
 
-def random(*shape: int, kind: torch.dtype = torch.float32, scale: float = 1.0) -> torch.Tensor:
-    return (torch.randn(shape) * scale).to(kind)
+def random(*shape: int, kind: Any = ref.float32, scale: float = 1.0) -> ref.Tensor:
+    return (ref.randn(shape) * scale).to(kind)
 
 
-def rotated(x: Any, positions: Any, sin: Any, cos: Any, neighbours: bool) -> torch.Tensor:
+def rotated(x: Any, positions: Any, sin: Any, cos: Any, neighbours: bool) -> ref.Tensor:
     s, c = sin[positions].unsqueeze(-2).float(), cos[positions].unsqueeze(-2).float()
     half = x.shape[-1] // 2
     a, b = (x[..., ::2], x[..., 1::2]) if neighbours else (x[..., :half], x[..., half:])
     a, b = a.float(), b.float()
     pair = a * c - b * s, a * s + b * c
-    made = torch.stack(pair, -1).flatten(-2) if neighbours else torch.cat(pair, -1)
+    made = ref.stack(pair, -1).flatten(-2) if neighbours else ref.cat(pair, -1)
     return made.to(x.dtype)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("algo", list(F.RopeAlgo))
-def test_rope(algo: F.RopeAlgo, kind: torch.dtype, layout: str) -> None:
+def test_rope(algo: F.RopeAlgo, kind: Any, layout: str) -> None:
     x, sin, cos = random(5, 3, 8, kind=kind), random(9, 4, kind=kind), random(9, 4, kind=kind)
-    positions = torch.tensor([3, 0, 8, 8, 1])
+    positions = ref.tensor([3, 0, 8, 8, 1])
     expected = rotated(x, positions, sin, cos, algo == F.RopeAlgo.GPT_J)
     given = (ours(positions), ours(sin, layout), ours(cos, layout), algo)
     same(F.rope(ours(x, layout), *given), expected)
     for to in LAYOUTS:
-        out = ours(torch.zeros_like(x), to)
+        out = ours(ref.zeros_like(x), to)
         assert F.rope(ours(x, layout), *given, out=out) is out
         same(out, expected)
     here = ours(x, layout)
@@ -74,9 +72,9 @@ def test_rope_by_name() -> None:
 # ---- Recurrences --------------------------------------------------------------------------------
 
 
-def convolved(x: Any, state: Any, weight: Any, bias: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def convolved(x: Any, state: Any, weight: Any, bias: Any) -> tuple[ref.Tensor, ref.Tensor]:
     """One request: x [T, C], state [C, 3]."""
-    history = torch.cat([state.T, x]).float()
+    history = ref.cat([state.T, x]).float()
     taps = [history[j : j + len(x)] * weight[:, 0, j].float() for j in range(4)]
     made = sum(taps) + (0 if bias is None else bias.float())
     return made.to(x.dtype), history[len(x) :].T.to(x.dtype)
@@ -85,11 +83,11 @@ def convolved(x: Any, state: Any, weight: Any, bias: Any) -> tuple[torch.Tensor,
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_causal_conv1d(with_bias: bool, kind: torch.dtype, layout: str) -> None:
+def test_causal_conv1d(with_bias: bool, kind: Any, layout: str) -> None:
     x, state, weight = (random(*s, kind=kind) for s in ((2, 5, 3), (2, 3, 3), (3, 1, 4)))
     bias = random(3, kind=kind) if with_bias else None
     made = F.causal_conv1d(*(ours(t, layout) for t in (x, state, weight, bias)))
-    expected = torch.stack([convolved(x[i], state[i], weight, bias)[0] for i in range(2)])
+    expected = ref.stack([convolved(x[i], state[i], weight, bias)[0] for i in range(2)])
     same(made, expected)
 
 
@@ -101,12 +99,12 @@ def test_causal_conv1d_with_a_pool(layout: str) -> None:
         ours(x),
         held,
         ours(weight),
-        cu_seqlens=ours(torch.tensor([0, 4, 7])),
-        initial_state_indices=ours(torch.tensor([2, 0])),
-        final_state_indices=ours(torch.tensor([2, 3])),
+        cu_seqlens=ours(ref.tensor([0, 4, 7])),
+        initial_state_indices=ours(ref.tensor([2, 0])),
+        final_state_indices=ours(ref.tensor([2, 3])),
     )
     parts = [convolved(x[0, :4], pool[2], weight, None), convolved(x[0, 4:], pool[0], weight, None)]
-    same(made, torch.cat([part[0] for part in parts]).unsqueeze(0))
+    same(made, ref.cat([part[0] for part in parts]).unsqueeze(0))
     expected = pool.clone()
     expected[2], expected[3] = parts[0][1], parts[1][1]
     same(held, expected)
@@ -114,35 +112,35 @@ def test_causal_conv1d_with_a_pool(layout: str) -> None:
 
 def delta_rule(
     q: Any, k: Any, v: Any, decay: Any, beta: Any, state: Any, norm: bool, scale: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[ref.Tensor, ref.Tensor]:
     """One request: q, k [T, Hk, Dk], v [T, Hv, Dv], decay [T, Hv, Dk], beta [T, Hv]."""
     kind, heads = v.dtype, v.shape[1] // k.shape[1]
     q, k = (x.float().repeat_interleave(heads, 1) for x in (q, k))
     if norm:
-        q, k = (x / torch.sqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
+        q, k = (x / ref.sqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (q, k))
     q, s, out = q * scale, state.float().clone(), []
     for t in range(len(q)):
         s = s * decay[t].float().unsqueeze(-2)
-        delta = beta[t].float()[:, None] * (v[t].float() - torch.einsum("hvk,hk->hv", s, k[t]))
+        delta = beta[t].float()[:, None] * (v[t].float() - ref.einsum("hvk,hk->hv", s, k[t]))
         s = s + delta[:, :, None] * k[t][:, None, :]
-        out.append(torch.einsum("hvk,hk->hv", s, q[t]))
-    return torch.stack(out).to(kind), s.to(kind)
+        out.append(ref.einsum("hvk,hk->hv", s, q[t]))
+    return ref.stack(out).to(kind), s.to(kind)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", [False, True])
 @pytest.mark.parametrize("tokens", [1, 5])
-def test_gated_delta_rule(tokens: int, norm: bool, kind: torch.dtype, layout: str) -> None:
+def test_gated_delta_rule(tokens: int, norm: bool, kind: Any, layout: str) -> None:
     q, k = (random(2, tokens, 2, 8, kind=kind, scale=0.5) for _ in range(2))
     v, state = random(2, tokens, 4, 6, kind=kind), random(2, 4, 6, 8, kind=kind, scale=0.5)
-    g, beta = -torch.rand(2, tokens, 4), torch.rand(2, tokens, 4)
+    g, beta = -ref.rand(2, tokens, 4), ref.rand(2, tokens, 4)
     parts = [
         delta_rule(
             q[i],
             k[i],
             v[i],
-            torch.exp(g[i])[..., None].expand(-1, -1, 8),
+            ref.exp(g[i])[..., None].expand(-1, -1, 8),
             beta[i],
             state[i],
             norm,
@@ -150,14 +148,14 @@ def test_gated_delta_rule(tokens: int, norm: bool, kind: torch.dtype, layout: st
         )
         for i in range(2)
     ]
-    expected = torch.stack([part[0] for part in parts])
+    expected = ref.stack([part[0] for part in parts])
     given = [ours(t, layout) for t in (q, k, v, g, beta)]
     same(F.chunk_gated_delta_rule(*given, ours(state), use_qk_l2norm=norm), expected)
     if tokens > 1:
         return
     same(F.recurrent_gated_delta_rule(*given, ours(state, layout), use_qk_l2norm=norm), expected)
-    pool = torch.cat([torch.zeros_like(state[:1]), state])
-    held, places = ours(pool, layout), ours(torch.tensor([1, 2]))
+    pool = ref.cat([ref.zeros_like(state[:1]), state])
+    held, places = ours(pool, layout), ours(ref.tensor([1, 2]))
     made = F.recurrent_gated_delta_rule(
         *given,
         held,
@@ -166,28 +164,28 @@ def test_gated_delta_rule(tokens: int, norm: bool, kind: torch.dtype, layout: st
         use_qk_l2norm=norm,
     )
     same(made, expected)
-    same(held, torch.cat([pool[:1], torch.stack([part[1] for part in parts])]))
+    same(held, ref.cat([pool[:1], ref.stack([part[1] for part in parts])]))
 
 
 def test_delta_rule_of_requests() -> None:
     q, k, v = (random(1, 6, 2, 4, scale=0.5) for _ in range(3))
-    g, beta, pool = -torch.rand(1, 6, 2), torch.rand(1, 6, 2), random(3, 2, 4, 4, scale=0.5)
-    bounds, first, last = torch.tensor([0, 2, 6]), torch.tensor([0, 2]), torch.tensor([1, 2])
+    g, beta, pool = -ref.rand(1, 6, 2), ref.rand(1, 6, 2), random(3, 2, 4, 4, scale=0.5)
+    bounds, first, last = ref.tensor([0, 2, 6]), ref.tensor([0, 2]), ref.tensor([1, 2])
     held = ours(pool)
     made = F.chunk_gated_delta_rule(
         *(ours(t) for t in (q, k, v, g, beta)), held, ours(bounds), ours(first), ours(last)
     )
     parts = [
         delta_rule(
-            *(t[0, lo:hi] for t in (q, k, v, torch.exp(g)[..., None].expand(-1, -1, -1, 4), beta)),
+            *(t[0, lo:hi] for t in (q, k, v, ref.exp(g)[..., None].expand(-1, -1, -1, 4), beta)),
             pool[i],
             False,
             4**-0.5,
         )
         for lo, hi, i in ((0, 2, 0), (2, 6, 2))
     ]
-    same(made, torch.cat([part[0] for part in parts]).unsqueeze(0))
-    same(held, torch.stack([pool[0], parts[0][1], parts[1][1]]))
+    same(made, ref.cat([part[0] for part in parts]).unsqueeze(0))
+    same(held, ref.stack([pool[0], parts[0][1], parts[1][1]]))
     with pytest.raises(ValueError, match="chunk_gated_delta_rule: expected both"):
         F.chunk_gated_delta_rule(
             *(ours(t) for t in (q, k, v, g, beta)), held, initial_state_indices=ours(first)
@@ -196,7 +194,7 @@ def test_delta_rule_of_requests() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", [False, True])
-def test_kimi_delta_attention(norm: bool, kind: torch.dtype) -> None:
+def test_kimi_delta_attention(norm: bool, kind: Any) -> None:
     q, k, v = (random(2, 4, 3, 8, kind=kind, scale=0.5) for _ in range(3))
     g, beta = random(2, 4, 3, 8), random(2, 4, 3)
     a_log, bias, state = random(3), random(3, 8), random(2, 3, 8, 8, kind=kind, scale=0.5)
@@ -206,17 +204,17 @@ def test_kimi_delta_attention(norm: bool, kind: torch.dtype) -> None:
         lower_bound=-4.0,
         use_qk_l2norm=norm,
     )
-    decay = torch.exp(-4.0 * torch.sigmoid(torch.exp(a_log)[:, None] * (g + bias)))
+    decay = ref.exp(-4.0 * ref.sigmoid(ref.exp(a_log)[:, None] * (g + bias)))
     parts = [
-        delta_rule(q[i], k[i], v[i], decay[i], torch.sigmoid(beta[i]), state[i], norm, 0.5)
+        delta_rule(q[i], k[i], v[i], decay[i], ref.sigmoid(beta[i]), state[i], norm, 0.5)
         for i in range(2)
     ]
-    same(made, torch.stack([part[0] for part in parts]))
+    same(made, ref.stack([part[0] for part in parts]))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_mamba_selective_scan(kind: torch.dtype, layout: str) -> None:
+def test_mamba_selective_scan(kind: Any, layout: str) -> None:
     x, dt, gate = (random(2, 5, 3, kind=kind) for _ in range(3))
     b, c = (random(2, 5, 4, kind=kind) for _ in range(2))
     a_log, d, bias, state = (
@@ -232,25 +230,25 @@ def test_mamba_selective_scan(kind: torch.dtype, layout: str) -> None:
     s, rows = state.clone(), []
     for t in range(5):
         step = softplus(dt[:, t].float() + bias.float())
-        s = torch.exp(-torch.exp(a_log.float()) * step[..., None]) * s
+        s = ref.exp(-ref.exp(a_log.float()) * step[..., None]) * s
         s = s + step[..., None] * b[:, t].float()[:, None] * x[:, t].float()[..., None]
         y = (s * c[:, t].float()[:, None]).sum(-1) + d.float() * x[:, t].float()
         rows.append(y * silu(gate[:, t].float()))
-    same(made, torch.stack(rows, 1).to(kind))
+    same(made, ref.stack(rows, 1).to(kind))
     same(held, s)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_gates(kind: torch.dtype, layout: str) -> None:
+def test_gates(kind: Any, layout: str) -> None:
     a_log, bias = random(4, kind=kind), random(4, kind=kind)
     a, b = random(2, 3, 4, kind=kind), random(2, 3, 4, kind=kind)
     given = [ours(t, layout) for t in (a_log, a, b, bias)]
     g, beta = F.fused_gated_delta_net_gating(*given, beta=0.5, threshold=10.0)
-    expected = -torch.exp(a_log.float()) * softplus(a.float() + bias.float(), 0.5, 10.0)
+    expected = -ref.exp(a_log.float()) * softplus(a.float() + bias.float(), 0.5, 10.0)
     same(g, expected)
-    same(beta, torch.sigmoid(b.float()))
-    out = [ours(torch.zeros(2, 3, 4)), ours(torch.zeros(2, 3, 4))]
+    same(beta, ref.sigmoid(b.float()))
+    out = [ours(ref.zeros(2, 3, 4)), ours(ref.zeros(2, 3, 4))]
     F.fused_gated_delta_net_gating(*given, beta=0.5, threshold=10.0, out=out)
     same(out[0], expected)
 
@@ -258,20 +256,20 @@ def test_gates(kind: torch.dtype, layout: str) -> None:
 # ---- Experts and quantised weights --------------------------------------------------------------
 
 
-def acted(x: torch.Tensor, activation: int) -> torch.Tensor:
+def acted(x: ref.Tensor, activation: int) -> ref.Tensor:
     if activation == F.ACT_SILU:
         return silu(x)
     gate, up = x.chunk(2, -1)
     if activation == F.ACT_SWIGLU:
         return silu(gate) * up
-    return 4 * torch.tanh(gate / 4) * torch.sigmoid(gate) * 25 * torch.tanh(up / 25)
+    return 4 * ref.tanh(gate / 4) * ref.sigmoid(gate) * 25 * ref.tanh(up / 25)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("activation", [0, 1, 2])
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_fused_moe(with_bias: bool, activation: int, kind: torch.dtype, layout: str) -> None:
+def test_fused_moe(with_bias: bool, activation: int, kind: Any, layout: str) -> None:
     wide = 6 if activation == F.ACT_SILU else 12
     x, w1, w2 = (
         random(5, 8, kind=kind),
@@ -279,14 +277,14 @@ def test_fused_moe(with_bias: bool, activation: int, kind: torch.dtype, layout: 
         random(4, 8, 6, kind=kind, scale=0.3),
     )
     b1, b2 = (random(4, wide, kind=kind), random(4, 8, kind=kind)) if with_bias else (None, None)
-    experts, scales = torch.randint(0, 4, (5, 2), dtype=torch.int32), torch.rand(5, 2)
+    experts, scales = ref.randint(0, 4, (5, 2), dtype=ref.int32), ref.rand(5, 2)
     made = F.fused_moe(
         *(ours(t, layout) for t in (x, experts, scales, w1, w2)),
         b1=ours(b1, layout),
         b2=ours(b2, layout),
         activation=activation,
     )
-    expected = torch.zeros(5, 8)
+    expected = ref.zeros(5, 8)
     for n in range(5):
         for e, scale in zip(experts[n].tolist(), scales[n].tolist(), strict=True):
             h = w1[e].float() @ x[n].float() + (0 if b1 is None else b1[e].float())
@@ -295,73 +293,73 @@ def test_fused_moe(with_bias: bool, activation: int, kind: torch.dtype, layout: 
     same(made, expected.to(kind))
 
 
-VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+VALUES = ref.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 
-def unpacked(packed: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    codes = torch.stack([packed & 15, packed >> 4], -1).flatten(-2).long()
-    values = VALUES[codes & 7] * torch.where(codes > 7, -1.0, 1.0)
-    return values * torch.exp2(scale.float() - 127).repeat_interleave(32, -1)
+def unpacked(packed: ref.Tensor, scale: ref.Tensor) -> ref.Tensor:
+    codes = ref.stack([packed & 15, packed >> 4], -1).flatten(-2).long()
+    values = VALUES[codes & 7] * ref.where(codes > 7, -1.0, 1.0)
+    return values * ref.exp2(scale.float() - 127).repeat_interleave(32, -1)
 
 
-def quantised(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
-    packed = torch.randint(0, 256, (*shape[:-1], shape[-1] // 2), dtype=torch.uint8)
-    return packed, torch.randint(122, 126, (*shape[:-1], shape[-1] // 32), dtype=torch.uint8)
+def quantised(*shape: int) -> tuple[ref.Tensor, ref.Tensor]:
+    packed = ref.randint(0, 256, (*shape[:-1], shape[-1] // 2), dtype=ref.uint8)
+    return packed, ref.randint(122, 126, (*shape[:-1], shape[-1] // 32), dtype=ref.uint8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_linear_mxfp4(with_bias: bool, kind: torch.dtype) -> None:
+def test_linear_mxfp4(with_bias: bool, kind: Any) -> None:
     x, (packed, scale) = random(2, 3, 64, kind=kind), quantised(5, 64)
     bias = random(5, kind=kind) if with_bias else None
     expected = 0.5 * (x.float() @ unpacked(packed, scale).T) + (0 if bias is None else bias.float())
     given = [ours(packed), ours(scale), ours(bias)]
     same(F.linear_mxfp4(ours(x, "transposed"), *given, alpha=0.5), expected.to(kind))
     same(F.linear_mxfp4(ours(x[0, 0]), *given, alpha=0.5), expected[0, 0].to(kind))
-    out = ours(torch.zeros(2, 3, 5, dtype=kind), "stepped")
+    out = ours(ref.zeros(2, 3, 5, dtype=kind), "stepped")
     assert F.linear_mxfp4(ours(x), *given, 0.5, out) is out
     same(out, expected.to(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("activation", [1, 2])
-def test_fused_moe_mxfp4(activation: int, kind: torch.dtype) -> None:
+def test_fused_moe_mxfp4(activation: int, kind: Any) -> None:
     x, (w13, s13), (w2, s2) = random(3, 32, kind=kind), quantised(4, 128, 32), quantised(4, 32, 64)
-    experts, scales = torch.randint(0, 4, (3, 2), dtype=torch.int32), torch.rand(3, 2)
+    experts, scales = ref.randint(0, 4, (3, 2), dtype=ref.int32), ref.rand(3, 2)
     made = F.fused_moe_mxfp4(
         *(ours(t) for t in (x, experts, scales, w13, s13, w2, s2)), activation=activation
     )
     up, down = unpacked(w13, s13), unpacked(w2, s2)
-    expected = torch.zeros(3, 32)
+    expected = ref.zeros(3, 32)
     for n in range(3):
         for e, scale in zip(experts[n].tolist(), scales[n].tolist(), strict=True):
             h = acted((up[e] @ x[n].float()).to(kind).float(), activation).to(kind).float()
             expected[n] += scale * (down[e] @ h)
-    torch.testing.assert_close(to_torch(made).float(), expected, rtol=0.05, atol=0.3)
+    ref.assert_close(ref.of(made).float(), expected, rtol=0.05, atol=0.3)
 
 
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
-def test_moe_fused_dense(kind: torch.dtype) -> None:
+@pytest.mark.parametrize("kind", [ref.float16, ref.bfloat16])
+def test_moe_fused_dense(kind: Any) -> None:
     x, w13, w2 = (
         random(5, 8, kind=kind),
         random(4, 12, 8, kind=kind, scale=0.3),
         random(4, 8, 6, kind=kind, scale=0.3),
     )
-    ids, weights = torch.stack([torch.randperm(4)[:2] for _ in range(5)]).int(), torch.rand(5, 2)
+    ids, weights = ref.stack([ref.randperm(4)[:2] for _ in range(5)]).int(), ref.rand(5, 2)
     order, experts = [], []
     for e in range(4):  # what moe_align makes, with blocks of 4
         mine = [i for i, each in enumerate(ids.flatten().tolist()) if each == e]
         mine += [10] * (-len(mine) % 4)
         order += mine
         experts += [e] * (len(mine) // 4)
-    count = torch.tensor([len(order)], dtype=torch.int32)
+    count = ref.tensor([len(order)], dtype=ref.int32)
     made = F.moe_fused_dense(
         *(ours(t) for t in (x, w13, w2, weights, ids)),
-        ours(torch.tensor(order, dtype=torch.int32)),
-        ours(torch.tensor(experts, dtype=torch.int32)),
+        ours(ref.tensor(order, dtype=ref.int32)),
+        ours(ref.tensor(experts, dtype=ref.int32)),
         ours(count),
     )
-    expected = torch.zeros(5, 8)
+    expected = ref.zeros(5, 8)
     for n in range(5):
         for e, weight in zip(ids[n].tolist(), weights[n].tolist(), strict=True):
             expected[n] += weight * (w2[e].float() @ acted(w13[e].float() @ x[n].float(), 1))
@@ -370,27 +368,27 @@ def test_moe_fused_dense(kind: torch.dtype) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("with_bias", [False, True])
-def test_linear_w8a8i8(with_bias: bool, kind: torch.dtype) -> None:
-    x, scale = random(2, 3, 16, kind=kind), torch.rand(5) * 0.1
-    weight = torch.randint(-127, 128, (5, 16), dtype=torch.int8)
+def test_linear_w8a8i8(with_bias: bool, kind: Any) -> None:
+    x, scale = random(2, 3, 16, kind=kind), ref.rand(5) * 0.1
+    weight = ref.randint(-127, 128, (5, 16), dtype=ref.int8)
     bias = random(5, kind=kind) if with_bias else None
     made = F.linear_w8a8i8(ours(x, "transposed"), ours(weight), ours(scale), ours(bias))
     step = x.float().abs().amax(-1, keepdim=True) / 127
-    expected = (torch.round(x.float() / step) @ weight.float().T) * step * scale
+    expected = (ref.round(x.float() / step) @ weight.float().T) * step * scale
     expected = expected + (0 if bias is None else bias.float())
-    torch.testing.assert_close(to_torch(made).float(), expected, rtol=2e-2, atol=0.4)
+    ref.assert_close(ref.of(made).float(), expected, rtol=2e-2, atol=0.4)
 
 
 def test_random_sample() -> None:
-    logits = torch.tensor([0.5, 3.0, 1.0, 2.0])
+    logits = ref.tensor([0.5, 3.0, 1.0, 2.0])
     given = ours(logits)
     for random_val, topp, topk, temperature in ((0.0, 0.9, 4, 1.0), (0.5, 0.9, 1, 1.0)):
         made = F.random_sample(given, random_val, topp, topk, temperature)
         assert made.item() == 1
         assert made.dtype is infinicore.int32
         assert made.shape == ()
-    order = torch.argsort(logits, descending=True)
-    sums = torch.cumsum(torch.exp((logits[order] - 3.0) / 0.8), 0)
+    order = ref.argsort(logits, descending=True)
+    sums = ref.cumsum(ref.exp((logits[order] - 3.0) / 0.8), 0)
     for random_val in (0.1, 0.5, 0.8, 0.95):
         bound = random_val * min(0.95 * sums[-1], sums[2])
         expected = order[int((sums >= bound).int().argmax())]

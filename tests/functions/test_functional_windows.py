@@ -1,4 +1,4 @@
-"""Pools, convolutions, images and resampling against torch."""
+"""Pools, convolutions, images and resampling against ref."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
-from kit.functions import Case, Run, T, runs, to_torch
+from kit import ref
+from kit.functions import Case, Run, T, runs
 from kit.functions import case as plain_case
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
-
-torch_functions = torch.nn.functional
 
 
 def case(name: str, *args: Any, **keywords: Any) -> Case:
-    keywords.setdefault("reference", getattr(torch_functions, name))
+    keywords.setdefault("reference", getattr(ref, name, None))
     return plain_case(f"nn.functional.{name}", *args, **keywords)
 
 
@@ -134,7 +130,7 @@ RESAMPLING = [
         "upsample_bilinear",
         PLANE,
         scale_factor=2,
-        reference=lambda x, scale_factor: torch_functions.interpolate(
+        reference=lambda x, scale_factor: ref.interpolate(
             x, scale_factor=scale_factor, mode="bilinear"
         ),
     ),
@@ -173,11 +169,11 @@ def test_functions(run: Run) -> None:
 
 @pytest.mark.parametrize("rank", RANKS)
 def test_unpools(rank: int) -> None:
-    x = DIFFERENT[rank].values(torch.float32, 0)
+    x = DIFFERENT[rank].values(ref.float32, 0)
     for size, step, edge in ((2, 2, 0), (3, 2, 1)):
-        pool = getattr(torch_functions, f"max_pool{rank}d")
+        pool = getattr(ref, f"max_pool{rank}d")
         values, indices = pool(x, size, step, edge, return_indices=True)
-        expected = getattr(torch_functions, f"max_unpool{rank}d")(
+        expected = getattr(ref, f"max_unpool{rank}d")(
             values, indices, size, step, edge, output_size=x.shape
         )
         ours = getattr(F, f"max_unpool{rank}d")(
@@ -188,17 +184,15 @@ def test_unpools(rank: int) -> None:
             edge,
             output_size=list(x.shape),
         )
-        torch.testing.assert_close(to_torch(ours), expected)
+        ref.assert_close(ref.of(ours), expected)
 
 
 @pytest.mark.parametrize("rank", [2, 3])
 def test_fractional_pools(rank: int) -> None:
-    x = DIFFERENT[rank].values(torch.float32, 1)
-    samples = torch.rand(2, 2, rank)
+    x = DIFFERENT[rank].values(ref.float32, 1)
+    samples = ref.rand(2, 2, rank)
     name = f"fractional_max_pool{rank}d"
-    expected = getattr(torch_functions, name)(
-        x, 2, output_size=2, return_indices=True, _random_samples=samples
-    )
+    expected = getattr(ref, name)(x, 2, output_size=2, return_indices=True, _random_samples=samples)
     ours = getattr(F, name)(
         put(x),
         2,
@@ -207,10 +201,10 @@ def test_fractional_pools(rank: int) -> None:
         _random_samples=put(samples),
     )
     for one, other in zip(ours, expected, strict=True):
-        torch.testing.assert_close(to_torch(one), other)
+        ref.assert_close(ref.of(one), other)
     drawn = getattr(F, name)(put(x), 2, output_ratio=(0.5,) * rank)
-    assert drawn.shape == getattr(torch_functions, name)(x, 2, output_ratio=(0.5,) * rank).shape
-    assert set(to_torch(drawn).flatten().tolist()) <= set(x.flatten().tolist())
+    assert tuple(drawn.shape) == (2, 2, *(size // 2 for size in x.shape[2:]))
+    assert set(ref.of(drawn).flatten().tolist()) <= set(x.flatten().tolist())
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 import infinicore
-from kit.functions import I, Run, T, case, runs, to_torch
+from kit import ref
+from kit.functions import I, Run, T, case, runs
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 A, C = 67, 259
 HALF = "f32 f16 bf16"
@@ -66,14 +64,13 @@ def chain(f: Any, x: Any, y: Any, w: Any) -> Any:
     return f.cat([p, f.clamp(h, -0.5, 0.5)], -1)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_chains(dtype: torch.dtype) -> None:
-    draw = torch.Generator().manual_seed(3)
-    x, y, w = (torch.randn(*s, generator=draw, dtype=dtype) for s in ((A, C), (C,), (C, 40)))
+@pytest.mark.parametrize("dtype", [ref.float32, ref.float64])
+def test_chains(dtype: Any) -> None:
+    x, y, w = (ref.randn(*s, seed=3, dtype=dtype) for s in ((A, C), (C,), (C, 40)))
     ours = [put(each.clone()) for each in (x, y, w)]
-    expected = chain(torch, x, y, w / 16)
+    expected = chain(ref, x, y, w / 16)
     ours[2] /= 16
-    torch.testing.assert_close(to_torch(chain(infinicore, *ours)), expected, rtol=1e-4, atol=1e-4)
+    ref.assert_close(ref.of(chain(infinicore, *ours)), expected, rtol=1e-4, atol=1e-4)
     infinicore.start_graph_recording()
     made = chain(infinicore, *ours)
     graph = infinicore.stop_graph_recording()
@@ -81,5 +78,5 @@ def test_chains(dtype: torch.dtype) -> None:
         ours[0].copy_(ours[0] * 0.5)
         x = x * 0.5
         graph.run()
-        expected = chain(torch, x, y, w / 16)
-        torch.testing.assert_close(to_torch(made), expected, rtol=1e-4, atol=1e-4)
+        expected = chain(ref, x, y, w / 16)
+        ref.assert_close(ref.of(made), expected, rtol=1e-4, atol=1e-4)

@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 import infinicore
-from kit.functions import I, Run, T, case, runs, to_torch
+from kit import ref
+from kit.functions import I, Run, T, case, runs
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 FLOATS = "f32 f16 bf16 f64"
 ALL = "f32 f16 bf16 f64 i32 i64 u8"
@@ -22,9 +20,9 @@ def square(n: int) -> Any:
     return T(n, n)
 
 
-def well(x: torch.Tensor) -> torch.Tensor:
+def well(x: ref.Tensor) -> ref.Tensor:
     """A matrix that has an inverse."""
-    return x + 8 * torch.eye(x.shape[-1], dtype=x.dtype)
+    return x + 8 * ref.eye(x.shape[-1], dtype=x.dtype)
 
 
 def matmul_alpha(a: Any, b: Any, alpha: float) -> Any:
@@ -131,89 +129,81 @@ def test_functions(run: Run) -> None:
     run.check()
 
 
-MATRICES = well(
-    torch.randn(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-)
+MATRICES = well(ref.randn(2, 4, 4, dtype=ref.float64, seed=1))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_factors(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("dtype", [ref.float32, ref.float64])
+def test_factors(dtype: Any) -> None:
     x = MATRICES.to(dtype)
     a = put(x)
-    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-9}
-    same = torch.testing.assert_close
-    same(to_torch(infinicore.inverse(a)), torch.inverse(x), **close)
-    b = torch.randn(2, 4, 3, dtype=dtype)
-    same(to_torch(infinicore.solve(a, put(b))), torch.linalg.solve(x, b), **close)
-    v = torch.randn(2, 4, dtype=dtype)
-    same(to_torch(infinicore.solve(a, put(v))), torch.linalg.solve(x, v), **close)
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == ref.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    same = ref.assert_close
+    same(ref.of(infinicore.inverse(a)), ref.inverse(x), **close)
+    b = ref.randn(2, 4, 3, dtype=dtype)
+    same(ref.of(infinicore.solve(a, put(b))), ref.solve(x, b), **close)
+    v = ref.randn(2, 4, dtype=dtype)
+    same(ref.of(infinicore.solve(a, put(v))), ref.solve(x, v), **close)
     s = x @ x.mT
     c = put(s)
-    same(to_torch(infinicore.cholesky(c)), torch.linalg.cholesky(s), **close)
+    same(ref.of(infinicore.cholesky(c)), ref.cholesky(s), **close)
     values, vectors = infinicore.eigh(c)
-    same(to_torch(values), torch.linalg.eigvalsh(s), rtol=1e-3, atol=1e-3)
-    q = to_torch(vectors)
-    same(q @ torch.diag_embed(to_torch(values)) @ q.mT, s, rtol=1e-3, atol=1e-3)
-    same(to_torch(infinicore.pinverse(a)), torch.pinverse(x), **close)
-    same(to_torch(infinicore.matrix_power(a, -2)), torch.matrix_power(x, -2), **close)
+    same(ref.of(values), ref.eigvalsh(s), rtol=1e-3, atol=1e-3)
+    q = ref.of(vectors)
+    same(q @ ref.diag_embed(ref.of(values)) @ q.mT, s, rtol=1e-3, atol=1e-3)
+    same(ref.of(infinicore.pinverse(a)), ref.pinverse(x), **close)
+    same(ref.of(infinicore.matrix_power(a, -2)), ref.matrix_power(x, -2), **close)
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 3), (3, 5), (4, 4)])
 @pytest.mark.parametrize("some", [True, False])
 def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
-    x = torch.randn(*shape, dtype=torch.float64)
+    x = ref.randn(*shape, dtype=ref.float64)
     a = put(x)
-    u, s, v = (to_torch(each) for each in infinicore.svd(a, some))
-    theirs = torch.svd(x, some)
+    u, s, v = (ref.of(each) for each in infinicore.svd(a, some))
+    theirs = ref.svd(x, some)
     assert (u.shape, s.shape, v.shape) == tuple(each.shape for each in theirs)
-    torch.testing.assert_close(s, theirs[1])
+    ref.assert_close(s, theirs[1])
     k = s.shape[-1]
-    torch.testing.assert_close(u[..., :k] @ torch.diag_embed(s) @ v[..., :k].mT, x)
-    torch.testing.assert_close(
-        u.mT @ u, torch.eye(u.shape[-1], dtype=u.dtype).expand(*u.shape[:-2], -1, -1)
-    )
-    q, r = (to_torch(each) for each in infinicore.qr(a, some))
-    torch.testing.assert_close(q @ r, x)
-    assert q.shape == torch.qr(x, some)[0].shape
-    torch.testing.assert_close(
-        q.mT @ q, torch.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], -1, -1)
-    )
+    ref.assert_close(u[..., :k] @ ref.diag_embed(s) @ v[..., :k].mT, x)
+    ref.assert_close(u.mT @ u, ref.eye(u.shape[-1], dtype=u.dtype).expand(*u.shape[:-2], -1, -1))
+    q, r = (ref.of(each) for each in infinicore.qr(a, some))
+    ref.assert_close(q @ r, x)
+    assert q.shape == ref.qr(x, some)[0].shape
+    ref.assert_close(q.mT @ q, ref.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], -1, -1))
 
 
 def test_bmm_strided() -> None:
-    a, b = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+    a, b = ref.randn(2, 3, 4), ref.randn(2, 4, 5)
     out = infinicore.zeros(3, 2, 5).permute(1, 0, 2)
     made = infinicore.bmm_strided(put(a), put(b), out=out)
     assert made is out
-    torch.testing.assert_close(to_torch(out), a @ b)
+    ref.assert_close(ref.of(out), a @ b)
 
 
 def test_chain() -> None:
-    x = [torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 2)]
+    x = [ref.randn(2, 3), ref.randn(3, 4), ref.randn(4, 2)]
     made = infinicore.chain_matmul(*(put(each) for each in x))
-    torch.testing.assert_close(to_torch(made), x[0] @ x[1] @ x[2])
+    ref.assert_close(ref.of(made), x[0] @ x[1] @ x[2])
 
 
 def test_large_integers() -> None:
-    a = torch.randint(-(2**31), 2**31, (5, 7))
+    a = ref.randint(-(2**31), 2**31, (5, 7))
     made = infinicore.matmul(put(a), put(a.T.contiguous()))
-    assert torch.equal(to_torch(made), a @ a.T)
+    assert ref.equal(ref.of(made), a @ a.T)
 
 
-BLAS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
+BLAS = [ref.float32, ref.float16, ref.bfloat16, ref.float64]
 
 
 @pytest.mark.parametrize("dtype", BLAS)
-def test_blas(dtype: torch.dtype) -> None:
-    x, y = (torch.linspace(-2, 3, 6).to(dtype), torch.linspace(1, -4, 6).to(dtype))
+def test_blas(dtype: Any) -> None:
+    x, y = (ref.linspace(-2, 3, 6).to(dtype), ref.linspace(1, -4, 6).to(dtype))
 
     def fresh() -> tuple[Any, Any]:
         return put(x.clone()), put(y.clone())
 
-    def same(made: Any, expected: torch.Tensor) -> None:
-        torch.testing.assert_close(
-            to_torch(made).reshape(expected.shape), expected, rtol=2e-2, atol=2e-2
-        )
+    def same(made: Any, expected: ref.Tensor) -> None:
+        ref.assert_close(ref.of(made).reshape(expected.shape), expected, rtol=2e-2, atol=2e-2)
 
     a, b = fresh()
     same(infinicore.asum(a), x.double().abs().sum().to(dtype))
@@ -240,8 +230,8 @@ def test_blas(dtype: torch.dtype) -> None:
     same(b, 0.6 * y - 0.8 * x)
     p, q, c, s = (infinicore.tensor([v]).to(a.dtype) for v in (3.0, 4.0, 0.0, 0.0))
     assert infinicore.rotg(p, q, c, s)[2] is c
-    same(p, torch.tensor([5.0], dtype=dtype))
-    same(c, torch.tensor([0.6], dtype=dtype))
+    same(p, ref.tensor([5.0], dtype=dtype))
+    same(c, ref.tensor([0.6], dtype=dtype))
     a, b = fresh()
     param = infinicore.tensor([-2.0, 1.0, 2.0, 3.0, 4.0]).to(a.dtype)
     infinicore.rotm(a, b, param)

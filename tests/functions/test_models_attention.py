@@ -8,19 +8,17 @@ from typing import Any
 import pytest
 
 import infinicore
+from kit import ref
 from kit.models import attend, check, integers, normal, order
-from kit.requirements import need
-
-torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 HEADS, KEY_HEADS, SIZE = 4, 2, 16
 PAGES, ROWS = 7, 4  # of a cache
 
 
-def causal(queries: int, keys: int) -> torch.Tensor:
+def causal(queries: int, keys: int) -> ref.Tensor:
     """Distances of keys from the last key that each query sees."""
-    return torch.arange(keys) - (torch.arange(queries)[:, None] + keys - queries)
+    return ref.arange(keys) - (ref.arange(queries)[:, None] + keys - queries)
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -28,21 +26,21 @@ def causal(queries: int, keys: int) -> torch.Tensor:
 @pytest.mark.parametrize("alibi", [False, True])
 @pytest.mark.parametrize("value_size", [SIZE, 8])
 def test_mha(kind: str, is_causal: bool, alibi: bool, value_size: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 2, 5, HEADS, SIZE),
             "k": normal(seed + 1, dtype, 2, 7, KEY_HEADS, SIZE),
             "v": normal(seed + 2, dtype, 2, 7, KEY_HEADS, value_size),
-            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+            "slopes": normal(seed + 3, ref.float32, HEADS).abs() if alibi else None,
         }
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
+    def reference(t: dict[str, Any]) -> ref.Tensor:
         distance = causal(5, 7)
         visible = distance <= 0 if is_causal else None
         bias = None if not alibi else -t["slopes"].view(-1, 1, 1) * distance.abs()
         q, k, v = (x.transpose(1, 2) for x in (t["q"], t["k"], t["v"]))
         rows = [attend(q[b], k[b], v[b], 0.3, visible, bias) for b in range(2)]
-        return torch.stack(rows).transpose(1, 2)
+        return ref.stack(rows).transpose(1, 2)
 
     check(
         make,
@@ -60,16 +58,16 @@ def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
     only for who looks far enough: the first `hidden` scores are -inf."""
     rows, keys, size = 130, 400, 64
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        along = torch.linspace(0, steep, keys, dtype=torch.float64)[:, None, None]
-        along[:hidden] = -torch.inf
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        along = ref.linspace(0, steep, keys, dtype=ref.float64)[:, None, None]
+        along[:hidden] = -ref.inf
         return {
-            "q": normal(seed, torch.float64, 1, rows, 2, size).abs().to(dtype),
-            "k": (normal(seed + 1, torch.float64, 1, keys, 1, size) * 0.1 + along).to(dtype),
+            "q": normal(seed, ref.float64, 1, rows, 2, size).abs().to(dtype),
+            "k": (normal(seed + 1, ref.float64, 1, keys, 1, size) * 0.1 + along).to(dtype),
             "v": normal(seed + 2, dtype, 1, keys, 1, size),
         }
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
+    def reference(t: dict[str, Any]) -> ref.Tensor:
         q, k, v = (t[name][0].transpose(0, 1) for name in ("q", "k", "v"))
         return attend(q, k, v, 0.05, causal(rows, keys) <= 0).transpose(0, 1)[None]
 
@@ -77,8 +75,8 @@ def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
 
 
 def packed(
-    t: dict[str, Any], keys: list[torch.Tensor], values: list[torch.Tensor], scale: float
-) -> torch.Tensor:
+    t: dict[str, Any], keys: list[ref.Tensor], values: list[ref.Tensor], scale: float
+) -> ref.Tensor:
     """Causal attention of the rows of q in their bounds to keys [T, Hkv, D] of each sequence."""
     bounds, parts = t["bounds_q"].tolist(), []
     for s, (k, v) in enumerate(zip(keys, values, strict=True)):
@@ -87,26 +85,26 @@ def packed(
         bias = None if t.get("slopes") is None else t["slopes"].view(-1, 1, 1) * distance
         made = attend(q, k.transpose(0, 1), v.transpose(0, 1), scale, distance <= 0, bias)
         parts.append(made.transpose(0, 1))
-    return torch.cat(parts)
+    return ref.cat(parts)
 
 
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("alibi", [False, True])
-@pytest.mark.parametrize("integer", [torch.int32, torch.int64])
-def test_mha_varlen_packed(kind: str, alibi: bool, integer: torch.dtype) -> None:
+@pytest.mark.parametrize("integer", [ref.int32, ref.int64])
+def test_mha_varlen_packed(kind: str, alibi: bool, integer: Any) -> None:
     bounds_q, bounds_k = [0, 2, 3, 8], [0, 4, 5, 12]
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 8, HEADS, SIZE),
             "k": normal(seed + 1, dtype, 12, KEY_HEADS, SIZE),
             "v": normal(seed + 2, dtype, 12, KEY_HEADS, 8),
-            "bounds_q": torch.tensor(bounds_q, dtype=integer),
-            "bounds_k": torch.tensor(bounds_k, dtype=integer),
-            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+            "bounds_q": ref.tensor(bounds_q, dtype=integer),
+            "bounds_k": ref.tensor(bounds_k, dtype=integer),
+            "slopes": normal(seed + 3, ref.float32, HEADS).abs() if alibi else None,
         }
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
+    def reference(t: dict[str, Any]) -> ref.Tensor:
         parts = [slice(a, b) for a, b in pairwise(bounds_k)]
         return packed(t, [t["k"][p] for p in parts], [t["v"][p] for p in parts], 0.25)
 
@@ -127,18 +125,18 @@ def test_mha_varlen_packed(kind: str, alibi: bool, integer: torch.dtype) -> None
     check(make, call, reference, kind)
 
 
-def cached(seed: int, dtype: torch.dtype, flash: bool, value_size: int = SIZE) -> dict[str, Any]:
+def cached(seed: int, dtype: Any, flash: bool, value_size: int = SIZE) -> dict[str, Any]:
     """Caches of pages, [.., heads, rows, ..] or with `flash` [.., rows, heads, ..], and tables."""
     shape = (PAGES, ROWS, KEY_HEADS) if flash else (PAGES, KEY_HEADS, ROWS)
     return {
         "k": normal(seed + 1, dtype, *shape, SIZE),
         "v": normal(seed + 2, dtype, *shape, value_size),
         "tables": order(seed, PAGES)[:6].view(3, 2),
-        "lengths": torch.tensor([3, 8, 5]),
+        "lengths": ref.tensor([3, 8, 5]),
     }
 
 
-def rows_of(t: dict[str, Any], name: str, flash: bool) -> list[torch.Tensor]:
+def rows_of(t: dict[str, Any], name: str, flash: bool) -> list[ref.Tensor]:
     """The keys [T, heads, D] of each sequence."""
     cache = t[name] if flash else t[name].transpose(1, 2)
     lengths = t["lengths"].tolist()
@@ -149,14 +147,14 @@ def rows_of(t: dict[str, Any], name: str, flash: bool) -> list[torch.Tensor]:
 @pytest.mark.parametrize("alibi", [False, True])
 @pytest.mark.parametrize("value_size", [SIZE, 8])
 def test_paged_attention(kind: str, alibi: bool, value_size: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return cached(seed, dtype, False, value_size) | {
             "q": normal(seed, dtype, 3, HEADS, SIZE),
-            "slopes": normal(seed + 3, torch.float32, HEADS).abs() if alibi else None,
+            "slopes": normal(seed + 3, ref.float32, HEADS).abs() if alibi else None,
         }
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
-        t["bounds_q"] = torch.arange(4)
+    def reference(t: dict[str, Any]) -> ref.Tensor:
+        t["bounds_q"] = ref.arange(4)
         return packed(t, rows_of(t, "k", False), rows_of(t, "v", False), 0.25)
 
     def call(t: dict[str, Any]) -> Any:
@@ -170,14 +168,14 @@ def test_paged_attention(kind: str, alibi: bool, value_size: int) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("varlen", [False, True])
 def test_paged_attention_of_new_tokens(kind: str, varlen: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         made = cached(seed, dtype, varlen) | {
             "q": normal(seed, dtype, 8, HEADS, SIZE),
-            "bounds_q": torch.tensor([0, 2, 7, 8], dtype=torch.int32),
+            "bounds_q": ref.tensor([0, 2, 7, 8], dtype=ref.int32),
         }
-        return made | {"bounds_k": torch.tensor([0, 3, 11, 16], dtype=torch.int32)}
+        return made | {"bounds_k": ref.tensor([0, 3, 11, 16], dtype=ref.int32)}
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
+    def reference(t: dict[str, Any]) -> ref.Tensor:
         return packed(t, rows_of(t, "k", varlen), rows_of(t, "v", varlen), 0.25)
 
     def call(t: dict[str, Any]) -> Any:
@@ -203,11 +201,11 @@ def test_paged_attention_of_new_tokens(kind: str, varlen: bool) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("count", [1, 3])
 def test_mha_kvcache(kind: str, count: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return cached(seed, dtype, True) | {"q": normal(seed, dtype, 3, count, HEADS, SIZE)}
 
-    def reference(t: dict[str, Any]) -> torch.Tensor:
-        t["bounds_q"] = torch.arange(4) * count
+    def reference(t: dict[str, Any]) -> ref.Tensor:
+        t["bounds_q"] = ref.arange(4) * count
         shape = t["q"].shape
         t["q"] = t["q"].flatten(0, 1)
         return packed(t, rows_of(t, "k", True), rows_of(t, "v", True), 0.25).view(shape)
@@ -223,7 +221,7 @@ def test_mha_kvcache(kind: str, count: int) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("flash", [False, True])
 def test_paged_caching(kind: str, flash: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         made = cached(seed, dtype, flash)
         slots = order(seed, PAGES * ROWS)[:5]
         slots[2] = -1
@@ -254,7 +252,7 @@ def test_paged_caching(kind: str, flash: bool) -> None:
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_kv_caching(kind: str) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "k_cache": normal(seed, dtype, 2, 3, 6, 4),
             "v_cache": normal(seed + 1, dtype, 2, 3, 6, 4),
@@ -275,7 +273,7 @@ def test_kv_caching(kind: str) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("pos", [0, 3])
 def test_attention_with_caches(kind: str, pos: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, HEADS, 2, SIZE),
             "k": normal(seed + 1, dtype, KEY_HEADS, 2, SIZE),

@@ -10,10 +10,8 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional
+from kit import ref
 from kit.models import attend, check, normal, order
-from kit.requirements import need
-
-torch = need("torch")
 
 HALVES = ["f16", "bf16"]
 
@@ -23,8 +21,8 @@ HALVES = ["f16", "bf16"]
 def test_dense(kind: str, heads: tuple[int, int], size: int) -> None:
     keys = 700
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        lengths = torch.tensor([keys, 129 + seed, 0], dtype=torch.int32)
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        lengths = ref.tensor([keys, 129 + seed, 0], dtype=ref.int32)
         t = {
             "q": normal(seed, dtype, 3, heads[0], 1, size),
             "k": normal(seed + 1, dtype, 3, heads[1], keys, size),
@@ -36,7 +34,7 @@ def test_dense(kind: str, heads: tuple[int, int], size: int) -> None:
         return t
 
     def reference(t: dict[str, Any]) -> Any:
-        results = torch.zeros_like(t["q"])
+        results = ref.zeros_like(t["q"])
         for b, length in enumerate(t["lengths"].tolist()):
             if length:
                 results[b] = attend(t["q"][b], t["k"][b, :, :length], t["v"][b, :, :length], 0.2)
@@ -50,9 +48,9 @@ def test_dense(kind: str, heads: tuple[int, int], size: int) -> None:
     )
 
 
-def paged(seed: int, dtype: torch.dtype, rows: int, size: tuple[int, ...]) -> dict[str, Any]:
+def paged(seed: int, dtype: Any, rows: int, size: tuple[int, ...]) -> dict[str, Any]:
     """A cache [pages, ..., rows, size] and two sequences in it."""
-    lengths, count = torch.tensor([300 - seed, 70 + seed], dtype=torch.int32), 300 // rows + 1
+    lengths, count = ref.tensor([300 - seed, 70 + seed], dtype=ref.int32), 300 // rows + 1
     tables = order(seed, 2 * count + 3)[: 2 * count].view(2, count).int()
     cache = normal(seed + 1, dtype, 2 * count + 3, *size)
     for table, length in zip(tables.tolist(), lengths.tolist(), strict=True):
@@ -63,7 +61,7 @@ def paged(seed: int, dtype: torch.dtype, rows: int, size: tuple[int, ...]) -> di
 @pytest.mark.parametrize("kind", HALVES)
 @pytest.mark.parametrize("rows", [16, 48, 64, 128])
 def test_paged(kind: str, rows: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         t = paged(seed, dtype, rows, (2, rows, 128))
         return {"q": normal(seed, dtype, 2, 6, 128), "values": t["cache"] + 1, **t}
 
@@ -75,7 +73,7 @@ def test_paged(kind: str, rows: int) -> None:
                 for name in ("cache", "values")
             )
             results.append(attend(q[:, None], k, v, 0.2)[:, 0])
-        return torch.stack(results)
+        return ref.stack(results)
 
     def call(t: dict[str, Any]) -> Any:
         return infinicore.paged_attention(
@@ -88,7 +86,7 @@ def test_paged(kind: str, rows: int) -> None:
 @pytest.mark.parametrize("kind", HALVES)
 @pytest.mark.parametrize(("heads", "rows"), [(16, 64), (5, 16), (24, 32), (70, 64), (128, 32)])
 def test_latent(kind: str, heads: int, rows: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 2, heads, 576),
             **paged(seed, dtype, rows, (rows, 576)),
@@ -99,7 +97,7 @@ def test_latent(kind: str, heads: int, rows: int) -> None:
         for q, table, length in zip(t["q"], t["tables"], t["lengths"].tolist(), strict=True):
             keys = t["cache"][table.long()].flatten(0, 1)[None, :length]
             results.append(attend(q[:, None], keys, keys[..., :512], 0.04)[:, 0])
-        return torch.stack(results)
+        return ref.stack(results)
 
     def call(t: dict[str, Any]) -> Any:
         out = infinicore.zeros(2, heads, 512, dtype=t["q"].dtype)
@@ -114,10 +112,10 @@ def test_latent(kind: str, heads: int, rows: int) -> None:
     ("heads", "size"), [((16, 1), 320), ((48, 2), 320), ((96, 2), 320), ((80, 1), 640)]
 )
 def test_latent_slopes(kind: str, heads: tuple[int, int], size: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 2, heads[0], size),
-            "slopes": normal(seed + 2, torch.float32, heads[0]) / 16,
+            "slopes": normal(seed + 2, ref.float32, heads[0]) / 16,
             **paged(seed, dtype, 32, (heads[1], 32, size)),
         }
 
@@ -125,9 +123,9 @@ def test_latent_slopes(kind: str, heads: tuple[int, int], size: int) -> None:
         results = []
         for q, table, length in zip(t["q"], t["tables"], t["lengths"].tolist(), strict=True):
             keys = t["cache"][table.long()].transpose(0, 1).flatten(1, 2)[:, :length]
-            bias = t["slopes"][:, None, None] * (torch.arange(length) - length + 1)
+            bias = t["slopes"][:, None, None] * (ref.arange(length) - length + 1)
             results.append(attend(q[:, None], keys, keys[..., :256], 0.06, bias=bias)[:, 0])
-        return torch.stack(results)
+        return ref.stack(results)
 
     def call(t: dict[str, Any]) -> Any:
         return infinicore.paged_attention(
@@ -148,8 +146,8 @@ def test_latent_slopes(kind: str, heads: tuple[int, int], size: int) -> None:
 def test_latent_queries(kind: str, heads: int) -> None:
     queries, keys = 4, 200
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        lengths = torch.tensor([keys, 129 + seed, 2], dtype=torch.int32)
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        lengths = ref.tensor([keys, 129 + seed, 2], dtype=ref.int32)
         t = {
             "q": normal(seed, dtype, 3, heads, queries, 512),
             "k": normal(seed + 1, dtype, 3, 1, keys, 512),
@@ -162,10 +160,10 @@ def test_latent_queries(kind: str, heads: int) -> None:
     def reference(t: dict[str, Any]) -> Any:
         results = []
         for q, k, length in zip(t["q"], t["k"], t["lengths"].tolist(), strict=True):
-            last = torch.arange(queries)[:, None] + length - queries
-            visible = torch.arange(length)[None] <= last
+            last = ref.arange(queries)[:, None] + length - queries
+            visible = ref.arange(length)[None] <= last
             results.append(attend(q, k[:, :length], k[:, :length], 0.04, visible))
-        return torch.stack(results)
+        return ref.stack(results)
 
     def call(t: dict[str, Any]) -> Any:
         return functional.flash_attention(

@@ -7,17 +7,15 @@ from typing import Any
 import pytest
 
 import infinicore
+from kit import ref
 from kit.models import check, integers, normal, order
-from kit.requirements import need
-
-torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 
 
-def largest(score: torch.Tensor, choice: torch.Tensor, count: int) -> Any:
+def largest(score: ref.Tensor, choice: ref.Tensor, count: int) -> Any:
     """Weights and ids; of equal ones the first."""
-    ids = torch.sort(choice, dim=-1, descending=True, stable=True).indices[:, :count]
+    ids = ref.sort(choice, dim=-1, descending=True, stable=True).indices[:, :count]
     return score.gather(1, ids), ids
 
 
@@ -26,10 +24,10 @@ def largest(score: torch.Tensor, choice: torch.Tensor, count: int) -> Any:
 @pytest.mark.parametrize("renormalize", [False, True])
 @pytest.mark.parametrize("biased", [False, True])
 def test_topk_gates(kind: str, gate: str, renormalize: bool, biased: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "x": normal(seed, dtype, 6, 12),
-            "bias": normal(seed + 1, torch.float32, 12) if biased else None,
+            "bias": normal(seed + 1, ref.float32, 12) if biased else None,
         }
 
     def reference(t: dict[str, Any]) -> Any:
@@ -38,7 +36,7 @@ def test_topk_gates(kind: str, gate: str, renormalize: bool, biased: bool) -> No
         weights, ids = largest(score, choice, 3)
         if renormalize:
             weights = weights / weights.sum(-1, keepdim=True)
-        return weights, ids, torch.arange(3) * 6 + torch.arange(6)[:, None]
+        return weights, ids, ref.arange(3) * 6 + ref.arange(6)[:, None]
 
     def call(t: dict[str, Any]) -> Any:
         function = getattr(infinicore, f"moe_topk_{gate}_vendor")
@@ -63,7 +61,7 @@ def test_gates_write_results_and_choose_types() -> None:
 def test_grouped_topk(kind: str, scoring: str, renormalize: bool) -> None:
     groups, kept, size = 4, 2, 3
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         experts = groups * size
         return {"x": normal(seed, dtype, 5, experts), "bias": normal(seed, dtype, experts)}
 
@@ -71,7 +69,7 @@ def test_grouped_topk(kind: str, scoring: str, renormalize: bool) -> None:
         score = t["x"].softmax(-1) if scoring == "softmax" else t["x"].sigmoid()
         choice = (score + t["bias"]).view(5, groups, size)
         rank = choice.topk(2, -1).values.sum(-1)
-        best = torch.zeros_like(rank).scatter(1, rank.topk(kept, -1).indices, 1).bool()
+        best = ref.zeros_like(rank).scatter(1, rank.topk(kept, -1).indices, 1).bool()
         open_ = choice.masked_fill(~best[..., None], float("-inf")).view(5, -1)
         weights, ids = largest(score, open_, 4)
         if renormalize:
@@ -104,14 +102,14 @@ def test_topksoftmax(kind: str, norm: bool) -> None:
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_topkrouter(kind: str) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        return {"x": normal(seed, dtype, 2, 256), "bias": normal(seed, torch.float32, 256)}
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        return {"x": normal(seed, dtype, 2, 256), "bias": normal(seed, ref.float32, 256)}
 
     def reference(t: dict[str, Any]) -> Any:
         score = t["x"].sigmoid()
         choice = (score + t["bias"]).view(2, 8, 32)
         rank = choice.topk(2, -1).values.sum(-1)
-        best = torch.zeros_like(rank).scatter(1, rank.topk(4, -1).indices, 1).bool()
+        best = ref.zeros_like(rank).scatter(1, rank.topk(4, -1).indices, 1).bool()
         weights, ids = largest(score, choice.masked_fill(~best[..., None], 0.0).view(2, -1), 8)
         return weights * 1.5 / (1e-9 + weights.sum(-1, keepdim=True)), ids
 
@@ -119,15 +117,15 @@ def test_topkrouter(kind: str) -> None:
 
 
 def test_argsort_bincount() -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {"ids": integers(seed, 0, 5, 6, 2).int()}
 
     def reference(t: dict[str, Any]) -> Any:
         flat = t["ids"].flatten()
-        places = torch.argsort(flat, stable=True)
-        inverse = torch.empty_like(places)
-        inverse[places] = torch.arange(12)
-        return torch.bincount(flat, minlength=5), places, inverse
+        places = ref.argsort(flat, stable=True)
+        inverse = ref.empty_like(places)
+        inverse[places] = ref.arange(12)
+        return ref.bincount(flat, minlength=5), places, inverse
 
     def call(t: dict[str, Any]) -> Any:
         counts, places, inverse = (infinicore.zeros(n, dtype=infinicore.int32) for n in (5, 12, 12))
@@ -137,23 +135,23 @@ def test_argsort_bincount() -> None:
     check(make, call, reference)
 
 
-def quantised(x: torch.Tensor, parts: int = 1) -> Any:
+def quantised(x: ref.Tensor, parts: int = 1) -> Any:
     """Codes and scales as float32 gives them."""
     rows = x.float().view(x.shape[0] * parts, -1)
     scale = (rows.abs().amax(-1, keepdim=True) / 127).clamp(min=1e-8)
     ratio = rows / scale
     codes = (ratio.abs() + 0.5).floor().copysign(ratio).clamp(-127, 127)
-    return codes.view(x.shape).to(torch.int8), scale.view(x.shape[0], parts).double()
+    return codes.view(x.shape).to(ref.int8), scale.view(x.shape[0], parts).double()
 
 
 @pytest.mark.parametrize("form", ["plain", "rows", "groups"])
 @pytest.mark.parametrize("kind", FLOATS)
 def test_expand_input(kind: str, form: str) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {"x": normal(seed, dtype, 4, 8), "places": order(seed, 12).int()}
 
     def reference(t: dict[str, Any]) -> Any:
-        rows = torch.empty(12, 8, dtype=torch.float64)
+        rows = ref.empty(12, 8, dtype=ref.float64)
         for pair, place in enumerate(t["places"].tolist()):
             rows[place] = t["x"][pair // 3]
         return rows if form == "plain" else quantised(rows, 1 if form == "rows" else 2)
@@ -174,7 +172,7 @@ def test_expand_input(kind: str, form: str) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 def test_silu_and_mul(kind: str) -> None:
     def reference(t: dict[str, Any]) -> Any:
-        return torch.nn.functional.silu(t["x"][:, :6]) * t["x"][:, 6:]
+        return ref.silu(t["x"][:, :6]) * t["x"][:, 6:]
 
     def call(t: dict[str, Any]) -> Any:
         made = infinicore.zeros(3, 6, dtype=t["x"].dtype)
@@ -186,7 +184,7 @@ def test_silu_and_mul(kind: str) -> None:
         infinicore.moe_silu_and_mul_quant_(made, scales, t["x"])
         return made.to(infinicore.float32) * scales.unsqueeze(1)
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {"x": normal(seed, dtype, 3, 12)}
 
     check(make, call, reference, kind)
@@ -202,10 +200,10 @@ def test_unknown_formats_are_refused() -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moe_sum(kind: str, weighted: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "x": normal(seed, dtype, 4, 3, 8),
-            "weights": normal(seed + 1, torch.float32, 4, 3) if weighted else None,
+            "weights": normal(seed + 1, ref.float32, 4, 3) if weighted else None,
             "extra": normal(seed + 2, dtype, 4, 8) if weighted else None,
         }
 
@@ -226,10 +224,10 @@ def test_moe_sum(kind: str, weighted: bool) -> None:
 # ---- Products -----------------------------------------------------------------------------------
 
 
-def packed(codes: torch.Tensor) -> torch.Tensor:
+def packed(codes: ref.Tensor) -> ref.Tensor:
     """Numbers from -8 to 7 in pairs along the last dimension, the first in the lower bits."""
-    nibbles = codes.to(torch.int64) & 15
-    return (nibbles[..., 0::2] | nibbles[..., 1::2] << 4).to(torch.uint8)
+    nibbles = codes.to(ref.int64) & 15
+    return (nibbles[..., 0::2] | nibbles[..., 1::2] << 4).to(ref.uint8)
 
 
 @pytest.mark.parametrize("transposed", [True, False])
@@ -239,19 +237,19 @@ def packed(codes: torch.Tensor) -> torch.Tensor:
 def test_scaled_mm(bits: int, transposed: bool, biased: bool, signed: bool) -> None:
     limit = 100 if bits == 8 else 8
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        whole = integers(seed + 1, -limit, limit, 6, 10).to(torch.int8)  # [N, K]
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        whole = integers(seed + 1, -limit, limit, 6, 10).to(ref.int8)  # [N, K]
         if bits == 8:
             b = whole if transposed else whole.T.contiguous()
         else:
             b = packed(whole) if transposed else packed(whole.T)
-            b = b.view(torch.int8) if signed else b
+            b = b.view(ref.int8) if signed else b
         return {
-            "a": integers(seed, -100, 100, 5, 10).to(torch.int8),
+            "a": integers(seed, -100, 100, 5, 10).to(ref.int8),
             "b": b,
-            "a_scales": normal(seed, torch.float32, 5, 1).abs() / 50,
-            "b_scales": normal(seed + 2, torch.float32, 6).abs() / 20,
-            "bias": normal(seed + 3, torch.float16, 6) if biased else None,
+            "a_scales": normal(seed, ref.float32, 5, 1).abs() / 50,
+            "b_scales": normal(seed + 2, ref.float32, 6).abs() / 20,
+            "bias": normal(seed + 3, ref.float16, 6) if biased else None,
             "whole": whole,
         }
 
@@ -283,15 +281,15 @@ def test_dynamic_quantisation(kind: str) -> None:
 COUNTS = {0: [2, 0, 3, 1], 1: [0, 6, 0, 0], 2: [1, 1, 1, 3]}
 
 
-def grouped(t: dict[str, Any], weight: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def grouped(t: dict[str, Any], weight: ref.Tensor, rows: ref.Tensor) -> ref.Tensor:
     """Rows times the weights [E, N, K] of their experts, to their places."""
-    owners = torch.repeat_interleave(torch.arange(4), t["counts"].long())
-    made = torch.stack([weight[e] @ row for e, row in zip(owners, rows, strict=True)])
+    owners = ref.repeat_interleave(ref.arange(4), t["counts"].long())
+    made = ref.stack([weight[e] @ row for e, row in zip(owners, rows, strict=True)])
     if t["bias"] is not None:
         made = made + t["bias"][owners]
     if t["places"] is None:
         return made
-    moved = torch.zeros_like(made)
+    moved = ref.zeros_like(made)
     moved[t["places"].long()] = made
     return moved
 
@@ -300,12 +298,12 @@ def grouped(t: dict[str, Any], weight: torch.Tensor, rows: torch.Tensor) -> torc
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("more", [False, True])
 def test_w16a16_group_gemm(kind: str, transposed: bool, more: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         weight = normal(seed, dtype, 4, 5, 8)
         return {
             "x": normal(seed + 1, dtype, 6, 8),
             "weight": weight if transposed else weight.transpose(1, 2).contiguous(),
-            "counts": torch.tensor(COUNTS[seed], dtype=torch.int32),
+            "counts": ref.tensor(COUNTS[seed], dtype=ref.int32),
             "places": order(seed, 6).int() if more else None,
             "bias": normal(seed + 2, dtype, 4, 5) if more else None,
         }
@@ -330,15 +328,15 @@ def test_w16a16_group_gemm(kind: str, transposed: bool, more: bool) -> None:
 def test_quantised_group_gemm(kind: str, bits: int, transposed: bool) -> None:
     limit = 100 if bits == 8 else 8
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        whole = integers(seed, -limit, limit, 4, 5, 8).to(torch.int8)
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        whole = integers(seed, -limit, limit, 4, 5, 8).to(ref.int8)
         given = whole if bits == 8 else packed(whole)
         return {
-            "x": integers(seed + 1, -100, 100, 6, 8).to(torch.int8),
+            "x": integers(seed + 1, -100, 100, 6, 8).to(ref.int8),
             "weight": given if transposed else given.transpose(1, 2).contiguous(),
-            "x_scale": normal(seed, torch.float32, 6, 1).abs() / 50,
-            "w_scale": normal(seed + 1, torch.float32, 4, 5).abs() / 20,
-            "counts": torch.tensor(COUNTS[seed], dtype=torch.int32),
+            "x_scale": normal(seed, ref.float32, 6, 1).abs() / 50,
+            "w_scale": normal(seed + 1, ref.float32, 4, 5).abs() / 20,
+            "counts": ref.tensor(COUNTS[seed], dtype=ref.int32),
             "places": order(seed, 6),
             "bias": normal(seed + 2, dtype, 4, 5),
             "whole": whole,

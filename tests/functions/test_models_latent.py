@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 
 import infinicore
+from kit import ref
 from kit.models import attend, check, integers, normal, order
-from kit.requirements import need
-
-torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 PAGES, ROWS = 5, 4
 LATENT, ROTARY = 12, 4
 
 
-def slots_of(seed: int, count: int) -> torch.Tensor:
+def slots_of(seed: int, count: int) -> ref.Tensor:
     made = order(seed, PAGES * ROWS)[:count]
     made[1] = -1
     return made
 
 
-def stored(cache: torch.Tensor, slots: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def stored(cache: ref.Tensor, slots: ref.Tensor, rows: ref.Tensor) -> ref.Tensor:
     """The cache [pages, rows, D] with rows in slots; negative ones are skipped."""
     for slot, row in zip(slots.tolist(), rows, strict=True):
         if 0 <= slot < PAGES * ROWS:
@@ -32,9 +30,9 @@ def stored(cache: torch.Tensor, slots: torch.Tensor, rows: torch.Tensor) -> torc
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("integer", [torch.int32, torch.int64])
-def test_concat_and_cache(kind: str, integer: torch.dtype) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+@pytest.mark.parametrize("integer", [ref.int32, ref.int64])
+def test_concat_and_cache(kind: str, integer: Any) -> None:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "kv_c": normal(seed, dtype, 6, LATENT),
             "k_pe": normal(seed + 1, dtype, 6, 1, ROTARY),
@@ -43,7 +41,7 @@ def test_concat_and_cache(kind: str, integer: torch.dtype) -> None:
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        return stored(t["cache"], t["slots"], torch.cat([t["kv_c"], t["k_pe"][:, 0]], 1))
+        return stored(t["cache"], t["slots"], ref.cat([t["kv_c"], t["k_pe"][:, 0]], 1))
 
     def call(t: dict[str, Any]) -> Any:
         made = infinicore.concat_and_cache_mla(*t.values(), "auto", infinicore.ones(1))
@@ -67,20 +65,20 @@ def test_concat_and_cache_as_float8() -> None:
 
 
 def test_concat_and_cache_int8() -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
-            "kv_c": integers(seed, -127, 128, 6, LATENT).to(torch.int8),
-            "kv_scale": normal(seed, torch.float32, 6, 1),
-            "k_pe": integers(seed + 1, -127, 128, 6, ROTARY).to(torch.int8),
-            "pe_scale": normal(seed + 1, torch.float32, 6),
-            "cache": integers(seed + 2, -9, 9, PAGES, ROWS, LATENT + ROTARY).to(torch.int8),
-            "scales": normal(seed + 2, torch.float32, PAGES, ROWS, 2),
+            "kv_c": integers(seed, -127, 128, 6, LATENT).to(ref.int8),
+            "kv_scale": normal(seed, ref.float32, 6, 1),
+            "k_pe": integers(seed + 1, -127, 128, 6, ROTARY).to(ref.int8),
+            "pe_scale": normal(seed + 1, ref.float32, 6),
+            "cache": integers(seed + 2, -9, 9, PAGES, ROWS, LATENT + ROTARY).to(ref.int8),
+            "scales": normal(seed + 2, ref.float32, PAGES, ROWS, 2),
             "slots": slots_of(seed, 6),
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        rows = torch.cat([t["kv_c"], t["k_pe"]], 1)
-        scales = torch.cat([t["kv_scale"], t["pe_scale"][:, None]], 1)
+        rows = ref.cat([t["kv_c"], t["k_pe"]], 1)
+        scales = ref.cat([t["kv_scale"], t["pe_scale"][:, None]], 1)
         return stored(t["cache"], t["slots"], rows), stored(t["scales"], t["slots"], scales)
 
     def call(t: dict[str, Any]) -> Any:
@@ -96,19 +94,19 @@ def test_concat_mla_q(kind: str) -> None:
     check(
         lambda seed, dtype: {"a": normal(seed, dtype, 3, 2, 5), "b": normal(seed, dtype, 3, 2, 2)},
         lambda t: infinicore.concat_mla_q(t["a"], t["b"]),
-        lambda t: torch.cat([t["a"], t["b"]], -1),
+        lambda t: ref.cat([t["a"], t["b"]], -1),
         kind,
     )
 
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_paged_attention_mla(kind: str) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 2, 3, LATENT + ROTARY),
             "cache": normal(seed + 1, dtype, PAGES, ROWS, LATENT + ROTARY),
             "tables": order(seed, PAGES)[:4].view(2, 2).int(),
-            "lengths": torch.tensor([7, 2 + seed], dtype=torch.int32),
+            "lengths": ref.tensor([7, 2 + seed], dtype=ref.int32),
         }
 
     def reference(t: dict[str, Any]) -> Any:
@@ -116,7 +114,7 @@ def test_paged_attention_mla(kind: str) -> None:
         for q, table, length in zip(t["q"], t["tables"], t["lengths"].tolist(), strict=True):
             rows = t["cache"][table.long()].flatten(0, 1)[None, :length]
             results.append(attend(q[:, None], rows, rows[..., :LATENT], 0.2)[:, 0])
-        return torch.stack(results)
+        return ref.stack(results)
 
     def call(t: dict[str, Any]) -> Any:
         out = infinicore.zeros(2, 3, LATENT, dtype=t["q"].dtype)
@@ -129,25 +127,25 @@ def test_paged_attention_mla(kind: str) -> None:
 @pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("sink", [False, True])
 def test_sparse_flash_mla(kind: str, sink: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         chosen = integers(seed, 0, PAGES * ROWS, 3, 1, 6).int()
         chosen[0, 0, 2] = -1
         return {
             "q": normal(seed, dtype, 3, 2, LATENT + ROTARY),
             "cache": normal(seed + 1, dtype, PAGES * ROWS, 1, LATENT + ROTARY),
             "chosen": chosen,
-            "counts": torch.tensor([4, 0, 6], dtype=torch.int32),
-            "sink": normal(seed + 2, torch.float32, 2) if sink else None,
+            "counts": ref.tensor([4, 0, 6], dtype=ref.int32),
+            "sink": normal(seed + 2, ref.float32, 2) if sink else None,
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        out = torch.zeros(3, 2, LATENT, dtype=torch.float64)
+        out = ref.zeros(3, 2, LATENT, dtype=ref.float64)
         for token, count in enumerate(t["counts"].tolist()):
             places = [p for p in t["chosen"][token, 0, :count].tolist() if p >= 0]
             rows = t["cache"][places, 0]
             scores = t["q"][token] @ rows.T * 0.2
-            extra = torch.full((2, 1), float("-inf")) if t["sink"] is None else t["sink"][:, None]
-            weights = torch.cat([scores, extra], 1).softmax(1)[:, :-1].nan_to_num(0.0)
+            extra = ref.full((2, 1), float("-inf")) if t["sink"] is None else t["sink"][:, None]
+            weights = ref.cat([scores, extra], 1).softmax(1)[:, :-1].nan_to_num(0.0)
             out[token] = weights @ rows[:, :LATENT]
         return out
 
@@ -163,7 +161,7 @@ def test_sparse_flash_mla(kind: str, sink: bool) -> None:
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_indexer_k_cache(kind: str) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "k": normal(seed, dtype, 6, 8),
             "cache": normal(seed + 1, dtype, PAGES, ROWS, 8),
@@ -187,18 +185,18 @@ def test_a_cache_of_bytes_is_refused() -> None:
 def test_block_sparse_mqa_logits(kind: str) -> None:
     bounds_q, lengths, columns = [0, 2, 5], [6, 4], 9
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "q": normal(seed, dtype, 5, 3, 8),
             "cache": normal(seed + 1, dtype, PAGES, ROWS, 8),
-            "bounds_q": torch.tensor(bounds_q, dtype=torch.int32),
-            "bounds_kv": torch.tensor([0, 6, 10], dtype=torch.int32),
+            "bounds_q": ref.tensor(bounds_q, dtype=ref.int32),
+            "bounds_kv": ref.tensor([0, 6, 10], dtype=ref.int32),
             "tables": order(seed, PAGES)[:4].view(2, 2).int(),
-            "weights": normal(seed + 2, torch.float32, 5, 3),
+            "weights": normal(seed + 2, ref.float32, 5, 3),
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        out = torch.full((5, columns), float("-inf"), dtype=torch.float64)
+        out = ref.full((5, columns), float("-inf"), dtype=ref.float64)
         for s, (begin, end) in enumerate(((0, 2), (2, 5))):
             rows = t["cache"][t["tables"][s].long()].flatten(0, 1)
             for token in range(begin, end):
@@ -218,14 +216,14 @@ def test_block_sparse_mqa_logits(kind: str) -> None:
 @pytest.mark.parametrize("each", [1, 2])
 @pytest.mark.parametrize("count", [3, 12])
 def test_select_decode(each: int, count: int) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "logits": normal(seed, dtype, 2 * each, 10),
-            "lengths": torch.tensor([9, 2 + seed], dtype=torch.int32),
+            "lengths": ref.tensor([9, 2 + seed], dtype=ref.int32),
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        out = torch.full((2 * each, count), -1)
+        out = ref.full((2 * each, count), -1)
         for row in range(2 * each):
             end = int(t["lengths"][row // each]) - (each - 1) + row % each
             chosen = t["logits"][row, :end].argsort(descending=True)[:count]
@@ -241,15 +239,15 @@ def test_select_decode(each: int, count: int) -> None:
 
 
 def test_select_prefill() -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "logits": normal(seed, dtype, 3, 10),
-            "begins": torch.tensor([0, 3, 3], dtype=torch.int32),
-            "ends": torch.tensor([2, 9, 3], dtype=torch.int32),
+            "begins": ref.tensor([0, 3, 3], dtype=ref.int32),
+            "ends": ref.tensor([2, 9, 3], dtype=ref.int32),
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        out = torch.full((3, 4), -1)
+        out = ref.full((3, 4), -1)
         for row in range(3):
             begin, end = int(t["begins"][row]), int(t["ends"][row])
             chosen = t["logits"][row, begin:end].argsort(descending=True)[:4]
@@ -266,17 +264,17 @@ def test_select_prefill() -> None:
 
 @pytest.mark.parametrize("workspace", [False, True])
 def test_map_block_indices(workspace: bool) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "requests": integers(seed, 0, 2, 4).int(),
-            "tables": torch.tensor([[3, 1], [4, -1]], dtype=torch.int32),
+            "tables": ref.tensor([[3, 1], [4, -1]], dtype=ref.int32),
             "places": integers(seed, -1, 9, 4, 5).int(),
-            "ids": torch.tensor([-1, 0, 1, -1], dtype=torch.int32),
-            "starts": torch.tensor([100, 200], dtype=torch.int32),
+            "ids": ref.tensor([-1, 0, 1, -1], dtype=ref.int32),
+            "starts": ref.tensor([100, 200], dtype=ref.int32),
         }
 
     def reference(t: dict[str, Any]) -> Any:
-        out = torch.full((4, 5), -1)
+        out = ref.full((4, 5), -1)
         for token in range(4):
             for k, place in enumerate(t["places"][token].tolist()):
                 packed = int(t["ids"][token]) if workspace else -1
@@ -319,20 +317,20 @@ def test_context_lens() -> None:
 def test_indexer_postprocess(kind: str, is_neox: bool) -> None:
     tokens, heads, size, rotary = 4, 2, 8, 4
 
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
-        angles = torch.arange(9)[:, None] * torch.linspace(0.1, 0.9, rotary // 2)
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        angles = ref.arange(9)[:, None] * ref.linspace(0.1, 0.9, rotary // 2)
         return {
             "cache": normal(seed, dtype, PAGES, ROWS, size),
             "slots": slots_of(seed, tokens),
             "q": normal(seed + 1, dtype, tokens, heads, size),
             "kw": normal(seed + 2, dtype, tokens, size + heads),
-            "weight": normal(seed + 3, torch.float32, size),
-            "bias": normal(seed + 4, torch.float32, size),
+            "weight": normal(seed + 3, ref.float32, size),
+            "bias": normal(seed + 4, ref.float32, size),
             "positions": integers(seed, 0, 9, tokens),
-            "table": torch.cat([angles.cos(), angles.sin()], 1).float(),
+            "table": ref.cat([angles.cos(), angles.sin()], 1).float(),
         }
 
-    def turned(x: torch.Tensor, t: dict[str, Any]) -> torch.Tensor:
+    def turned(x: ref.Tensor, t: dict[str, Any]) -> ref.Tensor:
         rows = t["table"][t["positions"]][:, None]
         c, s = rows[..., : rotary // 2], rows[..., rotary // 2 :]
         first = slice(0, rotary // 2) if is_neox else slice(0, rotary, 2)
@@ -343,9 +341,7 @@ def test_indexer_postprocess(kind: str, is_neox: bool) -> None:
         return made
 
     def reference(t: dict[str, Any]) -> Any:
-        key = torch.nn.functional.layer_norm(
-            t["kw"][:, :size], (size,), t["weight"], t["bias"], 1e-5
-        )
+        key = ref.layer_norm(t["kw"][:, :size], (size,), t["weight"], t["bias"], 1e-5)
         key = turned(key[:, None], t)[:, 0]
         cache = stored(t["cache"], t["slots"][:3], key[:3])
         return turned(t["q"], t), key, t["kw"][:, size:] * 0.5, cache

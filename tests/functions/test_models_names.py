@@ -8,20 +8,17 @@ import pytest
 
 import infinicore
 from infinicore.lib import _infinicore
-from kit.functions import to_torch
+from kit import ref
 from kit.models import attend, check, integers, normal, order
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 FLOATS = ["f32", "f16", "bf16"]
 
 
 @pytest.mark.parametrize("kind", FLOATS)
-@pytest.mark.parametrize("integer", [torch.int32, torch.int64])
-def test_vocab_parallel_embedding(kind: str, integer: torch.dtype) -> None:
-    def make(seed: int, dtype: torch.dtype) -> dict[str, Any]:
+@pytest.mark.parametrize("integer", [ref.int32, ref.int64])
+def test_vocab_parallel_embedding(kind: str, integer: Any) -> None:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
         return {
             "ids": integers(seed, 0, 20, 3, 5).to(integer),
             "weight": normal(seed, dtype, 8, 6),
@@ -47,9 +44,7 @@ def test_vocab_parallel_embedding(kind: str, integer: torch.dtype) -> None:
 def test_cross_entropy(kind: str, reduction: str, ignored: int | None) -> None:
     def reference(t: dict[str, Any]) -> Any:
         left_out = -100 if ignored is None else ignored
-        return torch.nn.functional.cross_entropy(
-            t["x"], t["target"], ignore_index=left_out, reduction=reduction
-        )
+        return ref.cross_entropy(t["x"], t["target"], ignore_index=left_out, reduction=reduction)
 
     check(
         lambda seed, dtype: {"x": normal(seed, dtype, 6, 5), "target": integers(seed, 0, 5, 6)},
@@ -63,10 +58,10 @@ def test_cross_entropy(kind: str, reduction: str, ignored: int | None) -> None:
 
 
 def test_cross_entropy_of_rows_in_more_dimensions() -> None:
-    x, target = torch.randn(2, 3, 5), torch.randint(0, 5, (2, 3))
-    expected = torch.nn.functional.cross_entropy(x.transpose(1, 2), target, reduction="none")
+    x, target = ref.randn(2, 3, 5), ref.randint(0, 5, (2, 3))
+    expected = ref.cross_entropy(x.transpose(1, 2), target, reduction="none")
     made = infinicore.cross_entropy(put(x), put(target))
-    torch.testing.assert_close(to_torch(made), expected)
+    ref.assert_close(ref.of(made), expected)
 
 
 @pytest.mark.parametrize("name", ["bilinear", "binary_cross_entropy_with_logits", "conv2d"])
@@ -84,36 +79,39 @@ def test_names_of_functional(name: str) -> None:
         (infinicore.moore_mate_flash_attn_decode, infinicore.moore_mate_flash_attn_prefill),
     ],
 )
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.requires("torch")
+@pytest.mark.parametrize("dtype", [ref.float32, ref.bfloat16])
 @pytest.mark.parametrize("rows_first", [True, False])
 def test_attention_on_torch_tensors(
-    decode: Any, prefill: Any, dtype: torch.dtype, rows_first: bool
+    decode: Any, prefill: Any, dtype: Any, rows_first: bool
 ) -> None:
     cache = [normal(seed, dtype, 4, 8, 2, 16) for seed in (1, 2)]
-    tables, lengths = order(0, 4).view(2, 2), torch.tensor([5, 16])
+    tables, lengths = order(0, 4).view(2, 2), ref.tensor([5, 16])
     given = cache if rows_first else [c.transpose(1, 2).contiguous() for c in cache]
     wide = [c.double()[tables].flatten(1, 2) for c in cache]
 
-    def expected(q: torch.Tensor, s: int) -> torch.Tensor:
+    def expected(q: ref.Tensor, s: int) -> ref.Tensor:
         k, v = (w[s, : lengths[s]].transpose(0, 1) for w in wide)
         count = q.shape[0]
-        seen = torch.arange(int(lengths[s])) <= torch.arange(count)[:, None] + lengths[s] - count
+        seen = ref.arange(int(lengths[s])) <= ref.arange(count)[:, None] + lengths[s] - count
         return attend(q.double().transpose(0, 1), k, v, 0.25, seen).transpose(0, 1)
 
-    limit = 3e-5 if dtype == torch.float32 else 2.5e-2
+    limit = 3e-5 if dtype == ref.float32 else 2.5e-2
     q = normal(3, dtype, 2, 4, 16)
-    made = decode(q, *given, tables, lengths, 0.25, 8, 16)
-    assert isinstance(made, torch.Tensor) and made.dtype == dtype
-    right = torch.cat([expected(q[s : s + 1], s) for s in range(2)])
-    torch.testing.assert_close(made.double(), right, rtol=limit, atol=limit)
+    theirs = [ref.to_torch(t) for t in (q, *given, tables, lengths)]
+    made = ref.from_torch(decode(*theirs, 0.25, 8, 16))
+    assert made.dtype == dtype
+    right = ref.cat([expected(q[s : s + 1], s) for s in range(2)])
+    ref.assert_close(made.double(), right, rtol=limit, atol=limit)
 
     q = normal(4, dtype, 5, 4, 16)
-    bounds, keys = torch.tensor([0, 2, 5]), torch.tensor([0, 5, 21])
-    made = prefill(q, *given, bounds, keys, tables, 0.25, 3, 16, 8)
-    right = torch.cat([expected(q[:2], 0), expected(q[2:], 1)])
-    torch.testing.assert_close(made.double(), right, rtol=limit, atol=limit)
+    bounds, keys = ref.tensor([0, 2, 5]), ref.tensor([0, 5, 21])
+    theirs = [ref.to_torch(t) for t in (q, *given, bounds, keys, tables)]
+    made = ref.from_torch(prefill(*theirs, 0.25, 3, 16, 8))
+    right = ref.cat([expected(q[:2], 0), expected(q[2:], 1)])
+    ref.assert_close(made.double(), right, rtol=limit, atol=limit)
     with pytest.raises(NotImplementedError, match="causal is False"):
-        prefill(q, *given, bounds, keys, tables, 0.25, 3, 16, 8, causal=False)
+        prefill(*theirs, 0.25, 3, 16, 8, causal=False)
 
 
 # ---- The older module ---------------------------------------------------------------------------
@@ -162,8 +160,8 @@ def test_functions_with_an_order_of_their_own() -> None:
     assert indices.tolist() == [[1, 2]]
     assert abs(values.sum().item() - 1) < 1e-6
     _infinicore.moe_topk_softmax_(values, indices, x)
-    expected = torch.tensor([[0.0, 3.0, 1.0]]).softmax(-1)[:, [1, 2]]
-    torch.testing.assert_close(to_torch(values), expected)
+    expected = ref.tensor([[0.0, 3.0, 1.0]]).softmax(-1)[:, [1, 2]]
+    ref.assert_close(ref.of(values), expected)
     hidden = infinicore.arange(6, dtype=infinicore.float32).view(1, 3, 2)
     out = infinicore.zeros(1, 2, 2)
     offsets = infinicore.tensor([0, 1, 3], dtype=infinicore.int32)
@@ -173,25 +171,25 @@ def test_functions_with_an_order_of_their_own() -> None:
 
 def test_rwkv5() -> None:
     shape = (1, 3, 4)  # two heads of two
-    r, k, v = (normal(seed, torch.float32, *shape) for seed in range(3))
-    decay, first = (normal(seed, torch.float32, 2, 2) for seed in (3, 4))
-    state = normal(5, torch.float32, 1, 2, 2, 2)
+    r, k, v = (normal(seed, ref.float32, *shape) for seed in range(3))
+    decay, first = (normal(seed, ref.float32, 2, 2) for seed in (3, 4))
+    state = normal(5, ref.float32, 1, 2, 2, 2)
     ours = [put(t.clone()) for t in (r, k, v, decay, first, state)]
-    made = to_torch(_infinicore.rwkv5_wkv(*ours))
+    made = ref.of(_infinicore.rwkv5_wkv(*ours))
     for t in range(3):
         for h in range(2):
             part = slice(2 * h, 2 * h + 2)
             kv = k[0, t, part, None] * v[0, t, None, part]
             right = (r[0, t, part, None] * (first[h, :, None] * kv + state[0, h])).sum(0)
-            torch.testing.assert_close(made[0, t, part], right)
-            state[0, h] = kv + torch.exp(-torch.exp(decay[h]))[:, None] * state[0, h]
-    torch.testing.assert_close(to_torch(ours[5]), state)
+            ref.assert_close(made[0, t, part], right)
+            state[0, h] = kv + ref.exp(-ref.exp(decay[h]))[:, None] * state[0, h]
+    ref.assert_close(ref.of(ours[5]), state)
 
 
 def test_latent_caches_of_bytes() -> None:
     pages = 2
-    kv, rope = normal(0, torch.bfloat16, 2, 512), normal(1, torch.bfloat16, 2, 64)
-    weight = torch.ones(512)
+    kv, rope = normal(0, ref.bfloat16, 2, 512), normal(1, ref.bfloat16, 2, 64)
+    weight = ref.ones(512)
     cache = infinicore.zeros(pages, 4, 656, dtype=infinicore.uint8)
     plain = infinicore.zeros(pages, 4, 576, dtype=infinicore.bfloat16)
     slots = infinicore.tensor([5, 2])
@@ -199,19 +197,19 @@ def test_latent_caches_of_bytes() -> None:
     _infinicore.fp8_mla_rmsnorm_dual_cache_(cache, plain, *given, slots, 1e-6)
     alone = infinicore.zeros_like(cache)
     _infinicore.fp8_mla_rmsnorm_cache_(alone, *given, slots, 1e-6)
-    assert torch.equal(to_torch(cache), to_torch(alone))
+    assert ref.equal(ref.of(cache), ref.of(alone))
     wide = kv.double()
-    normed = wide * torch.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6)
-    stored = to_torch(plain)
-    torch.testing.assert_close(stored[1, 1, :512].double(), normed[0], rtol=0.08, atol=0.02)
-    assert torch.equal(stored[0, 2, 512:], rope[1])
+    normed = wide * ref.rsqrt((wide * wide).mean(-1, keepdim=True) + 1e-6)
+    stored = ref.of(plain)
+    ref.assert_close(stored[1, 1, :512].double(), normed[0], rtol=0.08, atol=0.02)
+    assert ref.equal(stored[0, 2, 512:], rope[1])
 
-    query = normal(2, torch.bfloat16, 1, 2, 576)
-    chosen = torch.tensor([[[5, 2]]], dtype=torch.int32)
-    ours = [put(t) for t in (query, chosen, torch.tensor([2]).int())]
+    query = normal(2, ref.bfloat16, 1, 2, 576)
+    chosen = ref.tensor([[[5, 2]]], dtype=ref.int32)
+    ours = [put(t) for t in (query, chosen, ref.tensor([2]).int())]
     rows = stored.view(-1, 576)[[5, 2]].double()[None]
     right = attend(query[0].double()[:, None], rows, rows[..., :512], 0.04)[:, 0]
     for sparse in (_infinicore.fp8_sparse_mla_, infinicore.sparse_flash_mla_):
         out = infinicore.zeros(1, 2, 512, dtype=infinicore.bfloat16)
         sparse(out, ours[0], cache.view(-1, 1, 656), ours[1], ours[2], 0.04)
-        torch.testing.assert_close(to_torch(out)[0].double(), right, rtol=0.03, atol=0.03)
+        ref.assert_close(ref.of(out)[0].double(), right, rtol=0.03, atol=0.03)

@@ -9,28 +9,25 @@ import pytest
 
 import infinicore
 from infinicore.nn import functional as F  # noqa: N812
-from kit.functions import to_torch
+from kit import ref
 from kit.place import put
-from kit.requirements import need
-
-torch = need("torch")
 
 SIZE = 8
-W = torch.linspace(-1, 1, SIZE * SIZE).reshape(SIZE, SIZE)
+W = ref.linspace(-1, 1, SIZE * SIZE).reshape(SIZE, SIZE)
 IMAGE = (1, 1, SIZE, SIZE)
 
 
-def ours(tensor: torch.Tensor) -> Any:
+def ours(tensor: ref.Tensor) -> Any:
     return put(tensor.clone())
 
 
-def values() -> torch.Tensor:
-    return torch.randn(SIZE, SIZE, generator=torch.Generator().manual_seed(0))
+def values() -> ref.Tensor:
+    return ref.randn(SIZE, SIZE, seed=0)
 
 
 Function = Callable[[Any], Any]
 
-# What is done to x, whose result goes to x, and what torch makes of it.
+# What is done to x, whose result goes to x, and what it should be.
 IN_PLACE: dict[str, tuple[Function, Function]] = {
     "matmul": (lambda x: infinicore.matmul(x, ours(W), out=x), lambda x: x @ W),
     "matmul from the right": (lambda x: infinicore.matmul(ours(W), x, out=x), lambda x: W @ x),
@@ -45,7 +42,7 @@ IN_PLACE: dict[str, tuple[Function, Function]] = {
     "cumsum": (lambda x: infinicore.cumsum(x, 0, out=x), lambda x: x.cumsum(0)),
     "sum with its transpose": (lambda x: infinicore.add(x, x.T, out=x), lambda x: x + x.T),
     "rows of itself": (
-        lambda x: F.embedding(ours(torch.arange(SIZE - 1, -1, -1)), x, out=x),
+        lambda x: F.embedding(ours(ref.arange(SIZE - 1, -1, -1)), x, out=x),
         lambda x: x.flip(0),
     ),
     "softmax": (lambda x: F.softmax(x, 0, out=x), lambda x: x.softmax(0)),
@@ -54,13 +51,13 @@ IN_PLACE: dict[str, tuple[Function, Function]] = {
         lambda x: x.softmax(0).T,
     ),
     "rms_norm": (
-        lambda x: F.rms_norm(x, [SIZE], ours(torch.ones(SIZE)), out=x),
-        lambda x: torch.nn.functional.rms_norm(x, [SIZE], torch.ones(SIZE), 1e-5),
+        lambda x: F.rms_norm(x, [SIZE], ours(ref.ones(SIZE)), out=x),
+        lambda x: ref.rms_norm(x, [SIZE], ref.ones(SIZE), 1e-5),
     ),
     "copy of its transpose": (lambda x: x.copy_(x.T), lambda x: x.T),
     "pool": (
         lambda x: F.max_pool2d(x.view(*IMAGE), 3, 1, 1, out=x.view(*IMAGE)),
-        lambda x: torch.nn.functional.max_pool2d(x.view(*IMAGE), 3, 1, 1).view(SIZE, SIZE),
+        lambda x: ref.max_pool2d(x.view(*IMAGE), 3, 1, 1).view(SIZE, SIZE),
     ),
 }
 
@@ -72,7 +69,7 @@ def test_in_place(name: str) -> None:
     for _ in range(2):  # traced, then replayed
         here = ours(x)
         run(here)
-        torch.testing.assert_close(to_torch(here), reference(x), rtol=1e-4, atol=1e-4)
+        ref.assert_close(ref.of(here), reference(x), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
@@ -84,24 +81,24 @@ def test_in_place_after_a_call_with_a_result_apart(name: str) -> None:
     x = values()
     here = ours(x)
     run(here)
-    torch.testing.assert_close(to_torch(here), reference(x), rtol=1e-4, atol=1e-4)
+    ref.assert_close(ref.of(here), reference(x), rtol=1e-4, atol=1e-4)
 
 
 def test_shifted() -> None:
-    line = torch.arange(20000.0) ** 0.5
+    line = ref.arange(20000.0) ** 0.5
     here = ours(line)
     infinicore.mul(infinicore.add(here[:-1], 1), 2, out=here[1:])
-    torch.testing.assert_close(to_torch(here)[1:], (line[:-1] + 1) * 2)
+    ref.assert_close(ref.of(here)[1:], (line[:-1] + 1) * 2)
     here = ours(line)
     infinicore.add(here[1:], 1, out=here[:-1])
-    torch.testing.assert_close(to_torch(here)[:-1], line[1:] + 1)
+    ref.assert_close(ref.of(here)[:-1], line[1:] + 1)
 
 
 def test_rows_that_overlap() -> None:
     x = values()
-    here = ours(torch.cat([x, x]))
+    here = ours(ref.cat([x, x]))
     F.linear(here[:SIZE], ours(W), out=here[4 : 4 + SIZE])
-    torch.testing.assert_close(to_torch(here[4 : 4 + SIZE]), x @ W.T, rtol=1e-4, atol=1e-4)
+    ref.assert_close(ref.of(here[4 : 4 + SIZE]), x @ W.T, rtol=1e-4, atol=1e-4)
 
 
 def test_one_memory_under_two_names() -> None:
@@ -110,7 +107,7 @@ def test_one_memory_under_two_names() -> None:
     one = put(memory)
     other = infinicore.from_blob(one.data_ptr(), one.shape, dtype=one.dtype, device=one.device)
     infinicore.matmul(one, ours(W), out=other)
-    torch.testing.assert_close(to_torch(other), x @ W, rtol=1e-4, atol=1e-4)
+    ref.assert_close(ref.of(other), x @ W, rtol=1e-4, atol=1e-4)
 
 
 def test_recorded() -> None:
@@ -118,9 +115,9 @@ def test_recorded() -> None:
     here, weight = ours(x), ours(W)
     with infinicore.record() as recorded:
         infinicore.matmul(here, weight, out=here)
-    assert torch.equal(to_torch(here), x), "recording changes nothing"
+    assert ref.equal(ref.of(here), x), "recording changes nothing"
     expected = x
     for _ in range(3):
         recorded.graph.run()
         expected = expected @ W
-        torch.testing.assert_close(to_torch(here), expected, rtol=1e-3, atol=1e-3)
+        ref.assert_close(ref.of(here), expected, rtol=1e-3, atol=1e-3)

@@ -10,7 +10,7 @@ import numpy as np
 import infinicore
 import infinicore.op
 
-from .functions import to_torch
+from . import ref
 from .place import ON_HOST, here, put, there
 from .requirements import need
 
@@ -35,7 +35,7 @@ class _Operators:
             def bring(made: Any) -> Any:
                 if isinstance(made, tuple):
                     return tuple(map(bring, made))
-                return to_torch(made) if are_torch else here(made)
+                return ref.to_torch(ref.of(made)) if are_torch else here(made)
 
             options = {key: _placed(x) for key, x in options.items()}
             return bring(function(*map(_placed, given), **options))

@@ -1,10 +1,10 @@
-"""Functions against torch: one row names a function and its arguments, and is run over element
-types, layouts, `out=`, in place, as a method, and recorded in a graph that is replayed.
+"""Functions against references: one row names a function and its arguments, and is run over
+element types, layouts, `out=`, in place, as a method, and recorded in a graph that is replayed.
 
     CASES = [
         case("add", T(3, 4), T(4), kinds="f32 f16 i32"),
         case("gather", T(3, 4), 1, I(3, 2, below=4)),
-        case("nn.functional.silu", T(3, 4), reference=torch.nn.functional.silu),
+        case("nn.functional.silu", T(3, 4), reference=lambda x: x * ref.sigmoid(x)),
     ]
 
     @pytest.mark.parametrize("run", runs(CASES), ids=str)
@@ -15,39 +15,40 @@ types, layouts, `out=`, in place, as a method, and recorded in a graph that is r
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import infinicore
 
+from . import ref
 from .place import put
-from .requirements import need
-
-torch = need("torch")
+from .ref import Tensor
 
 KINDS = {
-    "f32": torch.float32,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f64": torch.float64,
-    "i8": torch.int8,
-    "i16": torch.int16,
-    "i32": torch.int32,
-    "i64": torch.int64,
-    "u8": torch.uint8,
-    "bool": torch.bool,
+    "f32": ref.float32,
+    "f16": ref.float16,
+    "bf16": ref.bfloat16,
+    "f64": ref.float64,
+    "i8": ref.int8,
+    "i16": ref.int16,
+    "i32": ref.int32,
+    "i64": ref.int64,
+    "u8": ref.uint8,
+    "bool": ref.bool,
 }
 FLOATS = "f32 f16 bf16 f64"
 INTEGERS = "i32 i64 u8 i8 i16"
-HALVES = (torch.float16, torch.bfloat16)
 # Of the result's type: relative and absolute.
 CLOSE = {
-    torch.float64: (1e-10, 1e-10),
-    torch.float32: (2e-5, 2e-5),
-    torch.float16: (2e-3, 2e-3),
-    torch.bfloat16: (1.6e-2, 1.6e-2),
+    ref.float64: (1e-10, 1e-10),
+    ref.float32: (2e-5, 2e-5),
+    ref.float16: (2e-3, 2e-3),
+    ref.bfloat16: (1.6e-2, 1.6e-2),
 }
 
 
@@ -60,25 +61,23 @@ class Drawn(NamedTuple):
     high: float
     distinct: bool  # no value twice
 
-    def values(self, kind: torch.dtype, seed: int) -> torch.Tensor:
-        random = torch.Generator().manual_seed(seed)
+    def values(self, kind: Any, seed: int) -> Tensor:
+        random = np.random.default_rng(seed)
         dtype = KINDS[self.kind] if self.kind else kind
-        count = 1
-        for size in self.shape:
-            count *= size
+        count = math.prod(self.shape)
+        flat: Any
         if self.distinct:
-            flat = torch.randperm(count, generator=random)
-            if dtype.is_floating_point:
+            flat = random.permutation(count)
+            if ref.is_float(dtype):
                 flat = (flat - count // 2) / 4
-        elif dtype == torch.bool:
-            flat = torch.randint(0, 2, (count,), generator=random)
-        elif dtype.is_floating_point:
-            spread = torch.rand(count, generator=random, dtype=torch.float64)
-            flat = spread * (self.high - self.low) + self.low
+        elif dtype == ref.bool:
+            flat = random.integers(0, 2, count)
+        elif ref.is_float(dtype):
+            flat = random.uniform(self.low, self.high, count)
         else:
-            low = max(int(self.low), 0) if dtype == torch.uint8 else int(self.low)
-            flat = torch.randint(low, max(int(self.high), low + 1), (count,), generator=random)
-        return flat.to(dtype).reshape(self.shape)
+            low = max(int(self.low), 0) if dtype == ref.uint8 else int(self.low)
+            flat = random.integers(low, max(int(self.high), low + 1), count)
+        return Tensor(flat.astype(dtype).reshape(self.shape))
 
 
 def T(
@@ -119,10 +118,10 @@ def case(
     exact_type: bool = True,
     **keywords: Any,
 ) -> Case:
-    """`reference` takes the same arguments as torch tensors; without it torch's function of that
-    name does. `skip` names forms that make no sense: layouts out in_place method graph."""
+    """`reference` takes the same arguments as tensors of kit.ref; without it the function of that
+    name there does. `skip` names forms that make no sense: layouts out in_place method graph."""
     if reference is None:
-        reference = operator.attrgetter(name)(torch)
+        reference = ref.FUNCTIONS[name.rpartition(".")[2]]
     forms = " ".join(
         form
         for form in ("layouts", "out", "in_place", "method", "graph")
@@ -138,23 +137,22 @@ def runs(cases: Sequence[Case]) -> list[Run]:
 # ---- Layouts ------------------------------------------------------------------------------------
 
 
-def _contiguous(shape: tuple[int, ...]) -> torch.Tensor:
-    return torch.empty(shape, dtype=torch.uint8)
+def _contiguous(shape: tuple[int, ...]) -> Any:
+    return np.empty(shape, np.uint8)
 
 
-def _transposed(shape: tuple[int, ...]) -> torch.Tensor:
-    order = tuple(range(len(shape)))[::-1]
-    return torch.empty(shape[::-1], dtype=torch.uint8).permute(order)
+def _transposed(shape: tuple[int, ...]) -> Any:
+    return np.empty(shape[::-1], np.uint8).T
 
 
-def _stepped(shape: tuple[int, ...]) -> torch.Tensor:
-    wide = torch.empty([2 * size + 1 for size in shape], dtype=torch.uint8)
+def _stepped(shape: tuple[int, ...]) -> Any:
+    wide = np.empty([2 * size + 1 for size in shape], np.uint8)
     return wide[tuple(slice(1, 2 * size + 1, 2) for size in shape)]
 
 
-def _repeated(shape: tuple[int, ...]) -> torch.Tensor:
+def _repeated(shape: tuple[int, ...]) -> Any:
     kept = [1 if dim == 0 else size for dim, size in enumerate(shape)]
-    return torch.empty(kept, dtype=torch.uint8).expand(shape)
+    return np.broadcast_to(np.empty(kept, np.uint8), shape)
 
 
 LAYOUTS = {
@@ -165,35 +163,25 @@ LAYOUTS = {
 }
 
 
-def laid_out(values: torch.Tensor, layout: str) -> tuple[torch.Tensor, Any]:
-    """A torch tensor and an infinicore tensor of one layout; values may follow from it."""
-    model = LAYOUTS[layout](tuple(values.shape))
-    start = model.storage_offset() if values.numel() else 0
-    extent = (
-        start
-        + 1
-        + sum((size - 1) * step for size, step in zip(model.shape, model.stride(), strict=True))
-    )
-    flat = torch.zeros(max(extent, 1) if values.numel() else 1, dtype=values.dtype)
-    theirs = flat.as_strided(model.shape, model.stride(), start)
+def laid_out(values: Tensor, layout: str) -> tuple[Tensor, Any]:
+    """Values as a reference's tensor and as one of infinicore in a layout, from which the values
+    may follow."""
+    model = LAYOUTS[layout](values.shape)
+    start = 0
+    if values.numel() and layout == "stepped":
+        start = sum(model.strides) if values.ndim else 0
+    extent = start + 1
+    extent += sum((size - 1) * step for size, step in zip(model.shape, model.strides, strict=True))
+    flat = np.zeros(max(extent, 1) if values.numel() else 1, values.dtype)
+    steps = [step * flat.itemsize for step in model.strides]
+    theirs = np.lib.stride_tricks.as_strided(flat[start:], model.shape, steps)
     if values.numel():
         if layout == "repeated" and values.ndim:
-            theirs[:1] = values[:1]
+            theirs[:1] = values.array[:1]
         else:
-            theirs[...] = values
-    ours = put(flat.clone()).as_strided(list(model.shape), list(model.stride()), start)
-    return theirs, ours
-
-
-def to_torch(tensor: Any) -> torch.Tensor:
-    """A copy, with torch's type of the same name."""
-    if not isinstance(tensor, infinicore.Tensor):
-        raise AssertionError(f"expected a tensor, got {type(tensor).__name__}")
-    dtype = infinicore.utils.to_torch_dtype(tensor.dtype)
-    made = torch.empty(tuple(tensor.shape), dtype=dtype)
-    if made.numel():
-        infinicore.from_torch(made).copy_(tensor)
-    return made
+            theirs[...] = values.array
+    ours = put(Tensor(flat)).as_strided(list(model.shape), list(model.strides), start)
+    return Tensor(theirs.copy()), ours
 
 
 # ---- Runs ---------------------------------------------------------------------------------------
@@ -233,13 +221,13 @@ class Run:
 
     # -- Arguments --
 
-    def _values(self, round: int = 0) -> Iterator[torch.Tensor]:
+    def _values(self, round: int = 0) -> Iterator[Tensor]:
         seed = zlib.crc32(f"{self} {round}".encode())
         for i, drawn in enumerate(self._drawn):
             yield drawn.values(KINDS[self.kind], seed + i)
 
     def _arguments(self, layout: str, round: int = 0) -> tuple[Any, Any]:
-        """For torch and for infinicore."""
+        """For the reference and for infinicore."""
         given = (self.case.args, self.case.keywords)
         layouts = [
             "contiguous" if layout == "repeated" and drawn.distinct else layout
@@ -250,17 +238,7 @@ class Run:
 
     def _expected(self, given: Any) -> Any:
         args, keywords = given
-        if KINDS[self.kind] not in HALVES:
-            return self.case.reference(*args, **keywords)
-        # What half the precision can show of the exact result.
-        args, keywords = _changed((args, keywords), _wider)
-        return _changed(self.case.reference(*args, **keywords), self._narrower)
-
-    def _narrower(self, tensor: torch.Tensor) -> torch.Tensor:
-        meets_wider = any(drawn.kind in ("f32", "f64") for drawn in self._drawn)
-        if meets_wider or tensor.dtype != torch.float32:
-            return tensor
-        return tensor.to(KINDS[self.kind])
+        return self.case.reference(*args, **keywords)
 
     # -- Forms --
 
@@ -280,7 +258,7 @@ class Run:
         for layout in ("contiguous", "stepped"):
             theirs, (args, keywords) = self._arguments(layout)
             expected = self._expected(theirs)
-            out = _changed(expected, lambda t, to=layout: laid_out(torch.zeros_like(t), to)[1])
+            out = ref.mapped(expected, lambda t, to=layout: laid_out(ref.zeros_like(t), to)[1])
             out = tuple(out) if isinstance(out, (tuple, list)) else out
             result = self.function(*args, out=out, **keywords)
             for one, other in zip(_tensors(result), _tensors(out), strict=True):
@@ -292,7 +270,7 @@ class Run:
             return
         theirs, (args, keywords) = self._arguments("transposed")
         expected = self._expected(theirs)
-        if not isinstance(expected, torch.Tensor) or expected.shape != theirs[0][0].shape:
+        if not isinstance(expected, Tensor) or expected.shape != theirs[0][0].shape:
             return
         if expected.dtype != theirs[0][0].dtype:
             return
@@ -316,21 +294,20 @@ class Run:
         where = f"{self}: {form}"
         if isinstance(expected, (tuple, list)):
             assert len(got) == len(expected), f"{where}: {len(got)} results, not {len(expected)}"
-            fields = list(getattr(expected, "_fields", ()) or _fields(expected))
             for i, (one, other) in enumerate(zip(got, expected, strict=True)):
                 self._same(one, other, f"{form}, result {i}")
-            for i, name in enumerate(fields):
+            for i, name in enumerate(getattr(expected, "_fields", ())):
                 assert getattr(got, name) is got[i], f"{where}: no field {name}"
             return
-        if not isinstance(expected, torch.Tensor):
+        if not isinstance(expected, Tensor):
             assert got == expected, f"{where}: {got!r}, not {expected!r}"
             return
-        made = to_torch(got)
+        made = ref.of(got)
         if self.case.exact_type:
             assert made.dtype == expected.dtype, f"{where}: {made.dtype}, not {expected.dtype}"
         expected = expected.to(made.dtype)
         relative, absolute = CLOSE.get(made.dtype, (0, 0))
-        torch.testing.assert_close(
+        ref.assert_close(
             made,
             expected,
             rtol=relative * self.case.close,
@@ -365,7 +342,7 @@ def _filled(value: Any, tensors: Iterator[Any]) -> Any:
 
 
 def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, (infinicore.Tensor, torch.Tensor)):
+    if isinstance(value, (infinicore.Tensor, Tensor)):
         yield value
     elif isinstance(value, (tuple, list)):
         for each in value:
@@ -373,39 +350,3 @@ def _tensors(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for each in value.values():
             yield from _tensors(each)
-
-
-def _changed(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, (tuple, list)):
-        made = [_changed(each, change) for each in value]
-        return Named(made, _fields(value)) if _fields(value) else type(value)(made)
-    if isinstance(value, dict):
-        return {name: _changed(each, change) for name, each in value.items()}
-    return value
-
-
-class Named(tuple):  # type: ignore[type-arg]
-    """A result of torch with named parts, after a change."""
-
-    names: tuple[str, ...]
-
-    def __new__(cls, values: Sequence[Any], names: tuple[str, ...]) -> Named:
-        made = super().__new__(cls, values)
-        made.names = names
-        return made
-
-
-def _fields(value: Any) -> tuple[str, ...]:
-    if isinstance(value, Named):
-        return value.names
-    if not type(value).__module__.startswith("torch"):
-        return ()
-    members = vars(type(value))
-    found = {id(getattr(value, name)): name for name in members if not name.startswith("_")}
-    return tuple(found[id(each)] for each in value if id(each) in found)
-
-
-def _wider(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(torch.float32) if tensor.dtype in HALVES else tensor

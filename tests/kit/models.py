@@ -1,7 +1,7 @@
 """A function of models against a definition: at once, and recorded and replayed with other values.
 
-`make(seed, dtype)` gives torch tensors by name, `call(tensors)` runs the function on infinicore's
-and returns its results, those that it writes in place among them; `reference(tensors)` returns the
+`make(seed, dtype)` gives references by name, `call(tensors)` runs the function on infinicore's and
+returns its results, those that it writes in place among them; `reference(tensors)` returns the
 same in float64 or integers, from tensors whose floats are float64.
 """
 
@@ -11,21 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 import infinicore
-from kit.functions import to_torch
+from kit import ref
 from kit.place import put
 
-from .requirements import need
-
-torch = need("torch")
-
-KINDS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-CLOSE = {torch.float32: 3e-5, torch.float16: 3e-3, torch.bfloat16: 2.5e-2}
+KINDS = {"f32": ref.float32, "f16": ref.float16, "bf16": ref.bfloat16}
+CLOSE = {ref.float32: 3e-5, ref.float16: 3e-3, ref.bfloat16: 2.5e-2}
 
 Tensors = dict[str, Any]
 
 
 def check(
-    make: Callable[[int, torch.dtype], Tensors],
+    make: Callable[[int, Any], Tensors],
     call: Callable[[Tensors], Any],
     reference: Callable[[Tensors], Any],
     kind: str = "f32",
@@ -66,12 +62,11 @@ def _ours(given: Tensors) -> Tensors:
 
 
 def _widened(given: Tensors) -> Tensors:
-    return {
-        name: value.double()
-        if value is not None and value.dtype.is_floating_point
-        else (None if value is None else value.clone())
-        for name, value in given.items()
-    }
+    return {name: None if value is None else _wide(value) for name, value in given.items()}
+
+
+def _wide(value: ref.Tensor) -> ref.Tensor:
+    return value.double() if ref.is_float(value.dtype) else value.clone()
 
 
 def _spread(tensor: Any) -> Any:
@@ -86,19 +81,17 @@ def _spread(tensor: Any) -> Any:
     return view
 
 
-def _same(
-    results: list[Any], expected: list[Any], dtype: torch.dtype, close: float, where: str
-) -> None:
+def _same(results: list[Any], expected: list[Any], dtype: Any, close: float, where: str) -> None:
     assert len(results) == len(expected), f"{where}: {len(results)} results"
     for number, (ours, theirs) in enumerate(zip(results, expected, strict=True)):
-        got = to_torch(ours)
+        got = ref.of(ours)
         label = f"{where}, result {number}"
         assert got.shape == theirs.shape, f"{label}: {got.shape}, expected {theirs.shape}"
-        if not got.dtype.is_floating_point:
-            assert torch.equal(got.long(), theirs.long()), label
+        if not ref.is_float(got.dtype):
+            assert ref.equal(got.long(), theirs.long()), label
             continue
         limit = close * CLOSE.get(dtype, 3e-5)
-        torch.testing.assert_close(
+        ref.assert_close(
             got.double(),
             theirs.double(),
             rtol=limit,
@@ -113,13 +106,13 @@ def label_of(label: str) -> Callable[[str], str]:
 
 
 def attend(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
+    q: ref.Tensor,
+    k: ref.Tensor,
+    v: ref.Tensor,
     scale: float,
-    visible: torch.Tensor | None = None,
-    bias: torch.Tensor | None = None,
-) -> torch.Tensor:
+    visible: ref.Tensor | None = None,
+    bias: ref.Tensor | None = None,
+) -> ref.Tensor:
     """Attention of q [H, L, D] to k [Hkv, T, D], v [Hkv, T, E]; zeros where nothing is visible."""
     group = q.shape[0] // k.shape[0]
     k, v = (t.repeat_interleave(group, 0) for t in (k, v))
@@ -128,18 +121,17 @@ def attend(
         scores = scores + bias
     if visible is not None:
         scores = scores.masked_fill(~visible, float("-inf"))
-    weights = torch.softmax(scores, -1).nan_to_num(0.0)
+    weights = ref.softmax(scores, -1).nan_to_num(0.0)
     return weights @ v
 
 
-def normal(seed: int, dtype: torch.dtype, *shape: int) -> torch.Tensor:
-    random = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=random, dtype=torch.float64).to(dtype)
+def normal(seed: int, dtype: Any, *shape: int) -> ref.Tensor:
+    return ref.randn(*shape, dtype=dtype, seed=seed)
 
 
-def order(seed: int, count: int) -> torch.Tensor:
-    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+def order(seed: int, count: int) -> ref.Tensor:
+    return ref.randperm(count, seed=seed)
 
 
-def integers(seed: int, low: int, high: int, *shape: int) -> torch.Tensor:
-    return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed))
+def integers(seed: int, low: int, high: int, *shape: int) -> ref.Tensor:
+    return ref.randint(low, high, shape, seed=seed)

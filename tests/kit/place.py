@@ -1,7 +1,7 @@
 """Where the tensors of a test lie: on the device of `--device`.
 
 Suites make tensors without naming a device (conftest.py makes the chosen one the default), bring
-torch tensors there with `put`, and look at results with `to_torch` or `numpy(force=True)`.
+tensors of kit.ref there with `put`, and look at results with `ref.of` or `numpy(force=True)`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,40 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 import infinicore
+
+from .ref.tensor import Tensor
 
 KIND = os.environ.get("INFINI_DEVICE") or "cpu"
 ON_HOST = KIND == "cpu"
 
 
 def put(tensor: Any) -> Any:
-    """A torch tensor as one of infinicore's on the device: on the CPU its very memory, elsewhere a
-    copy with the same strides."""
+    """A tensor of kit.ref, or of torch, as one of infinicore's on the device, with its strides. On
+    the CPU a torch tensor's memory is shared."""
+    if isinstance(tensor, Tensor):
+        return _copy(tensor.array)
     shared = infinicore.from_torch(tensor)
     if ON_HOST:
         return shared
+    return _strided(lambda size: shared.as_strided([size], [1]).to(KIND), tensor)
+
+
+def _copy(array: Any) -> Any:
+    def whole(size: int) -> Any:
+        flat = np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
+        return infinicore.tensor(flat, device=KIND)
+
+    return _strided(whole, Tensor(array))
+
+
+def _strided(whole: Any, tensor: Any) -> Any:
+    """What `tensor` is in memory, from the elements between its first and its last."""
     reach = ((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     count = 1 + sum(reach) if tensor.numel() else 0
-    whole = shared.as_strided([count], [1]).to(KIND)
-    return whole.as_strided(list(tensor.shape), list(tensor.stride()))
+    return whole(count).as_strided(list(tensor.shape), list(tensor.stride()))
 
 
 def there(array: Any) -> Any:

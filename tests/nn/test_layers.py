@@ -1,4 +1,4 @@
-"""Layers against NumPy and torch."""
+"""Layers against NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import infinicore
 from infinicore import nn
 from infinicore.nn import functional as F  # noqa: N812
-from kit.requirements import need
+from kit import ref
 
 
 def numbers(tensor: Any) -> Any:
@@ -51,27 +51,24 @@ def test_embedding() -> None:
 
 
 def test_norms() -> None:
-    torch = need("torch")
     x = infinicore.randn((2, 6, 4))
-    there = torch.tensor(x.tolist())
+    there = ref.of(x)
     pairs = [
-        (nn.RMSNorm(4), lambda w: torch.nn.functional.rms_norm(there, [4], w, 1e-6)),
-        (nn.RMSNorm((6, 4)), lambda w: torch.nn.functional.rms_norm(there, [6, 4], w, 1e-6)),
-        (nn.LayerNorm(4), lambda w, b: torch.nn.functional.layer_norm(there, [4], w, b)),
-        (nn.LayerNorm(4, bias=False), lambda w: torch.nn.functional.layer_norm(there, [4], w)),
-        (nn.GroupNorm(3, 6), lambda w, b: torch.nn.functional.group_norm(there, 3, w, b)),
+        (nn.RMSNorm(4), lambda w: ref.rms_norm(there, [4], w, 1e-6)),
+        (nn.RMSNorm((6, 4)), lambda w: ref.rms_norm(there, [6, 4], w, 1e-6)),
+        (nn.LayerNorm(4), lambda w, b: ref.layer_norm(there, [4], w, b)),
+        (nn.LayerNorm(4, bias=False), lambda w: ref.layer_norm(there, [4], w)),
+        (nn.GroupNorm(3, 6), lambda w, b: ref.group_norm(there, 3, w, b)),
         (
             nn.RMSNorm(4, elementwise_affine=False),
-            lambda: torch.nn.functional.rms_norm(there, [4], None, 1e-6),
+            lambda: ref.rms_norm(there, [4], None, 1e-6),
         ),
-        (nn.GroupNorm(3, 6, affine=False), lambda: torch.nn.functional.group_norm(there, 3)),
+        (nn.GroupNorm(3, 6, affine=False), lambda: ref.group_norm(there, 3)),
     ]
     for layer, expected in pairs:
         drawn(layer)
-        weights = [torch.tensor(parameter.tolist()) for parameter in layer.parameters()]
-        assert np.allclose(numbers(layer(x)), expected(*weights).numpy(force=True), atol=1e-5), (
-            repr(layer)
-        )
+        weights = [ref.of(parameter) for parameter in layer.parameters()]
+        assert np.allclose(numbers(layer(x)), expected(*weights).array, atol=1e-5), repr(layer)
 
 
 def test_activations() -> None:

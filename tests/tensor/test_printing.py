@@ -2,73 +2,87 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 
 import infinicore as ic
+from kit import process, ref
+from kit.place import put
 from kit.requirements import need
-
-torch = need("torch")
 
 NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float8 float16 bfloat16"
 
 pytestmark = pytest.mark.host  # elsewhere the device is printed too
 
 SAMPLES = [
-    torch.tensor(3.0),
-    torch.tensor(7),
-    torch.tensor([1.0, 2.0, 3.0]),
-    torch.tensor([1.5, -2.25, 1e-3]),
-    torch.tensor([1e-8, 1.0]),
-    torch.tensor([1e10, 1.0]),
-    torch.tensor([float("nan"), float("inf"), -1.0]),
-    torch.tensor([0.1, float("-inf"), 0.0]),
-    torch.tensor([[1, -20], [300, 4]]),
-    torch.tensor([True, False]),
-    torch.arange(24).reshape(2, 3, 4),
-    torch.arange(2000),
-    torch.arange(10000.0).reshape(100, 100),
-    torch.arange(40.0),
-    torch.zeros(0),
-    torch.zeros(2, 0),
-    torch.zeros(2, 0, dtype=torch.int32),
-    torch.tensor([1, 2], dtype=torch.int32),
-    torch.tensor([1.5, 2], dtype=torch.float64),
-    torch.tensor([1.5, 2], dtype=torch.float16),
-    torch.tensor([1.5, 2], dtype=torch.bfloat16),
-    torch.arange(30, dtype=torch.int8),
-    torch.tensor([1 + 2j, -0.5 - 1j]),
-    torch.zeros(3, 3),
-    torch.tensor([100000.0, 1.0]),
-    torch.tensor([123456.5, 1.25]),
+    ref.tensor(3.0),
+    ref.tensor(7),
+    ref.tensor([1.0, 2.0, 3.0]),
+    ref.tensor([1.5, -2.25, 1e-3]),
+    ref.tensor([1e-8, 1.0]),
+    ref.tensor([1e10, 1.0]),
+    ref.tensor([float("nan"), float("inf"), -1.0]),
+    ref.tensor([0.1, float("-inf"), 0.0]),
+    ref.tensor([[1, -20], [300, 4]]),
+    ref.tensor([True, False]),
+    ref.arange(24).view(2, 3, 4),
+    ref.arange(2000),
+    ref.arange(10000.0).view(100, 100),
+    ref.arange(40.0),
+    ref.zeros(0),
+    ref.zeros(2, 0),
+    ref.zeros(2, 0, dtype=ref.int32),
+    ref.tensor([1, 2], dtype=ref.int32),
+    ref.tensor([1.5, 2], dtype=ref.float64),
+    ref.tensor([1.5, 2], dtype=ref.float16),
+    ref.tensor([1.5, 2], dtype=ref.bfloat16),
+    ref.arange(30, dtype=ref.int8),
+    ref.tensor([1 + 2j, -0.5 - 1j], dtype=np.dtype(np.complex64)),
+    ref.zeros(3, 3),
+    ref.tensor([100000.0, 1.0]),
+    ref.tensor([123456.5, 1.25]),
 ]
 
 
+# Of the samples in their order, and of OPTIONS, as torch prints them.
+TEXTS = json.loads((process.TESTS / "expectations" / "printed_by_torch.json").read_text())
+OPTIONS: list[dict[str, Any]] = [
+    {"precision": 2},
+    {"sci_mode": True},
+    {"sci_mode": False},
+    {"linewidth": 12},
+    {"threshold": 2, "edgeitems": 1},
+    {"profile": "short"},
+    {"profile": "full"},
+]
+MATRIX = ref.tensor([[0.123456, 1234.5], [1.0, 2.0]])
+
+
 @pytest.mark.parametrize("sample", range(len(SAMPLES)))
-def test_as_torch(sample: int) -> None:
-    expected = repr(SAMPLES[sample]).replace("torch.", "infinicore.")
-    found = ic.from_torch(SAMPLES[sample])
-    assert repr(found) == expected and str(found) == expected
+def test_samples(sample: int) -> None:
+    found = put(SAMPLES[sample])
+    assert repr(found) == str(found) == TEXTS["samples"][sample]
+
+
+def test_what_torch_prints() -> None:
+    torch = need("torch")
+    texts = [repr(ref.to_torch(sample)).replace("torch.", "infinicore.") for sample in SAMPLES]
+    assert texts == TEXTS["samples"]
+    for options, text in zip(OPTIONS, TEXTS["options"], strict=True):
+        torch.set_printoptions(**options)
+        try:
+            assert repr(ref.to_torch(MATRIX)) == text, options
+        finally:
+            torch.set_printoptions(profile="default")
 
 
 def test_options() -> None:
-    x = torch.tensor([[0.123456, 1234.5], [1.0, 2.0]])
-    y = ic.from_torch(x)
-    for options in (
-        {"precision": 2},
-        {"sci_mode": True},
-        {"sci_mode": False},
-        {"linewidth": 12},
-        {"threshold": 2, "edgeitems": 1},
-        {"profile": "short"},
-        {"profile": "full"},
-    ):
+    for options, text in zip(OPTIONS, TEXTS["options"], strict=True):
         with ic.printoptions(**options):
-            torch.set_printoptions(**options)
-            try:
-                assert repr(y) == repr(x), options
-            finally:
-                torch.set_printoptions(profile="default")
+            assert repr(put(MATRIX)) == text, options
     before = ic.get_printoptions()
     ic.set_printoptions(precision=1)
     assert repr(ic.tensor([0.25])) == "tensor([0.2])"
