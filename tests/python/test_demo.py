@@ -141,7 +141,8 @@ def test_the_help_tells_the_exit_status(capsys: pytest.CaptureFixture[str]) -> N
         main(["demo", "--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert "--device" in out
-    assert "1 when one is wrong, and 2 when the device that was asked for is not there" in out
+    assert "1 when one is wrong or the device that was asked for does not work" in out
+    assert "2 when it is not there" in out
 
 
 # ---- Right and wrong ----------------------------------------------------------------------------

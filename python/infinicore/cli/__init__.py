@@ -70,8 +70,9 @@ def make_parser() -> argparse.ArgumentParser:
         help="show what the package does on a device, and check it",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=DEMO_DESCRIPTION,
-        epilog="The exit status is 0 when all results are right, 1 when one is wrong, and 2 when"
-        "\nthe device that was asked for is not there. Times are shown, never judged.",
+        epilog="The exit status is 0 when all results are right, 1 when one is wrong or the device"
+        "\nthat was asked for does not work, and 2 when it is not there. Times are shown, never"
+        "\njudged.",
     )
     demo.add_argument(
         "--device",
