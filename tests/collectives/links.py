@@ -101,12 +101,24 @@ def on_hosts(names: str) -> list[dict[str, str]]:
     return [{} if name == "-" else {"INFINI_CCL_HOST": name} for name in names]
 
 
-def all_reduce(comm: Any, data: Any) -> str:
-    """Sums float32 numbers of all ranks, in place, and says what failed; nothing: it is well."""
+def all_reduce(comm: Any, data: Any, begun: Callable[[], Any] = lambda: None) -> str:
+    """Sums float32 numbers of all ranks, in place, and says what failed; nothing: it is well. Calls
+    `begun` between the start of the operation and the wait for its end."""
     here = data.ctypes.data
     try:
         lib.call("AllReduce", here, here, data.size, lib.DTYPES["float32"], lib.SUM, comm, None)
     except lib.CclError as error:
         return str(error)
+    begun()
     lib.wait(None)  # type: ignore[arg-type]
     return lib.failure(comm)
+
+
+class Meeting:
+    """A point that all ranks of `in_ranks` reach before one goes on: an argument of its body."""
+
+    def __init__(self, ranks: int) -> None:
+        self._barrier = CONTEXT.Barrier(ranks)
+
+    def wait(self) -> None:
+        self._barrier.wait(60)

@@ -41,14 +41,24 @@ def everything(folder: Path, rank: int, ranks: int) -> Any:
     return {"checks": r.checks, "wrong": r.wrong, "libraries": libraries()}
 
 
-def attempt(r: Rank, count: int, name: str = "AllReduce") -> str:
-    """What a rank is told of a call: nothing when all is well."""
+def wait_for(folder: Path, pattern: str, count: int) -> None:
+    """Until that many files of a name are there."""
+    end = time.monotonic() + 60
+    while len(list(folder.glob(pattern))) < count:
+        assert time.monotonic() < end, f"{pattern} did not come"
+        time.sleep(0.005)
+
+
+def attempt(r: Rank, count: int, name: str = "AllReduce", begun: Path | None = None) -> str:
+    """What a rank is told of a call: nothing when all is well. Makes the file `begun` meanwhile."""
     data = np.ones(count, np.float32)
     last = lib.SUM if name == "AllReduce" else 0
     try:
         lib.call(name, address(data), address(data), count, F32, last, r.comm, r.stream)
     except lib.CclError as error:
         return str(error)
+    if begun:
+        begun.touch()
     lib.wait(r.stream)
     return lib.failure(r.comm)
 
@@ -72,10 +82,10 @@ def faults(folder: Path, rank: int, ranks: int) -> Any:
     r.close()
     r = scene("abort")
     if rank == last:
-        time.sleep(0.1)
+        wait_for(folder, "begun-*", last)
         lib.call("CommAbort", r.comm)
     else:
-        told["abort"] = attempt(r, 4)
+        told["abort"] = attempt(r, 4, begun=folder / f"begun-{rank}")
         r.close()
     r = scene("leave")
     if rank != last:
@@ -84,9 +94,10 @@ def faults(folder: Path, rank: int, ranks: int) -> Any:
     r = scene("late")
     lib.call("CommSetTimeout", r.comm, 1.5)
     if rank == last:
-        time.sleep(3)
+        wait_for(folder, "late-*", last)
     else:
         told["late"] = attempt(r, 4)
+        (folder / f"late-{rank}").touch()
     r.close()
     os.environ["INFINI_CCL_TIMEOUT"] = "2"
     if rank != last:  # which does not even join

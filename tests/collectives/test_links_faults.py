@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import struct
-import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,15 @@ import pytest
 
 from . import library as lib
 from . import links
-from .links import CONTEXT, in_ranks, on_hosts, tcp
+from .links import CONTEXT, Meeting, in_ranks, on_hosts, tcp
 
 KIND = lib.DTYPES["float32"]
 PLACES = {"tcp": tcp(3), "hosts": on_hosts("aab"), "one-each": on_hosts("-ab")}
 places = pytest.mark.parametrize("where", ["tcp", "hosts"])
 
 
-def all_reduce(comm: Any, count: int = 8) -> str:
-    return links.all_reduce(comm, np.ones(count, np.float32))
+def all_reduce(comm: Any, count: int = 8, begun: Callable[[], Any] = lambda: None) -> str:
+    return links.all_reduce(comm, np.ones(count, np.float32), begun)
 
 
 def dies(comm: Any, rank: int, ranks: int, who: int, count: int) -> str:
@@ -108,19 +108,21 @@ def test_two_that_wait_for_each_other_as_roots() -> None:
         assert "waited in Broadcast of 8 elements of dtype " in answer
 
 
-def gives_to_nobody(comm: Any, rank: int, ranks: int) -> str:
+def gives_to_nobody(comm: Any, rank: int, ranks: int, end: Meeting) -> str:
     lib.call("CommSetTimeout", comm, 1.0)
+    said = ""
     if rank == 0:
         for _ in range(1000):
             if said := broadcast(comm, np.ones(8, np.float32)):
-                return said
-        return "never ends"
-    time.sleep(3)
+                break
+    end.wait()  # until then rank 1 takes nothing
+    if rank == 0:
+        return said or "never ends"
     return lib.failure(comm) or all_reduce(comm)
 
 
 def test_a_root_does_not_run_ahead_for_ever() -> None:
-    told = in_ranks(gives_to_nobody, tcp(2))
+    told = in_ranks(gives_to_nobody, tcp(2), Meeting(2))
     assert "rank 1 did not come within 1 s: rank 0 waited in Broadcast" in told[0]
     assert "rank 1 did not come within 1 s" in told[1] or "rank 0" in told[1]
 
@@ -137,32 +139,31 @@ def test_a_message_of_another_size_is_named() -> None:
         assert "rank 1 sends 7 elements" in answer and "expects 8" in answer
 
 
-def never_calls(comm: Any, rank: int, ranks: int) -> str:
+def never_calls(comm: Any, rank: int, ranks: int, end: Meeting) -> str:
     lib.call("CommSetTimeout", comm, 1.0)
-    if rank == 2:
-        time.sleep(3)
-        return "slept"
-    return all_reduce(comm)
+    said = "" if rank == 2 else all_reduce(comm)
+    end.wait()
+    return said
 
 
 @places
 def test_a_rank_that_does_not_come_is_named(where: str) -> None:
-    told = in_ranks(never_calls, PLACES[where])
+    told = in_ranks(never_calls, PLACES[where], Meeting(3))
     for rank in (0, 1):
         assert "rank 2 did not come within 1 s" in told[rank]
 
 
-def aborts(comm: Any, rank: int, ranks: int) -> str:
+def aborts(comm: Any, rank: int, ranks: int, begun: Meeting) -> str:
     if rank != 1:
-        return all_reduce(comm, 100001)
-    time.sleep(0.2)
+        return all_reduce(comm, 100001, begun.wait)
+    begun.wait()
     lib.call("CommAbort", comm)
     os._exit(0)
 
 
 @places
 def test_abort_frees_the_others(where: str) -> None:
-    told = in_ranks(aborts, PLACES[where])
+    told = in_ranks(aborts, PLACES[where], Meeting(3))
     for rank in (0, 2):
         assert "rank 1 aborted" in told[rank]
 

@@ -6,8 +6,8 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ import pytest
 
 from . import library as lib
 from .launching import LAUNCH
-from .links import all_reduce, in_ranks
+from .links import Meeting, all_reduce, in_ranks
 
 KIND = lib.DTYPES["float32"]
 
 
-def in_processes(body: Callable[..., Any], ranks: int) -> dict[int, Any]:
-    """What `body(comm, rank, ranks)` gives on each rank that lives to tell."""
-    return in_ranks(body, [{}] * ranks)
+def in_processes(body: Callable[..., Any], ranks: int, *arguments: Any) -> dict[int, Any]:
+    """What `body(comm, rank, ranks, *arguments)` gives on each rank that lives to tell."""
+    return in_ranks(body, [{}] * ranks, *arguments)
 
 
 def sum_and_gather(comm: Any, rank: int, ranks: int) -> Any:
@@ -70,29 +70,28 @@ def test_ranks_that_differ_are_told_so() -> None:
         assert "rank 0 called AllReduce of 4 elements" in answer
 
 
-def never_calls(comm: Any, rank: int, ranks: int) -> str:
+def never_calls(comm: Any, rank: int, ranks: int, end: Meeting) -> str:
     lib.call("CommSetTimeout", comm, 0.5)
-    if rank == 1:
-        time.sleep(3)
-        return "slept"
-    return all_reduce(comm, np.ones(4, np.float32))
+    said = "" if rank == 1 else all_reduce(comm, np.ones(4, np.float32))
+    end.wait()
+    return said
 
 
 def test_a_rank_that_does_not_come_is_named() -> None:
-    told = in_processes(never_calls, 2)
+    told = in_processes(never_calls, 2, Meeting(2))
     assert "rank 1 did not come within 0.5 s" in told[0]
 
 
-def aborts(comm: Any, rank: int, ranks: int) -> str:
+def aborts(comm: Any, rank: int, ranks: int, begun: Meeting) -> str:
     if rank == 0:
-        return all_reduce(comm, np.ones(4, np.float32))
-    time.sleep(0.2)
+        return all_reduce(comm, np.ones(4, np.float32), begun.wait)
+    begun.wait()
     lib.call("CommAbort", comm)
     os._exit(0)
 
 
 def test_abort_frees_the_others() -> None:
-    told = in_processes(aborts, 2)
+    told = in_processes(aborts, 2, Meeting(2))
     assert "rank 1 aborted" in told[0]
 
 
@@ -134,6 +133,28 @@ def test_counts_that_do_not_fit_each_other_are_told_in_one_process() -> None:
     check_other_counts(told)
 
 
+# Halts a process five times for half a second each. In between it waits until that process has used
+# the processor. It ends early when its input is closed.
+HALTER = """
+import os, select, signal, sys, time
+
+pid = int(sys.argv[1])
+
+def work():
+    with open(f"/proc/{pid}/stat") as file:
+        return sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+
+for _ in range(5):
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.5)
+    before = work()
+    os.kill(pid, signal.SIGCONT)
+    while work() == before:
+        if select.select([sys.stdin], [], [], 0.01)[0]:
+            sys.exit()
+"""
+
+
 def halts(comm: Any, rank: int, ranks: int) -> str:
     """Rank 1 halts again and again, each time for less than the time-out, and longer in all."""
     data = np.ones(100 << 20, np.float32)
@@ -141,8 +162,8 @@ def halts(comm: Any, rank: int, ranks: int) -> str:
     lib.call("CommSetTimeout", comm, 2.0)
     if rank == 0:
         return all_reduce(comm, data)
-    halt = f"kill -STOP {os.getpid()}; sleep 0.5; kill -CONT {os.getpid()}; sleep 0.1"
-    with subprocess.Popen(["sh", "-c", f"for i in 1 2 3 4 5; do {halt}; done"]):
+    halter = [sys.executable, "-c", HALTER, str(os.getpid())]
+    with subprocess.Popen(halter, stdin=subprocess.PIPE):
         return all_reduce(comm, data)
 
 

@@ -3,7 +3,7 @@
 // every path.
 #include <infini/collectives.h>
 
-#include <chrono>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -237,11 +237,13 @@ void abort_frees(const char *transport) {
     const Id id = make_id();
     InfiniCommunicator *made[2];
     in_threads(2, [&](int rank) { made[rank] = join(id, 2, rank); });
+    std::atomic<bool> begun{false};
     std::thread waits([&] {
         std::vector<float> data(100000, 1);
+        begun = true;
         CHECK(all_reduce(made[0], data) != INFINI_STATUS_SUCCESS);
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    while (!begun) std::this_thread::yield();
     OK(table->abort(made[0], "enough"));
     waits.join();
     CHECK(reason(made[0]) == "enough");
@@ -251,8 +253,13 @@ void abort_frees(const char *transport) {
     for (InfiniCommunicator *each : made) OK(table->leave(each));
     unsetenv("INFINI_CCL_TRANSPORT");
 }
-void abort_frees_over_memory() { abort_frees("shm"); }
-void abort_frees_over_tcp() { abort_frees("tcp"); }
+// Several times: the abort comes before, while or after the rank begins to wait.
+void abort_frees_over_memory() {
+    for (int round = 0; round < 8; ++round) abort_frees("shm");
+}
+void abort_frees_over_tcp() {
+    for (int round = 0; round < 8; ++round) abort_frees("tcp");
+}
 
 void a_dead_rank_is_named() {
     for (const char *host : {"", "another"}) {  // that of the dead one

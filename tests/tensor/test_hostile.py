@@ -242,13 +242,17 @@ def test_buffers_in_the_order_of_fortran() -> None:
 # ---- The end of the interpreter -----------------------------------------------------------------
 
 LATE = """
-import threading, time
+import threading
 import numpy as np
 import infinicore
 
 array = np.ones(3, np.float32)
 
+working = threading.Barrier(4)
+
 def work():
+    (infinicore.ones(10) + 1).sum().item()
+    working.wait()
     while True:
         (infinicore.ones(10) + 1).sum().item()
         infinicore.from_numpy(array, copy=False)
@@ -259,7 +263,7 @@ left = infinicore.from_numpy(np.ones(3), copy=False)
 lent = memoryview(infinicore.ones(3))
 infinicore.start_graph_recording()
 open_result = left + 1
-time.sleep(0.1)
+working.wait()
 """
 
 
