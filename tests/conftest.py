@@ -35,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--backend", help="library of a back end to load first")
     simulated = "CUDA is simulated on the host: see tests/simulated"
     group.addoption("--simulated", action="store_true", help=simulated)
+    group.addoption("--exhaustive", action="store_true", help="all combinations, not pairwise")
+    group.addoption("--sample", type=int, metavar="N", help="only N of all combinations, at random")
+    group.addoption("--seed", type=int, help="of --sample; a new one if it is not given")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,8 +60,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["INFINI_DEVICE"] = config.getoption("--device")
     if backend := config.getoption("--backend"):
         os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())
+    from kit.combinations import Selection
     from kit.skip_summary import SkipSummary
 
+    config.addinivalue_line("markers", "combination: one of kit/combinations.py")
+    config.pluginmanager.register(Selection(config))
     config.pluginmanager.register(SkipSummary())
 
 

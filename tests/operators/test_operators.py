@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kit import Maker
+from kit.combinations import combinations
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from kit.layouts import broadcast, contiguous, strided, transposed, unaligned
 from kit.operator_runs import Trial
@@ -24,40 +25,37 @@ from .cases import all_cases
 
 CASES = all_cases()
 
-# Name: kind of sizes, layout of inputs, layout of outputs.
-VARIANTS: dict[str, tuple[str, Any, Any]] = {
-    "contiguous": ("usual", contiguous, contiguous),
-    "strided": ("usual", strided, strided),
-    "transposed": ("usual", transposed, transposed),
-    "mixed": ("usual", transposed, strided),
-    "stride-0": ("usual", broadcast, contiguous),
-    "unaligned": ("usual", unaligned, unaligned),
-    "scalar": ("scalar", contiguous, contiguous),
-    "empty": ("empty", contiguous, contiguous),
-    "one": ("one", contiguous, contiguous),
-    "large": ("large", contiguous, contiguous),
-    "large-strided": ("large", strided, strided),
+# Name: layout of inputs, layout of outputs.
+LAYOUTS: dict[str, tuple[Any, Any]] = {
+    "contiguous": (contiguous, contiguous),
+    "strided": (strided, strided),
+    "transposed": (transposed, transposed),
+    "mixed": (transposed, strided),
+    "stride-0": (broadcast, contiguous),
+    "unaligned": (unaligned, unaligned),
 }
+SIZES = ("usual", "scalar", "empty", "one", "large")
 
 
 def rules_of(operator: Operator) -> Rules:
     return CASES.get(operator.name, Rules())
 
 
-def applies(operator: Operator, variant: str) -> bool:
-    kind = VARIANTS[variant][0]
+def applies(operator: Operator, layout: str, size: str) -> bool:
     free = [tensor for tensor in operator.tensors if tensor.layout != "dense"]
     lists = any(item[0] == "*" for t in operator.tensors for s in t.shapes for item in s)
-    if kind not in rules_of(operator).kinds:
+    if size not in rules_of(operator).kinds:
         return False
-    if kind == "scalar":
-        return lists
-    if kind == "large" and operator.kernel and rules_of(operator).large is None:
+    if size == "scalar" and not lists:
         return False
-    if variant in ("strided", "transposed", "mixed", "large-strided"):
+    if size == "large" and operator.kernel and rules_of(operator).large is None:
+        return False
+    if layout in ("strided", "transposed", "mixed"):
         return bool(free)
-    if variant == "stride-0":
-        return any(not tensor.written for tensor in free)
+    if layout == "stride-0":
+        # Not with large sizes until backends/cpu/kernels/program/rows_plan.cc is right: a fold of a
+        # row of stride 0 and more than kBlock elements overruns its buffer.
+        return size != "large" and any(not tensor.written for tensor in free)
     return True
 
 
@@ -81,24 +79,28 @@ def dtypes_of(operator: Operator) -> tuple[str, ...]:
 SUPPORTED = [operator for operator in OPERATORS if not operator.unsupported]
 
 
+def operator_cases(operator: Operator) -> list[Any]:
+    return combinations(
+        dtypes_of(operator),
+        tuple(LAYOUTS),
+        SIZES,
+        allowed=lambda _, layout, size: applies(operator, layout, size),
+        first=(operator.name,),
+    )
+
+
 @pytest.mark.parametrize(
-    ("name", "dtype", "variant"),
-    [
-        (operator.name, dtype, variant)
-        for operator in SUPPORTED
-        for dtype in dtypes_of(operator)
-        for variant in VARIANTS
-        if applies(operator, variant)
-    ],
+    ("name", "dtype", "layout", "size"),
+    [case for operator in SUPPORTED for case in operator_cases(operator)],
 )
-def test_operator(make: Maker, name: str, dtype: str, variant: str) -> None:
-    kind, inputs, outputs = VARIANTS[variant]
+def test_operator(make: Maker, name: str, dtype: str, layout: str, size: str) -> None:
+    inputs, outputs = LAYOUTS[layout]
     operator = REGISTRY[name]
-    for seed in range(1 if kind == "large" else 2):
+    for seed in range(1 if size == "large" else 2):
         try:
-            draw = Draw(operator, rules_of(operator), dtype, kind, seed)
+            draw = Draw(operator, rules_of(operator), dtype, size, seed)
         except NoCaseError:
-            if seed == 0 and kind == "usual":
+            if seed == 0 and size == "usual":
                 raise
             continue
         trial = Trial(make, draw, inputs, outputs)

@@ -1,0 +1,100 @@
+"""Which combinations of element type, layout, size and the like a test runs over.
+
+    @pytest.mark.parametrize(
+        ("dtype", "layout", "size"), combinations(DTYPES, LAYOUTS, SIZES, allowed=fits)
+    )
+
+By default each pair of values of two factors occurs in some combination (pairwise), which leaves
+few of them. `--exhaustive` runs all; `--sample N` a random N of all, and no other tests: the seed
+is new each time unless `--seed` gives one, and is printed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+MARK = "combination"
+# Set by conftest.py before files of tests are imported.
+exhaustive = False
+
+
+def combinations(
+    *factors: Sequence[Any], allowed: Callable[..., bool] = lambda *_: True, first: Any = ()
+) -> list[Any]:
+    """Rows of one value of each factor that are `allowed`, with `first` before each."""
+    rows = tuple(row for row in itertools.product(*factors) if allowed(*row))
+    chosen: Iterable[Any] = rows if exhaustive else pairwise(rows)
+    return [pytest.param(*first, *row, marks=getattr(pytest.mark, MARK)) for row in chosen]
+
+
+@cache
+def pairwise(rows: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
+    """A few of the rows in which all pairs of values occur that occur in any: greedily, the next
+    one is the first of those with the most new pairs."""
+    missing = {pair for row in rows for pair in _pairs(row)}
+    left, chosen = list(rows), []
+    most = len(list(_pairs(rows[0]))) if rows else 0
+    while missing:
+        best, best_gain = left[0], -1
+        for row in left:
+            gain = sum(pair in missing for pair in _pairs(row))
+            if gain > best_gain:
+                best, best_gain = row, gain
+            if gain == most:
+                break
+        most = best_gain  # gains only fall
+        chosen.append(best)
+        left.remove(best)
+        missing.difference_update(_pairs(best))
+    return tuple(sorted(chosen, key=rows.index))
+
+
+def _pairs(row: tuple[Any, ...]) -> Iterator[tuple[int, int, Any, Any]]:
+    if len(row) == 1:
+        yield 0, 0, row[0], row[0]
+    for i, j in itertools.combinations(range(len(row)), 2):
+        yield i, j, row[i], row[j]
+
+
+class Selection:
+    """The options, as a plugin of pytest."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        global exhaustive
+        self.sample: int | None = config.getoption("--sample")
+        exhaustive = bool(config.getoption("--exhaustive") or self.sample)
+        if self.sample and config.option.seed is None:
+            config.option.seed = random.SystemRandom().randrange(1 << 32)  # workers get it too
+        self.seed = config.option.seed
+
+    @property
+    def said(self) -> str:
+        return f"--sample {self.sample} --seed {self.seed}"
+
+    def pytest_report_header(self) -> str:
+        if self.sample:
+            return f"combinations: a sample; to repeat it: {self.said}"
+        return f"combinations: {'all' if exhaustive else 'pairwise (--exhaustive: all)'}"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        if not self.sample:
+            return
+        able = [item for item in items if item.get_closest_marker(MARK)]
+        drawn = random.Random(self.seed).sample(able, min(self.sample, len(able)))
+        kept = {id(item) for item in drawn}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = [item for item in items if id(item) in kept]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.sample:
+            terminalreporter.section("sample")
+            terminalreporter.line(f"to repeat it: {self.said}")

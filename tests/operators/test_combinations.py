@@ -1,0 +1,62 @@
+"""What the default selection of combinations covers."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from kit import combinations as module
+from kit.combinations import pairwise
+from spec.operators.model import Operator
+
+from .test_operators import LAYOUTS, SIZES, SUPPORTED, applies, dtypes_of
+
+
+@pytest.mark.parametrize("counts", [(1,), (5,), (2, 3), (13, 6, 5), (3, 1, 4, 2)], ids=str)
+def test_all_pairs_occur(counts: tuple[int, ...]) -> None:
+    rows = tuple(itertools.product(*map(range, counts)))
+    chosen = pairwise(rows)
+    assert set(chosen) <= set(rows) and len(set(chosen)) == len(chosen)
+    for i, j in itertools.combinations(range(len(counts)), 2):
+        assert {(row[i], row[j]) for row in chosen} == {(row[i], row[j]) for row in rows}
+    two = sorted(counts)[-2:]
+    assert len(chosen) <= two[0] * two[-1] + 4 if len(counts) > 1 else len(rows)
+
+
+def test_pairs_that_are_not_allowed_are_no_hindrance() -> None:
+    rows = tuple(row for row in itertools.product("abc", "xy", (1, 2)) if row != ("a", "x", 1))
+    chosen = pairwise(rows)
+    assert ("a", "x", 1) not in chosen and ("a", "x", 2) in chosen
+    assert pairwise(()) == ()
+
+
+@pytest.mark.parametrize("operator", SUPPORTED, ids=lambda operator: operator.name)
+def test_every_operator(operator: Operator) -> None:
+    """With every element type, layout and size that it takes, and these in all pairs."""
+    fits = [each for each in itertools.product(LAYOUTS, SIZES) if applies(operator, *each)]
+    product = itertools.product(dtypes_of(operator), fits)
+    rows = tuple((dtype, layout, size) for dtype, (layout, size) in product)
+    chosen = pairwise(rows)
+    for pair in itertools.combinations(range(3), 2):
+        assert {tuple(row[i] for i in pair) for row in chosen} == {
+            tuple(row[i] for i in pair) for row in rows
+        }
+
+
+def test_the_seed_of_a_sample_is_told() -> None:
+    class Config:
+        class option:  # noqa: N801 - as pytest calls it
+            seed: int | None = None
+
+        def getoption(self, name: str) -> object:
+            return {"--sample": 3, "--exhaustive": False}[name]
+
+    before = module.exhaustive
+    try:
+        made = module.Selection(Config())  # type: ignore[arg-type]
+        assert module.exhaustive
+        assert made.seed == Config.option.seed is not None
+        assert f"--sample 3 --seed {made.seed}" in made.pytest_report_header()
+    finally:
+        module.exhaustive = before
