@@ -218,7 +218,12 @@ int probe(char *reason, size_t reason_bytes) {
         if (read(setting) < 0)
             snprintf(reason, reason_bytes, "%s=%.64s is ignored: expected a number from 1 to %ld",
                      setting.name, std::getenv(setting.name), setting.most);
-    if (const char *ignored = ignored_instruction_set())
+    if (!has_kernels())
+        snprintf(reason, reason_bytes,
+                 "operators cannot run: the kernels were compiled for %sonly, which this processor "
+                 "lacks; install infinicore on this machine, or with INFINI_CPU_ISAS=all",
+                 compiled_instruction_sets());
+    else if (const char *ignored = ignored_instruction_set())
         snprintf(reason, reason_bytes,
                  "INFINI_CPU_ISA=%.64s is ignored: kernels for %s are used, the best that were "
                  "compiled and this processor has",

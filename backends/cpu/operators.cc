@@ -44,6 +44,13 @@ int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_b
         if (Planner planner = find_planner(name.c_str())) made = planner(operation);
         Planner program = c->program && !followed ? find_planner("program") : nullptr;
         if (!made && program) made = program(operation);
+        if (!made && !has_kernels()) {
+            fail(infinirtErrorNotSupported,
+                 "the CPU's kernels were compiled for %sonly, which this processor lacks: install "
+                 "infinicore on this machine, or with INFINI_CPU_ISAS=all",
+                 compiled_instruction_sets());
+            return INFINI_STATUS_NOT_IMPLEMENTED;
+        }
         if (!made) {
             fail(infinirtErrorNotSupported, "the CPU has no kernel for this case of %s", c->name);
             return INFINI_STATUS_NOT_IMPLEMENTED;

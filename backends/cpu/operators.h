@@ -21,6 +21,10 @@ void run_and_drop(QueuedKernel *kernel);
 
 // The best instruction set that kernels are used of, for people.
 const char *instruction_set();
+// The sets that kernels were compiled for, each followed by a space.
+const char *compiled_instruction_sets();
+// False where this processor has none of those sets.
+bool has_kernels();
 // What INFINI_CPU_ISA says, if it could not be followed; else null.
 const char *ignored_instruction_set();
 

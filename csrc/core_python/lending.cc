@@ -340,7 +340,7 @@ void release_buffer(PyObject *, Py_buffer *view) {
     delete static_cast<std::vector<Py_ssize_t> *>(view->internal);
 }
 
-PyType_Slot slots[] = {
+PyType_Slot lent_slots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void *>(get_buffer)},
     {Py_bf_releasebuffer, reinterpret_cast<void *>(release_buffer)},
     {0, nullptr},
@@ -348,7 +348,7 @@ PyType_Slot slots[] = {
 
 }  // namespace
 
-PyType_Slot *tensor_slots() { return slots; }
+PyType_Slot *tensor_slots() { return lent_slots; }
 
 void bind_lending(nb::module_ &) {
     nb::object type = nb::borrow(reinterpret_cast<PyObject *>(tensor_type));

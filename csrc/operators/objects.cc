@@ -52,7 +52,7 @@ InfiniopDescriptor *find_descriptor(const void *descriptor) {
 
 namespace {
 
-constexpr size_t kMostDimensions = 64;
+constexpr size_t kMostDescribed = 64;
 constexpr int64_t kMostBytes = int64_t(1) << 60;  // room to add and multiply without care
 
 void require(const void *pointer, size_t bytes, bool write, const char *name) {
@@ -96,9 +96,9 @@ void check_extent(InfiniopTensorDescriptor &tensor) {
 void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *shape,
                  const ptrdiff_t *strides, infiniDtype_t dtype) {
     require(result, sizeof *result, true, "desc_ptr");
-    if (ndim > kMostDimensions)
+    if (ndim > kMostDescribed)
         fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "ndim is %zu: expected at most %zu", ndim,
-             kMostDimensions);
+             kMostDescribed);
     if (ndim > 0) require(shape, ndim * sizeof *shape, false, "shape");
     if (ndim > 0 && strides) require(strides, ndim * sizeof *strides, false, "strides");
     if (infiniSizeOf(dtype) == 0)

@@ -136,6 +136,7 @@ void note_stream(infinirtStream_t stream) { streams.push_back({stream, infinirtG
 
 void forget_stream(infinirtStream_t stream) {
     std::erase_if(streams, [&](const Known &known) { return known.stream == stream; });
+    std::erase(captured, stream);  // a vendor's runtime may crash when asked about a dead stream
 }
 
 bool freeing_waits() {

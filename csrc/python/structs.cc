@@ -1,6 +1,7 @@
 #include "structs.h"
 
 namespace infini::python {
+namespace {
 
 nb::object struct_repr(nb::handle self) {
     nb::str text(self.type().attr("__name__"));
@@ -28,6 +29,47 @@ void set_fields(nb::handle self, const nb::kwargs &fields) {
         }
         nb::setattr(self, name, value);
     }
+}
+
+nb::object make_struct(nb::handle cls) {
+    nb::object made = nb::inst_alloc(cls);
+    nb::inst_zero(made);
+    return made;
+}
+
+}  // namespace
+
+void add_struct_methods(nb::handle type, const char *name,
+                        std::initializer_list<const char *> fields) {
+    // As a class of any struct: `def` would be compiled for each of them.
+    auto cls = nb::borrow<nb::class_<dim3>>(type);
+    cls.def(nb::new_([type](const nb::kwargs &values) {
+        nb::object made = make_struct(type);
+        set_fields(made, values);
+        return made;
+    }));
+    nb::list names;
+    for (const char *field : fields) names.append(nb::str(field));
+    cls.attr("_fields_") = nb::tuple(names);
+    cls.def("__repr__", [](nb::handle self) { return struct_repr(self); });
+    cls.def("__bytes__", [type](nb::handle self) {
+        const Place whole{type, 0};
+        return nb::bytes(&whole.of<char>(self), nb::type_size(type));
+    });
+    cls.def_static(
+        "from_bytes",
+        [type, name](const nb::bytes &data) {
+            if (data.size() != nb::type_size(type)) {
+                PyErr_Format(PyExc_ValueError, "%s: expected %zu bytes, got %zu", name,
+                             nb::type_size(type), data.size());
+                throw nb::python_error();
+            }
+            nb::object made = make_struct(type);
+            std::memcpy(nb::inst_ptr<char>(made), data.data(), data.size());
+            return made;
+        },
+        nb::arg("data"));
+    cls.def("__reduce__", [](nb::handle self) { return struct_reduce(self); });
 }
 
 }  // namespace infini::python

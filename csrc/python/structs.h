@@ -2,6 +2,7 @@
 // bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <initializer_list>
 
@@ -9,50 +10,54 @@
 
 namespace infini::python {
 
-nb::object struct_repr(nb::handle self);
-nb::object struct_reduce(nb::handle self);
-void set_fields(nb::handle self, const nb::kwargs &fields);
+// What all structs have, whatever their type: the size is that of the class.
+void add_struct_methods(nb::handle cls, const char *name,
+                        std::initializer_list<const char *> fields);
 
 template <class S>
 nb::class_<S> struct_class(nb::module_ &m, const char *name,
-                           std::initializer_list<const char *> names) {
+                           std::initializer_list<const char *> fields) {
+    static_assert(std::is_trivially_copyable_v<S>);
     nb::class_<S> cls(m, name);
-    cls.def(nb::new_([](const nb::kwargs &fields) {
-        S value{};
-        set_fields(nb::cast(&value, nb::rv_policy::reference), fields);
-        return value;
-    }));
-    nb::list listed;
-    for (const char *field : names) listed.append(nb::str(field));
-    cls.attr("_fields_") = nb::tuple(listed);
-    cls.def("__repr__", [](nb::handle self) { return struct_repr(self); });
-    cls.def("__bytes__", [](const S &self) { return nb::bytes(&self, sizeof self); });
-    cls.def_static(
-        "from_bytes",
-        [name](const nb::bytes &data) {
-            if (data.size() != sizeof(S)) {
-                PyErr_Format(PyExc_ValueError, "%s: expected %zu bytes, got %zu", name, sizeof(S),
-                             data.size());
-                throw nb::python_error();
-            }
-            S value{};
-            std::memcpy(static_cast<void *>(&value), data.data(), sizeof value);
-            return value;
-        },
-        nb::arg("data"));
-    cls.def("__reduce__", [](nb::handle self) { return struct_reduce(self); });
+    add_struct_methods(cls, name, fields);
     return cls;
 }
 
 // ---- Fields, by their C type --------------------------------------------------------------------
 
-template <class S, class T>
-void array_field(nb::class_<S> &cls, const char *name, T S::*member) {
+// Where a field is: the offset is data, so that code is compiled for each type and not for each
+// field of each struct.
+struct Place {
+    nb::handle cls;
+    size_t offset;
+
+    template <class T>
+    T &of(nb::handle self) const {
+        if (!nb::isinstance(self, cls)) {
+            PyErr_Format(PyExc_TypeError, "expected a %U, got %R",
+                         nb::str(cls.attr("__name__")).ptr(), self.ptr());
+            throw nb::python_error();
+        }
+        return *reinterpret_cast<T *>(nb::inst_ptr<char>(self) + offset);
+    }
+};
+
+template <class Get, class Set, class... Extra>
+void add_property(nb::handle cls, const char *name, const Get &get, const Set &set,
+                  const Extra &...extra) {
+    const nb::object getter = nb::cpp_function(get, nb::scope(cls), nb::is_method(),
+                                               nb::is_getter(), nb::rv_policy::reference_internal);
+    const nb::object setter = nb::cpp_function(set, nb::scope(cls), nb::is_method(), extra...);
+    cls.attr(name) = nb::handle(reinterpret_cast<PyObject *>(&PyProperty_Type))(getter, setter);
+}
+
+template <class T>
+void array_field(const Place &place, const char *name) {
     using Item = std::remove_extent_t<T>;
     constexpr size_t count = std::extent_v<T>;
     constexpr bool bytes = sizeof(Item) == 1;
-    auto get = [member](const S &self) -> nb::object {
-        const Item *items = self.*member;
+    auto get = [place](nb::handle self) -> nb::object {
+        const Item *items = place.of<T>(self);
         if constexpr (bytes && count >= 128)
             return nb::str(reinterpret_cast<const char *>(items),
                            strnlen(reinterpret_cast<const char *>(items), count));
@@ -61,7 +66,7 @@ void array_field(nb::class_<S> &cls, const char *name, T S::*member) {
         else
             return nb::tuple(give_list(items, count));
     };
-    auto set = [member, name](S &self, nb::handle value) {
+    auto set = [place, name](nb::handle self, nb::handle value) {
         Item items[count]{};
         if constexpr (bytes) {
             nb::object data = nb::borrow(value);
@@ -78,29 +83,38 @@ void array_field(nb::class_<S> &cls, const char *name, T S::*member) {
             common_length(name, count, "the value", given.items.size());
             std::copy(given.items.begin(), given.items.end(), items);
         }
-        std::memcpy(self.*member, items, sizeof items);
+        std::memcpy(place.of<T>(self), items, sizeof items);
     };
-    cls.def_prop_rw(name, get, set);
+    add_property(place.cls, name, get, set);
 }
 
-template <class S, class T>
-void field(nb::class_<S> &cls, const char *name, T S::*member) {
-    auto get = [member](const S &self) { return give(self.*member); };
+// field<int>(cls, "x", offsetof(S, x)).
+template <class T>
+void field(nb::handle cls, const char *name, size_t offset) {
+    const Place place{cls, offset};
+    auto get = [place](nb::handle self) { return give(place.of<T>(self)); };
     if constexpr (std::is_array_v<T>) {
-        array_field(cls, name, member);
+        array_field<T>(place, name);
     } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
-        cls.def_rw(name, member);  // a view into the struct, so that a.b.c = x works
+        // A view into the struct, so that a.b.c = x works.
+        auto view = [place](nb::handle self) -> T & { return place.of<T>(self); };
+        add_property(cls, name, view,
+                     [place](nb::handle self, const T &value) { place.of<T>(self) = value; });
     } else if constexpr (std::is_enum_v<T>) {
-        cls.def_prop_rw(name, get, [member](S &self, Code<T> value) { self.*member = value; });
+        add_property(cls, name, get,
+                     [place](nb::handle self, Code<T> value) { place.of<T>(self) = value; });
     } else if constexpr (std::is_pointer_v<T>) {
-        auto set = [member](S &self, Stored value) {
-            self.*member = reinterpret_cast<T>(value.value);
+        auto set = [place](nb::handle self, Stored value) {
+            place.of<T>(self) = reinterpret_cast<T>(value.value);
         };
-        cls.def_prop_rw(name, get, set, nb::for_setter(nb::arg().none()));
+        add_property(cls, name, get, set, nb::arg("value").none());
     } else if constexpr (std::is_floating_point_v<T>) {
-        cls.def_rw(name, member);
+        add_property(
+            cls, name, [place](nb::handle self) { return place.of<T>(self); },
+            [place](nb::handle self, T value) { place.of<T>(self) = value; });
     } else {
-        cls.def_prop_rw(name, get, [member](S &self, Int<T> value) { self.*member = value; });
+        add_property(cls, name, get,
+                     [place](nb::handle self, Int<T> value) { place.of<T>(self) = value; });
     }
 }
 

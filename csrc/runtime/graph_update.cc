@@ -113,8 +113,8 @@ Error find_copy(Call &call, const Exec &exec, const Node &node, Node **copy) {
     return infinirtSuccess;
 }
 
-Error set(Call &call, Exec &exec, const Node &node, infinirtGraphNodeType type,
-          const NodeParameters &next) {
+Error set_in_exec(Call &call, Exec &exec, const Node &node, infinirtGraphNodeType type,
+                  const NodeParameters &next) {
     Change change(call, exec);
     Node *copy = nullptr;
     if (Error error = check_type(call, node, type)) return error;
@@ -272,47 +272,47 @@ Error GraphExecNodeSetParams(Call &call, Exec &graphExec, Node &node,
     }
     NodeParameters made;
     if (Error error = make_parameters(call, *nodeParams, &made)) return error;
-    return set(call, graphExec, node, nodeParams->type, made);
+    return set_in_exec(call, graphExec, node, nodeParams->type, made);
 }
 
 Error GraphExecMemcpyNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                    const infinirtMemcpy3DParms *pNodeParams) {
     NodeParameters made;
     if (Error error = make_memcpy(call, *pNodeParams, &made)) return error;
-    return set(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
 }
 
 Error GraphExecMemcpyNodeSetParams1D(Call &call, Exec &hGraphExec, Node &node, void *dst,
                                      const void *src, size_t count, infinirtMemcpyKind kind) {
     NodeParameters made;
     if (Error error = make_memcpy(call, dst, src, count, kind, &made)) return error;
-    return set(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemcpy, made);
 }
 
 Error GraphExecMemsetNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                    const infinirtMemsetParams *pNodeParams) {
     NodeParameters made;
     if (Error error = make_memset(call, *pNodeParams, &made)) return error;
-    return set(call, hGraphExec, node, infinirtGraphNodeTypeMemset, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeMemset, made);
 }
 
 Error GraphExecHostNodeSetParams(Call &call, Exec &hGraphExec, Node &node,
                                  const infinirtHostNodeParams *pNodeParams) {
     NodeParameters made;
     if (Error error = make_host(call, pNodeParams->fn, pNodeParams->userData, &made)) return error;
-    return set(call, hGraphExec, node, infinirtGraphNodeTypeHost, made);
+    return set_in_exec(call, hGraphExec, node, infinirtGraphNodeTypeHost, made);
 }
 
 Error GraphExecEventRecordNodeSetEvent(Call &call, Exec &hGraphExec, Node &hNode, Event &event) {
     NodeParameters made;
     made.event = &event;
-    return set(call, hGraphExec, hNode, infinirtGraphNodeTypeEventRecord, made);
+    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeEventRecord, made);
 }
 
 Error GraphExecEventWaitNodeSetEvent(Call &call, Exec &hGraphExec, Node &hNode, Event &event) {
     NodeParameters made;
     made.event = &event;
-    return set(call, hGraphExec, hNode, infinirtGraphNodeTypeWaitEvent, made);
+    return set_in_exec(call, hGraphExec, hNode, infinirtGraphNodeTypeWaitEvent, made);
 }
 
 }  // namespace impl

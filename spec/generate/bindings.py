@@ -369,6 +369,10 @@ def struct_class(c_type: str, name: str, fields: tuple[Field, ...]) -> str:
     lines.append("    {")
     lines.append(f"        using S = {c_type};")
     lines.append(f'        auto cls = struct_class<S>(m, "{name}", {{{names}}});')
-    lines += [f'        field(cls, "{field.name}", &S::{field.name});' for field in seen]
+    for field in seen:
+        member = field.name
+        lines.append(
+            f'        field<decltype(S::{member})>(cls, "{member}", offsetof(S, {member}));'
+        )
     lines.append("    }")
     return "\n".join(lines)

