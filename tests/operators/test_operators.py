@@ -53,9 +53,7 @@ def applies(operator: Operator, layout: str, size: str) -> bool:
     if layout in ("strided", "transposed", "mixed"):
         return bool(free)
     if layout == "stride-0":
-        # Not with large sizes until backends/cpu/kernels/program/rows_plan.cc is right: a fold of a
-        # row of stride 0 and more than kBlock elements overruns its buffer.
-        return size != "large" and any(not tensor.written for tensor in free)
+        return any(not tensor.written for tensor in free)
     return True
 
 

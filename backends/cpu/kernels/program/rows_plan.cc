@@ -147,9 +147,16 @@ bool Rows::needs_buffer(const Step &step) const {
     for (int number : step.inputs)
         if (access_[size_t(number)] == kGather) return true;
     if (step.fold) return false;
+    // A copy is folded where its input lies, unless one value stands for the whole line.
+    auto is_line = [&](int number) {
+        const Slot &slot = layout_.slots[size_t(number)];
+        return slot.kind != Slot::kShared && slot.kind != Slot::kRow &&
+               access_[size_t(number)] != kSplat;
+    };
+    const bool in_place = step.copies && is_line(step.inputs[0]);
     for (size_t i = 0; i < step.outputs.size(); ++i) {
         const int number = step.outputs[i];
-        if (number < 0 && !step.copies) return true;
+        if (number < 0 && !in_place) return true;
         if (number >= 0 && (step.folds[i] || access_[size_t(number)] == kGather)) return true;
     }
     return false;
