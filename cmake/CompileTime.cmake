@@ -11,7 +11,7 @@ set(INFINI_STANDARD_HEADERS
     <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <new> <numeric> <optional> <set> <shared_mutex>
     <span> <stdexcept> <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <unordered_set> <utility>
     <variant> <vector>)
-file(WRITE "${CMAKE_BINARY_DIR}/precompiled.cc" "")
+file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/precompiled.cc" CONTENT "") # written once
 add_library(infini_precompiled OBJECT "${CMAKE_BINARY_DIR}/precompiled.cc")
 target_link_libraries(infini_precompiled PRIVATE infini_flags)
 target_precompile_headers(infini_precompiled PRIVATE ${INFINI_STANDARD_HEADERS})

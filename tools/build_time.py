@@ -2,8 +2,8 @@
 
     python tools/build_time.py BUILD_FOLDER [--top N]
 
-The sums are of elapsed time per compiler run. On an idle machine that is close to CPU time, and the wall time
-of the build is the total divided by the number of cores.
+The sums are of elapsed time per compiler run: on an idle machine close to CPU time. The build's
+wall time is about the total divided by the number of cores.
 """
 
 from __future__ import annotations

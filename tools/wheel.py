@@ -1,9 +1,10 @@
-"""Builds the release wheel for this machine's architecture, and tries it where there is no compiler.
+"""Builds the release wheel for this architecture, and tries it without a compiler.
 
     python tools/wheel.py [--out dist] [--most-megabytes 20]
 
-The wheel has the CPU's kernels for every instruction set and no library outside the manylinux policy. It is
-installed in an empty environment whose PATH has no compiler, where `infini demo` must pass.
+The wheel has the CPU's kernels for every instruction set and uses no library outside the manylinux
+policy. It is installed in an empty environment whose PATH has no compiler, where `infini demo` must
+pass.
 """
 
 from __future__ import annotations

@@ -370,9 +370,7 @@ def struct_class(c_type: str, name: str, fields: tuple[Field, ...]) -> str:
     lines.append(f"        using S = {c_type};")
     lines.append(f'        auto cls = struct_class<S>(m, "{name}", {{{names}}});')
     for field in seen:
-        member = field.name
-        lines.append(
-            f'        field<decltype(S::{member})>(cls, "{member}", offsetof(S, {member}));'
-        )
+        member, offset = f"S::{field.name}", f"offsetof(S, {field.name})"
+        lines.append(f'        field<decltype({member})>(cls, "{field.name}", {offset});')
     lines.append("    }")
     return "\n".join(lines)
