@@ -31,20 +31,21 @@ void set_fields(nb::handle self, const nb::kwargs &fields) {
     }
 }
 
-nb::object make_struct(nb::handle cls) {
+nb::object make_struct(nb::handle cls, const void *bytes) {
     nb::object made = nb::inst_alloc(cls);
     nb::inst_zero(made);
+    std::memcpy(nb::inst_ptr<char>(made), bytes, nb::type_size(cls));
     return made;
 }
 
 }  // namespace
 
 void add_struct_methods(nb::handle type, const char *name,
-                        std::initializer_list<const char *> fields) {
+                        std::initializer_list<const char *> fields, const void *initial) {
     // As a class of any struct: `def` would be compiled for each of them.
     auto cls = nb::borrow<nb::class_<dim3>>(type);
-    cls.def(nb::new_([type](const nb::kwargs &values) {
-        nb::object made = make_struct(type);
+    cls.def(nb::new_([type, initial](const nb::kwargs &values) {
+        nb::object made = make_struct(type, initial);
         set_fields(made, values);
         return made;
     }));
@@ -64,9 +65,7 @@ void add_struct_methods(nb::handle type, const char *name,
                              nb::type_size(type), data.size());
                 throw nb::python_error();
             }
-            nb::object made = make_struct(type);
-            std::memcpy(nb::inst_ptr<char>(made), data.data(), data.size());
-            return made;
+            return make_struct(type, data.data());
         },
         nb::arg("data"));
     cls.def("__reduce__", [](nb::handle self) { return struct_reduce(self); });

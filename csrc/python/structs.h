@@ -10,16 +10,18 @@
 
 namespace infini::python {
 
-// What all structs have, whatever their type: the size is that of the class.
+// What all structs have, whatever their type: the size is that of the class, and a new one begins
+// as `initial`.
 void add_struct_methods(nb::handle cls, const char *name,
-                        std::initializer_list<const char *> fields);
+                        std::initializer_list<const char *> fields, const void *initial);
 
 template <class S>
 nb::class_<S> struct_class(nb::module_ &m, const char *name,
                            std::initializer_list<const char *> fields) {
     static_assert(std::is_trivially_copyable_v<S>);
+    static const S initial{};
     nb::class_<S> cls(m, name);
-    add_struct_methods(cls, name, fields);
+    add_struct_methods(cls, name, fields, &initial);
     return cls;
 }
 
