@@ -50,7 +50,7 @@ def wait_for(folder: Path, pattern: str, count: int) -> None:
 
 
 def attempt(r: Rank, count: int, name: str = "AllReduce", begun: Path | None = None) -> str:
-    """The error that a call reports to a rank; empty on success. Makes the file `begun` meanwhile."""
+    """The error of a call on a rank, empty on success. Makes the file `begun` meanwhile."""
     data = np.ones(count, np.float32)
     last = lib.SUM if name == "AllReduce" else 0
     try:
