@@ -69,9 +69,14 @@ class Selection:
         global exhaustive
         self.sample: int | None = config.getoption("--sample")
         exhaustive = bool(config.getoption("--exhaustive") or self.sample)
-        if self.sample and config.option.seed is None:
-            config.option.seed = random.SystemRandom().randrange(1 << 32)  # workers get it too
-        self.seed = config.option.seed
+        # A worker of pytest-xdist draws what the controller draws.
+        self.seed: int = getattr(config, "workerinput", {}).get("seed", config.getoption("--seed"))
+        if self.seed is None:
+            self.seed = random.SystemRandom().randrange(1 << 32)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["seed"] = self.seed
 
     @property
     def said(self) -> str:
