@@ -22,7 +22,7 @@ INFINI_ENTRY(Params, kThreads, 1) {
     __syncthreads();
 
     constexpr int kVectors = kTile / kVec;  // in a line of the tile
-    constexpr int kSteps = kTile * kVectors / kThreads;
+    constexpr int kSteps = (kTile * kVectors + kThreads - 1) / kThreads;
     Place at[kSteps];
     In<kVec> in[kSteps];
 #pragma unroll

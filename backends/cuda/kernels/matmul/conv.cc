@@ -1,9 +1,12 @@
 // The operators conv, grouped_conv and conv_transpose.
 #include <algorithm>
+#include <mutex>
 #include <string>
 
 #include "conv_dnn.h"
 #include "convolution.h"
+#include "kernels/lines.h"
+#include "libraries.h"
 
 namespace infini::cuda {
 namespace {
@@ -50,12 +53,44 @@ ConvolutionShape conv_shape(const Operation &op, int64_t groups) {
     return s;
 }
 
+// The convolution library reads 16 bytes at a time and faults on addresses that are not aligned to
+// them. Those go to the direct kernel, which needs no workspace and is compiled on first use.
+class AlignedConvolution final : public Plan {
+public:
+    AlignedConvolution(std::unique_ptr<Plan> library, const ConvolutionShape &shape, Device &device)
+        : library_(std::move(library)), shape_(shape), device_(device) {
+        workspace = library_->workspace;
+    }
+
+    Error run(const Arguments &a, const Stream &stream) const override {
+        bool aligned = !shape_.bias || is_aligned(a.pointer<void>(3), 16);
+        for (int i = 0; i < 3; ++i) aligned = aligned && is_aligned(a.pointer<void>(i), 16);
+        if (aligned) [[likely]]
+            return library_->run(a, stream);
+        std::lock_guard guard(lock_);
+        try {
+            if (!direct_) direct_ = plan_direct_convolution(shape_, device_);
+        } catch (const Refusal &refusal) {
+            return fail(infinirtErrorUnknown, "%s", refusal.sentence.c_str());
+        }
+        return direct_->run(a, stream);
+    }
+
+private:
+    std::unique_ptr<Plan> library_;
+    ConvolutionShape shape_;
+    Device &device_;
+    mutable std::mutex lock_;
+    mutable std::unique_ptr<Plan> direct_;
+};
+
 std::unique_ptr<Plan> plan_groups(const Operation &op, Device &device, int64_t groups) {
     const ConvolutionShape shape = conv_shape(op, groups);
     if (op.tensor(0).numel() == 0) return make_empty_plan();
     // The library of convolutions is slow with these, where it rounds once.
     if (auto plan = plan_pointwise(shape, device)) return plan;
-    if (auto plan = plan_conv_dnn(op, device, groups)) return plan;
+    if (auto plan = plan_conv_dnn(op, device, groups))
+        return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
     return plan_convolution(shape, device);
 }
 

@@ -36,25 +36,6 @@ const char *sums_of(const ConvolutionShape &s) {
     return s.dtype == INFINI_DTYPE_F64 ? "double" : "float";
 }
 
-std::unique_ptr<Plan> plan_direct(const ConvolutionShape &s, Device &device) {
-    const ConvolutionParams params = make_params(s);
-    Source source("matmul/conv_direct.cuh");
-    source.type("T", s.dtype).type("C", std::string(sums_of(s)));
-    source.constant("kTransposed", s.transposed);
-    auto kernel = device.compile(source);
-    const int64_t images = s.images;
-    const int64_t blocks =
-        device.blocks_for(images * s.groups * s.features * s.out_size(), 256, 64);
-    const bool bias = s.bias;
-    return make_plan([=](const Arguments &a, const Stream &stream) {
-        ConvolutionParams p = params;
-        p.images = int(images);
-        p.y = a.pointer<void>(0), p.x = a.pointer<void>(1), p.w = a.pointer<void>(2);
-        if (bias) p.bias = a.pointer<void>(3);
-        return kernel->launch(stream, blocks, 256, p);
-    });
-}
-
 // Channels to the end, and filled up.
 class ChannelsLast {
 public:
@@ -163,10 +144,29 @@ std::unique_ptr<Plan> plan_product(const ConvolutionShape &s, Device &device) {
 
 }  // namespace
 
+std::unique_ptr<Plan> plan_direct_convolution(const ConvolutionShape &s, Device &device) {
+    const ConvolutionParams params = make_params(s);
+    Source source("matmul/conv_direct.cuh");
+    source.type("T", s.dtype).type("C", std::string(sums_of(s)));
+    source.constant("kTransposed", s.transposed);
+    auto kernel = device.compile(source);
+    const int64_t images = s.images;
+    const int64_t blocks =
+        device.blocks_for(images * s.groups * s.features * s.out_size(), 256, 64);
+    const bool bias = s.bias;
+    return make_plan([=](const Arguments &a, const Stream &stream) {
+        ConvolutionParams p = params;
+        p.images = int(images);
+        p.y = a.pointer<void>(0), p.x = a.pointer<void>(1), p.w = a.pointer<void>(2);
+        if (bias) p.bias = a.pointer<void>(3);
+        return kernel->launch(stream, blocks, 256, p);
+    });
+}
+
 std::unique_ptr<Plan> plan_convolution(const ConvolutionShape &s, Device &device) {
     if (s.images * s.groups * s.features * s.out_size() == 0) return make_empty_plan();
     const bool few = s.channels <= 2 || s.features <= 2 || s.groups > 65535 || s.in_size() == 0;
-    if (few && s.images <= INT32_MAX) return plan_direct(s, device);
+    if (few && s.images <= INT32_MAX) return plan_direct_convolution(s, device);
     return plan_product(s, device);
 }
 

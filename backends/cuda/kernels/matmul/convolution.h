@@ -21,6 +21,8 @@ struct ConvolutionShape {
 
 // Pointers: y, x, w, bias. Direct where channels or features are few, else as a product.
 std::unique_ptr<Plan> plan_convolution(const ConvolutionShape &shape, Device &device);
+// One thread for each output: no workspace, and no demands on alignment.
+std::unique_ptr<Plan> plan_direct_convolution(const ConvolutionShape &shape, Device &device);
 // With the library of products: of 16 bits, windows of one element, and biases. Null: not for this
 // case.
 std::unique_ptr<Plan> plan_pointwise(const ConvolutionShape &shape, Device &device);
