@@ -4,19 +4,15 @@
 # Files of a library are compiled in batches. `-DINFINI_UNITY=OFF` compiles them one by one, for who edits them often.
 option(INFINI_UNITY "Compile the files of the libraries in batches" ON)
 
-# Standard headers are parsed once. A file still includes what it uses, so that it compiles without this too
+# Headers that are parsed once. A file still includes what it uses, so that it compiles without this too
 # (-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON).
 set(INFINI_STANDARD_HEADERS
     <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condition_variable> <cstddef> <cstdint> <cstdio> <cstdlib>
     <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <new> <numeric> <optional> <set> <shared_mutex>
     <span> <stdexcept> <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <unordered_set> <utility>
     <variant> <vector>)
-file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/precompiled.cc" CONTENT "") # written once
-add_library(infini_precompiled OBJECT "${CMAKE_BINARY_DIR}/precompiled.cc")
-target_link_libraries(infini_precompiled PRIVATE infini_flags)
-target_precompile_headers(infini_precompiled PRIVATE ${INFINI_STANDARD_HEADERS})
 
-# For a library that is compiled with the flags of all: both of the above.
+# For a library that is compiled with the flags of all: batches, and the precompiled headers of csrc/base.
 function(infini_compile_quickly target)
     target_precompile_headers(${target} REUSE_FROM infini_precompiled)
     infini_compile_in_batches(${target})

@@ -215,7 +215,7 @@ const InfiniDriver driver = {
 // INFINI_CPU_DEVICES=N makes N devices of the one machine, to write and test programs for several.
 int probe(char *reason, size_t reason_bytes) {
     for (const Setting &setting : {kDeviceSetting, kThreadSetting})
-        if (read(setting) < 0)
+        if (read_setting(setting) < 0)
             snprintf(reason, reason_bytes, "%s=%.64s is ignored: expected a number from 1 to %ld",
                      setting.name, std::getenv(setting.name), setting.most);
     if (!has_kernels())
@@ -229,7 +229,7 @@ int probe(char *reason, size_t reason_bytes) {
                  "compiled and this processor has",
                  ignored, instruction_set());
     static const int count = [] {
-        int devices = int(std::max(1L, read(kDeviceSetting)));
+        int devices = int(std::max(1L, read_setting(kDeviceSetting)));
         start_process(devices);
         return devices;
     }();

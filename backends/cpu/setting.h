@@ -15,7 +15,7 @@ constexpr Setting kDeviceSetting{"INFINI_CPU_DEVICES", 64};
 constexpr Setting kThreadSetting{"INFINI_NUM_THREADS", 1024};
 
 // The number, 0 if the variable is not set, or -1 if it holds no such number and is to be ignored.
-inline long read(const Setting &setting) {
+inline long read_setting(const Setting &setting) {
     const char *text = std::getenv(setting.name);
     if (!text || !*text) return 0;
     char *end;

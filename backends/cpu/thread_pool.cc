@@ -26,7 +26,7 @@ bool start_thread(void *(*main)(void *), void *argument) {
 }
 
 size_t ThreadPool::default_size() {
-    if (long number = read(kThreadSetting); number > 0) return size_t(number);
+    if (long number = read_setting(kThreadSetting); number > 0) return size_t(number);
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         return size_t(std::max(1, CPU_COUNT(&allowed)));

@@ -3,12 +3,22 @@
 
 #include <infini/collectives.h>
 
+#include <algorithm>
+
 #include "communicator.h"
 
 namespace infini::cpu::collectives {
 
 inline bool is_reduction(int kind) {
     return kind == INFINI_ALL_REDUCE || kind == INFINI_REDUCE || kind == INFINI_REDUCE_SCATTER;
+}
+
+// The first element of a share. Shares are whole cache lines of the smallest element, so that ranks
+// do not write to the same one.
+inline size_t share_begin(size_t count, int index, int shares) {
+    constexpr size_t kLine = 64;
+    const size_t lines = (count + kLine - 1) / kLine;
+    return std::min(count, lines * size_t(index) / size_t(shares) * kLine);
 }
 
 class Buffers {

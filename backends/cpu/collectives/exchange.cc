@@ -10,16 +10,6 @@
 #include "buffers.h"
 
 namespace infini::cpu::collectives {
-namespace {
-
-size_t share_begin(size_t count, int rank, int ranks) {
-    // In whole cache lines of the smallest element, so that ranks do not write to the same one.
-    constexpr size_t kLine = 64;
-    const size_t lines = (count + kLine - 1) / kLine;
-    return std::min(count, lines * size_t(rank) / size_t(ranks) * kLine);
-}
-
-}  // namespace
 
 // One collective of one rank.
 class Exchange : Buffers {

@@ -11,12 +11,6 @@
 namespace infini::cpu::collectives {
 namespace {
 
-size_t share_begin(size_t count, int index, int shares) {
-    constexpr size_t kLine = 64;  // whole lines of the smallest element, for aligned pieces
-    const size_t lines = (count + kLine - 1) / kLine;
-    return std::min(count, lines * size_t(index) / size_t(shares) * kLine);
-}
-
 // One collective of one member. Positions among the members are called ranks here, too.
 class Flat : Buffers {
 public:

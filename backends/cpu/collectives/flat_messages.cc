@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMessagePiece = 512 << 10;
 
-class Message {
+class FlatMessage {
 public:
-    Message(Network &network, Session &session, const InfiniCollective &work)
+    FlatMessage(Network &network, Session &session, const InfiniCollective &work)
         : network_(network),
           session_(session),
           work_(work),
@@ -123,8 +123,8 @@ bool run_flat_messages(Network &network, const std::vector<const InfiniCollectiv
                        double timeout) {
     Session session(network, timeout, "Send or Recv");
     if (!send_to_oneself(session, network.rank, messages)) return false;
-    std::deque<Message> all;
-    std::map<int, std::deque<Message *>> lanes[2];  // those that have not begun yet, by rank
+    std::deque<FlatMessage> all;
+    std::map<int, std::deque<FlatMessage *>> lanes[2];  // those that have not begun yet, by rank
     for (const InfiniCollective *each : messages)
         if (each->root != network.rank)
             lanes[each->kind == INFINI_SEND][each->root].push_back(
@@ -136,7 +136,7 @@ bool run_flat_messages(Network &network, const std::vector<const InfiniCollectiv
                 while (!lane.empty() &&
                        (sends ? lane.front()->advance_send() : lane.front()->advance_receive()))
                     lane.pop_front();
-        for (Message &each : all) each.done();
+        for (FlatMessage &each : all) each.done();
         while (waited_for < all.size() && all[waited_for].done()) ++waited_for;
         return waited_for == all.size();
     });

@@ -206,7 +206,6 @@ private:
     int divisor() const { return w_.op == kAverage ? c_.network_.ranks : 1; }
 
     static constexpr size_t kStep = 1 << 20;  // elements
-    static constexpr int kSum = 0, kAverage = 4;
 
     NetworkCommunicator &c_;
     const InfiniCollective &w_;

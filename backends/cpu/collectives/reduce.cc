@@ -10,8 +10,6 @@
 namespace infini::cpu::collectives {
 namespace {
 
-enum { kSum, kProduct, kMax, kMin, kAverage };
-
 template <int op, class C>
 inline C combine(C a, C b) {
     if constexpr (op == kSum || op == kAverage) {

@@ -21,7 +21,6 @@ namespace infini::cpu::collectives {
 namespace {
 
 constexpr double kTimeToSayHello = 10;  // seconds
-constexpr size_t kMostStrangers = 512;
 
 struct Guest {
     Socket socket;

@@ -14,6 +14,9 @@
 
 namespace infini::cpu::collectives {
 
+// Connections that have not said who they are; more are turned away.
+constexpr size_t kMostStrangers = 512;
+
 struct Id {
     uint64_t magic, nonce;
     uint64_t secret[2];  // who knows it may join

@@ -20,7 +20,6 @@ struct Greeting {
 };
 constexpr uint64_t kGreetingMagic = 0x31676e69'74656572;
 constexpr double kTimeToGreet = 10;  // seconds
-constexpr size_t kMostStrangers = 512;
 
 class Connector {
 public:

@@ -5,11 +5,10 @@
 
 #include "infinicore.h"
 #include "kernels/types.h"
+#include "reduce.h"
 
 namespace infini::cpu::collectives {
 namespace {
-
-enum { kSum, kProduct, kMax, kMin, kAverage };
 
 template <class T>
 struct Type {

@@ -62,7 +62,7 @@ infiniStatus_t Gathered::end() {
     if (work_.kind == INFINI_REDUCE && work_.root != rank_) return INFINI_STATUS_SUCCESS;
     OnDevice here(device_);
     Device &device = Device::get(device_);
-    const CombineParams params{work_.recv, memory_, int64_t(work_.count), ranks_, work_.op};
+    const CombineRanksParams params{work_.recv, memory_, int64_t(work_.count), ranks_, work_.op};
     const Grid grid(device.blocks_for(params.count, 256));
     return kernel_->launch(Stream{device, work_.stream}, grid, 256, params) == infinirtSuccess
                ? INFINI_STATUS_SUCCESS

@@ -57,7 +57,7 @@ struct SegmentParams {
     int32_t sequences, tokens, group, tile_rows;
 };
 
-struct CombineParams {
+struct CombineSplitsParams {
     const float *partials;
     void *out;
     AttentionStrides out_stride;

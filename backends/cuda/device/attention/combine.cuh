@@ -5,7 +5,7 @@
 
 namespace infini {
 
-INFINI_ENTRY(CombineParams, kCombineThreads, 1) {
+INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
     const int64_t unit = blockIdx.x;
     const int partial = (p.value_depth + 3) / 4 * 4 + 4;
     const float *from = p.partials + unit * partial;

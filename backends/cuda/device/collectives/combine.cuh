@@ -17,7 +17,7 @@ INFINI_DEVICE C combined(C a, C b) {
 }
 
 template <int kOp>
-INFINI_DEVICE void combine(const CombineParams &p) {
+INFINI_DEVICE void combine(const CombineRanksParams &p) {
     const T *from = static_cast<const T *>(p.from);
     const int64_t step = int64_t(gridDim.x) * 256;
     for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < p.count; i += step) {
@@ -29,7 +29,7 @@ INFINI_DEVICE void combine(const CombineParams &p) {
     }
 }
 
-INFINI_ENTRY(CombineParams, 256, 1) {
+INFINI_ENTRY(CombineRanksParams, 256, 1) {
     switch (p.op) {
         case kCombineSum:
             return combine<kCombineSum>(p);

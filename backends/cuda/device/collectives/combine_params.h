@@ -7,7 +7,7 @@ namespace infini {
 
 enum CombineOp { kCombineSum, kCombineProduct, kCombineMax, kCombineMin, kCombineAverage };
 
-struct CombineParams {
+struct CombineRanksParams {
     void *to;
     const void *from;  // `ranks` parts of `count` elements, one after the other
     int64_t count;

@@ -7,8 +7,8 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kWarps = 4, kTile = 16, kPiece = 8;
-constexpr int64_t kLeastRange = 256;  // keys
+constexpr int64_t kDecodeWarps = 4, kTile = 16, kDecodePiece = 8;
+constexpr int64_t kDecodeLeastRange = 256;  // keys
 
 int64_t rounded(int64_t size) { return std::max<int64_t>(16, (size + 15) / 16 * 16); }
 
@@ -21,9 +21,9 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &devi
     const int64_t depth = rounded(c.depth), value = rounded(c.value_depth);
     const int64_t tiles = c.rows() > 16 ? 2 : 1, rows = 16 * tiles;
     if (tiles == 2 && value > 128) return nullptr;  // results would not fit into registers
-    const int64_t stage = kTile * (depth + value + 2 * kPiece);
+    const int64_t stage = kTile * (depth + value + 2 * kDecodePiece);
     auto bytes = [&](int64_t stages) {
-        return size_t(2 * (kWarps * stages * stage + rows * (depth + kPiece)));
+        return size_t(2 * (kDecodeWarps * stages * stage + rows * (depth + kDecodePiece)));
     };
     int64_t stages = depth + value <= 192 ? 4 : 3;
     while (stages > 2 && bytes(stages) + 2048 > device.shared_bytes) --stages;
@@ -34,10 +34,10 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &devi
     source.constant("kDepth", depth).constant("kValue", value);
     source.constant("kM", tiles).constant("kStages", stages);
     auto kernel = device.compile(source);
-    const unsigned threads = kWarps * 32;
+    const unsigned threads = kDecodeWarps * 32;
     const size_t shared = bytes(stages);
     const int64_t units = c.sequences * c.heads;
-    const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
+    const int64_t most = std::clamp<int64_t>(c.keys / kDecodeLeastRange, 1, 128);
     if (most > 1) compile_combine(c, device);
     const int64_t slots =
         int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);

@@ -10,7 +10,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kRows = 128, kKeys = 128;
+constexpr int64_t kSm90Rows = 128, kSm90Keys = 128;
 
 // Pages of one key, as packed sequences have: those of a tile mostly lie one behind the other.
 bool is_single(const AttentionCase &c) { return c.paged() && c.page_size == 1; }
@@ -23,7 +23,7 @@ struct Maps {
     explicit Maps(const AttentionCase &c) {
         const size_t bytes = dtype_bytes(c.q.dtype);
         const bool single = is_single(c);
-        const int64_t rows = c.paged() && !single ? std::min(c.page_size, kKeys) : kKeys;
+        const int64_t rows = c.paged() && !single ? std::min(c.page_size, kSm90Keys) : kSm90Keys;
         // Ragged sequences of keys do not begin at the first row.
         const int64_t count = c.paged() ? c.pages : c.sequences;
         auto keys = [&](const AttentionStrides &s, int64_t size) {
@@ -36,15 +36,15 @@ struct Maps {
                                 {64, rows, 1, 1}};
         };
         k = keys(c.k_stride, c.depth), v = keys(c.v_stride, c.value_depth);
-        bulk = kKeys % rows == 0 && rows % 8 == 0 &&
+        bulk = kSm90Keys % rows == 0 && rows % 8 == 0 &&
                (!c.paged() || single || c.page_size % rows == 0) && k.can_map(bytes) &&
                v.can_map(bytes) && c.k_stride.inner == 1 && c.v_stride.inner == 1;
         if (!c.paged()) bulk = bulk && !c.ragged();
         q = {{c.depth, c.heads * c.group, c.ragged() ? c.tokens : c.queries,
               c.ragged() ? 1 : c.sequences},
              {1, c.q_stride.head, c.q_stride.token, c.q_stride.batch},
-             {64, c.group, kRows / c.group, 1}};
-        bulk_queries = kRows % c.group == 0 && c.q_stride.inner == 1 && q.can_map(bytes);
+             {64, c.group, kSm90Rows / c.group, 1}};
+        bulk_queries = kSm90Rows % c.group == 0 && c.q_stride.inner == 1 && q.can_map(bytes);
     }
 
     void fill(GroupParams &p) const {
@@ -71,9 +71,10 @@ Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t
     if (c.ragged() || tiles * units > kMost || tiles * units <= blocks) return {fitting, false};
     std::vector<int> cost(static_cast<size_t>(tiles));  // halves of 128 keys
     for (int64_t tile = 0; tile < tiles; ++tile) {
-        const int64_t last = std::min(c.rows(), (tile + 1) * kRows) - 1;
+        const int64_t last = std::min(c.rows(), (tile + 1) * kSm90Rows) - 1;
         const int64_t hidden = c.causal ? c.queries - 1 - last / c.group : 0;
-        cost[size_t(tile)] = int(2 * ((std::max<int64_t>(0, c.keys - hidden) + 127) / kKeys) + 1);
+        cost[size_t(tile)] =
+            int(2 * ((std::max<int64_t>(0, c.keys - hidden) + 127) / kSm90Keys) + 1);
     }
     std::vector<int64_t> load(static_cast<size_t>(blocks));
     auto longest = [&](const Order &order) {
@@ -126,7 +127,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
     const int64_t room = int64_t(device.shared_bytes) - (c.paged() ? 3072 : 1024);
     auto bytes_with = [&](int64_t queries, int64_t keys, int64_t values) {
-        return 2 * (queries * kRows * depth + kKeys * (keys * depth + values * value));
+        return 2 * (queries * kSm90Rows * depth + kSm90Keys * (keys * depth + values * value));
     };
     auto fits = [&](int64_t queries, int64_t keys, int64_t values) {
         return bytes_with(queries, keys, values) <= room;
@@ -138,7 +139,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const size_t shared = size_t(bytes_with(query_stages, key_stages, value_stages));
     // Blocks of 128 rows that fill a multiprocessor each: not where half of the sizes would be
     // padding, nor for so few of them and so many keys that ranges of these are faster (tiles.cc).
-    const int64_t tiles = (c.rows() + kRows - 1) / kRows * (c.ragged() ? 1 : c.sequences);
+    const int64_t tiles = (c.rows() + kSm90Rows - 1) / kSm90Rows * (c.ragged() ? 1 : c.sequences);
     const bool few =
         c.rows() < 64 || c.keys < 64 ||
         (!c.ragged() && tiles * c.heads * 4 < device.multiprocessors && c.keys >= 2048);
@@ -156,9 +157,10 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
         maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0 && c.params().store_vector;
     const Source any = Source(source).constant("kBulk", false);
     auto kernel = device.compile(all_bulk ? source.constant("kBulk", true) : any);
-    const Segments segments(c, device, kRows);
+    const Segments segments(c, device, kSm90Rows);
     AttentionParams fixed = c.params();
-    fixed.tiles = int32_t(c.ragged() ? segments.most_tiles() : (c.rows() + kRows - 1) / kRows);
+    fixed.tiles =
+        int32_t(c.ragged() ? segments.most_tiles() : (c.rows() + kSm90Rows - 1) / kSm90Rows);
     const int64_t units = c.heads * (c.ragged() ? 1 : c.sequences), items = fixed.tiles * units;
     const int64_t bytes = 2 * std::max<int64_t>(1, c.keys) * (c.depth + c.value_depth);
     const int64_t blocks = std::min<int64_t>(items, device.multiprocessors);

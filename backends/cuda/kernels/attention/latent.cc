@@ -7,9 +7,9 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kKeys = 32, kPiece = 8, kEntryPitch = 672;
+constexpr int64_t kMlaKeys = 32, kMlaPiece = 8, kEntryPitch = 672;
 constexpr unsigned kThreads = 256;
-constexpr int64_t kLeastRange = 256;  // keys
+constexpr int64_t kMlaLeastRange = 256;  // keys
 
 // One of the kernels that a case may need.
 struct Latent {
@@ -19,11 +19,11 @@ struct Latent {
 
     size_t shared() const {
         const int64_t rows = 16 * tiles, parts = 4 / tiles;
-        const int64_t row = depth + kPiece + (alias ? 0 : value + kPiece);
-        const int64_t stage = entries ? kKeys * kEntryPitch : 2 * kKeys * row;
-        return size_t(2 * rows * (depth + kPiece + kKeys + kPiece) +
-                      4 * parts * rows * (kKeys + 4) + stages * stage +
-                      (entries ? 2 * kKeys * row : 0));
+        const int64_t row = depth + kMlaPiece + (alias ? 0 : value + kMlaPiece);
+        const int64_t stage = entries ? kMlaKeys * kEntryPitch : 2 * kMlaKeys * row;
+        return size_t(2 * rows * (depth + kMlaPiece + kMlaKeys + kMlaPiece) +
+                      4 * parts * rows * (kMlaKeys + 4) + stages * stage +
+                      (entries ? 2 * kMlaKeys * row : 0));
     }
     // As many rows as there are, or as fit.
     bool choose(int64_t rows, const Device &device) {
@@ -44,7 +44,7 @@ std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const 
     const int64_t blocks = c.sequences * c.heads * ((c.rows() + rows - 1) / rows);
     const int64_t slots =
         int64_t(device.multiprocessors) * kernel->resident_blocks(kThreads, l.shared());
-    const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 128);
+    const int64_t most = std::clamp<int64_t>(c.keys / kMlaLeastRange, 1, 128);
     AttentionParams fixed = c.params();
     if (l.entries) fixed.vector = fixed.vector && c.k_stride.batch % 16 == 0;  // of bytes
     fixed.splits = int32_t(choose_splits(blocks, slots, most));

@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kKeys = 64, kPanel = 2 * kKeys * 64;  // bytes
+constexpr int64_t kMlaSm90Keys = 64, kPanel = 2 * kMlaSm90Keys * 64;  // bytes
 
 // Where the bulk engine can copy keys.
 struct KeyMap {
@@ -16,10 +16,10 @@ struct KeyMap {
     int64_t box = 0;  // rows that a copy takes; 0: it cannot
 
     explicit KeyMap(const AttentionCase &c) {
-        const int64_t rows = c.paged() ? std::min(c.page_size, kKeys) : kKeys;
+        const int64_t rows = c.paged() ? std::min(c.page_size, kMlaSm90Keys) : kMlaSm90Keys;
         const int64_t page = c.paged() ? c.page_size : c.keys;
-        if (c.sequences * c.heads * (c.keys / kKeys + 1) >= int64_t(1) << 27) return;
-        if (kKeys % rows != 0 || rows % 16 != 0 || (c.paged() && page % rows != 0)) return;
+        if (c.sequences * c.heads * (c.keys / kMlaSm90Keys + 1) >= int64_t(1) << 27) return;
+        if (kMlaSm90Keys % rows != 0 || rows % 16 != 0 || (c.paged() && page % rows != 0)) return;
         k = {{c.depth, page, c.heads, c.paged() ? c.pages : c.sequences},
              {1, c.k_stride.token, c.k_stride.head, c.k_stride.batch},
              {64, rows, 1, 1}};
@@ -69,7 +69,7 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
 
     AttentionParams fixed = c.params();
     const int64_t units = c.sequences * c.heads;
-    const int64_t each = std::max<int64_t>(1, (c.keys + kKeys - 1) / kKeys);
+    const int64_t each = std::max<int64_t>(1, (c.keys + kMlaSm90Keys - 1) / kMlaSm90Keys);
     const int64_t row_tiles = (c.rows() + chosen.rows - 1) / chosen.rows;
     // Ranges of whole units, if that leaves few multiprocessors without one.
     int64_t ranges = std::clamp<int64_t>(device.multiprocessors / row_tiles, 1, units * each);
@@ -81,7 +81,7 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
     // Without lengths all units are equal.
     const bool whole = ranges == 1 || (c.lengths_at < 0 && units % ranges == 0);
     Source joining = c.source("attention/join.cuh");
-    joining.constant("kKeys", kKeys);
+    joining.constant("kKeys", kMlaSm90Keys);
     // Most units may be whole, for which there is nothing to do: as many blocks as run at once.
     const int64_t joined =
         units *

@@ -29,7 +29,7 @@ std::unique_ptr<Plan> plan_splits(const AttentionCase &c, Device &device,
         });
     constexpr int kWarps = 4;
     auto combine = compile_combine(c, device);
-    CombineParams join{};
+    CombineSplitsParams join{};
     join.out_stride = c.out_stride, join.units = c.sequences * c.heads * c.rows();
     join.group = fixed.group, join.rows = Divider(uint32_t(c.rows()));
     join.heads = Divider(uint32_t(c.heads));
@@ -43,7 +43,7 @@ std::unique_ptr<Plan> plan_splits(const AttentionCase &c, Device &device,
             p.partials = reinterpret_cast<float *>(a.workspace());
             const Error error = kernel->launch(stream, blocks * p.splits, threads, p, shared);
             if (error != infinirtSuccess) return error;
-            CombineParams j = join;
+            CombineSplitsParams j = join;
             j.partials = p.partials, j.out = p.out;
             return combine->launch(stream, j.units, width, j);
         },

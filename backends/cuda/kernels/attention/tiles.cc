@@ -6,8 +6,8 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kWarps = 4, kKeys = 64, kPiece = 8;
-constexpr int64_t kLeastRange = 512;  // keys
+constexpr int64_t kTilesWarps = 4, kTilesKeys = 64, kTilesPiece = 8;
+constexpr int64_t kTilesLeastRange = 512;  // keys
 
 int64_t rounded(int64_t size) { return std::max<int64_t>(16, (size + 15) / 16 * 16); }
 
@@ -17,29 +17,29 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_mma || !half || c.depth > 256 || c.value_depth > 256) return nullptr;
     const int64_t depth = rounded(c.depth), value = rounded(c.value_depth);
-    const int64_t stage = kKeys * (depth + value + 2 * kPiece);
+    const int64_t stage = kTilesKeys * (depth + value + 2 * kTilesPiece);
     // Tiles of 16 rows that a warp has: two, where their results fit into registers.
     int64_t tiles = value <= 128 && c.rows() > 64 ? 2 : 1;
     auto fits = [&] {
-        const int64_t rows = 16 * kWarps * tiles;
+        const int64_t rows = 16 * kTilesWarps * tiles;
         return rows * (value + 2) <= stage &&  // results go where keys were
-               size_t(2 * (rows * (depth + kPiece) + 2 * stage)) + 4096 <= device.shared_bytes;
+               size_t(2 * (rows * (depth + kTilesPiece) + 2 * stage)) + 4096 <= device.shared_bytes;
     };
     if (!fits()) tiles = 1;
     if (!fits()) return nullptr;
-    const int64_t rows = 16 * kWarps * tiles;
+    const int64_t rows = 16 * kTilesWarps * tiles;
 
     Source source = c.source("attention/tiles.cuh");
     source.constant("kDepth", depth).constant("kValue", value).constant("kM", tiles);
     auto kernel = device.compile(source);
     const Segments segments(c, device, rows);
-    const size_t shared = size_t(2 * (rows * (depth + kPiece) + 2 * stage));
-    const unsigned threads = kWarps * 32;
+    const size_t shared = size_t(2 * (rows * (depth + kTilesPiece) + 2 * stage));
+    const unsigned threads = kTilesWarps * 32;
     AttentionParams fixed = c.params();
     if (!c.ragged()) {
         fixed.tiles = int32_t((c.rows() + rows - 1) / rows);
         const int64_t blocks = c.sequences * c.heads * fixed.tiles;
-        const int64_t most = std::clamp<int64_t>(c.keys / kLeastRange, 1, 64);
+        const int64_t most = std::clamp<int64_t>(c.keys / kTilesLeastRange, 1, 64);
         if (most > 1 && blocks <= device.multiprocessors) compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);

@@ -7,7 +7,7 @@
 namespace infini::cuda {
 namespace {
 
-struct Part {
+struct Block {
     int source;      // number among the pointers
     int64_t offset;  // in the output, bytes
     BlockDiagParams params;
@@ -16,7 +16,7 @@ struct Part {
 std::unique_ptr<Plan> plan_block_diag(const Operation &operation, Device &device) {
     const Tensor output = operation.tensor(0);
     const int64_t element = int64_t(dtype_bytes(output.dtype));
-    std::vector<Part> parts;
+    std::vector<Block> parts;
     int64_t row = 0, column = 0;
     for (int i = 1; i < operation.tensor_count(); ++i) {
         const Tensor x = operation.tensor(i);
@@ -40,7 +40,7 @@ std::unique_ptr<Plan> plan_block_diag(const Operation &operation, Device &device
     const auto kernel =
         device.compile(Source("copy/block_diag.cuh").type("E", bytes_type(size_t(element))));
     return make_plan([=](const Arguments &a, const Stream &stream) {
-        for (const Part &part : parts) {
+        for (const Block &part : parts) {
             BlockDiagParams params = part.params;
             params.to = a.pointer<char>(0) + part.offset;
             params.from = a.pointer<void>(part.source);

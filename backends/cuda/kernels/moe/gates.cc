@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kWarps = 4;  // rows of a block
+constexpr int64_t kGateWarps = 4;  // rows of a block
 
 // A kernel for rows of logits, and what it needs of memory.
 struct GatePlan {
@@ -22,8 +22,8 @@ struct GatePlan {
         params.x_row = x.stride(0), params.x_step = x.stride(1);
         params.bias_step = params.value_step = params.index_step = 1;
         params.factor = 1;
-        blocks = divide_up(params.rows, kWarps);
-        const size_t bytes = size_t(params.experts) * 3 * sizeof(float) * size_t(kWarps);
+        blocks = divide_up(params.rows, kGateWarps);
+        const size_t bytes = size_t(params.experts) * 3 * sizeof(float) * size_t(kGateWarps);
         if (bytes <= 48 << 10) {
             shared = bytes;
         } else {
@@ -44,7 +44,8 @@ struct GatePlan {
         here.x = a.pointer<void>(2);
         here.room = room ? reinterpret_cast<float *>(a.workspace()) : nullptr;
         if (here.rows == 0 || here.slots == 0) return infinirtSuccess;
-        return kernel->launch(stream, blocks, unsigned(kWarps * stream.device.warp), here, shared);
+        return kernel->launch(stream, blocks, unsigned(kGateWarps * stream.device.warp), here,
+                              shared);
     }
     // The number of results is an argument of the run.
     void count(GateParams &here, int64_t topk) const {

@@ -6,7 +6,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int kLanes = 8, kThreads = 128, kRows = kThreads / kLanes;
+constexpr int kLanes = 8, kDeltaThreads = 128, kRows = kDeltaThreads / kLanes;
 
 struct Settings {
     float scale = 1, lower_bound = 0;
@@ -60,7 +60,7 @@ std::unique_ptr<Plan> plan(const Operation &op, const Settings &settings, int bo
         if (kimi) p.a_log = a.pointer<float>(8), p.dt_bias = a.pointer<float>(9);
         p.vector = vector && lies_wide(p.initial) && lies_wide(p.final_state) && lies_wide(p.q) &&
                    lies_wide(p.k) && (!kimi || lies_wide(p.g));
-        return kernel->launch(stream, blocks, kThreads, p);
+        return kernel->launch(stream, blocks, kDeltaThreads, p);
     });
 }
 

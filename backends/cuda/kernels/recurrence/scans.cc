@@ -5,10 +5,10 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int kLanes = 4;  // that share a channel's states, or a column of a state
+constexpr int kScanLanes = 4;  // that share a channel's states, or a column of a state
 
 std::unique_ptr<Plan> plan_mamba(const Operation &op, Device &device) {
-    constexpr int kThreads = 128, kChannels = kThreads / kLanes;
+    constexpr int kThreads = 128, kChannels = kThreads / kScanLanes;
     const Shape x = op.tensor(1);
     MambaParams fixed{};
     fixed.batch = int32_t(x.size[0]), fixed.tokens = int32_t(x.size[1]);
@@ -16,7 +16,8 @@ std::unique_ptr<Plan> plan_mamba(const Operation &op, Device &device) {
     fixed.blocks = (fixed.channels + kChannels - 1) / kChannels;
     if (int64_t(fixed.batch) * fixed.blocks == 0) return make_empty_plan();
     Source source("recurrence/mamba.cuh");
-    source.type("T", x.dtype).constant("kPer", std::max(1, (fixed.states + kLanes - 1) / kLanes));
+    source.type("T", x.dtype)
+        .constant("kPer", std::max(1, (fixed.states + kScanLanes - 1) / kScanLanes));
     auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         MambaParams p = fixed;
@@ -30,7 +31,7 @@ std::unique_ptr<Plan> plan_mamba(const Operation &op, Device &device) {
 INFINI_CUDA_KERNEL("mamba_selective_scan", plan_mamba);
 
 std::unique_ptr<Plan> plan_rwkv(const Operation &op, Device &device) {
-    constexpr int kThreads = 256, kColumns = kThreads / kLanes;
+    constexpr int kThreads = 256, kColumns = kThreads / kScanLanes;
     const Shape decay = op.tensor(4), out = op.tensor(0);
     RwkvParams fixed{};
     fixed.tokens = int32_t(out.size[1]), fixed.heads = int32_t(decay.size[0]);
@@ -38,7 +39,7 @@ std::unique_ptr<Plan> plan_rwkv(const Operation &op, Device &device) {
     const int64_t blocks = out.size[0] * fixed.heads * fixed.parts;
     if (blocks == 0) return make_empty_plan();
     Source source("recurrence/rwkv.cuh");
-    source.type("T", out.dtype).constant("kPer", (fixed.size + kLanes - 1) / kLanes);
+    source.type("T", out.dtype).constant("kPer", (fixed.size + kScanLanes - 1) / kScanLanes);
     auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         RwkvParams p = fixed;

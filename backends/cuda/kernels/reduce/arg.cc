@@ -9,23 +9,23 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256, kMostPiece = int64_t(1) << 30;
+constexpr int64_t kArgThreads = 256, kMostPiece = int64_t(1) << 30;
 
 struct Arg {
     ArgParams params = {};
     bool across = false;
     int64_t vector = 1;  // elements of 16 bytes
-    int64_t row_threads = kThreads;
+    int64_t row_threads = kArgThreads;
     bool vectors = false;  // rows could be read so
     int64_t blocks = 0;
-    int64_t block_threads = kThreads, at_once = 1;
+    int64_t block_threads = kArgThreads, at_once = 1;
 
     void cut(const Device &device) {
         ArgParams &p = params;
         const int64_t tiles = across ? divide_up(p.columns, device.warp * vector) : 1;
         const int64_t work = across ? p.rows / std::max<int64_t>(p.columns, 1) * tiles : p.rows;
         // A piece keeps a block busy: 32 vectors for each thread, or lines for each warp.
-        const int64_t least = across ? 64 * kThreads / device.warp : 32 * kThreads * vector;
+        const int64_t least = across ? 64 * kArgThreads / device.warp : 32 * kArgThreads * vector;
         const int64_t wanted = device.multiprocessors * 8;
         int64_t pieces = 1;
         if (work < wanted && p.total > least)
@@ -101,7 +101,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool 
         p.vector = arg.vectors && is_aligned(p.x, 16);
         INFINI_CUDA_TRY(kernel->launch(stream, arg.blocks, unsigned(arg.block_threads), p));
         if (!cut) return infinirtSuccess;
-        return join->launch(stream, divide_up(p.rows, kThreads), kThreads, p);
+        return join->launch(stream, divide_up(p.rows, kArgThreads), kArgThreads, p);
     };
     const int64_t parts = cut ? arg.params.rows * arg.params.pieces : 0;
     return make_plan(run, size_t(parts) * 16);

@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256, kTile = 64;
+constexpr int64_t kDistThreads = 256, kTile = 64;
 
 int norm_of(double p) {
     if (p == 0 || p == 1 || p == 2) return int(p);
@@ -20,7 +20,7 @@ std::unique_ptr<Plan> plan_dist(const Operation &operation, Device &device) {
     DistParams params = {};
     params.first = offsets_of(x1), params.second = offsets_of(x2);
     params.count = x1.numel(), params.p = operation.number(0);
-    params.blocks = int32_t(device.blocks_for(params.count, kThreads * 8, 4));
+    params.blocks = int32_t(device.blocks_for(params.count, kDistThreads * 8, 4));
     auto compile = [&](bool join) {
         Source source("reduce/dist.cuh");
         source.type("T", x1.dtype).constant("kNorm", norm_of(params.p));
@@ -31,8 +31,8 @@ std::unique_ptr<Plan> plan_dist(const Operation &operation, Device &device) {
         DistParams p = params;
         p.y = a.pointer<void>(0), p.x1 = a.pointer<void>(1), p.x2 = a.pointer<void>(2);
         p.parts = reinterpret_cast<double *>(a.workspace());
-        INFINI_CUDA_TRY(sums->launch(stream, p.blocks, kThreads, p));
-        return join->launch(stream, 1, kThreads, p);
+        INFINI_CUDA_TRY(sums->launch(stream, p.blocks, kDistThreads, p));
+        return join->launch(stream, 1, kDistThreads, p);
     };
     return make_plan(run, size_t(params.blocks) * sizeof(double) + 8);
 }
@@ -67,7 +67,7 @@ std::unique_ptr<Plan> plan_cdist(const Operation &operation, Device &device) {
     return make_plan([=](const Arguments &a, const Stream &stream) {
         CdistParams p = params;
         p.y = a.pointer<void>(0), p.x1 = a.pointer<void>(1), p.x2 = a.pointer<void>(2);
-        return kernel->launch(stream, blocks, kThreads, p);
+        return kernel->launch(stream, blocks, kDistThreads, p);
     });
 }
 

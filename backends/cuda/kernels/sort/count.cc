@@ -7,7 +7,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256, kSharedBins = 8192;
+constexpr int64_t kCountThreads = 256, kSharedBins = 8192;
 
 std::unique_ptr<Plan> plan_counts(const Operation &operation, Device &device, CountParams params,
                                   bool histogram) {
@@ -17,14 +17,14 @@ std::unique_ptr<Plan> plan_counts(const Operation &operation, Device &device, Co
     source.type("T", dtype).constant("kHistogram", histogram);
     auto count = device.compile(source.constant("kBins", shared ? kSharedBins : 0));
     auto finish = device.compile(finish_source.type("R", result));
-    const int64_t blocks = device.blocks_for(params.size, kThreads * 16, 4);
+    const int64_t blocks = device.blocks_for(params.size, kCountThreads * 16, 4);
     const size_t bytes = size_t(params.bins) * 8;
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
         CountParams p = params;
         p.y = a.pointer<void>(0), p.x = a.pointer<void>(1), p.tables = a.workspace();
         INFINI_CUDA_TRY(fill_bytes(stream, a.workspace(), 0, bytes));
-        INFINI_CUDA_TRY(count->launch(stream, blocks, kThreads, p));
-        return finish->launch(stream, divide_up(p.bins, kThreads), kThreads, p);
+        INFINI_CUDA_TRY(count->launch(stream, blocks, kCountThreads, p));
+        return finish->launch(stream, divide_up(p.bins, kCountThreads), kCountThreads, p);
     };
     return make_plan(run, bytes);
 }
@@ -68,7 +68,8 @@ std::unique_ptr<Plan> plan_weights(const Operation &operation, Device &device, C
             INFINI_CUDA_TRY(sort->run(Arguments{arguments}, stream));
             p.x = pointers[0], p.tables = pointers[1], p.step = 1;
         }
-        return weigh->launch(stream, divide_up(p.bins * stream.device.warp, kThreads), kThreads, p);
+        return weigh->launch(stream, divide_up(p.bins * stream.device.warp, kCountThreads),
+                             kCountThreads, p);
     };
     return make_plan(run, sorted ? workspace + sort->workspace : 0);
 }

@@ -7,7 +7,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int kDigitBits = 8, kDigits = 256, kThreads = 256;
+constexpr int kDigitBits = 8, kDigits = 256, kRadixThreads = 256;
 
 Source source_of(const char *file, const Ordering &ordering) {
     Source source(file);
@@ -20,8 +20,8 @@ Source source_of(const char *file, const Ordering &ordering) {
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) {
     // Of radix_pass.cuh: counts of warps, bases, and a tile of entries.
     const auto shared_bytes = [&](int64_t items) {
-        return size_t((kThreads / device.warp + 1) * kDigits * 4 + 16 +
-                      kThreads * items * (ordering.key_bytes() + 4));
+        return size_t((kRadixThreads / device.warp + 1) * kDigits * 4 + 16 +
+                      kRadixThreads * items * (ordering.key_bytes() + 4));
     };
     const int64_t wanted = ordering.key_bytes() == 8 ? 8 : 20;
     const int64_t items = shared_bytes(wanted) <= device.shared_bytes ? wanted : 12;
@@ -31,7 +31,7 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     params.to = sort_lines(ordering.to), params.stood = sort_lines(ordering.stood);
     params.lines = ordering.lines(), params.size = ordering.from.size;
     params.first = ordering.first, params.count = ordering.count;
-    params.tiles = int32_t(divide_up(params.size, kThreads * items));
+    params.tiles = int32_t(divide_up(params.size, kRadixThreads * items));
     // Parts of a line are as many as there is room for, and not too small.
     const int64_t parts = std::min(divide_up(params.size, 8192),
                                    std::max<int64_t>(1, device.multiprocessors * 4 / params.lines));
@@ -42,7 +42,7 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     const auto count = device.compile(source_of("sort/radix_count.cuh", ordering));
     const auto starts = device.compile(source_of("sort/radix_starts.cuh", ordering));
     Source source = source_of("sort/radix_pass.cuh", ordering);
-    source.constant("kThreads", kThreads).constant("kItems", items);
+    source.constant("kThreads", kRadixThreads).constant("kItems", items);
     Source last_source = source;
     const auto last = device.compile(last_source.constant("kLast", 1));
     const auto pass = passes > 1 ? device.compile(source.constant("kLast", 0)) : last;
@@ -79,7 +79,7 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
         INFINI_CUDA_TRY(starts->launch(stream, p.lines * passes, kDigits, p));
         for (p.pass = 0; p.pass < passes; ++p.pass)
             INFINI_CUDA_TRY((p.pass < passes - 1 ? pass : last)
-                                ->launch(stream, p.lines * p.tiles, kThreads, p, shared));
+                                ->launch(stream, p.lines * p.tiles, kRadixThreads, p, shared));
         return infinirtSuccess;
     };
     return make_plan(run, bytes);
