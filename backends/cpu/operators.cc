@@ -8,10 +8,10 @@
 #include <exception>
 #include <new>
 
-#include "error.h"
 #include "kernels/kernel.h"
-#include "process.h"
-#include "registry.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
+#include "runtime/registry.h"
 
 struct InfiniPlan {
     std::atomic<uint32_t> holders{1};

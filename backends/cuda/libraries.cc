@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lost.h"
+#include "runtime/device_reset.h"
 #include "runtime/forward.h"
 #include "vendor.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compile.h"
+#include "compile/compiler.h"
 #include "kernel.h"
 
 namespace infini::cuda {

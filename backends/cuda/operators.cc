@@ -8,7 +8,7 @@
 #include "kernel.h"
 #include "libraries.h"
 #include "loaded.h"
-#include "lost.h"
+#include "runtime/device_reset.h"
 #include "vendor.h"
 
 struct InfiniPlan {

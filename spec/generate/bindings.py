@@ -1,8 +1,8 @@
 """The Python bindings: C++ for nanobind, one file per group of functions and one for the structs.
 
 How Python calls a function is derived in `python_face.py`; how values are converted stands in
-`csrc/python/convert.h`. What is said here is what a call does around the C function: waiting
-without the interpreter's lock, raising, and giving up what Python objects held.
+`csrc/python/runtime/convert.h`. What is said here is what a call does around the C function:
+waiting without the interpreter's lock, raising, and giving up what Python objects held.
 """
 
 from __future__ import annotations

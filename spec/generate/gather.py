@@ -10,10 +10,10 @@ from typing import Any
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.expression import BOOL, FLOAT, INT, Node
-from ..operators.functors import NAMES
-from ..operators.gather import ANY, Gather, Trace, traces
-from ..operators.model import DeclarationError, Operator
+from ..operators.language.expression import BOOL, FLOAT, INT, Node
+from ..operators.language.functors import NAMES
+from ..operators.language.gather import ANY, Gather, Trace, traces
+from ..operators.language.model import DeclarationError, Operator
 from . import text
 
 PART = "c"
@@ -29,7 +29,7 @@ def files(api: Api, first: First) -> dict[str, str]:
     for operator in OPERATORS:
         program: Gather | None = getattr(operator.definition, "gather", None)
         if program and program.cpu:
-            groups[operator.module].append(operator)
+            groups[operator.family].append(operator)
     return {f"src/cpu/gather_{name}.cc": _file(ops) for name, ops in groups.items()}
 
 

@@ -8,9 +8,9 @@ from collections import defaultdict
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.expression import INT
-from ..operators.gather import Gather, Trace, traces
-from ..operators.model import Operator
+from ..operators.language.expression import INT
+from ..operators.language.gather import Gather, Trace, traces
+from ..operators.language.model import Operator
 from . import text
 from .gather import Writer, case_of, indent, info_of, split_function
 
@@ -22,7 +22,7 @@ def files(api: Api, first: First) -> dict[str, str]:
     for operator in OPERATORS:
         program: Gather | None = getattr(operator.definition, "gather", None)
         if program and (program.cpu if program.cuda is None else program.cuda):
-            groups[operator.module].append(operator)
+            groups[operator.family].append(operator)
     return {f"src/cuda/gather_{name}.cc": _file(ops) for name, ops in groups.items()}
 
 

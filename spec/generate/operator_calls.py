@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
 from . import text
 from .operator_face import is_result, letter
 from .operator_headers import DESCRIPTOR, workspace_names

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.model import DTYPES, DeclarationError, Operator, Tensor
-from ..operators.model import symbols as names_in
+from ..operators.language.model import DTYPES, DeclarationError, Operator, Tensor
+from ..operators.language.model import symbols as names_in
 from . import text
 
 PART = "c"
@@ -22,7 +22,7 @@ PART = "c"
 def files(api: Api, first: First) -> dict[str, str]:
     groups: dict[str, list[Operator]] = defaultdict(list)
     for operator in OPERATORS:
-        groups[operator.module].append(operator)
+        groups[operator.family].append(operator)
     return {f"src/operators/checks_{name}.cc": _file(ops) for name, ops in groups.items()}
 
 

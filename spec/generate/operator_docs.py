@@ -1,4 +1,4 @@
-"""The reference pages of the operators, in Markdown: one page for each group of declarations."""
+"""The reference pages of the operators, in Markdown: one page for each family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from .. import Api, First
 from ..model import parse_enums
 from ..operators import ENUMS, OPERATORS
-from ..operators.model import Operator, Tensor
+from ..operators.language.model import Operator, Tensor
 from . import docs, text
 from .operator_face import Face, is_result
 from .operator_headers import signatures
@@ -23,7 +23,7 @@ LAYOUTS = {"any": "any strides", "inner1": "last stride 1", "dense": "row-major 
 def files(api: Api, first: First) -> dict[str, str]:
     groups: dict[str, list[Operator]] = defaultdict(list)
     for operator in OPERATORS:
-        groups[operator.module].append(operator)
+        groups[operator.family].append(operator)
     pages = {
         f"docs/reference/operators/{name}.md": _page(name, operators)
         for name, operators in sorted(groups.items())
@@ -33,7 +33,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 
 def _title(group: str) -> str:
-    doc = importlib.import_module(f"spec.operators.{group}").__doc__ or group
+    doc = importlib.import_module(f"spec.operators.declarations.{group}").__doc__ or group
     return doc.strip().splitlines()[0].rstrip(".:")
 
 
@@ -49,9 +49,9 @@ def _index(groups: dict[str, list[Operator]]) -> str:
     return docs.page(
         "The operators",
         f"{len(OPERATORS)} operators, {functions} C functions. Each is declared once, in"
-        " `spec/operators`; this page, the C headers, the entry points, the argument checks, the"
-        " Python functions and the tests are derived from it.",
-        docs.table(["group", "operators"], rows),
+        " `spec/operators/declarations`; this page, the C headers, the entry points, the argument"
+        " checks, the Python functions and the tests are derived from it.",
+        docs.table(["family", "operators"], rows),
         "## Enumerations",
         *(docs.enum_section(enum.name, enum.doc, enum.values) for enum in parse_enums(ENUMS)),
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.model import Operator, Param, Pointer, Run, Tensor
-from ..operators.model import symbols as names_in
+from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.language.model import symbols as names_in
 from . import text
 from .operator_checks import Rules, Translator
 from .operator_headers import create_params, run_params, signatures, workspace_names
@@ -30,7 +30,7 @@ CORE = [
 def files(api: Api, first: First) -> dict[str, str]:
     groups: dict[str, list[Operator]] = defaultdict(list)
     for operator in OPERATORS:
-        groups[operator.module].append(operator)
+        groups[operator.family].append(operator)
     made = {f"src/operators/entries_{name}.cc": _entries(ops) for name, ops in groups.items()}
     made["src/operators/table.h"] = _enum()
     made["src/operators/table.cc"] = _table(first)

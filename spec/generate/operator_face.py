@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ..model import parse_enums
 from ..operators import ENUMS, OPERATORS
-from ..operators.model import Operator, Param, Pointer
+from ..operators.language.model import Operator, Param, Pointer
 
 # What a parameter is when it is left out: by its name, or by operator and name. As torch has it.
 DEFAULTS: dict[str, str] = {
@@ -157,7 +157,7 @@ WORDS = enum_words()
 
 
 def letter(param: Param) -> str:
-    """How the extension module converts it; see csrc/operators_python/rows.h."""
+    """How the extension module converts it; see csrc/python/operators/rows.h."""
     if param.kind == "text":
         return "s"
     if param.kind == "number":
@@ -292,7 +292,7 @@ class Face:
         return kinds.get(param.kind, "bool" if "bool" in param.type else "int")
 
     def words(self, param: Param) -> dict[str, int]:
-        if param.name == "reduction" and self.operator.module == "loss":
+        if param.name == "reduction" and self.operator.family == "loss":
             return WORDS["infiniopReduction_t"]
         return WORDS.get(param.type, {})
 

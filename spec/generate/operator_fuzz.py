@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.model import DTYPES, Operator, Param, Run, Tensor
+from ..operators.language.model import DTYPES, Operator, Param, Run, Tensor
 from . import text
 from .operator_checks import Rules, Translator
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from .. import Api, First
 from ..model import parse_enums
 from ..operators import ENUMS, OPERATORS
-from ..operators.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
 from . import headers, text
 
 PART = "c"

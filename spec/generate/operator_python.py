@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.model import CLASSES, Operator, Pointer, Tensor
+from ..operators.language.model import CLASSES, Operator, Pointer, Tensor
 from . import text
 from .operator_calls import pointer_letter
 from .operator_face import ADDED_TO, FOUND, RESULTS, SIZES, Face, all_faces, is_result, letter
@@ -24,7 +24,7 @@ PART = "python"
 
 # Types of extension modules that are written by hand; the package has them beside the modules.
 _SOURCES = Path(__file__).resolve().parents[2] / "csrc"
-STUBS = (_SOURCES / "operators_python" / "_op.pyi",)
+STUBS = (_SOURCES / "python" / "operators" / "_op.pyi",)
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -91,7 +91,7 @@ OPERATORS: dict[str, dict[str, Any]] = {{
 def _row(operator: Operator, index: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "index": index,
-        "group": operator.module,
+        "group": operator.family,
         # name, role, may be absent, element types or "=tensor" or "+tensor" (see the declarations),
         # alternatives of shapes, array
         "tensors": tuple(_tensor(operator, tensor) for tensor in operator.tensors),

@@ -15,7 +15,7 @@ PART = "python"
 MODULES = ("context", "nn", "op", "rt", "utils")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
-CORE = ROOT / "csrc" / "core_python" / "_core.pyi"
+CORE = ROOT / "csrc" / "python" / "core" / "_core.pyi"
 MARK = "    def __getattr__(self, name: str) -> Any: ...\n"  # where functions become methods
 
 SELF = ("input", "self", "x")  # as infinicore._namespace has it

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.functors import Functor
-from ..operators.trace import (
+from ..operators.language.functors import Functor
+from ..operators.language.trace import (
     AXES,
     COSTLY,
     FOLDS,

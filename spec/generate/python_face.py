@@ -31,8 +31,8 @@ QUERIES = ("StreamQuery", "EventQuery")
 # These give back a code instead of raising it.
 CODES = ("GetLastError", "PeekAtLastError")
 
-# Written in csrc/python/callbacks.cc, because they take Python callables: arguments as (name,
-# annotation, default in Python), and what is returned.
+# Written in csrc/python/runtime/callbacks.cc, because they take Python callables: arguments as
+# (name, annotation, default in Python), and what is returned.
 CALLABLE = "Callable[[], object]"
 BY_HAND = {
     "LaunchHostFunc": (

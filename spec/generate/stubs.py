@@ -1,8 +1,8 @@
 """Python that is derived: the stub of the extension module, and the enums and flags.
 
 `infinicore/_rt.pyi` tells type checkers and editors what the bindings offer; its last part, for
-what is bound by hand, is `csrc/python/_rt.pyi`. `infinicore/_rt_enums.py` holds the enums and
-constants under their C names without the prefix.
+what is bound by hand, is `csrc/python/runtime/_rt.pyi`. `infinicore/_rt_enums.py` holds the enums
+and constants under their C names without the prefix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .python_face import Types, faces
 
 PART = "python"
 
-HAND_WRITTEN = Path(__file__).resolve().parents[2] / "csrc" / "python" / "_rt.pyi"
+HAND_WRITTEN = Path(__file__).resolve().parents[2] / "csrc" / "python" / "runtime" / "_rt.pyi"
 
 
 def files(api: Api, first: First) -> dict[str, str]:

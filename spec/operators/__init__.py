@@ -1,15 +1,11 @@
-"""The operators, declared: every module here is read, and `REGISTRY` then holds them by name."""
+"""The operators: `language` is what a declaration is written in, `declarations` has them all."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+from . import declarations
+from .language.model import REGISTRY, Operator
 
-from .model import REGISTRY, Operator
-
-for _found in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
-    if _found.name not in ("model", "expression"):
-        importlib.import_module(f"{__name__}.{_found.name}")
+FAMILIES = declarations.FAMILIES
 
 # Enumerations that stand among the parameters.
 ENUMS = """

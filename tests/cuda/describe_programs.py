@@ -18,8 +18,8 @@ from infinicore import _op, op
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from operators.cases import all_cases
 from spec.operators import OPERATORS
-from spec.operators.model import Operator, Tensor
-from spec.operators.trace import programs
+from spec.operators.language.model import Operator, Tensor
+from spec.operators.language.trace import programs
 
 ROWS, COLUMNS = 16384, 8192
 TYPES = ("BF16", "F32", "I32", "BOOL")  # the first of them that an operator takes

@@ -23,60 +23,60 @@ CASES = [
     ("decode", "sm_90", "kPaged=0,kRagged=0,kCausal=0,kDepth=128,kValue=128,kM=1,kStages=3"),
     ("decode", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2,kStages=3"),
     ("decode", "sm_80", "kPaged=1,kRagged=0,kCausal=1,kDepth=64,kValue=64,kM=1,kStages=4"),
-    ("tiles", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
-    ("tiles", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
+    ("flash_sm80", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
+    ("flash_sm80", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
     (
-        "groups",
+        "flash_sm90",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,"
         "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0,kBulk=1",
     ),
     (
-        "groups",
+        "flash_sm90",
         "sm_90a",
         "kPaged=1,kRagged=1,kCausal=1,kDepth=128,kValue=128,"
         "kQueryStages=2,kKeyStages=3,kValueStages=2,kSingle=0,kBulk=0",
     ),
     (
-        "groups",
+        "flash_sm90",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=0,kDepth=64,kValue=64,"
         "kQueryStages=2,kKeyStages=3,kValueStages=3,kSingle=0,kBulk=1",
     ),
     (
-        "groups",
+        "flash_sm90",
         "sm_90a",
         "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128,"
         "kQueryStages=1,kKeyStages=2,kValueStages=2,kSingle=1,kBulk=0",
     ),
     (
-        "latent_groups",
+        "mla_sm90",
         "sm_90a",
         "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kRows=64,kSlots=18",
     ),
     (
-        "latent_groups",
+        "mla_sm90",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kRows=64,kSlots=18",
     ),
     (
-        "latent_few",
+        "mla_few_heads",
         "sm_90a",
         "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kRows=16,kSlots=25",
     ),
     (
-        "latent_few",
+        "mla_few_heads",
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kRows=32,kSlots=22",
     ),
-    ("join", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kKeys=64"),
+    ("combine_parts", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kKeys=64"),
     (
-        "latent",
+        "mla_sm80",
         "sm_90",
         "kPaged=1,kRagged=0,kCausal=1,kDepth=576,kValue=512,kM=4,kStages=3,kAlias=1,kEntries=0",
     ),
     (
-        "latent",
+        "mla_sm80",
         "sm_90",
         "kPaged=1,kRagged=0,kCausal=0,kDepth=576,kValue=512,kM=4,kStages=3,kAlias=1,kEntries=1",
     ),

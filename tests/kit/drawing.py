@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from spec.operators.model import Operator, Param, Tensor
-from spec.operators.numeric import decode, encode
+from spec.operators.language.model import Operator, Param, Tensor
+from spec.operators.language.numeric import decode, encode
 
 Shape = tuple[int, ...]
 Choice = Any  # a sequence of options, or a function of the draw

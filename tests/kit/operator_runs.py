@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spec.operators.model import Tensor
+from spec.operators.language.model import Tensor
 
 from .drawing import FLOATS, Draw, Shape
 from .layouts import Rule, broadcast, contiguous

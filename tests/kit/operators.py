@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from spec.operators.model import DTYPES, REGISTRY, Operator, Param, Pointer, Run, Tensor
-from spec.operators.numeric import decode, encode, storage
+from spec.operators.language.model import DTYPES, REGISTRY, Operator, Param, Pointer, Run, Tensor
+from spec.operators.language.numeric import decode, encode, storage
 
 from .binding import STATUS_NAMES, root
 from .memory import Maker

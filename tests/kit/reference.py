@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from spec.operators.numeric import FORMATS, epsilon, round_to
+from spec.operators.language.numeric import FORMATS, epsilon, round_to
 
 from .drawing import FLOATS, Draw
 
 MARGIN = 16.0  # times the sum of the moves
-_WORDS = "elementwise activation arithmetic transcendental rounding comparison bits fill"
-ELEMENTWISE = tuple(_WORDS.split())  # modules of operators that compute each element on its own
 
 
 def evaluate(draw: Draw, inputs: dict[str, Any]) -> list[Any]:
@@ -58,7 +56,7 @@ def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: l
             with np.errstate(all="ignore"):
                 change = np.abs(np.asarray(other, np.float64) - np.asarray(result, np.float64))
                 sum_ += np.nan_to_num(change, posinf=0.0)
-    if draw.operator.module not in ELEMENTWISE:
+    if draw.operator.family != "elementwise":
         # Changes of many inputs of one sum may cancel, so no output is held to less than the usual.
         with np.errstate(all="ignore"):
             moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]

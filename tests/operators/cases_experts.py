@@ -37,7 +37,7 @@ def aligned_pairs(draw: Draw) -> int:
 
 def aligned(draw: Draw, what: int) -> Any:
     """What moe_align gives for the ids of this case."""
-    from spec.operators.moe import moe_align
+    from spec.operators.declarations.moe.moe import moe_align
 
     size = draw["S"]
     block = max(1, -(-size // max(1, draw["B"])))

@@ -14,7 +14,7 @@ torch = need("torch")
 F = torch.nn.functional
 
 from spec.operators import OPERATORS, REGISTRY  # noqa: E402
-from spec.operators.trace import programs  # noqa: E402
+from spec.operators.language.trace import programs  # noqa: E402
 
 SPECIAL = (0, 1, -1, 0.5, -2, 3, 40, -40, 700, -800, 1e-9, 1e300, -1e300, 5e-324, math.pi)
 WILD = (*SPECIAL, -0.0, math.nan, math.inf, -math.inf)

@@ -8,7 +8,7 @@ import pytest
 
 from kit import combinations as module
 from kit.combinations import pairwise
-from spec.operators.model import Operator
+from spec.operators.language.model import Operator
 
 from .test_operators import LAYOUTS, SIZES, SUPPORTED, applies, dtypes_of
 

@@ -13,7 +13,7 @@ from kit.drawing import Draw, Rules
 from kit.layouts import contiguous, strided, transposed
 from kit.operator_runs import SUCCESS, Trial
 from spec.operators import REGISTRY
-from spec.operators.numeric import encode
+from spec.operators.language.numeric import encode
 
 LAYOUTS = (contiguous, strided, transposed)
 KINDS = ("usual", "one", "empty", "scalar", "large")

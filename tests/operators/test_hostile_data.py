@@ -11,7 +11,7 @@ from kit import Maker
 from kit.drawing import FLOATS, Draw
 from kit.operator_runs import SUCCESS, Trial
 from spec.operators import REGISTRY
-from spec.operators.model import Operator
+from spec.operators.language.model import Operator
 
 from .test_operators import SUPPORTED, dtypes_of, rules_of
 

@@ -17,9 +17,8 @@ from kit.combinations import combinations
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from kit.layouts import broadcast, contiguous, strided, transposed, unaligned
 from kit.operator_runs import Trial
-from kit.reference import ELEMENTWISE
 from spec.operators import OPERATORS, REGISTRY
-from spec.operators.model import Operator
+from spec.operators.language.model import Operator
 
 from .cases import all_cases
 
@@ -60,7 +59,7 @@ def applies(operator: Operator, layout: str, size: str) -> bool:
 def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
     """Elementwise operators may write to any input of the same shape and dtype; others say it."""
     yield from rules_of(operator).in_place
-    if operator.module not in ELEMENTWISE:
+    if operator.family != "elementwise":
         return
     for out in operator.outputs:
         for tensor in operator.inputs:
@@ -126,7 +125,7 @@ def test_in_place(make: Maker, name: str, dtype: str, written: str, read: str) -
 
 def twins(operator: Operator) -> Iterator[tuple[str, str]]:
     """Two inputs of the same shape and dtype."""
-    if operator.module in (*ELEMENTWISE, "matmul"):
+    if operator.family in ("elementwise", "matmul"):
         inputs = [tensor for tensor in operator.inputs if not tensor.written]
         for first, second in pairwise(inputs):
             if first.shapes == second.shapes and first.same_as == second.same_as != "":

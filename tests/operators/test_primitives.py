@@ -13,7 +13,7 @@ from kit import Maker
 from kit.drawing import FLOATS, Draw, Rules
 from kit.operator_runs import Trial
 from spec.operators import REGISTRY
-from spec.operators.numeric import round_to
+from spec.operators.language.numeric import round_to
 
 from .second_opinion import WILD, call, np, pairs, same, tensors, torch, uncompared, values
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spec.operators import REGISTRY
-from spec.operators.random import philox
+from spec.operators.declarations.random.random import philox
 
 COUNT = 300_000
 

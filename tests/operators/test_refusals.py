@@ -14,7 +14,7 @@ from kit.drawing import Draw
 from kit.operator_runs import Trial
 from kit.operators import Handle, functions, list_of, tensor_descriptor
 from spec.operators import REGISTRY
-from spec.operators.model import DTYPES, Operator, Param, Tensor
+from spec.operators.language.model import DTYPES, Operator, Param, Tensor
 
 from .test_operators import SUPPORTED, dtypes_of, rules_of
 

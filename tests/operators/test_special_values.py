@@ -14,13 +14,13 @@ import pytest
 from kit import Maker
 from kit.drawing import Draw, NoCaseError, Rules
 from kit.operator_runs import Trial
-from kit.reference import ELEMENTWISE, compare, evaluate, fitted, tolerances
+from kit.reference import compare, evaluate, fitted, tolerances
 from spec.operators import REGISTRY
-from spec.operators.numeric import FORMATS, epsilon
+from spec.operators.language.numeric import FORMATS, epsilon
 
 from .test_operators import SUPPORTED, dtypes_of, rules_of
 
-POINTWISE = [o for o in SUPPORTED if o.module in ELEMENTWISE and not o.kernel]
+POINTWISE = [o for o in SUPPORTED if o.family == "elementwise" and not o.kernel]
 FLOAT_NAMES = ("F16", "BF16", "F32", "F64")
 
 

@@ -16,7 +16,7 @@ from kit.reference import compare, evaluate, tolerances
 from operators.cases import all_cases
 from spec.generate.operator_face import Face, is_result
 from spec.operators import OPERATORS, REGISTRY
-from spec.operators.numeric import decode, encode
+from spec.operators.language.numeric import decode, encode
 
 CASES = all_cases()
 

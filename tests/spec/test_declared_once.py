@@ -76,7 +76,7 @@ def test_use_is_no_repetition(text: str) -> None:
 
 
 # The C++ enumeration of devices has the vendors' names, and DLPack numbers its devices by them.
-NAMING = {"csrc/core/types.cc", "csrc/core_python/dlpack_device.cc"}
+NAMING = {"csrc/core/types.cc", "csrc/python/core/dlpack_device.cc"}
 
 
 @pytest.mark.parametrize("path", sources("csrc"), ids=lambda path: str(path.relative_to(ROOT)))

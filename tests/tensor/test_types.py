@@ -8,7 +8,7 @@ from pathlib import Path
 import infinicore as ic
 from infinicore import _core
 
-STUB = Path(__file__).parents[2] / "csrc" / "core_python" / "_core.pyi"
+STUB = Path(__file__).parents[2] / "csrc" / "python" / "core" / "_core.pyi"
 
 
 def names_of(body: list[ast.stmt]) -> set[str]:

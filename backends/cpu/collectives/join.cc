@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "error.h"
 #include "hierarchy.h"
 #include "infinicore.h"
 #include "mpi.h"
 #include "rendezvous.h"
+#include "runtime/error.h"
 
 namespace infini::cpu::collectives {
 namespace {

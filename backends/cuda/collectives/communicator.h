@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "collectives/library.h"
-#include "lost.h"
+#include "runtime/device_reset.h"
 
 namespace infini::cuda::collectives {
 

@@ -36,7 +36,7 @@ struct Lines {
     }
 };
 
-inline bool is_aligned(const void *pointer, size_t bytes) {
+inline bool is_aligned(const void *pointer, size_t bytes = 16) {
     return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "lost.h"
+#include "runtime/device_reset.h"
 #include "runtime/vendor_call.h"
 
 namespace infini::cuda {

@@ -1,8 +1,8 @@
 // Making the indexer's rows: fp8_indexer_quant and fused_fp8_indexer.
 #include "../kernel.h"
+#include "../rope/rotate.h"
 #include "../threads.h"
 #include "indexer_rows.h"
-#include "rotate.h"
 #include "rows.h"
 
 namespace infini::cpu {

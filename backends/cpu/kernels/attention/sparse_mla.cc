@@ -1,7 +1,7 @@
 // Latent attention to chosen entries of a cache in e4m3: fp8_sparse_mla.
 #include "../kernel.h"
 #include "flash.h"
-#include "latent.h"
+#include "mla.h"
 
 namespace infini::cpu {
 namespace {

@@ -3,9 +3,9 @@
 // kAnyGroups; kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro; kVectorA,
 // kVectorCodes; and kSplit.
 #include "finish.cuh"
-#include "marlin_source.cuh"
 #include "mma_tile.cuh"
-#include "mxfp4_source.cuh"
+#include "quant/marlin_source.cuh"
+#include "quant/mxfp4_source.cuh"
 #include "simt_tile.cuh"
 
 namespace infini {

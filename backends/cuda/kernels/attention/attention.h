@@ -1,12 +1,18 @@
 // Softmax attention, as the planners of its operators describe it.
 #pragma once
 
+#include <algorithm>
+
 #include "device/attention/attention_params.h"
 #include "kernel.h"
+#include "kernels/lines.h"
 
 namespace infini::cuda {
 
 inline constexpr double kLog2E = 1.4426950408889634;
+
+// The head dimension as tensor-core kernels see it: whole steps of 16.
+inline int64_t padded_depth(int64_t size) { return std::max<int64_t>(16, round_up(size, 16)); }
 
 // A case of attention. Tensors are named by their places among the operation's; -1: none.
 struct AttentionCase {

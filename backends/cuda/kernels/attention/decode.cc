@@ -10,15 +10,13 @@ namespace {
 constexpr int64_t kDecodeWarps = 4, kTile = 16, kDecodePiece = 8;
 constexpr int64_t kDecodeLeastRange = 256;  // keys
 
-int64_t rounded(int64_t size) { return std::max<int64_t>(16, (size + 15) / 16 * 16); }
-
 }  // namespace
 
 std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &device) {
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_mma || !half || c.ragged() || c.rows() > 32) return nullptr;
     if (c.depth > 256 || c.value_depth > 256) return nullptr;
-    const int64_t depth = rounded(c.depth), value = rounded(c.value_depth);
+    const int64_t depth = padded_depth(c.depth), value = padded_depth(c.value_depth);
     const int64_t tiles = c.rows() > 16 ? 2 : 1, rows = 16 * tiles;
     if (tiles == 2 && value > 128) return nullptr;  // results would not fit into registers
     const int64_t stage = kTile * (depth + value + 2 * kDecodePiece);

@@ -1,6 +1,6 @@
 #include "kernels/dnn/graph.h"
 
-#include "compile.h"
+#include "compile/compiler.h"
 #include "libraries.h"
 
 namespace infini::cuda::dnn {

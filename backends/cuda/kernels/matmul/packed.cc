@@ -107,7 +107,7 @@ public:
         p.k_each = int(each * 16), p.splits = int((bands + each - 1) / each);
         params_.groups = int(packing.groups);
         params_.group_size = int(shape.k / packing.groups);
-        Source source("matmul/marlin_skinny.cuh");
+        Source source("quant/marlin_skinny.cuh");
         source.type("T", shape.a.dtype).constant("kBits", packing.bits);
         source.constant("kZeros", packing.zeros).constant("kTilesM", shape.m <= 16 ? 1 : 2);
         source.constant("kWarps", kWarps).constant("kSplit", p.splits > 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/matmul/product_params.h"
+#include "kernels/lines.h"
 #include "product.h"
 
 namespace infini::cuda {
@@ -43,9 +44,5 @@ private:
     std::shared_ptr<const Kernel> kernel_;
     std::shared_ptr<Other> other_;
 };
-
-inline bool is_aligned(const void *pointer) {
-    return reinterpret_cast<uintptr_t>(pointer) % 16 == 0;
-}
 
 }  // namespace infini::cuda

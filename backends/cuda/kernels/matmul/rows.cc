@@ -19,7 +19,7 @@ Error Converter::run(void *to, const void *from, int64_t count, const Stream &st
 GateRows::GateRows(int dtype, int kind, int64_t rows, int64_t columns, Device &device) {
     const int64_t wide = int64_t(16 / dtype_bytes(dtype));
     const bool vector = columns % wide == 0;
-    Source source("matmul/gate_rows.cuh");
+    Source source("moe/gate_rows.cuh");
     kernel_ = device.compile(source.type("T", dtype).constant("kVector", vector));
     params_.rows = rows, params_.columns = columns, params_.kind = kind;
     blocks_ = device.blocks_for(rows * (vector ? columns / wide : columns), 256);

@@ -1,0 +1,144 @@
+// Writing keys and values into caches: kv_caching, paged_caching, nsa_compress_paged_cache.
+#include "../attention/rows.h"
+#include "../kernel.h"
+#include "../threads.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int64_t kGrain = 65536;  // bytes that are worth a thread
+
+std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
+    Shape cache[2] = {operation.tensor(0), operation.tensor(1)};
+    Shape from[2] = {operation.tensor(2), operation.tensor(3)};
+    Tensor past = operation.tensor(4);
+    int past_dtype = past.dtype;
+    int64_t past_stride = past.stride(0);
+    return make_plan([=](const Arguments &a) {
+        int64_t size = element_bytes(cache[0].dtype), heads = cache[0].size[1];
+        int64_t most = cache[0].size[2], rows = from[0].size[2], n = from[0].size[3];
+        size_t grain = size_t(kGrain / std::max<int64_t>(1, rows * n * size * 2)) + 1;
+        parallel_for(size_t(cache[0].size[0] * heads), grain, [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; ++i) {
+                int64_t b = int64_t(i) / heads, h = int64_t(i) % heads;
+                int64_t first =
+                    load_as<int64_t>(past_dtype, a.pointer<const void>(4), b * past_stride);
+                // Rows first .. first + rows - 1, as far as the cache has them; the rest is
+                // skipped.
+                if (first >= most || first <= -rows) continue;
+                int64_t skip = first < 0 ? -first : 0;
+                int64_t count = std::min(rows, most - first) - skip;
+                for (int k = 0; k < 2; ++k) {
+                    const int64_t *to = cache[k].stride, *at = from[k].stride;
+                    copy_rows(a.pointer<char>(k) +
+                                  (b * to[0] + h * to[1] + (first + skip) * to[2]) * size,
+                              to[2], to[3],
+                              a.pointer<const char>(k + 2) +
+                                  (b * at[0] + h * at[1] + skip * at[2]) * size,
+                              at[2], at[3], count, n, size);
+                }
+            }
+        });
+    });
+}
+INFINI_KERNEL("kv_caching", plan_kv_caching);
+
+std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
+    Shape cache[2] = {operation.tensor(0), operation.tensor(1)};
+    Shape from[2] = {operation.tensor(2), operation.tensor(3)};
+    int64_t slot_stride = operation.tensor(4).stride(0);
+    return make_plan([=](const Arguments &a) {
+        const int64_t *slots = a.pointer<const int64_t>(4);
+        int64_t size = element_bytes(cache[0].dtype);
+        int64_t tokens = from[0].size[0], heads = from[0].size[1], block_size = cache[0].size[2];
+        int64_t all = cache[0].size[0] * block_size;
+        // Each thread takes the blocks that are its own, so that of two tokens for one slot the
+        // later one stays.
+        int64_t bytes = tokens * heads * (from[0].size[2] + from[1].size[2]) * size;
+        int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));
+        parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
+            for (int64_t t = 0; t < tokens; ++t) {
+                int64_t slot = slots[t * slot_stride];
+                if (slot < 0 || slot >= all) continue;  // negative, or not in the cache: skipped
+                int64_t block = slot / block_size, row = slot % block_size;
+                if (size_t(block % shares) < begin || size_t(block % shares) >= end) continue;
+                for (int k = 0; k < 2; ++k)
+                    copy_rows(a.pointer<char>(k) +
+                                  (block * cache[k].stride[0] + row * cache[k].stride[2]) * size,
+                              cache[k].stride[1], 1,
+                              a.pointer<const char>(k + 2) + t * from[k].stride[0] * size,
+                              from[k].stride[1], 1, heads, from[k].size[2], size);
+            }
+        });
+    });
+}
+INFINI_KERNEL("paged_caching", plan_paged_caching);
+
+// ---- Means of blocks ----------------------------------------------------------------------------
+
+struct Compress {
+    Shape mean[2], cache[2], tables, lengths;
+    int64_t block;  // tokens of a mean
+    bool last_only;
+
+    // The mean of `count` rows of 128.
+    template <class T>
+    static void average(T *to, const T *from, int64_t stride, int64_t count) {
+        float sum[128] = {};
+        for (int64_t r = 0; r < count; ++r, from += stride)
+            for (size_t i = 0; i < 128; i += kWidth<float>)
+                store(sum + i, load(sum + i) + load_wide_f32(from + i));
+        for (size_t i = 0; i < 128; i += kWidth<float>)
+            store_f32(to + i, load(sum + i) / float(count));
+    }
+
+    template <class T>
+    void run(const Arguments &a, int64_t share, int64_t shares) const {
+        int64_t pages = cache[0].size[0], heads = cache[0].size[1], page_size = cache[0].size[2];
+        if (page_size == 0) return;
+        for (int64_t s = 0; s < tables.size[0]; ++s) {
+            int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
+                                     tables.size[1] * page_size);
+            int64_t last = (length - 1) / block * block;
+            for (int64_t begin = last_only ? last : 0; begin < length; begin += block) {
+                int64_t place = s * tables.stride[0] + begin / page_size * tables.stride[1];
+                int64_t page = load_as<int64_t>(tables.dtype, a.pointer<const void>(4), place);
+                if (page < 0 || page >= pages || page % shares != share) continue;  // bad: skipped
+                int64_t row = begin % page_size, count = std::min(block, length - begin);
+                int64_t target = (page * page_size + row) / block;
+                for (int k = 0; k < 2; ++k)
+                    for (int64_t h = 0; h < heads; ++h)
+                        average(
+                            a.pointer<T>(k) + target * mean[k].stride[0] + h * mean[k].stride[1],
+                            a.pointer<const T>(k + 2) + page * cache[k].stride[0] +
+                                h * cache[k].stride[1] + row * cache[k].stride[2],
+                            cache[k].stride[2], count);
+            }
+        }
+    }
+};
+
+std::unique_ptr<Plan> plan_compress(const Operation &operation) {
+    Compress c;
+    for (int k = 0; k < 2; ++k)
+        c.mean[k] = operation.tensor(k), c.cache[k] = operation.tensor(k + 2);
+    c.tables = operation.tensor(4), c.lengths = operation.tensor(5);
+    c.block = operation.integer(0), c.last_only = operation.integer(1) != 0;
+    return make_plan([c](const Arguments &a) {
+        // Pages are dealt to threads, as blocks in paged_caching.
+        int64_t blocks = c.tables.size[0] * (c.last_only ? 1 : c.tables.size[1]);
+        int64_t bytes = blocks * c.cache[0].size[2] * c.cache[0].size[1] * 512;
+        int64_t shares = std::clamp<int64_t>(bytes / kGrain, 1, int64_t(thread_count()));
+        parallel_for(size_t(shares), 1, [&](size_t begin, size_t end) {
+            for (size_t share = begin; share < end; ++share)
+                if (c.cache[0].dtype == INFINI_DTYPE_BF16)
+                    c.run<bf16>(a, int64_t(share), shares);
+                else
+                    c.run<f16>(a, int64_t(share), shares);
+        });
+    });
+}
+INFINI_KERNEL("nsa_compress_paged_cache", plan_compress);
+
+}  // namespace
+}  // namespace infini::cpu

@@ -1,0 +1,195 @@
+// The input of a convolution as a matrix [channels * taps, outputs] that is never in memory: panels
+// of it are read out of the image when the product asks for them.
+#pragma once
+
+#include <algorithm>
+
+#include "../convert.h"
+#include "../kernel.h"
+#include "../matmul/matmul.h"
+
+namespace infini::cpu {
+
+// Sizes of a convolution with three spatial dimensions; missing ones come first and are 1.
+struct ConvShape {
+    static constexpr int kDims = 3;
+    int dtype = 0;
+    int64_t images = 0, channels = 0, features = 0;          // of one group
+    int64_t groups = 1, all_channels = 0, all_features = 0;  // of all of them
+    int64_t in[kDims] = {1, 1, 1}, out[kDims] = {1, 1, 1}, taps[kDims] = {1, 1, 1};
+    int64_t pad[kDims] = {0, 0, 0}, step[kDims] = {1, 1, 1}, dilation[kDims] = {1, 1, 1};
+
+    int64_t in_size() const { return in[0] * in[1] * in[2]; }
+    int64_t out_size() const { return out[0] * out[1] * out[2]; }
+    int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
+    // A tap of one, everywhere on the image: the matrix is the image itself.
+    bool is_plain() const {
+        bool plain = tap_count() == 1;
+        for (int i = 0; i < kDims; ++i) plain = plain && pad[i] == 0 && step[i] == 1;
+        return plain;
+    }
+};
+
+// Columns go over the outputs of all images from `data` on.
+template <class T>
+class ConvColumns final : public Weights {
+public:
+    ConvColumns(const ConvShape &shape, const T *data) : s(shape), x(data) {}
+
+    void unpack(int64_t k0, int64_t k, int64_t n0, int64_t n, float *panel,
+                int64_t stride) const override {
+        write(k0, k, n0, n, panel, stride);
+    }
+
+    // The same, into floats or elements as they are.
+    template <class To>
+    void write(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
+        // Wide panels in slices, so that the runs of a slice stand on the stack.
+        for (int64_t j = 0; j < n; j += kMostColumns) {
+            slice(k0, k, n0 + j, std::min(kMostColumns, n - j), panel + j, stride);
+        }
+    }
+
+private:
+    static constexpr int64_t kMostColumns = 64;
+
+    // Columns that lie on one row of outputs.
+    struct Run {
+        int64_t column, count;                   // in the panel
+        int64_t image, place[ConvShape::kDims];  // of the first
+    };
+    // What a tap makes of the columns: pieces of the image's rows, or zeros.
+    struct Piece {
+        int64_t column, count;
+        int64_t source;  // in a channel of the first image, or -1 for zeros
+    };
+
+    template <class To>
+    void slice(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
+        Run runs[kMostColumns];
+        int run_count = find_runs(n0, n, runs);
+        const int64_t taps = s.tap_count(), channel = s.in_size();
+        int64_t at[ConvShape::kDims] = {0, 0, 0};
+        for (int64_t tap = 0; tap < taps; ++tap) {
+            Piece pieces[3 * kMostColumns];
+            int count = find_pieces(runs, run_count, at, pieces);
+            // The rows of this tap: one in every `taps`, a channel apart.
+            int64_t first = k0 > tap ? (k0 - tap + taps - 1) / taps : 0;
+            int64_t last = k0 + k > tap ? (k0 + k - tap + taps - 1) / taps : 0;
+            To *to = panel + (first * taps + tap - k0) * stride;
+            if (first < last) {
+                copy(x + first * channel, last - first, pieces, count, to, taps * stride);
+            }
+            for (int d = ConvShape::kDims - 1; d >= 0 && ++at[d] == s.taps[d]; --d) at[d] = 0;
+        }
+    }
+
+    int find_runs(int64_t n0, int64_t n, Run *runs) const {
+        int count = 0;
+        int64_t position = n0 % s.out_size(), image = n0 / s.out_size();
+        int64_t row = position / s.out[2], place = position % s.out[2];
+        for (int64_t j = 0; j < n;) {
+            Run &run = runs[count++];
+            run.column = j;
+            run.count = std::min(n - j, s.out[2] - place);
+            run.image = image;
+            run.place[0] = row / s.out[1], run.place[1] = row % s.out[1], run.place[2] = place;
+            j += run.count, place = 0;
+            if (++row == s.out[0] * s.out[1]) row = 0, ++image;
+        }
+        return count;
+    }
+
+    // The outputs of a run whose tap falls on the image are one piece; what is left and right of
+    // it, or all when the tap's row is outside, is zero.
+    int find_pieces(const Run *runs, int run_count, const int64_t *tap, Piece *pieces) const {
+        int count = 0;
+        auto add = [&](int64_t column, int64_t end, int64_t source) {
+            if (end > column) pieces[count++] = {column, end - column, source};
+        };
+        for (int i = 0; i < run_count; ++i) {
+            const Run &run = runs[i];
+            int64_t end = run.column + run.count, source = run.image * s.all_channels;
+            bool inside = true;
+            for (int d = 0; d < 2; ++d) {
+                int64_t at = run.place[d] * s.step[d] + tap[d] * s.dilation[d] - s.pad[d];
+                inside = inside && at >= 0 && at < s.in[d];
+                source = source * s.in[d] + at;
+            }
+            // Places j of the run with 0 <= start + j * step < width.
+            int64_t start = run.place[2] * s.step[2] + tap[2] * s.dilation[2] - s.pad[2];
+            int64_t step = s.step[2], width = s.in[2];
+            int64_t low = start >= 0 ? 0 : (step - 1 - start) / step;
+            int64_t high = start >= width ? 0 : (width - start + step - 1) / step;
+            if (!inside) low = high = 0;
+            low = std::min(low, run.count), high = std::clamp(high, low, run.count);
+            add(run.column, run.column + low, -1);
+            add(run.column + low, run.column + high, source * width + start + low * step);
+            add(run.column + high, end, -1);
+        }
+        return count;
+    }
+
+    template <class To>
+    void copy(const T *from, int64_t channels, const Piece *pieces, int count, To *to,
+              int64_t stride) const {
+        const int64_t channel = s.in_size();
+        for (int i = 0; i < count; ++i) {
+            const Piece &piece = pieces[i];
+            To *row = to + piece.column;
+            const T *source = piece.source < 0 ? from : from + piece.source;
+            if (piece.source < 0) {
+                for (int64_t c = 0; c < channels; ++c, row += stride) {
+                    std::fill(row, row + piece.count, To{});
+                }
+            } else if (s.step[2] == 1) {
+                copy_rows(source, channel, channels, piece.count, row, stride);
+            } else {
+                for (int64_t c = 0; c < channels; ++c, row += stride, source += channel) {
+                    copy_steps(source, piece.count, row);
+                }
+            }
+        }
+    }
+
+    template <class To>
+    INFINI_SIMD static To convert(T x) {
+        if constexpr (std::is_same_v<To, T>) {
+            return x;
+        } else {
+            return load_element<To>(x);
+        }
+    }
+
+    // Short rows of many channels: a vector's width of all of them at a time.
+    template <class To>
+    static void copy_rows(const T *source, int64_t channel, int64_t channels, int64_t count, To *to,
+                          int64_t stride) {
+        int64_t j = 0;
+        if constexpr (std::is_same_v<To, float>) {
+            constexpr int64_t width = int64_t(kWidth<float>);
+            for (; j + width <= count; j += width) {
+                const T *from = source + j;
+                To *at = to + j;
+                for (int64_t c = 0; c < channels; ++c, from += channel, at += stride) {
+                    store(at, load_f32(from));
+                }
+            }
+        }
+        if (j == count) return;
+        for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
+            for (int64_t i = j; i < count; ++i) to[i] = convert<To>(source[i]);
+        }
+    }
+
+    template <class To>
+    INFINI_SIMD void copy_steps(const T *source, int64_t count, To *to) const {
+        const int64_t step = s.step[2];
+        for (int64_t j = 0; j < count; ++j) to[j] = convert<To>(source[j * step]);
+    }
+
+    const ConvShape &s;
+    const T *x;
+};
+
+}  // namespace infini::cpu

@@ -1,0 +1,163 @@
+// Convolution as a product: features [M, C * taps] times columns [C * taps, outputs].
+#pragma once
+
+#include "../matmul/pack.h"
+#include "../threads.h"
+#include "conv_columns.h"
+
+namespace infini::cpu {
+
+#if defined(INFINI_AMX) || defined(INFINI_BF16_DOT)
+constexpr bool kMultipliesBf16 = true;
+#else
+constexpr bool kMultipliesBf16 = false;
+#endif
+
+// Images are one product each, unless they are so small that reading the features again for each
+// would count: then all are one product, and its result is put in order afterwards. The columns are
+//   the image itself, where each output has one tap;
+//   read while the product packs them, when it computes in F32;
+//   written out, a part at a time, when it has a quicker way for elements as they are;
+//   written out as rows, of few outputs: then the features, of which there are more, are packed
+// once. F64 has columns that are written out, and sums that begin with the bias.
+class Convolution {
+public:
+    Convolution(const ConvShape &shape, bool bias) : s(shape), bias_(bias) {
+        joined_ = s.images > 1 && s.out_size() < 512;
+        outputs_ = s.out_size() * (joined_ ? s.images : 1);
+        k_ = s.channels * s.tap_count();
+        plain_ = !joined_ && s.is_plain();
+        rows_ = outputs_ <= 96 && s.features > outputs_;
+        const bool exact = s.dtype == INFINI_DTYPE_F64;
+        const bool quicker = kMultipliesBf16 && s.dtype == INFINI_DTYPE_BF16;
+        written_ = !plain_ && (rows_ || quicker || exact);
+        part_ = outputs_;
+        if (written_ && !rows_) {
+            const int64_t column = element() * std::max<int64_t>(k_, 1);
+            part_ = std::clamp<int64_t>((4 << 20) / column, 512, 1 << 20);
+            part_ = std::min(part_, outputs_);
+        }
+        columns_ = joined_ ? aligned(s.images * s.features * s.out_size()) : 0;
+        scratch_ = columns_ + (written_ ? aligned(k_ * part_) : 0);
+
+        ConvColumns<float> columns(s, nullptr);  // stand-ins while planning
+        Epilogue epilogue;
+        for (int64_t outputs : {part_, outputs_ % std::max<int64_t>(part_, 1)}) {
+            Matmul p = product(outputs);
+            if (!plain_ && !written_) p.weights = &columns;
+            if ((bias_ || rows_) && !exact) p.epilogue = &epilogue;
+            workspace_ = std::max(workspace_, matmul_workspace(p));
+        }
+        workspace_ += size_t(scratch_);
+    }
+
+    size_t workspace() const { return workspace_; }
+
+    // Of one group: the pointers are those of its first channel and feature.
+    template <class T>
+    void run(T *y, const T *x, const T *w, const T *bias, char *memory) const {
+        T *staging = reinterpret_cast<T *>(memory);
+        Epilogue epilogue;
+        const Epilogue *use = nullptr;
+        if constexpr (!std::is_same_v<T, double>) {
+            if (rows_ && bias_) epilogue.bias = bias, epilogue.bias_dtype = s.dtype;
+            if (!rows_ && bias_) epilogue.context = bias, epilogue.finish = add_bias<T>;
+            use = rows_ || bias_ ? &epilogue : nullptr;
+        }
+        if (joined_) {
+            multiply(staging, x, w, bias, use, memory);
+            return put_in_order(staging, y);
+        }
+        for (int64_t image = 0; image < s.images; ++image) {
+            multiply(y + image * s.all_features * outputs_,
+                     x + image * s.all_channels * s.in_size(), w, bias, use, memory);
+        }
+    }
+
+private:
+    int64_t element() const { return int64_t(infiniSizeOf(infiniDtype_t(s.dtype))); }
+    int64_t aligned(int64_t elements) const { return (elements * element() + 63) / 64 * 64; }
+
+    // Of some outputs, without pointers.
+    Matmul product(int64_t outputs) const {
+        Matmul p;
+        p.k = k_;
+        if (rows_) {
+            p.m = outputs, p.n = s.features;
+            p.a = {nullptr, s.dtype, 1, outputs, 0};
+            p.b = {nullptr, s.dtype, 1, k_, 0};
+            p.c = {nullptr, s.dtype, 1, outputs_, 0};
+        } else {
+            p.m = s.features, p.n = outputs;
+            p.a = {nullptr, s.dtype, k_, 1, 0};
+            p.b = {nullptr, s.dtype, outputs, 1, 0};
+            p.c = {nullptr, s.dtype, outputs_, 1, 0};
+        }
+        return p;
+    }
+
+    // One product: of an image, or of all.
+    template <class T>
+    void multiply(T *y, const T *x, const T *w, const T *bias, const Epilogue *epilogue,
+                  char *memory) const {
+        const ConvColumns<T> columns(s, x);
+        const bool begun = bias && std::is_same_v<T, double>;
+        for (int64_t f = 0; begun && f < s.features; ++f)
+            std::fill(y + f * outputs_, y + (f + 1) * outputs_, bias[f]);
+        T *written = reinterpret_cast<T *>(memory + columns_);
+        for (int64_t first = 0; first < outputs_; first += part_) {
+            const int64_t outputs = std::min(part_, outputs_ - first);
+            Matmul p = product(outputs);
+            p.epilogue = epilogue;
+            p.beta = begun ? 1 : 0;
+            p.c.data = y + first;
+            if (written_) write(columns, first, outputs, written);
+            const T *from = plain_ ? x : written;
+            p.a.data = rows_ ? from : w, p.b.data = rows_ ? w : from;
+            if (!plain_ && !written_) p.weights = &columns;
+            matmul(p, memory + scratch_);
+        }
+    }
+
+    template <class T>
+    void write(const ConvColumns<T> &columns, int64_t first, int64_t outputs, T *to) const {
+        const int64_t block = 64, blocks = (k_ + block - 1) / block;
+        const size_t grain = size_t(std::max<int64_t>(1, 16384 / (block * outputs)));
+        parallel_for(size_t(blocks), grain, [&](size_t begin, size_t end) {
+            for (int64_t k = int64_t(begin) * block; k < int64_t(end) * block; k += block) {
+                columns.write(k, std::min(block, k_ - k), first, outputs, to + k * outputs,
+                              outputs);
+            }
+        });
+    }
+
+    template <class T>
+    static void add_bias(const void *context, float *values, int64_t row, int64_t, int64_t n) {
+        float add = load_element<float>(static_cast<const T *>(context)[row]);
+        for (int64_t j = 0; j < n; ++j) values[j] += add;
+    }
+
+    // [features, images, outputs] to [images, features, outputs].
+    template <class T>
+    void put_in_order(const T *from, T *to) const {
+        size_t outputs = size_t(s.out_size());
+        size_t grain = std::max<size_t>(1, 32768 / outputs);
+        parallel_for(size_t(s.images * s.features), grain, [&](size_t first, size_t last) {
+            for (size_t row = first; row < last; ++row) {
+                size_t image = row / size_t(s.features), feature = row % size_t(s.features);
+                const T *source = from + (feature * size_t(s.images) + image) * outputs;
+                T *place = to + (image * size_t(s.all_features) + feature) * outputs;
+                std::copy(source, source + outputs, place);
+            }
+        });
+    }
+
+    ConvShape s;
+    bool bias_, joined_, plain_, rows_, written_;
+    int64_t outputs_, k_;        // of one product
+    int64_t part_;               // outputs at a time
+    int64_t columns_, scratch_;  // places in the workspace, behind the result that is out of order
+    size_t workspace_ = 0;
+};
+
+}  // namespace infini::cpu

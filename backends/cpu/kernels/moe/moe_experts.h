@@ -1,0 +1,140 @@
+// Tokens through their experts: the pairs (token, choice) are sorted by expert, and each expert's
+// rows are gathered, multiplied, activated, multiplied again and added to their tokens, a block of
+// rows at a time. An expert's matrices are read once for every block, never copied.
+//
+// A layer says where an expert's matrices are: `layer.each(expert, product, use)` calls use() with
+// the product for every part of the layer, its b or weights (and for parts: n and c) filled in. The
+// same is asked while planning, with pointers that mean nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "../kernel.h"
+#include "../matmul/matmul.h"
+#include "ffn_gate.h"
+
+namespace infini::cpu {
+
+struct ExpertShape {
+    int dtype = 0;
+    int64_t tokens = 0, choices = 0, experts = 0;
+    int64_t hidden = 0, wide = 0,
+            inner = 0;  // columns of the tokens, after layer 1, after the gate
+    Gate gate = Gate::Swiglu;
+    bool scale_inside = false;  // the choice's scale goes into the gate's result, not into the sum
+    int bias1 = 0, bias2 = 0;   // dtypes; 0: none
+
+    int64_t pairs() const { return tokens * choices; }
+    int64_t element() const { return dtype == INFINI_DTYPE_F32 ? 4 : 2; }
+};
+
+struct ExpertData {
+    void *out;
+    const void *in;
+    const int32_t *ids;   // [tokens, choices]; what is no expert gives nothing
+    const float *scales;  // [tokens, choices]
+    const void *bias1 = nullptr, *bias2 = nullptr;  // [experts, wide], [experts, hidden]
+};
+
+class Experts {
+public:
+    explicit Experts(const ExpertShape &shape);
+
+    // Bytes for run(), 64-byte aligned.
+    template <class First, class Second>
+    size_t workspace(const First &first, const Second &second) const {
+        size_t most = 0;
+        Epilogue epilogue;
+        auto ask = [&](const Matmul &product) { most = std::max(most, matmul_workspace(product)); };
+        for (int64_t rows = 1; rows <= block_; ++rows) {
+            for (bool bias : {false, true}) {
+                Matmul p = product1(rows), q = product2(rows);
+                if (bias) p.epilogue = q.epilogue = &epilogue;
+                first.each(0, p, ask);
+                second.each(0, q, ask);
+            }
+        }
+        return size_t(scratch_) + most;
+    }
+
+    template <class First, class Second>
+    void run(const ExpertData &data, const First &first, const Second &second, char *memory) const {
+        sort(data, memory);
+        auto multiply = [&](const Matmul &product) { matmul(product, memory + scratch_); };
+        const int64_t *start = starts(memory);
+        for (int64_t expert = 0; expert < s.experts; ++expert) {
+            for (int64_t row = start[expert]; row < start[expert + 1]; row += block_) {
+                int64_t rows = std::min(block_, start[expert + 1] - row);
+                Epilogue bias1 = bias(data.bias1, s.bias1, expert * s.wide);
+                Epilogue bias2 = bias(data.bias2, s.bias2, expert * s.hidden);
+                Matmul p = product1(rows), q = product2(rows);
+                p.a.data = gather(data, row, rows, memory);
+                p.c.data = memory + wide_;
+                if (data.bias1) p.epilogue = &bias1;
+                first.each(expert, p, multiply);
+                activate(data, row, rows, memory);
+                q.a.data = memory + inner_;
+                q.c.data = memory + rows_;
+                if (data.bias2) q.epilogue = &bias2;
+                second.each(expert, q, multiply);
+                add(data, row, rows, memory);
+            }
+        }
+        finish(data, memory);
+    }
+
+private:
+    Matmul product1(int64_t rows) const { return product(rows, s.hidden, s.wide); }
+    Matmul product2(int64_t rows) const { return product(rows, s.inner, s.hidden); }
+    Matmul product(int64_t rows, int64_t k, int64_t n) const {
+        Matmul p;
+        p.m = rows, p.n = n, p.k = k;
+        p.a = {nullptr, s.dtype, k, 1, 0};
+        p.c = {nullptr, s.dtype, n, 1, 0};
+        return p;
+    }
+    Epilogue bias(const void *data, int dtype, int64_t at) const {
+        Epilogue e;
+        if (data) e.bias = static_cast<const char *>(data) + at * s.element();
+        e.bias_dtype = dtype;
+        return e;
+    }
+
+    const int64_t *starts(const char *memory) const {
+        return reinterpret_cast<const int64_t *>(memory);
+    }
+    const int32_t *order(const char *memory) const {
+        return reinterpret_cast<const int32_t *>(memory + order_);
+    }
+
+    void sort(const ExpertData &data, char *memory) const;
+    const void *gather(const ExpertData &data, int64_t row, int64_t rows, char *memory) const;
+    void activate(const ExpertData &data, int64_t row, int64_t rows, char *memory) const;
+    void add(const ExpertData &data, int64_t row, int64_t rows, char *memory) const;
+    void finish(const ExpertData &data, char *memory) const;
+
+    ExpertShape s;
+    int64_t block_;  // rows at a time
+    // Where things are in the workspace: pairs sorted by expert behind the starts of the experts;
+    // rows of a block; the sums of the tokens. What a product needs comes at `scratch_`.
+    int64_t order_, rows_, wide_, inner_, sums_, scratch_;
+};
+
+// The experts' matrices one after the other, each [out, in].
+struct DenseExperts {
+    const void *data;
+    int dtype;
+    int64_t out, in;
+
+    template <class Use>
+    void each(int64_t expert, Matmul product, const Use &use) const {
+        int64_t bytes = dtype == INFINI_DTYPE_F32 ? 4 : 2;
+        product.b.data = static_cast<const char *>(data) + expert * out * in * bytes;
+        product.b.dtype = dtype;
+        product.b.row_stride = 1, product.b.col_stride = in;
+        use(product);
+    }
+};
+
+}  // namespace infini::cpu

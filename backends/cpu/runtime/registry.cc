@@ -1,0 +1,87 @@
+#include "registry.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "../kernels/threads.h"
+#include "../operators.h"
+#include "../processor.h"
+#include "process.h"
+
+// The tables that kernels/CMakeLists.txt joined, by instruction set, the plainest first.
+#define ISA(name)                                                                        \
+    extern "C" const infini::cpu::KernelEntry __start_infini_cpu_##name[] [[gnu::weak]]; \
+    extern "C" const infini::cpu::KernelEntry __stop_infini_cpu_##name[] [[gnu::weak]];
+INFINI_CPU_ISAS
+#undef ISA
+
+namespace infini::cpu {
+namespace {
+
+struct InstructionSet {
+    const char *name;
+    const KernelEntry *begin, *end;
+};
+
+const InstructionSet kSets[] = {
+#define ISA(name) {#name, __start_infini_cpu_##name, __stop_infini_cpu_##name},
+    INFINI_CPU_ISAS
+#undef ISA
+};
+
+// INFINI_CPU_ISA names the best set to use, to compare sets or to work around one.
+struct Registry {
+    std::unordered_map<std::string_view, Planner> planners;
+    const char *best = "none";
+
+    Registry() {
+        const char *limit = std::getenv("INFINI_CPU_ISA");
+        for (const InstructionSet &set : kSets) {
+            if (!set.begin || !processor_has(set.name)) continue;
+            for (const KernelEntry *entry = set.begin; entry != set.end; ++entry)
+                planners[entry->operation] = entry->plan;
+            best = set.name;
+            if (limit && set.name == std::string_view(limit)) break;
+        }
+    }
+};
+
+const Registry &registry() {
+    static const auto *made = new Registry;
+    return *made;
+}
+
+}  // namespace
+
+Planner find_planner(const char *operation) {
+    auto found = registry().planners.find(operation);
+    return found == registry().planners.end() ? nullptr : found->second;
+}
+
+const char *compiled_instruction_sets() {
+#define ISA(name) #name " "
+    return INFINI_CPU_ISAS;
+#undef ISA
+}
+
+bool has_kernels() { return !registry().planners.empty(); }
+
+const char *ignored_instruction_set() {
+    const char *limit = std::getenv("INFINI_CPU_ISA");
+    return limit && *limit && std::strcmp(limit, registry().best) != 0 ? limit : nullptr;
+}
+
+const char *instruction_set() { return registry().best; }
+
+size_t thread_count() { return process->pool.size(); }
+
+void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size_t, size_t),
+                     const void *body) {
+    process->pool.parallel_for(count, grain,
+                               [&](size_t begin, size_t end) { call(body, begin, end); });
+}
+
+}  // namespace infini::cpu

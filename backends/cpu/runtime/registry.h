@@ -1,0 +1,12 @@
+// Which kernels serve this machine: of each operator the one compiled for the best instruction set
+// that the processor has.
+#pragma once
+
+#include "../kernels/kernel.h"
+
+namespace infini::cpu {
+
+// Null when no kernel of that name was compiled.
+Planner find_planner(const char *operation);
+
+}  // namespace infini::cpu

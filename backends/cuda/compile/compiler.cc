@@ -1,0 +1,135 @@
+#include "compiler.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "../vendor.h"
+
+namespace infini::cuda {
+namespace {
+
+// The compiler's functions. Their shapes are those of NVRTC, whatever the prefix.
+struct Compiler {
+    using Program = void *;
+    int (*version)(int *, int *) = nullptr;
+    int (*create)(Program *, const char *, const char *, int, const char *const *,
+                  const char *const *) = nullptr;
+    int (*compile)(Program, int, const char *const *) = nullptr;
+    int (*log_size)(Program, size_t *) = nullptr;
+    int (*log)(Program, char *) = nullptr;
+    int (*code_size)(Program, size_t *) = nullptr;
+    int (*code)(Program, char *) = nullptr;
+    int (*destroy)(Program *) = nullptr;
+    int number = 0;    // of its version: 12040 is 12.4
+    std::string name;  // with its version: part of what a result depends on
+
+    static const Compiler &get() {
+        static const auto &compiler = *new Compiler;  // see Cache::get
+        if (!compiler.code) {
+            const char *why = problem(Part::kCompiler);
+            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
+                          why ? why : "the run-time compiler lacks functions that are needed"};
+        }
+        return compiler;
+    }
+
+private:
+    Compiler() {
+        constexpr Part kPart = Part::kCompiler;
+        version = function<decltype(version)>(kPart, "Version");
+        create = function<decltype(create)>(kPart, "CreateProgram");
+        compile = function<decltype(compile)>(kPart, "CompileProgram");
+        log_size = function<decltype(log_size)>(kPart, "GetProgramLogSize");
+        log = function<decltype(log)>(kPart, "GetProgramLog");
+        code_size = function<decltype(code_size)>(kPart, "GetCUBINSize");
+        destroy = function<decltype(destroy)>(kPart, "DestroyProgram");
+        if (!version || !create || !compile || !log_size || !log || !code_size || !destroy) return;
+        int major = 0, minor = 0;
+        version(&major, &minor);
+        number = major * 1000 + minor * 10;
+        name = std::string(vendor.libraries[int(kPart)].prefix) + " " + std::to_string(major) +
+               "." + std::to_string(minor);
+        code = function<decltype(code)>(kPart, "GetCUBIN");
+    }
+};
+
+std::vector<std::string> options_for(const Source &source, const Device &device) {
+    const char *format = source.is_architecture_specific() && vendor.architecture_special
+                             ? vendor.architecture_special
+                             : vendor.architecture;
+    char architecture[64];
+    snprintf(architecture, sizeof architecture, format, device.major, device.minor);
+    std::vector<std::string> options{"--gpu-architecture=" + std::string(architecture)};
+    const CompileOption *option = vendor.compile_options;
+    for (; option && option->text; ++option)
+        if (Compiler::get().number >= option->since) options.push_back(option->text);
+    options.push_back("-DINFINI_WARP=" + std::to_string(device.warp));
+    return options;
+}
+
+// INFINI_CUDA_DUMP names a folder: every source that is compiled, or found in the cache, is written
+// there, to be read or to be compiled by hand.
+void dump(const Source &source, const std::string &text, const Key &key) {
+    static const char *const folder = std::getenv("INFINI_CUDA_DUMP");
+    if (!folder || !*folder) return;
+    std::string name = source.file();
+    for (char &c : name)
+        if (c == '/' || c == '.') c = '_';
+    const std::string path = std::string(folder) + "/" + name + "-" + key.hex() + ".cu";
+    if (FILE *file = fopen(path.c_str(), "w")) {
+        if (source.is_architecture_specific()) fputs("// architecture-specific\n", file);
+        fwrite(text.data(), 1, text.size(), file);
+        fclose(file);
+    }
+}
+
+[[noreturn]] void refuse(const Source &source, const std::string &log) {
+    throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
+                  "the kernel " + source.file() + " does not compile: " + log.substr(0, 4000)};
+}
+
+std::vector<char> compile(const Compiler &compiler, const Source &source, const std::string &text,
+                          const std::vector<std::string> &options) {
+    struct Program {
+        const Compiler &compiler;
+        Compiler::Program handle = nullptr;
+        ~Program() {
+            if (handle) compiler.destroy(&handle);
+        }
+    } program{compiler};
+    if (compiler.create(&program.handle, text.c_str(), source.file().c_str(), 0, nullptr, nullptr))
+        refuse(source, "the compiler takes no more programs");
+    std::vector<const char *> words;
+    for (const std::string &option : options) words.push_back(option.c_str());
+    if (compiler.compile(program.handle, int(words.size()), words.data())) {
+        size_t size = 0;
+        compiler.log_size(program.handle, &size);
+        std::string log(size, '\0');
+        if (size) compiler.log(program.handle, log.data());
+        refuse(source, log.empty() ? "the compiler gave no reason" : log.c_str());
+    }
+    size_t size = 0;
+    std::vector<char> code;
+    if (!compiler.code_size(program.handle, &size)) code.resize(size);
+    if (code.empty() || compiler.code(program.handle, code.data()))
+        refuse(source, "the compiler made no code");
+    return code;
+}
+
+}  // namespace
+
+Recipe::Recipe(const Source &source, const Device &device)
+    : source(source), text(source.text()), options(options_for(source, device)) {
+    std::string all = Compiler::get().name + "\n";
+    for (const std::string &option : options) all += option + "\n";
+    key = key_of(all + text);
+    dump(source, text, key);
+}
+
+std::vector<char> Recipe::make() const {
+    std::vector<char> code = compile(Compiler::get(), source, text, options);
+    Cache::get().store(key, code);
+    return code;
+}
+
+}  // namespace infini::cuda

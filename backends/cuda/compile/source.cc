@@ -1,0 +1,158 @@
+#include "source.h"
+
+#include <cstring>
+#include <set>
+
+#include "../kernel.h"
+
+namespace infini::cuda {
+namespace {
+
+const char *find_file(const std::string &name) {
+    for (size_t i = 0; i < kDeviceFileCount; ++i)
+        if (name == kDeviceFiles[i].name) return kDeviceFiles[i].text;
+    return nullptr;
+}
+
+// Puts a file's text, each file once, in place of its #include. A name is looked for beside the
+// file that includes it, then from the top.
+class Flattener {
+public:
+    explicit Flattener(std::string &out) : out_(out) {}
+
+    void add(const std::string &name) {
+        if (!seen_.insert(name).second) return;
+        const char *text = find_file(name);
+        if (!text)
+            throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
+                          "this build has no device code named " + name};
+        add_text(text, name.substr(0, name.rfind('/') + 1));
+    }
+
+    void add_text(const char *text, const std::string &folder) {
+        while (*text) {
+            const char *end = std::strchr(text, '\n');
+            const size_t length = end ? size_t(end - text) + 1 : std::strlen(text);
+            add_line(std::string(text, length), folder);
+            text += length;
+        }
+    }
+
+private:
+    void add_line(const std::string &line, const std::string &folder) {
+        constexpr char kInclude[] = "#include \"";
+        if (line.rfind("#pragma once", 0) == 0) return;
+        if (line.rfind(kInclude, 0) != 0) {
+            out_ += line;
+            return;
+        }
+        const size_t begin = sizeof kInclude - 1, end = line.find('"', begin);
+        const std::string name = line.substr(begin, end - begin);
+        add(find_file(folder + name) ? folder + name : name);
+    }
+
+    std::string &out_;
+    std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Source &Source::type(const char *name, int dtype) { return type(name, device_type(dtype)); }
+
+Source &Source::type(const char *name, const std::string &type) {
+    return line("using " + std::string(name) + " = " + type + ";");
+}
+
+Source &Source::constant(const char *name, int64_t value) {
+    // Where it fits an int it is one, so that device code may mix it with ints.
+    const bool fits = value == int32_t(value);
+    return line(std::string("constexpr ") + (fits ? "int " : "int64_t ") + name + " = " +
+                std::to_string(value) + (fits ? ";" : "ll;"));
+}
+
+Source &Source::line(const std::string &text) {
+    lines_ += text;
+    lines_ += '\n';
+    return *this;
+}
+
+Source &Source::include(const char *file) {
+    return line("}\n#include \"" + std::string(file) + "\"\nnamespace infini {");
+}
+
+Source &Source::architecture_specific() {
+    specific_ = true;
+    return *this;
+}
+
+std::string Source::text() const {
+    std::string result;
+    Flattener flattener(result);
+    flattener.add("prelude.cuh");
+    flattener.add_text(("namespace infini {\n" + lines_ + "}\n").c_str(), "");
+    flattener.add(file_);
+    return result;
+}
+
+const char *bytes_type(size_t bytes) {
+    switch (bytes) {
+        case 1:
+            return "uint8_t";
+        case 2:
+            return "uint16_t";
+        case 4:
+            return "uint32_t";
+        case 8:
+            return "uint64_t";
+        default:
+            return "bytes16";
+    }
+}
+
+const char *device_type(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_BOOL:
+            return "boolean";
+        case INFINI_DTYPE_I8:
+            return "int8_t";
+        case INFINI_DTYPE_I16:
+            return "int16_t";
+        case INFINI_DTYPE_I32:
+            return "int32_t";
+        case INFINI_DTYPE_I64:
+            return "int64_t";
+        case INFINI_DTYPE_F8:
+            return "f8";
+        case INFINI_DTYPE_F16:
+            return "f16";
+        case INFINI_DTYPE_BF16:
+            return "bf16";
+        case INFINI_DTYPE_F32:
+            return "float";
+        case INFINI_DTYPE_F64:
+            return "double";
+        default:
+            return bytes_type(dtype_bytes(dtype));
+    }
+}
+
+size_t dtype_bytes(int dtype) { return infiniSizeOf(static_cast<infiniDtype_t>(dtype)); }
+
+std::string Key::hex() const {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string text;
+    for (uint64_t word : {high, low})
+        for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[word >> shift & 15];
+    return text;
+}
+
+// FNV-1a over 128 bits.
+Key key_of(const std::string &text) {
+    using Wide = unsigned __int128;
+    constexpr Wide kPrime = (Wide(0x1000000) << 64) | 0x13b;
+    Wide hash = (Wide(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
+    for (unsigned char c : text) hash = (hash ^ c) * kPrime;
+    return {uint64_t(hash >> 64), uint64_t(hash)};
+}
+
+}  // namespace infini::cuda

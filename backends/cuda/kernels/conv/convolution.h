@@ -1,0 +1,30 @@
+// Convolutions with kernels of our own.
+#pragma once
+
+#include "../matmul/product.h"
+#include "device/conv/convolution_params.h"
+
+namespace infini::cuda {
+
+// Sizes of a convolution whose output was checked, as in ConvolutionParams.
+struct ConvolutionShape {
+    int dtype = 0;
+    bool transposed = false, bias = false;
+    int64_t images = 1, groups = 1, channels = 1, features = 1;  // channels and features of a group
+    int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, taps[3] = {1, 1, 1};
+    int64_t pad[3] = {0, 0, 0}, step[3] = {1, 1, 1}, dilation[3] = {1, 1, 1};
+
+    int64_t in_size() const { return in[0] * in[1] * in[2]; }
+    int64_t out_size() const { return out[0] * out[1] * out[2]; }
+    int64_t tap_count() const { return taps[0] * taps[1] * taps[2]; }
+};
+
+// Pointers: y, x, w, bias. Direct where channels or features are few, else as a product.
+std::unique_ptr<Plan> plan_convolution(const ConvolutionShape &shape, Device &device);
+// One thread for each output: no workspace, and no demands on alignment.
+std::unique_ptr<Plan> plan_direct_convolution(const ConvolutionShape &shape, Device &device);
+// With the library of products: of 16 bits, windows of one element, and biases. Null: not for this
+// case.
+std::unique_ptr<Plan> plan_pointwise(const ConvolutionShape &shape, Device &device);
+
+}  // namespace infini::cuda

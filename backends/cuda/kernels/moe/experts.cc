@@ -1,0 +1,211 @@
+#include "experts.h"
+
+#include <algorithm>
+
+namespace infini::cuda {
+namespace {
+
+class Experts final : public Plan {
+public:
+    using DataOf = ExpertsData (*)(const Arguments &, const ExpertsShape &);
+
+    Experts(const ExpertsShape &shape, Device &device, DataOf data)
+        : s(shape), data_of_(data), gate_(s.dtype, s.kind, s.pairs(), s.inner, device) {
+        constexpr int64_t kMost = INT32_MAX - 1024;
+        if (std::max({s.hidden, s.wide, s.inner, s.experts, s.pairs(), s.positions}) > kMost)
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "more tokens or features than can be counted"};
+        choose_tile(device);
+        compile(device);
+        lay_out();
+    }
+
+    Error run(const Arguments &arguments, const Stream &stream) const override {
+        const ExpertsData d = data_of_(arguments, s);
+        char *memory = arguments.workspace();
+        const SortPairsParams pairs = sort_params(d, memory);
+        Error error = sort(pairs, stream);
+        const void *const *gates = d.gates, *const *ups = d.ups, *const *downs = d.downs;
+        if (!error && s.separate && d.host_pointers) {
+            auto **all = reinterpret_cast<const void **>(memory + pointers_);
+            error = store_pointers(all, d.host_pointers, stream);
+            gates = all, ups = all + s.experts, downs = ups + s.experts;
+        }
+        ExpertsParams p{};
+        // Matrices that only the device knows are taken to be aligned, as all allocations are.
+        const void *unaligned = nullptr;
+        for (int64_t i = 0; d.host_pointers && i < 3 * s.experts; ++i)
+            if (!is_aligned(d.host_pointers[i])) unaligned = d.host_pointers[i];
+        p.starts = pairs.starts, p.tiles = pairs.tiles, p.order = pairs.order;
+        p.experts = int(s.experts);
+        // Tokens to wide rows.
+        p.a = d.in, p.choices = int(s.choices), p.k = int(s.hidden), p.c = memory + wide_;
+        p.c_row = s.wide, p.weights = s.separate ? unaligned : d.w1, p.scales = d.scales1,
+        p.bias = d.bias1;
+        p.n = int(s.separate ? s.inner : s.wide), p.pointers = gates;
+        if (!error) error = multiply(p, stream);
+        if (s.separate) {
+            p.c = memory + wide_ + s.inner * element_, p.pointers = ups;
+            if (!error) error = multiply(p, stream);
+        }
+        if (!error)
+            error = gate_.run(memory + inner_, memory + wide_, stream,
+                              s.scale_inside ? d.scales : nullptr, pairs.order,
+                              pairs.starts + s.experts);
+        // Inner rows to rows of the result.
+        p.a = memory + inner_, p.choices = 0, p.k = int(s.inner), p.c = memory + rows_;
+        p.c_row = s.hidden, p.weights = s.separate ? unaligned : d.w2, p.scales = d.scales2,
+        p.bias = d.bias2;
+        p.n = int(s.hidden), p.pointers = downs;
+        if (!error) error = multiply(p, stream);
+        const SumPairsParams sum{d.out,         memory + rows_, s.scale_inside ? nullptr : d.scales,
+                                 pairs.rows,    s.tokens,       s.hidden,
+                                 int(s.choices)};
+        if (error) return error;
+        const Kernel *add = sum_->get(is_aligned(d.out), error);
+        return add ? add->launch(stream, sum_blocks_, 256, sum) : error;
+    }
+
+private:
+    // Few rows for each expert: tiles as flat as an instruction, and the weights are all that
+    // counts.
+    void choose_tile(const Device &device) {
+        const bool halves = s.dtype == INFINI_DTYPE_F16 || s.dtype == INFINI_DTYPE_BF16;
+        mma_ = device.has_mma && halves;
+        const int64_t average = s.pairs() / std::max<int64_t>(s.experts, 1);
+        rows_of_tile_ = !mma_ ? 64 : average <= 8 ? 16 : average < 64 ? 64 : 128;
+        columns_ = mma_ ? 128 : 64;
+        threads_ = rows_of_tile_ == 16 ? 128 : 256;
+        shared_ = mma_ ? std::max<size_t>(4 * 64 * size_t(rows_of_tile_ + columns_),
+                                          4 * size_t(rows_of_tile_) * size_t(columns_))
+                       : 0;
+        tiles_ = s.pairs() / rows_of_tile_ + std::min(s.experts, s.pairs());
+    }
+
+    void compile(Device &device) {
+        element_ = int64_t(dtype_bytes(s.dtype));
+        const int64_t chunk = 16 / element_;
+        const bool vector = s.hidden % chunk == 0 && s.inner % chunk == 0;
+        Source source("moe/experts.cuh");
+        source.type("T", s.dtype).constant("kMxfp4", s.mxfp4);
+        source.constant("kRows", rows_of_tile_).constant("kColumns", columns_);
+        if (mma_)
+            source.constant("kWarpsM", rows_of_tile_ == 16 ? 1 : 2).constant("kWarpsN", 4);
+        else
+            source.constant("kMicro", 4);
+        source.line(mma_ ? "#define INFINI_MMA 1" : "#define INFINI_MMA 0");
+        Source other = source;
+        kernel_ = std::make_shared<AlignedKernel>(device, source.constant("kVector", vector),
+                                                  other.constant("kVector", 0));
+        vector_ = vector;
+        auto phase = [&](int number) {
+            Source sort("moe/sort_pairs.cuh");
+            return device.compile(sort.constant("kPhase", number));
+        };
+        at_once_ = std::max(s.pairs(), s.positions) <= 16384;
+        if (at_once_) {
+            phases_[0] = phase(0);
+        } else {
+            for (int i = 1; i <= 4; ++i) phases_[i] = phase(i);
+        }
+        sort_blocks_ = device.blocks_for(std::max(s.pairs(), s.positions), kSortThreads, 4);
+        Source sum("moe/sum_pairs.cuh");
+        const bool wide = s.hidden % chunk == 0;
+        sum.type("T", s.dtype);
+        Source one_by_one = sum;
+        sum_ = std::make_shared<AlignedKernel>(device, sum.constant("kVector", wide),
+                                               one_by_one.constant("kVector", 0));
+        sum_blocks_ = device.blocks_for(s.tokens * (wide ? s.hidden / chunk : s.hidden), 256);
+        if (s.separate) store_ = device.compile(Source("moe/store_pointers.cuh"));
+    }
+
+    void lay_out() {
+        auto take = [&](int64_t bytes) {
+            const size_t place = workspace;
+            workspace += padded(size_t(bytes));
+            return place;
+        };
+        starts_ = take((s.experts + 1) * 4), tiles_at_ = take((s.experts + 1) * 4);
+        cursors_ = take(s.experts * 4), order_ = take(s.pairs() * 4);
+        places_ = take(s.pairs() * 4), positions_ = take(s.pairs() * 4);
+        pointers_ = take(s.separate ? 3 * s.experts * int64_t(sizeof(void *)) : 0);
+        wide_ = take(s.pairs() * s.wide * element_);
+        inner_ = take(s.pairs() * s.inner * element_);
+        rows_ = take(s.pairs() * s.hidden * element_);
+    }
+
+    SortPairsParams sort_params(const ExpertsData &d, char *memory) const {
+        auto ints = [&](size_t place) { return reinterpret_cast<int *>(memory + place); };
+        SortPairsParams p{};
+        p.ids = d.ids, p.pairs = int(s.pairs()), p.experts = int(s.experts);
+        p.tile = rows_of_tile_;
+        p.sorted = d.sorted, p.labels = d.labels, p.used = d.used;
+        p.positions = int(s.positions), p.place = ints(positions_);
+        p.labelled = s.labels ? int((s.positions + s.labels - 1) / s.labels) : 1;
+        p.labelled = std::max(p.labelled, 1);
+        p.starts = ints(starts_), p.tiles = ints(tiles_at_), p.cursors = ints(cursors_);
+        p.order = ints(order_), p.rows = ints(places_);
+        return p;
+    }
+
+    Error sort(const SortPairsParams &p, const Stream &stream) const {
+        if (at_once_) return phases_[0]->launch(stream, 1, kSortThreads, p);
+        Error error = fill_bytes(stream, p.cursors, 0, size_t(s.experts) * 4);
+        if (!error && p.sorted) {
+            error = fill_bytes(stream, p.place, 255, size_t(s.pairs()) * 4);
+            if (!error) error = phases_[4]->launch(stream, sort_blocks_, kSortThreads, p);
+        }
+        if (!error) error = phases_[1]->launch(stream, sort_blocks_, kSortThreads, p);
+        if (!error) error = phases_[2]->launch(stream, 1, kSortThreads, p);
+        return error ? error : phases_[3]->launch(stream, sort_blocks_, kSortThreads, p);
+    }
+
+    // They travel in the launches themselves, so that a graph has them too.
+    Error store_pointers(const void **to, const void *const *from, const Stream &stream) const {
+        Error error = infinirtSuccess;
+        const int64_t all = 3 * s.experts;
+        for (int64_t first = 0; first < all && !error; first += StorePointersParams::kMost) {
+            StorePointersParams p{};
+            p.to = to + first;
+            p.count = int(std::min<int64_t>(StorePointersParams::kMost, all - first));
+            std::copy_n(from + first, p.count, p.pointers);
+            error = store_->launch(stream, 1, 256, p);
+        }
+        return error;
+    }
+
+    Error multiply(ExpertsParams &p, const Stream &stream) const {
+        if (p.n == 0) return infinirtSuccess;
+        p.tiles_n = int((p.n + columns_ - 1) / columns_);
+        const bool aligned = !vector_ || (is_aligned(p.a) && is_aligned(p.weights));
+        Error error = infinirtSuccess;
+        const Kernel *kernel = kernel_->get(aligned, error);
+        return kernel ? kernel->launch(stream, tiles_ * p.tiles_n, threads_, p, shared_) : error;
+    }
+
+    static constexpr unsigned kSortThreads = 512;
+
+    ExpertsShape s;
+    DataOf data_of_;
+    GateRows gate_;
+    bool mma_ = false, at_once_ = false, vector_ = false;
+    int rows_of_tile_ = 64, columns_ = 64;
+    unsigned threads_ = 256;
+    size_t shared_ = 0;
+    int64_t tiles_ = 0, element_ = 2, sort_blocks_ = 1, sum_blocks_ = 1;
+    std::shared_ptr<const AlignedKernel> kernel_, sum_;
+    std::shared_ptr<const Kernel> phases_[5], store_;
+    // Places in the workspace.
+    size_t starts_, tiles_at_, cursors_, order_, places_, positions_, pointers_, wide_, inner_,
+        rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> plan_experts(const ExpertsShape &shape, Device &device,
+                                   ExpertsData (*data)(const Arguments &, const ExpertsShape &)) {
+    if (shape.tokens * shape.hidden == 0) return make_empty_plan();
+    return std::make_unique<Experts>(shape, device, data);
+}
+
+}  // namespace infini::cuda

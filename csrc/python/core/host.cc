@@ -1,0 +1,385 @@
+// Values between tensors and the host: numbers, lists, bytes, and what indexing has to know of
+// them.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "../../core/numbers.h"
+#include "exchange.h"
+#include "numbers.h"
+#include "view.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+
+namespace core = infinicore::detail;
+
+void refuse_while_recording(const char *function) {
+    const auto *recorder = core::thread_state().recorder;
+    if (!recorder) return;
+    PyErr_Format(PyExc_RuntimeError,
+                 recorder->traced ? "%s: values can't be read here: in a function that is traced "
+                                    "only layouts are known"
+                                  : "%s: values can't be read while a graph is being recorded: "
+                                    "nothing has run yet, and a replay would not read them again",
+                 function);
+    throw nb::python_error();
+}
+
+Tensor on_host(const Tensor &tensor, const char *function) {
+    refuse_while_recording(function);
+    if (tensor->device().getType() == Device::Type::CPU) {
+        wait_for(tensor);
+        return tensor;
+    }
+    Unlocked released;
+    return tensor->to(Device::cpu());
+}
+
+namespace {
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+nb::object number_at(DataType dtype, const std::byte *from) {
+    switch (core::kind_of(dtype)) {
+        case core::NumberKind::Boolean:
+            return nb::bool_(*from != std::byte{0});
+        case core::NumberKind::Signed:
+            return nb::int_(core::signed_value(dtype, from));
+        case core::NumberKind::Unsigned:
+            return nb::int_(core::unsigned_value(dtype, from));
+        case core::NumberKind::Real:
+            return nb::float_(core::real_value(dtype, from));
+        case core::NumberKind::Complex:
+            break;
+    }
+    const size_t half = infinicore::dsize(dtype) / 2;
+    return nb::steal(
+        PyComplex_FromDoubles(core::real_value(dtype, from), core::real_value(dtype, from + half)));
+}
+
+nb::object item(const Tensor &tensor) {
+    if (tensor->numel() != 1) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "item: the tensor has %zu elements: expected one; tolist() reads several",
+                     tensor->numel());
+        throw nb::python_error();
+    }
+    Tensor host = on_host(tensor, "item");
+    return number_at(host->dtype(), host->data());
+}
+
+nb::object list_at(const TensorImpl &tensor, size_t dim, const std::byte *from) {
+    if (dim == tensor.ndim()) return number_at(tensor.dtype(), from);
+    const auto count = Py_ssize_t(tensor.shape()[dim]);
+    const auto step = tensor.strides()[dim] * std::ptrdiff_t(tensor.element_size());
+    nb::object made = nb::steal(PyList_New(count));
+    if (!made.is_valid()) throw nb::python_error();
+    for (Py_ssize_t i = 0; i < count; ++i)
+        PyList_SetItem(made.ptr(), i, list_at(tensor, dim + 1, from + i * step).release().ptr());
+    return made;
+}
+
+nb::object to_list(const Tensor &tensor) {
+    Tensor host = on_host(tensor, "tolist");
+    return list_at(*host, 0, host->numel() ? host->data() : nullptr);
+}
+
+nb::bytes to_bytes(const Tensor &tensor) {
+    Tensor host = on_host(tensor, "tobytes");
+    {
+        Unlocked released;  // as in steps.cc
+        host = host->contiguous();
+    }
+    wait_for(host);
+    return nb::bytes(host->numel() ? reinterpret_cast<const char *>(host->data()) : "",
+                     host->nbytes());
+}
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+// A tensor of its own with these elements, also while this thread records: it is a constant then.
+Tensor copy_to(const Tensor &source, const Device &device) {
+    Unlocked released;
+    PausedRecording paused;
+    Tensor made = Tensor::empty(source->shape(), source->dtype(), device);
+    made->copy_from(source);
+    core::DeviceRuntime &runtime = core::runtime_of(device);
+    core::RuntimeScope scope(runtime);
+    core::check(infinirtStreamSynchronize(core::stream_of(runtime)), "copy");
+    return made;
+}
+
+// Where memory of the host is for a copy to a device: any CPU has it, and then no other is waited
+// for.
+Device host_beside(const Device &device) {
+    return device.getType() == Device::Type::CPU ? device : Device::cpu();
+}
+
+nb::object from_host(nb::handle source, nb::handle device, const std::string &function) {
+    const Device target = device_from(device);
+    View view;
+    view.look_at(source, function.c_str());
+    if (view.device >= 0)  // a device's memory
+        return wrap(copy_to(borrowed(source, function.c_str()), target));
+    Tensor there =
+        Tensor::strided_from_blob(view.data, Shape(view.shape(), view.shape() + view.ndim()),
+                                  Strides(view.strides(), view.strides() + view.ndim()),
+                                  DataType(view.dtype), host_beside(target));
+    return wrap(copy_to(there, target));
+}
+
+// Elements from bytes: their buffer is compact.
+nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::handle device) {
+    View view;
+    view.look_at(source, "from_bytes");
+    const DataType type = dtype_from(dtype);
+    const Device target = device_from(device);
+    Tensor there =
+        Tensor::from_blob(view.data, shape_from(size, "from_bytes"), type, host_beside(target));
+    if (view.ndim() != 1 || view.shape()[0] != int64_t(there->nbytes()))
+        throw nb::value_error("from_bytes: the number of bytes is not that of the tensor");
+    return wrap(copy_to(there, target));
+}
+
+DataType part_of(DataType dtype) {
+    switch (dtype) {
+        case DataType::C16:
+            return DataType::F8;
+        case DataType::C32:
+            return DataType::F16;
+        case DataType::C64:
+            return DataType::F32;
+        default:
+            return DataType::F64;
+    }
+}
+
+size_t encode(PyObject *number, DataType dtype, std::byte *to) {
+    if (core::kind_of(dtype) != core::NumberKind::Complex) {
+        if (PyComplex_Check(number)) {
+            PyErr_Format(PyExc_TypeError, "%R does not fit into an element of type %s", number,
+                         infinicore::toString(dtype).c_str());
+            throw nb::python_error();
+        }
+        return encode_number(number, dtype, to);
+    }
+    double parts[2] = {PyComplex_RealAsDouble(number), 0};
+    if (PyErr_Occurred()) throw nb::python_error();
+    parts[1] = PyComplex_ImagAsDouble(number);
+    for (double part : parts) to += encode_number(nb::float_(part).ptr(), part_of(dtype), to);
+    return infinicore::dsize(dtype);
+}
+
+// A tensor of the numbers of a flat list.
+nb::object from_numbers(nb::list numbers, nb::handle size, nb::handle dtype, nb::handle device) {
+    const DataType type = dtype_from(dtype);
+    const Device target = device_from(device);
+    std::vector<std::byte> elements(numbers.size() * infinicore::dsize(type) + 1);
+    std::byte *at = elements.data();
+    for (nb::handle number : numbers) at += encode(number.ptr(), type, at);
+    Tensor there =
+        Tensor::from_blob(elements.data(), shape_from(size, "tensor"), type, host_beside(target));
+    if (there->numel() != numbers.size())
+        throw nb::value_error("tensor: the shape has another number of elements");
+    return wrap(copy_to(there, target));
+}
+
+// A tensor of no dimensions with this value; also while a trace or a recording is going on.
+nb::object constant(nb::handle number, nb::handle dtype, nb::handle device) {
+    const DataType type = dtype_from(dtype);
+    if (core::kind_of(type) == core::NumberKind::Complex) {
+        nb::list one;
+        one.append(number);
+        return from_numbers(one, nb::tuple(), dtype, device);
+    }
+    auto memory = own_number_memory(core::runtime_of(device_from(device)), number.ptr(), type);
+    return wrap(Tensor(std::make_shared<TensorImpl>(Shape{}, Strides{}, type,
+                                                    infinicore::TensorData{0, std::move(memory)})));
+}
+
+// ---- Making and copying -------------------------------------------------------------------------
+
+nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handle stride,
+                 bool pin_memory) {
+    Shape shape = shape_from(size, "empty");
+    if (stride.is_none())
+        return wrap(Tensor::empty(shape, dtype_from(dtype), device_from(device), pin_memory));
+    return wrap(Tensor::strided_empty(shape, strides_from(stride, "strided_empty"),
+                                      dtype_from(dtype), device_from(device), pin_memory));
+}
+
+void copy_from(const Tensor &self, const Tensor &source) {
+    Unlocked released;
+    self->copy_from(source);
+}
+
+// False: they differ in shape, type or device, so that more has to be done.
+bool copy_alike(const Tensor &self, nb::handle source) {
+    if (!is_tensor(source.ptr())) return false;
+    const Tensor &from = tensor_of(source.ptr());
+    if (from->dtype() != self->dtype() || from->shape() != self->shape() ||
+        from->device() != self->device())
+        return false;
+    copy_from(self, from);
+    return true;
+}
+
+// Whether an element of one may be one of the other. Without places only the memories tell.
+bool may_overlap(const Tensor &a, const Tensor &b) {
+    if (a->memory() == b->memory()) return true;
+    if (!a->memory()->is_placed() || !b->memory()->is_placed()) return false;
+    const std::byte *first = a->memory()->data(), *second = b->memory()->data();
+    return first < second + b->memory()->size() && second < first + a->memory()->size();
+}
+
+// ---- For indexing -------------------------------------------------------------------------------
+
+// Calls visit(place of the element, its coordinates) for every element of a tensor of the host.
+template <class Visit>
+void each_element(const TensorImpl &tensor, const Visit &visit) {
+    std::vector<size_t> at(tensor.ndim(), 0);
+    const auto bytes = std::ptrdiff_t(tensor.element_size());
+    const std::byte *from = tensor.data();
+    for (size_t left = tensor.numel(); left > 0; --left) {
+        visit(from, at);
+        for (size_t d = tensor.ndim(); d-- > 0;) {
+            from += tensor.strides()[d] * bytes;
+            if (++at[d] < tensor.shape()[d]) break;
+            from -= tensor.strides()[d] * bytes * std::ptrdiff_t(at[d]);
+            at[d] = 0;
+        }
+    }
+}
+
+// Raises for the first index that is none of a dimension of this size. Whether some are negative.
+bool check_indices(const Tensor &tensor, long long size, int dim) {
+    if (tensor->numel() == 0) return false;
+    Tensor host = on_host(tensor, "indexing");
+    const DataType dtype = host->dtype();
+    bool negative = false;
+    if (dtype == DataType::I64 && host->is_contiguous()) {
+        // Without branches, so that several are looked at together.
+        const auto *values = reinterpret_cast<const int64_t *>(host->data());
+        int64_t least = 0, most = -1;
+        for (size_t i = 0, count = host->numel(); i < count; ++i) {
+            least = std::min(least, values[i]);
+            most = std::max(most, values[i]);
+        }
+        if (least >= -size && most < size) return least < 0;
+    }
+    const bool has_sign = core::kind_of(dtype) == core::NumberKind::Signed;
+    const std::byte *bad = nullptr;
+    each_element(*host, [&](const std::byte *from, const auto &) {
+        const int64_t value =
+            has_sign ? core::signed_value(dtype, from)
+                     : int64_t(std::min<uint64_t>(core::unsigned_value(dtype, from), INT64_MAX));
+        negative = negative || value < 0;
+        if ((value < -size || value >= size) && !bad) bad = from;
+    });
+    if (!bad) return negative;
+    PyErr_Format(PyExc_IndexError, "index %S is out of bounds for dimension %d of size %lld",
+                 number_at(dtype, bad).ptr(), dim, size);
+    throw nb::python_error();
+}
+
+// The usual index, looked at in one call: I64 for the first dimension. None: it is another key;
+// else whether some are negative, or may be: the host does not wait for a device to see them.
+nb::object check_rows(const Tensor &tensor, nb::handle key) {
+    if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
+    const Tensor &index = tensor_of(key.ptr());
+    if (index->dtype() != DataType::I64 || tensor->ndim() == 0 ||
+        index->device() != tensor->device())
+        return nb::none();
+    if (index->device().getType() != Device::Type::CPU) return nb::bool_(true);
+    return nb::bool_(check_indices(index, (long long)(tensor->shape()[0]), 0));
+}
+
+// The coordinates of the elements that are not 0: one I64 tensor for each dimension.
+nb::list nonzero(const Tensor &tensor) {
+    Tensor host = on_host(tensor, "nonzero");
+    const size_t bytes = host->element_size();
+    std::vector<std::vector<int64_t>> found(std::max<size_t>(host->ndim(), 1));
+    if (host->numel() != 0)
+        each_element(*host, [&](const std::byte *from, const std::vector<size_t> &at) {
+            const bool is_real = core::kind_of(host->dtype()) == core::NumberKind::Real;
+            const bool zero = is_real ? core::real_value(host->dtype(), from) == 0
+                                      : std::all_of(from, from + bytes, [](std::byte each) {
+                                            return each == std::byte{0};
+                                        });
+            if (zero) return;
+            if (at.empty()) found[0].push_back(0);
+            for (size_t d = 0; d < at.size(); ++d) found[d].push_back(int64_t(at[d]));
+        });
+    nb::list made;
+    for (std::vector<int64_t> &each : found)
+        made.append(wrap(copy_to(Tensor::from_blob(each.data(), {each.size()}, DataType::I64,
+                                                   host_beside(tensor->device())),
+                                 tensor->device())));
+    return made;
+}
+
+}  // namespace
+
+void bind_host(nb::module_ &m) {
+    m.def("from_host", from_host, "source"_a.none(), "device"_a, "function"_a);
+    m.def("from_bytes", from_bytes, "source"_a, "size"_a, "dtype"_a, "device"_a);
+    m.def("from_numbers", from_numbers, "numbers"_a, "size"_a, "dtype"_a, "device"_a);
+    m.def("to_bytes", to_bytes, "tensor"_a);
+    m.def("empty", empty, "size"_a, "dtype"_a, "device"_a, "stride"_a.none() = nb::none(),
+          "pin_memory"_a = false);
+    m.def(
+        "zeros",
+        [](nb::handle size, nb::handle dtype, nb::handle device, bool pin_memory) {
+            return wrap(Tensor::zeros(shape_from(size, "zeros"), dtype_from(dtype),
+                                      device_from(device), pin_memory));
+        },
+        "size"_a, "dtype"_a, "device"_a, "pin_memory"_a = false);
+    m.def(
+        "ones",
+        [](nb::handle size, nb::handle dtype, nb::handle device, bool pin_memory) {
+            return wrap(Tensor::ones(shape_from(size, "ones"), dtype_from(dtype),
+                                     device_from(device), pin_memory));
+        },
+        "size"_a, "dtype"_a, "device"_a, "pin_memory"_a = false);
+    m.def("constant", constant, "number"_a, "dtype"_a, "device"_a);
+    m.def("refuse_while_recording", refuse_while_recording, "function"_a);
+    m.def("copy_from", copy_from, "tensor"_a, "source"_a);
+    m.def("copy_alike", copy_alike, "tensor"_a, "source"_a.none());
+    m.def("may_overlap", may_overlap, "a"_a, "b"_a);
+    m.def("wait_for", wait_for, "tensor"_a);
+    m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });
+    m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);
+    m.def("check_rows", check_rows, "tensor"_a, "key"_a);
+    m.def("nonzero", nonzero, "tensor"_a);
+    m.def(
+        "to_device",
+        [](const Tensor &t, nb::handle device) {
+            Device to = device_from(device);
+            Unlocked released;
+            return t->to(to);
+        },
+        "tensor"_a, "device"_a);
+    m.def(
+        "contiguous",
+        [](Tensor t) {
+            Unlocked released;  // as in steps.cc
+            return t->contiguous();
+        },
+        "tensor"_a);
+    m.def(
+        "write_bytes",
+        [](const Tensor &t, const std::string &filename) {
+            refuse_while_recording("debug");
+            t->debug(filename);
+        },
+        "tensor"_a, "filename"_a);
+    nb::handle type(reinterpret_cast<PyObject *>(tensor_type));
+    nb::cpp_function_def(item, nb::scope(type), nb::name("item"), nb::is_method());
+    nb::cpp_function_def(to_list, nb::scope(type), nb::name("tolist"), nb::is_method());
+}
+
+}  // namespace infini::python

@@ -1,0 +1,317 @@
+#include "view.h"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "../runtime/dlpack.h"
+#include "dtypes.h"
+
+using namespace nanobind::literals;
+
+namespace infini::python {
+namespace {
+
+[[noreturn]] void refuse(PyObject *kind, const char *name, const char *sentence, const char *what) {
+    PyErr_Format(kind, "%s: %s %s", name, sentence, what);
+    throw nb::python_error();
+}
+
+using dlpack::Exchange;
+
+// Asked once for each type that comes along; the last one is remembered.
+const Exchange *exchange_of(PyObject *type) {
+    static PyObject *known = nullptr;
+    static const Exchange *answer = nullptr;
+    if (type == known) return answer;
+    nb::object capsule = nb::getattr(nb::handle(type), "__dlpack_c_exchange_api__", nb::none());
+    const Exchange *found = nullptr;
+    if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+        found = static_cast<const Exchange *>(
+            PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    while (found && found->major > 1) found = found->previous;
+    if (found && !found->tensor_from_object) found = nullptr;
+    Py_INCREF(type);
+    Py_XDECREF(known);
+    known = type;
+    return answer = found;
+}
+
+}  // namespace
+
+// ---- Layouts ------------------------------------------------------------------------------------
+
+void View::set(size_t ndim, const int64_t *shape, const int64_t *strides) {
+    dims_.resize(2 * ndim);
+    int64_t dense = 1;
+    for (size_t i = ndim; i-- > 0;) {
+        dims_[i] = shape[i];
+        dims_[ndim + i] = strides ? strides[i] : dense;
+        dense *= shape[i];
+    }
+}
+
+void View::set_bytes(size_t ndim, const Py_ssize_t *shape, const Py_ssize_t *strides,
+                     Py_ssize_t item, const char *name) {
+    std::vector<int64_t> steps(ndim);
+    for (size_t i = 0; strides && i < ndim; ++i) {
+        if (strides[i] % item)
+            refuse(PyExc_ValueError, name, "expected strides of whole elements", "");
+        steps[i] = strides[i] / item;
+    }
+    static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+    set(ndim, reinterpret_cast<const int64_t *>(shape), strides ? steps.data() : nullptr);
+}
+
+void View::describe(uintptr_t address, const std::vector<int64_t> &shape, int type,
+                    const std::vector<int64_t> *strides, bool is_readonly, nb::object keeper) {
+    if (strides && strides->size() != shape.size())
+        refuse(PyExc_ValueError, "View", "expected as many strides as sizes", "");
+    set(shape.size(), shape.data(), strides ? strides->data() : nullptr);
+    data = reinterpret_cast<void *>(address);
+    dtype = type;
+    readonly = is_readonly;
+    owner = std::move(keeper);
+}
+
+void View::expand(const View &from, const std::vector<int64_t> &shape, nb::object keeper) {
+    size_t ndim = shape.size(), missing = ndim - from.ndim();
+    bool fits = from.ndim() <= ndim;
+    std::vector<int64_t> steps(ndim);
+    for (size_t i = missing; fits && i < ndim; ++i) {
+        int64_t size = from.shape()[i - missing];
+        fits = size == shape[i] || size == 1;
+        steps[i] = size == shape[i] ? from.strides()[i - missing] : 0;
+    }
+    if (!fits) refuse(PyExc_ValueError, "expand", "the shape does not broadcast", "");
+    set(ndim, shape.data(), steps.data());
+    data = from.data;
+    dtype = from.dtype;
+    readonly = true;  // one element in several places
+    foreign = from.foreign;
+    device = from.device;
+    stream = from.stream;
+    owner = std::move(keeper);
+}
+
+// ---- Other libraries' tensors -------------------------------------------------------------------
+
+template <class Tensor>
+void View::take(const Tensor &tensor, const char *name) {
+    foreign = dlpack::is_host(tensor.device.type);
+    device = foreign ? -1 : tensor.device.index;
+    dtype = dtype_from_dlpack(tensor.type);
+    if (!dtype) refuse(PyExc_TypeError, name, "has an element type that operators do not know", "");
+    set(size_t(tensor.dimensions), tensor.shape, tensor.strides);
+    data = static_cast<char *>(tensor.data) + tensor.byte_offset;
+}
+
+bool View::from_exchange(nb::handle source, const char *name) {
+    const Exchange *exchange = exchange_of(source.type().ptr());
+    if (!exchange) return false;
+    dlpack::Tensor tensor;
+    if (exchange->tensor_from_object(source.ptr(), &tensor) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    take(tensor, name);
+    if (device >= 0 && exchange->current_stream &&
+        exchange->current_stream(tensor.device.type, tensor.device.index, &stream) != 0)
+        PyErr_Clear();
+    owner = nb::borrow(source);
+    return true;
+}
+
+bool View::from_buffer(nb::handle source, const char *name) {
+    if (!PyObject_CheckBuffer(source.ptr())) return false;
+    if (PyObject_GetBuffer(source.ptr(), &buffer_, PyBUF_FULL_RO) != 0) {
+        PyErr_Clear();
+        return false;
+    }
+    has_buffer_ = true;
+    if (buffer_.suboffsets) refuse(PyExc_ValueError, name, "is scattered over memory", "");
+    dtype = dtype_from_format(buffer_.format, buffer_.itemsize);
+    if (!dtype)
+        refuse(PyExc_TypeError, name, "has elements that operators do not know:", buffer_.format);
+    set_bytes(size_t(buffer_.ndim), buffer_.shape, buffer_.strides, buffer_.itemsize, name);
+    data = buffer_.buf;
+    readonly = buffer_.readonly;
+    owner = nb::borrow(source);
+    return true;
+}
+
+bool View::from_array_interface(nb::handle source, const char *name) {
+    nb::object found = nb::getattr(source, "__array_interface__", nb::none());
+    if (!nb::isinstance<nb::dict>(found)) return false;
+    auto interface = nb::cast<nb::dict>(found);
+    auto type = nb::cast<std::string>(nb::str(interface["typestr"]));
+    Py_ssize_t item = type.size() > 2 ? std::atoi(type.c_str() + 2) : 0;
+    bool odd = item <= 0 || (type[1] == 'f' && item != 2 && item != 4 && item != 8);
+    if (odd)
+        refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
+    if (!nb::isinstance<nb::tuple>(interface["shape"]) ||
+        !nb::isinstance<nb::tuple>(interface["data"]))
+        refuse(PyExc_TypeError, name, "has no usable __array_interface__:", "shape or data");
+    if (type[1] == 'V') {
+        nb::object given = nb::getattr(source, "dtype", nb::none());
+        dtype = dtype_from_numpy(nb::cast<std::string>(nb::str(nb::getattr(given, "name", given))));
+    } else if (type[1] == 'i' || type[1] == 'u') {
+        dtype = dtype_of_integer(item, type[1] == 'i');
+    } else {
+        char kind = type[1] == 'b' ? '?' : item == 2 ? 'e' : item == 4 ? 'f' : 'd';
+        char format[] = {type[1] == 'c' ? 'Z' : kind, type[1] == 'c' ? 'x' : '\0', '\0'};
+        dtype = std::strchr("fbc", type[1]) ? dtype_from_format(format, item) : 0;
+    }
+    if (!dtype || type[0] == '>')
+        refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
+    auto shape = nb::cast<nb::tuple>(interface["shape"]);
+    std::vector<Py_ssize_t> sizes, steps;
+    for (nb::handle size : shape) sizes.push_back(nb::cast<Py_ssize_t>(size));
+    nb::object strides = interface.contains("strides") ? interface["strides"] : nb::none();
+    if (!strides.is_none())
+        for (nb::handle step : strides) steps.push_back(nb::cast<Py_ssize_t>(step));
+    set_bytes(sizes.size(), sizes.data(), strides.is_none() ? nullptr : steps.data(), item, name);
+    auto where = nb::cast<nb::tuple>(interface["data"]);
+    data = reinterpret_cast<void *>(nb::cast<uintptr_t>(where[0]));
+    readonly = nb::cast<bool>(where[1]);
+    owner = nb::borrow(source);
+    return true;
+}
+
+bool View::from_capsule(nb::handle source, const char *name) {
+    if (!nb::hasattr(source, "__dlpack__")) return false;
+    nb::object capsule;
+    try {
+        capsule = source.attr("__dlpack__")("max_version"_a = nb::make_tuple(1, 0));
+    } catch (nb::python_error &error) {
+        if (!error.matches(PyExc_TypeError)) throw;
+        capsule = source.attr("__dlpack__")();  // a producer from before the versions
+    }
+    // The capsule stays unused and so ends the loan itself.
+    if (auto *lent = static_cast<dlpack::ManagedVersioned *>(
+            PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")
+                ? PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned")
+                : nullptr)) {
+        take(lent->tensor, name);
+        readonly = lent->flags & dlpack::kReadOnly;
+    } else {
+        auto *old = static_cast<dlpack::Managed *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+        if (!old) throw nb::python_error();
+        take(old->tensor, name);
+    }
+    owner = std::move(capsule);
+    return true;
+}
+
+void View::look_at(nb::handle source, const char *name) {
+    if (from_exchange(source, name) || from_buffer(source, name) ||
+        from_array_interface(source, name) || from_capsule(source, name))
+        return;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: expected a tensor (DLPack, the buffer protocol or __array_interface__), got "
+                 "%S",
+                 name, nb::handle(source.type()).ptr());
+    throw nb::python_error();
+}
+
+bool View::try_look_at(nb::handle source) {
+    if (source.is_none()) return false;
+    try {
+        look_at(source, "");
+        return true;
+    } catch (nb::python_error &) {
+        return false;
+    }
+}
+
+// ---- Python -------------------------------------------------------------------------------------
+
+namespace {
+
+nb::object tuple_of(const int64_t *values, size_t count) {
+    nb::object made = nb::steal(PyTuple_New(Py_ssize_t(count)));
+    for (size_t i = 0; i < count; ++i)
+        PyTuple_SetItem(made.ptr(), Py_ssize_t(i), PyLong_FromLongLong(values[i]));
+    return made;
+}
+
+std::vector<int64_t> numbers(nb::handle sequence) {
+    std::vector<int64_t> made;
+    for (nb::handle item : sequence) made.push_back(nb::cast<int64_t>(item));
+    return made;
+}
+
+// Made in place: a view must not move, its buffer points into it.
+nb::object new_view(View *&view) {
+    nb::object made = nb::inst_alloc(nb::type<View>());
+    view = nb::inst_ptr<View>(made);
+    new (view) View();
+    nb::inst_mark_ready(made);
+    return made;
+}
+
+nb::object view_of(nb::handle source, const char *name) {
+    if (nb::isinstance<View>(source)) return nb::borrow(source);
+    View *view;
+    nb::object made = new_view(view);
+    view->look_at(source, name);
+    return made;
+}
+
+nb::object described(nb::handle shape, const char *dtype, nb::handle strides, uintptr_t address,
+                     bool readonly, nb::object owner) {
+    int code = dtype_of(dtype);
+    if (!code) refuse(PyExc_ValueError, "View", "there is no element type", dtype);
+    std::vector<int64_t> steps;
+    if (!strides.is_none()) steps = numbers(strides);
+    View *view;
+    nb::object made = new_view(view);
+    view->describe(address, numbers(shape), code, strides.is_none() ? nullptr : &steps, readonly,
+                   std::move(owner));
+    view->foreign = false;
+    return made;
+}
+
+nb::object expanded(nb::handle self, nb::handle shape) {
+    View *view;
+    nb::object made = new_view(view);
+    view->expand(nb::cast<View &>(self), numbers(shape), nb::borrow(self));
+    return made;
+}
+
+// Of those that are there.
+bool same_shape(nb::handle views) {
+    const View *first = nullptr;
+    for (nb::handle item : views) {
+        if (item.is_none()) continue;
+        const auto &view = nb::cast<const View &>(item);
+        if (!first)
+            first = &view;
+        else if (!view.same_shape(*first))
+            return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void bind_view(nb::module_ &m) {
+    nb::class_<View>(m, "View")
+        .def_prop_ro("shape", [](const View &v) { return tuple_of(v.shape(), v.ndim()); })
+        .def_prop_ro("strides", [](const View &v) { return tuple_of(v.strides(), v.ndim()); })
+        .def_prop_ro("dtype", [](const View &v) { return name_of(v.dtype); })
+        .def_prop_ro("ptr", [](const View &v) { return reinterpret_cast<uintptr_t>(v.data); })
+        .def_prop_ro("owner",
+                     [](const View &v) { return v.owner.is_valid() ? v.owner : nb::none(); })
+        .def_ro("readonly", &View::readonly)
+        .def("expand", expanded, "shape"_a);
+    m.def("view", view_of, "tensor"_a, "name"_a = "tensor");
+    m.def("same_shape", same_shape, "views"_a);
+    m.def("described", described, "shape"_a, "dtype"_a, "strides"_a.none() = nb::none(),
+          "address"_a = 0, "readonly"_a = false, "owner"_a.none() = nb::none());
+}
+
+}  // namespace infini::python

@@ -1,0 +1,1 @@
+"""Attention: dense, paged, sparse, MLA, and the indexer that selects keys."""

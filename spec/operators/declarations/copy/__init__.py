@@ -1,0 +1,1 @@
+"""Copies: the same elements in another layout."""

@@ -1,0 +1,1 @@
+"""Elementwise mathematics, activations, comparison and fills."""

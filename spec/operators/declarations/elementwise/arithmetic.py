@@ -1,0 +1,117 @@
+"""Elementwise arithmetic: signs, quotients and remainders, the greater and the smaller. Integers
+wrap around."""
+
+from __future__ import annotations
+
+from ...language import expression as fn
+from ...language.expression import Array
+from ...language.model import operator
+from .elementwise import BINARY, BINARY_ALL, BINARY_WITH_INTEGERS
+
+UNARY_NUMBERS = """
+    out y F+|I* [*S]
+    x     =y    [*S]
+"""
+BINARY_INTEGERS = """
+    out c I* [*S]
+    a     =c [*S]
+    b     =c [*S]
+"""
+
+
+# ---- One operand --------------------------------------------------------------------------------
+
+
+@operator("Abs(!y, x)", UNARY_NUMBERS)
+def abs(x: Array) -> Array:
+    """The size of x. The smallest integer stays itself."""
+    return fn.absolute(x)
+
+
+@operator("Neg(!y, x)", UNARY_NUMBERS)
+def neg(x: Array) -> Array:
+    """-x."""
+    return -x
+
+
+@operator(
+    "Sign(!y, x)",
+    """
+    out y F+|I*|BOOL [*S]
+    x     =y         [*S]
+    """,
+)
+def sign(x: Array) -> Array:
+    """1 above 0, -1 below, else 0: of NaN too."""
+    return fn.where(x > 0, 1, fn.where(x < 0, -1, 0))
+
+
+# ---- Two operands -------------------------------------------------------------------------------
+
+
+@operator("Div(!c, a, b)", BINARY)
+def div(a: Array, b: Array) -> Array:
+    """a / b."""
+    return a / b
+
+
+@operator("Remainder(!c, a, b)", BINARY_WITH_INTEGERS)
+def remainder(a: Array, b: Array) -> Array:
+    """The remainder with the sign of the divisor, as in Python; exact. An integer divided by 0
+    leaves 0."""
+    return a % b
+
+
+@operator("Pow(!c, a, b)", BINARY_WITH_INTEGERS)
+def pow(a: Array, b: Array) -> Array:
+    """a to the power of b. Negative powers of integers are rounded to 0."""
+    return fn.power(a, b)
+
+
+@operator("Maximum(!c, a, b)", BINARY_ALL)
+def maximum(a: Array, b: Array) -> Array:
+    """The greater of the two; NaN if one is NaN."""
+    return fn.maximum(a, b)
+
+
+@operator("Minimum(!c, a, b)", BINARY_ALL)
+def minimum(a: Array, b: Array) -> Array:
+    """The smaller of the two; NaN if one is NaN."""
+    return fn.minimum(a, b)
+
+
+@operator("Fmax(!c, a, b)", BINARY_ALL)
+def fmax(a: Array, b: Array) -> Array:
+    """The greater of the two; a NaN loses against a number."""
+    return fn.fmax(a, b)
+
+
+@operator("Copysign(!c, a, b)", BINARY)
+def copysign(a: Array, b: Array) -> Array:
+    """The size of a with the sign of b, also of zeros and NaN."""
+    return fn.copysign(a, b)
+
+
+@operator(
+    "Nextafter(!c, a, b)",
+    """
+    out c F32|F64 [*S]
+    a     =c      [*S]
+    b     =c      [*S]
+    """,
+)
+def nextafter(a: Array, b: Array, *, dtypes: dict[str, str]) -> Array:
+    """The number next to a on the way to b; b if they are equal."""
+    return fn.nextafter(a, b, dtypes["c"])
+
+
+@operator("Gcd(!c, a, b)", BINARY_INTEGERS)
+def gcd(a: Array, b: Array) -> Array:
+    """The greatest common divisor, not negative; gcd(0, 0) is 0."""
+    return fn.gcd(a, b)
+
+
+@operator("Lcm(!c, a, b)", BINARY_INTEGERS)
+def lcm(a: Array, b: Array) -> Array:
+    """The least common multiple, not negative unless it wraps; 0 if one is 0."""
+    return fn.lcm(a, b)

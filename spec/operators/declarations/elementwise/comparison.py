@@ -1,0 +1,108 @@
+"""Elementwise comparison, logic and choice; elementwise.py has `equal`. What is not 0 is true."""
+
+from __future__ import annotations
+
+from ...language import expression as fn
+from ...language.expression import Array
+from ...language.model import operator
+from .elementwise import COMPARE
+
+TEST = """
+    out y BOOL       [*S]
+    x     F+|I*|BOOL [*S]
+"""
+
+
+# ---- Order --------------------------------------------------------------------------------------
+
+
+@operator("NotEqual(!c, a, b)", COMPARE)
+def not_equal(a: Array, b: Array) -> Array:
+    """Whether a differs from b. A NaN differs from everything."""
+    return fn.negate(fn.equal(a, b))
+
+
+@operator("Less(!c, a, b)", COMPARE)
+def less(a: Array, b: Array) -> Array:
+    """Whether a < b; never with a NaN."""
+    return a < b
+
+
+@operator("LessEqual(!c, a, b)", COMPARE)
+def less_equal(a: Array, b: Array) -> Array:
+    """Whether a <= b; never with a NaN."""
+    return a <= b
+
+
+@operator("Greater(!c, a, b)", COMPARE)
+def greater(a: Array, b: Array) -> Array:
+    """Whether a > b; never with a NaN."""
+    return a > b
+
+
+@operator("GreaterEqual(!c, a, b)", COMPARE)
+def greater_equal(a: Array, b: Array) -> Array:
+    """Whether a >= b; never with a NaN."""
+    return a >= b
+
+
+# ---- Tests of one number ------------------------------------------------------------------------
+
+
+@operator("Isnan(!y, x)", TEST)
+def isnan(x: Array) -> Array:
+    """Whether x is NaN; integers never are."""
+    return fn.isnan(x)
+
+
+@operator("Isinf(!y, x)", TEST)
+def isinf(x: Array) -> Array:
+    """Whether x is infinite; integers never are."""
+    return fn.isinf(x)
+
+
+@operator("Signbit(!y, x)", TEST)
+def signbit(x: Array) -> Array:
+    """Whether the sign of x is set: of negative numbers, -0, and some NaN."""
+    return fn.signbit(x)
+
+
+# ---- Logic --------------------------------------------------------------------------------------
+
+
+@operator("LogicalNot(!y, x)", TEST)
+def logical_not(x: Array) -> Array:
+    """Whether x is 0."""
+    return fn.negate(x)
+
+
+@operator("LogicalAnd(!c, a, b)", COMPARE)
+def logical_and(a: Array, b: Array) -> Array:
+    """Whether both are not 0. A NaN is not 0."""
+    return fn.both(a, b)
+
+
+@operator("LogicalOr(!c, a, b)", COMPARE)
+def logical_or(a: Array, b: Array) -> Array:
+    """Whether one is not 0, or both."""
+    return fn.either(a, b)
+
+
+@operator("LogicalXor(!c, a, b)", COMPARE)
+def logical_xor(a: Array, b: Array) -> Array:
+    """Whether exactly one is not 0."""
+    return fn.differ(a, b)
+
+
+@operator(
+    "Where(!y, condition, a, b)",
+    """
+    out y     PLAIN [*S]
+    condition BOOL  [*S]
+    a         =y    [*S]
+    b         =y    [*S]
+    """,
+)
+def where(condition: Array, a: Array, b: Array) -> Array:
+    """a where the condition holds, else b."""
+    return fn.where(condition, a, b)

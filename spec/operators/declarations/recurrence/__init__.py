@@ -1,0 +1,1 @@
+"""Recurrences over tokens: delta rules, selective scan, RWKV."""

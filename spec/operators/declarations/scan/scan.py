@@ -1,0 +1,63 @@
+"""Running values and differences along an axis."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ...language.expression import Array, maximum
+from ...language.gather import ANY, Out, binomial, gather, real, total
+from ...language.model import operator
+
+
+@operator(
+    "LogCumSumExp(!y, x, int axis, int exclusive, int reverse)",
+    """
+    out y  F+  [*S]
+    x      =y  [*S]
+    """,
+    where="axis >= 0; axis < len(S)",
+    kernel=True,
+)
+def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
+    """log(sum(exp(x))) over all elements up to each one along an axis.
+
+    `exclusive` leaves the element itself out, so that the first result is -inf; `reverse` goes from
+    the end to the beginning."""
+    import numpy as np
+
+    lines = np.moveaxis(x, axis, 0)
+    lines = lines[::-1] if reverse else lines
+    with np.errstate(all="ignore"):
+        running = np.logaddexp.accumulate(lines, axis=0)
+    if exclusive:
+        running = np.concatenate([np.full_like(running[:1], -np.inf), running[:-1]])
+    running = running[::-1] if reverse else running
+    return np.moveaxis(running, 0, axis)
+
+
+@operator(
+    "Diff(!y, x, int dim, int n)",
+    """
+    out y  F+  [*Y]
+    x      =y  [*X]
+    """,
+    where="len(Y) == len(X); n >= 0; dim >= -len(X); dim < len(X)",
+    kernel=True,
+)
+@gather(
+    axis="dim",
+    cases={"n": (1, 2, ANY)},
+    split=lambda out, x, *, dim, n: ((maximum(x.sizes[0] - n, 0),),),
+    exact=lambda case: case["n"] == 1,
+)
+def diff(out: Out, x: Array, *, dim: Any, n: Any) -> Any:
+    """The n-th forward difference along a dimension, which loses n elements."""
+    (i,) = out.at
+    if isinstance(n, int):
+        values = [x[i + k] for k in range(n + 1)]
+        for _ in range(n):
+            values = [after - before for before, after in itertools.pairwise(values)]
+        return values[0]
+    # By the binomial theorem for differences.
+    return total(n + 1, lambda k: real(1 - 2 * ((n - k) % 2)) * binomial(n, k) * x[i + k])

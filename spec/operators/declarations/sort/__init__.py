@@ -1,0 +1,1 @@
+"""Sorting, top-k, search and counts."""

@@ -1,0 +1,1 @@
+"""Windows: pooling, resampling, grids and patches."""

@@ -1,0 +1,1 @@
+"""What operators are declared in: tensors and shapes, expressions, folds, and their programs."""
