@@ -37,7 +37,7 @@ import report
 
 import infinicore
 from infinicore import ccl
-from infinicore.cli.remote import find_mpirun
+from infinicore.cli.handover import find
 
 SIZES = [8 << shift for shift in range(0, 26, 3)] + [256 << 20]
 QUICK = [8, 4096, 1 << 20]
@@ -384,7 +384,7 @@ def start_on_two_hosts(name: str) -> int:
 
 
 def start(ranks: int) -> int:
-    launcher = "mpirun" if find_spec("mpi4py") and find_mpirun() else "local"
+    launcher = "mpirun" if find_spec("mpi4py") and find("mpirun") else "local"
     command = [sys.executable, "-m", "infinicore", "launch", "-n", str(ranks), "--no-prefix"]
     command += ["--launcher", launcher, *sys.argv]
     return subprocess.run(command, check=False).returncode

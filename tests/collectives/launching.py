@@ -19,7 +19,10 @@ for number in (signal.SIGINT, signal.SIGHUP):
 raise SystemExit(main())
 """
 LAUNCH = [sys.executable, "-c", COMMAND, "launch"]
-FOREIGN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC", "OMPI_", "PMI", "OMP_NUM")
+FOREIGN = (
+    *("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "TORCHELASTIC", "OMPI_", "PMI", "OMP_NUM"),
+    *("SLURM_", "KUBERNETES_"),
+)
 WORLD = """
 import infinicore
 from infinicore import ccl
@@ -77,13 +80,3 @@ def is_alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def kill_the_launcher(*words: str | Path) -> None:
-    """Starts two ranks that tell their processes; neither outlives the launcher."""
-    running = begin(*words)
-    assert running.stdout is not None
-    pids = [int(running.stdout.readline().split()[1]) for _ in range(2)]
-    running.kill()
-    running.communicate()
-    eventually(lambda: not any(map(is_alive, pids)), "ranks live on")

@@ -233,10 +233,12 @@ def test_what_a_rank_leaves_behind_is_stopped(script: Callable[[str], Path]) -> 
         (["-n", "2", "-x", "NOT_SET_HERE", "sh"], "-x has NOT_SET_HERE: expected NAME=VALUE"),
         (["-n", "2", "--grace", "-1", "sh"], "--grace is -1: expected"),
         (["-n", "2", "--grace", "nan", "sh"], "--grace is nan: expected"),
-        (["-n", "2", "--ssh", " ", "sh"], "--ssh is ' ': expected a command"),
+        (["-n", "2", "--srun", " ", "sh"], "--srun is ' ': expected a command"),
         (["-n", "2", "--mpirun", "a 'b", "sh"], '--mpirun is "a \'b": expected a command'),
-        (["-n", "2", "--host", "a.invalid", "--launcher", "local", "sh"], "is another host"),
+        (["-n", "2", "--host", "a.invalid", "--launcher", "local", "sh"], "but --host has a.inv"),
         (["-n", "2", "--launcher", "mpirun", "--mpirun", "nowhere", "sh"], "looked for nowhere"),
+        (["-n", "2", "--launcher", "srun", "--srun", "sh", "sh"], "this is no Slurm allocation"),
+        (["-n", "2", "--launcher", "env", "sh"], "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT not"),
     ],
 )
 def test_orders_that_can_t_be_followed(words: list[str], told: str) -> None:

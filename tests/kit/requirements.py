@@ -114,7 +114,6 @@ REQUIREMENTS: dict[str, Requirement] = {
     "safetensors": _module("safetensors"),
     "gguf": _module("gguf"),
     "mpi4py": _module("mpi4py"),
-    "asyncssh": _module("asyncssh"),
     "mypy": _module("mypy"),
     "mpich": Requirement(
         _mpi("mpiexec.hydra", "libmpi_abi.so.1"), "needs MPICH (pip install mpich)"
@@ -141,7 +140,6 @@ REQUIREMENTS: dict[str, Requirement] = {
         "needs an installed package: a build tree has no CMake or pkg-config files",
     ),
     "pkg-config": Requirement(_programs("pkg-config"), "needs pkg-config"),
-    "ssh": Requirement(_programs("ssh", "ssh-keygen"), "needs ssh and ssh-keygen"),
     "network-namespaces": Requirement(
         _no_network_namespaces, "needs root, iproute2 and network namespaces"
     ),

@@ -1,4 +1,5 @@
-"""`infini launch`: starts a program as several ranks, here or on several hosts, and stops them."""
+"""`infini launch`: starts a program as several ranks on this host, or through mpirun, srun or
+torchrun on several."""
 
 from __future__ import annotations
 
@@ -12,38 +13,41 @@ import shlex
 import shutil
 import socket
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infinicore.cli.handover import PROGRAMS, Handover, Host, Job, LaunchError
+
 if TYPE_CHECKING:
-    from infinicore.cli.crew import Crew
+    from infinicore.cli.supervisor import Rank
 
 DESCRIPTION = """\
-Start a program as several ranks, and stop all when one fails.
+Start a program as several ranks.
 
   infini launch -n 4 train.py --epochs 3         four ranks on this host
   infini launch -n 4 -m package.module           a module, as with python -m
-  infini launch -n 8 --host a,b train.py         four on each of two hosts
-  infini launch --host a:2,b:6 ./program         two on the one, six on the other
+  infini launch -n 8 --host a,b train.py         four on each of two hosts, by mpirun or srun
+  infini launch --host a:2,b:6 ./program         two on the first, six on the second
+  infini launch -n 8 --launcher srun train.py    on the hosts of a Slurm allocation
 
-Each line of output begins with the rank that wrote it, standard output and error stay apart. When
-a rank fails, the others get SIGTERM, and SIGKILL after the grace period; the exit status is that
-of the rank (128 and the number of the signal that killed it). Ctrl-C stops all, twice at once.
+On this host, every line of output begins with the rank that wrote it; standard output and error
+stay apart. When a rank fails, the others get SIGTERM, and SIGKILL after the grace period; the exit
+status is the rank's (128 plus the number of the signal that killed it). Ctrl-C stops all ranks;
+pressed twice, it kills them.
+
+On several hosts, the command becomes mpirun, srun or torchrun: the line is shown on standard error.
+torchrun starts the ranks of one host, so the same command is run on every host. In pods that have
+RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (Kubernetes), or with --launcher env, -n ranks are
+started here and RANK and WORLD_SIZE count the hosts. The exit status is not 0 if any rank failed.
 """
 EPILOG = """\
-Ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in their
-environment, as with torchrun; infinicore.ccl.init() reads them. The processors of a host are
-shared out: INFINI_NUM_THREADS and OMP_NUM_THREADS are set where they are not. Ranks have no
-standard input. On other hosts the working folder, Python and the program are expected at the same
-paths.
+infinicore.ccl.init() finds rank and number of ranks in the variables of the launcher: RANK,
+WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT here and with torchrun, those
+of MPI or Slurm otherwise. INFINI_NUM_THREADS and OMP_NUM_THREADS divide the processors of a host
+unless they are set. Other hosts need Python and the program at the same paths.
 """
-# What goes to ranks on other hosts without being asked for.
-PASSED_ON = ("INFINI_", "NCCL_", "OMP_", "PYTHONPATH")
-
-
-class LaunchError(Exception):
-    """A launch that can't begin."""
+NODE_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,24 +55,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.usage = "infini launch -n N [options] (script.py | -m module | program) [arguments]"
     add = parser.add_argument
-    add("-n", "--ranks", type=int, metavar="N", help="how many ranks; default: the --host numbers")
+    add("-n", "--ranks", type=int, metavar="N", help="number of ranks; default: the --host numbers")
     add("-m", "--module", action="store_true", help="the program is a Python module")
     add("--host", metavar="a,b:2", help="hosts, each with its number of ranks or an equal share")
     add(
         "--launcher",
-        choices=("auto", "local", "mpirun", "ssh"),
+        choices=("auto", "local", "env", *PROGRAMS),
         default="auto",
-        help="auto: local processes on this host; on others mpirun where it is installed, else ssh",
+        help="auto: local on this host; for other hosts the first found of mpirun, srun, torchrun",
     )
-    add("--master-addr", metavar="ADDR", help="where rank 0 is found; default: its host")
-    add("--master-port", type=int, metavar="PORT", help="default: a free one")
-    add("--no-prefix", action="store_true", help="leave out the ranks before the lines of output")
+    add("--dry-run", action="store_true", help="print the command and exit")
+    add("--master-addr", metavar="ADDR", help="the address of rank 0; default: its host")
+    add("--master-port", type=int, metavar="PORT", help="default: a free one; 29500 for torchrun")
+    add("--no-prefix", action="store_true", help="do not put ranks before the lines of output")
     add(
         "--grace",
         type=float,
         default=5.0,
         metavar="SECONDS",
-        help="between SIGTERM and SIGKILL (default: 5)",
+        help="between SIGTERM and SIGKILL on this host (default: 5)",
     )
     add(
         "-x",
@@ -76,87 +81,149 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="set a variable for the ranks, or pass it on to other hosts; may be repeated",
+        help="set a variable for the ranks, or forward it to other hosts; may be repeated",
     )
     add("--python", metavar="PATH", default=sys.executable, help="of the ranks; default: this one")
-    add("--mpirun", metavar="COMMAND", help="the mpirun or mpiexec to use, with options")
-    add("--ssh", metavar="COMMAND", help="default: ssh -o BatchMode=yes")
+    for name in PROGRAMS:
+        add(f"--{name}", metavar="COMMAND", help=f"the {name} to use, with options")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> int:
     """The exit status of the command."""
     try:
-        crew = plan(options)
+        plan = make_plan(options)
     except LaunchError as error:
         print(f"infini launch: {error}", file=sys.stderr)
         return 2
-    return crew.run()
+    if isinstance(plan, Handover):
+        if options.dry_run:
+            print(plan.line())
+            return 0
+        return plan.execute()
+    if options.dry_run:
+        for rank in plan:
+            print(_shell_line(rank))
+        return 0
+    from infinicore.cli.supervisor import Supervisor
+
+    return Supervisor(plan, options.grace).run()
 
 
-@dataclass(frozen=True)
-class Host:
-    name: str
-    ranks: range
-
-
-def plan(options: argparse.Namespace) -> Crew:
-    """What to start, where."""
-    from infinicore.cli import remote
-    from infinicore.cli.agent import Orders
-    from infinicore.cli.crew import Crew
+def make_plan(options: argparse.Namespace) -> Handover | list[Rank]:
+    """The ranks to start here, or the command that starts them."""
+    from infinicore.cli import handover
 
     hosts = share(options.ranks, options.host)
-    here = [host for host in hosts if is_here(host.name)]
-    launcher = options.launcher
-    if launcher == "auto":
-        launcher = "local" if len(here) == len(hosts) else _found_launcher(options)
-    if launcher == "local" and len(here) < len(hosts):
-        others = ", ".join(host.name for host in hosts if host not in here)
-        raise LaunchError(f"--launcher is local, but {others} is another host: expected ssh")
+    _check(options)
+    launcher = _choose(options, hosts)
+    others = [host.name for host in hosts if not host.is_here]
+    if launcher in ("local", "env") and others:
+        names = ", ".join(others)
+        raise LaunchError(
+            f"--launcher is {launcher}, which starts ranks on this host only, but --host has "
+            f"{names}: expected mpirun, srun or torchrun"
+        )
+    job = Job(
+        command=command_of(options, check=len(others) < len(hosts)),
+        hosts=hosts,
+        named_hosts=options.host is not None,
+        prefix=not options.no_prefix,
+        master=None,
+        name=secrets.token_hex(8),
+        variables=_variables(options),
+    )
+    if launcher == "env":
+        return _ranks_of_node(job, os.environ)
+    needs_master = launcher != "mpirun" or options.master_addr or options.master_port
+    if needs_master:
+        job.master = _master(options, hosts, launcher)
+    if launcher == "local":
+        return local_ranks(job, 0, job.size)
+    return handover.plan(launcher, getattr(options, launcher), job)
+
+
+def _choose(options: argparse.Namespace, hosts: list[Host]) -> str:
+    from infinicore.cli import handover
+
+    launcher: str = options.launcher
+    if launcher != "auto":
+        return launcher
+    if not all(host.is_here for host in hosts):
+        return handover.choose(vars(options), hosts)
+    in_pod = "KUBERNETES_SERVICE_HOST" in os.environ and options.host is None
+    return "env" if in_pod and all(map(os.environ.get, NODE_VARIABLES)) else "local"
+
+
+def _check(options: argparse.Namespace) -> None:
     if not 0 <= options.grace < math.inf:
         raise LaunchError(f"--grace is {options.grace:g}: expected 0 or more seconds")
-    for name in ("python", "mpirun", "ssh"):
+    for name in ("python", *PROGRAMS):
         if (command := getattr(options, name)) is not None and not _words(command):
             raise LaunchError(f"--{name} is {command!r}: expected a command")
-    orders = Orders(
-        command=command_of(options, look=len(here) > 0),
-        ranks=[],
-        size=hosts[-1].ranks.stop,
-        job=secrets.token_hex(8),
-        environment=_variables(options, everything=launcher == "local"),
-        folder=os.getcwd(),
-        prefix=not options.no_prefix,
-        grace=options.grace,
-        master=_master(options, hosts, alone=len(here) == len(hosts)),
-    )
-    if launcher == "mpirun":
-        return remote.by_mpirun(options, hosts, orders)
-    if launcher == "ssh":
-        return remote.by_ssh(options, hosts, orders)
-    orders.ranks = list(range(orders.size))
-    return Crew(orders.children(os.environ), orders.grace)
 
 
 def _words(command: str) -> list[str]:
-    """None, if it is no command."""
+    """The words of a shell command; none if it is malformed."""
     try:
         return shlex.split(command)
     except ValueError:  # a quotation mark without its end
         return []
 
 
-def _found_launcher(options: argparse.Namespace) -> str:
-    from infinicore.cli import remote
+# ---- Ranks of this host --------------------------------------------------------------------------
 
-    if options.ssh is None and (options.mpirun or remote.find_mpirun()):
-        return "mpirun"
-    if options.ssh or shutil.which("ssh"):
-        return "ssh"
-    raise LaunchError(
-        "--host names other hosts: looked for "
-        f"{', '.join(remote.MPIRUNS)} and ssh in PATH and beside {sys.executable}, found none"
-    )
+
+def local_ranks(job: Job, first: int, size: int) -> list[Rank]:
+    """The ranks from `first` on, as many as the job has, of `size` in all."""
+    from infinicore.cli.handover import thread_variables
+    from infinicore.cli.supervisor import Rank
+
+    address, port = job.master_address()
+    ranks = []
+    for local in range(job.size):
+        variables = {**os.environ, **job.variables}
+        variables |= thread_variables(job.size, variables)
+        variables.setdefault("PYTHONUNBUFFERED", "1")  # lines appear when they are written
+        variables |= {
+            "RANK": str(first + local),
+            "WORLD_SIZE": str(size),
+            "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": str(job.size),
+            "MASTER_ADDR": address,
+            "MASTER_PORT": str(port),
+        }
+        if job.name:
+            variables["INFINI_CCL_JOB"] = job.name
+        prefix = f"[{first + local}] ".encode() if job.prefix else b""
+        ranks.append(Rank(first + local, job.command, variables, prefix))
+    return ranks
+
+
+def _ranks_of_node(job: Job, environment: Mapping[str, str]) -> list[Rank]:
+    """For a host that was started with others: its RANK and WORLD_SIZE count the hosts."""
+    absent = [name for name in NODE_VARIABLES if not environment.get(name)]
+    if absent:
+        raise LaunchError(
+            f"--launcher is env, but {', '.join(absent)} not set: expected RANK (of this host), "
+            "WORLD_SIZE (the number of hosts), MASTER_ADDR and MASTER_PORT"
+        )
+    numbers = [environment[name] for name in ("RANK", "WORLD_SIZE", "MASTER_PORT")]
+    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) >= int(numbers[1]):
+        raise LaunchError(
+            "--launcher is env: RANK is {}, WORLD_SIZE is {}, MASTER_PORT is {}: expected numbers, "
+            "with RANK below WORLD_SIZE".format(*numbers)
+        )
+    node, nodes, port = map(int, numbers)
+    job.master = (environment["MASTER_ADDR"], port)
+    job.name = environment.get("INFINI_CCL_JOB", "")  # one that all hosts know
+    return local_ranks(job, node * job.size, nodes * job.size)
+
+
+def _shell_line(rank: Rank) -> str:
+    added = {k: v for k, v in rank.environment.items() if os.environ.get(k) != v}
+    words = [f"{name}={shlex.quote(value)}" for name, value in added.items()]
+    return " ".join([*words, shlex.join(rank.command)])
 
 
 # ---- Hosts ---------------------------------------------------------------------------------------
@@ -169,7 +236,7 @@ def share(ranks: int | None, hosts: str | None) -> list[Host]:
     if hosts is None:
         if ranks is None:
             raise LaunchError("expected -n, the number of ranks")
-        return [Host("localhost", range(ranks))]
+        return [Host("localhost", range(ranks), is_here=True)]
     names, numbers = [], []
     for word in hosts.split(","):
         # A name, or an address in brackets where it has colons, and the number behind a colon.
@@ -194,7 +261,7 @@ def share(ranks: int | None, hosts: str | None) -> list[Host]:
     blocks, first = [], 0
     for name, count in zip(names, counts, strict=True):
         if count:
-            blocks.append(Host(name, range(first, first + count)))
+            blocks.append(Host(name, range(first, first + count), is_here(name)))
         first += count
     return blocks
 
@@ -217,15 +284,21 @@ def is_here(name: str) -> bool:
     return False
 
 
-def _master(options: argparse.Namespace, hosts: list[Host], alone: bool) -> tuple[str, int]:
-    """Where the others find rank 0."""
-    first = hosts[0].name
+def _master(options: argparse.Namespace, hosts: list[Host], launcher: str) -> tuple[str, int]:
+    """The address and port at which rank 0 listens."""
+    first = hosts[0]
     address = options.master_addr
-    if not address:
-        loopback = first in ("localhost", "127.0.0.1", "::1")
-        address = "127.0.0.1" if alone else socket.gethostname() if loopback else first
+    knows_hosts = launcher == "srun" and options.host is None
+    if not address and knows_hosts:
+        address = first_of_allocation(os.environ.get("SLURM_JOB_NODELIST", ""))
+    elif not address:
+        alone = len(hosts) == 1 and first.is_here
+        loopback = first.name in ("localhost", "127.0.0.1", "::1")
+        address = "127.0.0.1" if alone else socket.gethostname() if loopback else first.name
     port = options.master_port
-    if port is None and is_here(first):
+    if port is None and launcher == "torchrun" and len(hosts) > 1:
+        port = 29500  # the commands on all hosts must agree
+    elif port is None and first.is_here and not knows_hosts:
         with socket.create_server(("", 0)) as probe:
             port = probe.getsockname()[1]
     elif port is None:
@@ -235,11 +308,22 @@ def _master(options: argparse.Namespace, hosts: list[Host], alone: bool) -> tupl
     return address, port
 
 
+def first_of_allocation(hosts: str) -> str:
+    """The first name in a list of hosts as Slurm writes it, say `node[07-09,12],gpu1`."""
+    match = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", hosts)
+    if not match:
+        raise LaunchError(
+            "--launcher is srun, but this is no Slurm allocation (SLURM_JOB_NODELIST is not set): "
+            "expected --host or --master-addr"
+        )
+    return "".join(part or "" for part in match.groups())
+
+
 # ---- The program ---------------------------------------------------------------------------------
 
 
-def command_of(options: argparse.Namespace, look: bool) -> list[str]:
-    """The command of a rank. Where ranks run here too, a file that is not there is told now."""
+def command_of(options: argparse.Namespace, check: bool) -> list[str]:
+    """The command of a rank; `check` reports a missing file now, where ranks run here too."""
     words: list[str] = options.program
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
@@ -248,21 +332,19 @@ def command_of(options: argparse.Namespace, look: bool) -> list[str]:
     if options.module:
         return [*python, "-m", *words]
     if first.endswith(".py"):
-        if look and not Path(first).is_file():
+        if check and not Path(first).is_file():
             raise LaunchError(f"there is no file {first}")
         return [*python, *words]
-    if look and shutil.which(first) is None:
-        there = Path(first).is_file()
-        hint = ": it is a file: expected ./ before it, or the right to run it" if there else ""
+    if check and shutil.which(first) is None:
+        exists = Path(first).is_file()
+        hint = ": it is a file: expected ./ before it, or permission to run it" if exists else ""
         raise LaunchError(f"there is no program {first} to run{hint}")
     return words
 
 
-def _variables(options: argparse.Namespace, everything: bool) -> dict[str, str]:
-    """For the ranks, beside what they get from where they are started."""
+def _variables(options: argparse.Namespace) -> dict[str, str]:
+    """The variables of -x."""
     chosen = {}
-    if not everything:
-        chosen = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     for word in options.env:
         name, equals, value = word.partition("=")
         if not name or (not equals and name not in os.environ):
