@@ -101,12 +101,12 @@ LoadedKernel::Begun LoadedKernel::begin() {
     std::lock_guard guard(lock_);
     if (ready_.load(std::memory_order_relaxed)) return {};
     if (attempt_ && !has_failed(*attempt_)) return {attempt_, false};
-    auto recipe = std::make_shared<Recipe>(source_, device_);
+    auto compilation = std::make_shared<Compilation>(source_, device_);
     // What was kept may be of another driver's making: then it is compiled anew.
     std::vector<char> kept;
-    if (Cache::get().load(recipe->key, kept) && load(kept) == 0) return {};
+    if (Cache::get().load(compilation->key, kept) && load(kept) == 0) return {};
     auto attempt = std::make_shared<Attempt>();
-    attempt->compile = decltype(attempt->compile)([recipe] { return recipe->make(); });
+    attempt->compile = decltype(attempt->compile)([compilation] { return compilation->make(); });
     attempt->code = attempt->compile.get_future().share();
     attempt_ = attempt;
     return {attempt, true};

@@ -65,7 +65,7 @@ Error choose_objects(Call &call, Exec &exec, const Plan &plan, Objects *objects)
             return error;
         objects->lanes.push_back(static_cast<uint32_t>(chosen));
     }
-    for (const Step &step : plan.steps) {
+    for (const LaneStep &step : plan.steps) {
         if (!step.recorded) continue;
         if (Error error = choose_event(call, exec, *plan.lanes[step.lane], next_event, &chosen))
             return error;
@@ -117,10 +117,10 @@ private:
     };
 
     void add(size_t index, void *done) {
-        const Step &step = plan_.steps[index];
+        const LaneStep &step = plan_.steps[index];
         Open &lane = open_[step.lane];
         for (size_t other : step.waits) {
-            const Step &before = plan_.steps[other];
+            const LaneStep &before = plan_.steps[other];
             if (before.place > open_[before.lane].submitted) flush(before.lane);
             lane.work.push_back(event_work(INFINI_WORK_WAIT, event_of_[other]));
         }

@@ -107,10 +107,10 @@ private:
 
     // Is no other lane's last necessary step behind this one?
     bool is_newest(size_t step, const Frontier &frontier) const {
-        const Step &mine = plan_.steps[step];
+        const LaneStep &mine = plan_.steps[step];
         for (size_t lane = 0; lane < frontier.size(); ++lane) {
             if (lane == mine.lane || frontier[lane] == 0) continue;
-            const Step &other = plan_.steps[lanes_[lane][frontier[lane] - 1]];
+            const LaneStep &other = plan_.steps[lanes_[lane][frontier[lane] - 1]];
             if (at(frontiers_[other.frontier], mine.lane) >= mine.place) return false;
         }
         return true;
@@ -137,7 +137,7 @@ private:
     std::vector<size_t> without_implied(const std::vector<size_t> &waits) const {
         std::vector<size_t> needed;
         for (size_t step : waits) {
-            const Step &mine = plan_.steps[step];
+            const LaneStep &mine = plan_.steps[step];
             bool implied = std::any_of(waits.begin(), waits.end(), [&](size_t other) {
                 return other != step &&
                        at(frontiers_[plan_.steps[other].frontier], mine.lane) >= mine.place;

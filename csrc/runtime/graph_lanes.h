@@ -7,7 +7,7 @@
 namespace infini::rt {
 
 // One step of a lane. The first step of all is the start of lane 0, the last one its end.
-struct Step {
+struct LaneStep {
     Node *node;  // null for start and end
     uint32_t lane;
     uint32_t place;             // in the lane, from 1
@@ -17,7 +17,7 @@ struct Step {
 };
 
 struct Plan {
-    std::vector<Step> steps;       // so that each comes after all it waits for
+    std::vector<LaneStep> steps;   // so that each comes after all it waits for
     std::vector<Device *> lanes;   // their devices
     std::vector<EventUse> events;  // of the client
 };

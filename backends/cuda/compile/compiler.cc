@@ -118,7 +118,7 @@ std::vector<char> compile(const Compiler &compiler, const Source &source, const 
 
 }  // namespace
 
-Recipe::Recipe(const Source &source, const Device &device)
+Compilation::Compilation(const Source &source, const Device &device)
     : source(source), text(source.text()), options(options_for(source, device)) {
     std::string all = Compiler::get().name + "\n";
     for (const std::string &option : options) all += option + "\n";
@@ -126,7 +126,7 @@ Recipe::Recipe(const Source &source, const Device &device)
     dump(source, text, key);
 }
 
-std::vector<char> Recipe::make() const {
+std::vector<char> Compilation::make() const {
     std::vector<char> code = compile(Compiler::get(), source, text, options);
     Cache::get().store(key, code);
     return code;

@@ -10,14 +10,14 @@
 namespace infini::cuda {
 
 // What a device's code is made of.
-struct Recipe {
+struct Compilation {
     Source source;
     std::string text;
     std::vector<std::string> options;  // of the compiler
     Key key;                           // of all that the code depends on
 
     // Throws Refusal if there is no compiler.
-    Recipe(const Source &source, const Device &device);
+    Compilation(const Source &source, const Device &device);
     // Compiles it, and keeps the code on disk. Any number of threads may do that at a time. Throws
     // Refusal with the compiler's words.
     std::vector<char> make() const;

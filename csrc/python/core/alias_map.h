@@ -1,4 +1,4 @@
-// How the tensors given for results meet the other arguments of a call.
+// Which results of a call share memory with its other arguments.
 #pragma once
 
 #include <utility>
@@ -10,9 +10,8 @@ namespace infini::python {
 
 using infinicore::detail::OpenMemory;
 
-// Bodies must know it, since an operator that writes what it has yet to read needs a place of its
-// own.
-class Meeting {
+// A body has to know: an operator that would overwrite what it has yet to read needs a temporary.
+class AliasMap {
 public:
     enum : uint8_t {
         kApart = OpenMemory::kApart,
@@ -90,29 +89,29 @@ private:
 };
 
 // That of the call whose body runs in this thread.
-inline thread_local const Meeting *current_meeting = nullptr;
+inline thread_local const AliasMap *current_aliases = nullptr;
 
-class MeetingScope {
+class AliasScope {
 public:
-    explicit MeetingScope(const Meeting &meeting) : before_(current_meeting) {
-        current_meeting = &meeting;
+    explicit AliasScope(const AliasMap &aliases) : before_(current_aliases) {
+        current_aliases = &aliases;
     }
-    ~MeetingScope() { current_meeting = before_; }
-    MeetingScope(const MeetingScope &) = delete;
+    ~AliasScope() { current_aliases = before_; }
+    AliasScope(const AliasScope &) = delete;
 
 private:
-    const Meeting *before_;
+    const AliasMap *before_;
 };
 
 // Of two tensors of the body that runs.
 inline int out_meets(const Tensor &out, const Tensor &other) {
     const auto *one = dynamic_cast<OpenMemory *>(out->memory().get());
     const auto *two = dynamic_cast<OpenMemory *>(other->memory().get());
-    const bool are_arguments = current_meeting && one && two && one != two &&
+    const bool are_arguments = current_aliases && one && two && one != two &&
                                one->role == OpenMemory::Role::Argument &&
                                two->role == OpenMemory::Role::Argument;
-    if (are_arguments) return current_meeting->of(size_t(one->index), size_t(two->index));
-    return Meeting::compared(*out, *other);
+    if (are_arguments) return current_aliases->of(size_t(one->index), size_t(two->index));
+    return AliasMap::compared(*out, *other);
 }
 
 }  // namespace infini::python

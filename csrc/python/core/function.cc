@@ -123,7 +123,7 @@ nb::object call_body(const Function &self, PyObject *const *values) {
 // ---- Tracing ------------------------------------------------------------------------------------
 
 nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
-                 const CallArguments &arguments, const Meeting &meeting) {
+                 const CallArguments &arguments, const AliasMap &aliases) {
     const std::vector<Parameter> &parameters = *self.parameters;
     Recorder recorder(true);
     const Device device = arguments.tensors.empty() ? infinicore::detail::current_runtime().device
@@ -137,11 +137,11 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
             if (&*tensor_of(arguments.tensors[i]) != &*before[i]) return true;
         return false;
     };
-    Stand stand(device, meeting);
+    TracedArguments traced(device, aliases);
     std::vector<nb::object> held;
     std::vector<PyObject *> values;
     for (size_t i = 0; i < parameters.size(); ++i) {
-        held.push_back(stand.in_for(bound[i], parameters[i].is_operand));
+        held.push_back(traced.in_for(bound[i], parameters[i].is_operand));
         values.push_back(held.back().ptr());
     }
     ++self.traces;
@@ -151,10 +151,10 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
         nb::object result;
         {
             TraceScope scope(recorder);
-            MeetingScope meets(meeting);
+            AliasScope meets(aliases);
             result = call_body(self, values.data());
         }
-        complete = recipe->make(recorder, stand.metas, result);
+        complete = recipe->make(recorder, traced.metas, result);
     }
     if (!complete) return call_body(self, bound);
     for (PyObject *object : signature.objects) recipe->keeps.push_back(nb::borrow(object));
@@ -180,11 +180,11 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
             return call_body(self, bound);
         if (i == self.out) behind_out = arguments.tensors.size();
     }
-    Meeting meeting;
+    AliasMap aliases;
     if (behind_out != before_out) {
-        meeting.find(arguments, before_out, behind_out);
-        if (!meeting.codes().empty())
-            signature.mark(meeting.codes().data(), meeting.codes().size());
+        aliases.find(arguments, before_out, behind_out);
+        if (!aliases.codes().empty())
+            signature.mark(aliases.codes().data(), aliases.codes().size());
     }
     if (self.epoch != epoch) [[unlikely]] {
         forget_recipes(self);
@@ -195,7 +195,7 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
         std::shared_ptr<const Recipe> recipe = found->second;
         return recipe->run(arguments);
     }
-    return trace(self, bound, signature, arguments, meeting);
+    return trace(self, bound, signature, arguments, aliases);
 }
 
 PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObject *keywords) {
@@ -340,7 +340,7 @@ static nb::object number_as(const Tensor &tensor, nb::handle dtype) {
     auto *open = dynamic_cast<OpenMemory *>(tensor->memory().get());
     if (!open || open->role != OpenMemory::Role::Number)
         throw nb::value_error("expected a number of a traced call");
-    return Stand::number(open->index, dtype_from(dtype), tensor->device());
+    return TracedArguments::number(open->index, dtype_from(dtype), tensor->device());
 }
 
 void bind_functions(nb::module_ &m) {

@@ -37,7 +37,7 @@ using Memories = Small<std::shared_ptr<Memory>, 6>;
 
 class Recipe {
 public:
-    // `metas` stand for the tensors of the call; `result` is what the body returned. False: the
+    // `metas` stood in for the tensors of the call; `result` is what the body returned. False: the
     // result can't be made again without the body.
     bool make(Recorder &recorder, const std::vector<Tensor> &metas, nb::handle result);
 

@@ -27,7 +27,7 @@ inline const Tensor &tensor_of(PyObject *object) { return *nb::inst_ptr<Tensor>(
 
 nb::object wrap(Tensor tensor);
 
-// The objects that stand for element types and devices in Python: one for each.
+// The Python objects of element types and devices: one for each.
 PyObject *dtype_object(DataType dtype);         // borrowed
 PyObject *device_object(const Device &device);  // borrowed
 DataType dtype_from(nb::handle object);         // a dtype, or its number

@@ -1,4 +1,4 @@
-// What a body is run over while it is traced.
+// The arguments of a body while it is traced.
 #pragma once
 
 #include "alias_map.h"
@@ -8,7 +8,7 @@ namespace infini::python {
 
 using infinicore::detail::thread_state;
 
-// For a scope, this thread's operations are noted down.
+// For a scope, this thread's operations are recorded.
 class TraceScope {
 public:
     explicit TraceScope(Recorder &recorder) : before_(thread_state().recorder) {
@@ -21,10 +21,11 @@ private:
     Recorder *before_;
 };
 
-// Tensors without data in the place of a call's tensors and numbers.
-class Stand {
+// Tensors without data in place of a call's tensors and numbers.
+class TracedArguments {
 public:
-    Stand(const Device &device, const Meeting &meeting) : device_(device), meeting_(meeting) {}
+    TracedArguments(const Device &device, const AliasMap &aliases)
+        : device_(device), aliases_(aliases) {}
 
     nb::object in_for(PyObject *value, bool is_operand) {
         if (is_tensor(value)) {
@@ -32,7 +33,7 @@ public:
             auto memory =
                 std::make_shared<OpenMemory>(tensor.memory()->size(), tensor.device(),
                                              OpenMemory::Role::Argument, int(metas.size()), true);
-            meeting_.tell(*memory);
+            aliases_.tell(*memory);
             metas.emplace_back(std::make_shared<TensorImpl>(
                 tensor.shape(), tensor.strides(), tensor.dtype(),
                 infinicore::TensorData{tensor.offset(), std::move(memory)}));
@@ -63,7 +64,7 @@ public:
 
 private:
     Device device_;
-    const Meeting &meeting_;
+    const AliasMap &aliases_;
     int numbers_ = 0;
 };
 
