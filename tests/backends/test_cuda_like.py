@@ -48,6 +48,19 @@ def test_names_of_vendors_stand_in_their_tables():
             assert not re.search(r"(?i)nvidia|libcu|nvrtc|cublas|cudnn|nccl", code), path
 
 
+def test_device_code_knows_no_simulation():
+    """Inline assembly is in the files that the simulation replaces, and nowhere else."""
+    device = FOLDER / "device"
+    found = {
+        path.relative_to(device).as_posix()
+        for path in device.rglob("*.cuh")
+        if re.search(r"\basm\b", re.sub(r"//.*", "", path.read_text(encoding="utf-8")))
+    }
+    assert found == {"ptx.cuh", "mma.cuh", "hopper.cuh", "wgmma.cuh"}
+    for path in [*device.rglob("*.cuh"), *device.rglob("*.h")]:
+        assert "INFINI_SIMULATED" not in path.read_text(encoding="utf-8"), path
+
+
 # ---- Being there, or not -------------------------------------------------------------------------
 
 

@@ -1,108 +1,59 @@
-// What Hopper has besides (sm_90a): barriers in memory, named barriers, registers that warpgroups
-// give each other, and the order of asynchronous products. The products themselves: wgmma.cuh.
+// Hopper's instructions (sm_90a) for warp specialisation: TMA (bulk tensor copies), mbarriers in
+// shared memory, named barriers, setmaxnreg, and the order of asynchronous products (wgmma.cuh).
 #pragma once
 
 #include "mma.cuh"
 #include "tensor_map.h"
 
+#ifndef INFINI_HOPPER_CUH
+#define INFINI_HOPPER_CUH
+
 namespace infini {
+
+// The address of an operand of wgmma as descriptors have it.
+INFINI_DEVICE uint32_t descriptor_address(const void *panel) { return shared_address(panel); }
 
 // The compiler does not compute what depends on this before loops around: there are more such
 // values than registers.
 INFINI_DEVICE int computed_here(int value) {
-#ifndef INFINI_SIMULATED
     asm volatile("" : "+r"(value));
-#endif
     return value;
 }
 INFINI_DEVICE uint64_t computed_here(uint64_t value) {
-#ifndef INFINI_SIMULATED
     asm volatile("" : "+l"(value));
-#endif
     return value;
-}
-
-// ---- Operands in shared memory ------------------------------------------------------------------
-
-// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight
-// pieces of 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at
-// multiples of 1024 bytes.
-inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
-
-// The byte of piece `c` of row `row` in a panel.
-INFINI_DEVICE int panel_place(unsigned row, unsigned c) {
-    return int(row * kPanelRow + ((c ^ row % 8) * 16));
-}
-
-// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels
-// are `leading` bytes from the next one.
-INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
-#ifdef INFINI_SIMULATED
-    unsigned char *const memory = ::simulated::dynamic_shared;
-    const uint32_t at = uint32_t(static_cast<const unsigned char *>(panel) - memory);
-#else
-    const uint32_t at = shared_address(panel);
-#endif
-    constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
-    return kSwizzle128 | uint64_t((at & 0x3ffff) >> 4) | uint64_t(leading >> 4) << 16 |
-           uint64_t(stride >> 4) << 32;
-}
-// So many bytes further on; 32 of them are 16 elements along a row.
-INFINI_DEVICE uint64_t operand_at(uint64_t operand, int bytes) {
-    return operand + uint64_t(bytes >> 4);
 }
 
 // ---- Order of asynchronous products -------------------------------------------------------------
 
 // Before the first product that uses registers which ordinary instructions wrote.
-INFINI_DEVICE void begin_products() {
-#ifndef INFINI_SIMULATED
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#endif
-}
+INFINI_DEVICE void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INFINI_DEVICE void commit_products() {
-#ifndef INFINI_SIMULATED
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-#endif
 }
 // Until at most `pending` groups are not done.
 template <int pending>
 INFINI_DEVICE void wait_for_products() {
-#ifndef INFINI_SIMULATED
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-#endif
 }
 // What comes after this reads the registers after what comes before it: the compiler does not know
 // that products write them until they have been waited for.
 template <int tiles>
 INFINI_DEVICE void settle(float (&d)[tiles][4]) {
-#ifndef INFINI_SIMULATED
 #pragma unroll
     for (int n = 0; n < tiles; ++n)
         asm volatile("" : "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])::"memory");
-#endif
 }
 
 // Shows what this thread wrote to shared memory with ordinary instructions to products.
 INFINI_DEVICE void show_to_products() {
-#ifndef INFINI_SIMULATED
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
 }
 
 // Four matrices of 8 rows of 16 bytes to shared memory, as load_matrices has them: lane 8 i + r
 // says where row r of matrix i is, of transposed ones where its column r goes.
 template <bool transposed = false>
 INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
-#ifdef INFINI_SIMULATED
-    for (int i = 0; i < 4; ++i)
-        for (int half = 0; half < 2; ++half) {
-            const int line = transposed ? 2 * (lane() % 4) + half : lane() / 4;
-            const int at = transposed ? lane() / 4 : 2 * (lane() % 4) + half;
-            const uint64_t to = shuffle(reinterpret_cast<uint64_t>(row), 8 * i + line);
-            reinterpret_cast<uint16_t *>(to)[at] = uint16_t(from[i] >> 16 * half);
-        }
-#else
     const uint32_t to = shared_address(row);
     if constexpr (transposed)
         asm volatile(
@@ -113,27 +64,21 @@ INFINI_DEVICE void store_matrices(const uint32_t (&from)[4], void *row) {
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
                      "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
                      : "memory");
-#endif
 }
 
 // ---- Registers ----------------------------------------------------------------------------------
 
 template <int count>
 INFINI_DEVICE void give_registers() {
-#if !defined(INFINI_SIMULATED)
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
-#endif
 }
 template <int count>
 INFINI_DEVICE void take_registers() {
-#if !defined(INFINI_SIMULATED)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
-#endif
 }
 
 // ---- Barriers -----------------------------------------------------------------------------------
 
-#ifndef INFINI_SIMULATED
 namespace detail {
 
 // Of a barrier at a shared address.
@@ -154,7 +99,6 @@ INFINI_DEVICE void phase_wait(uint32_t barrier, int parity) {
 }
 
 }  // namespace detail
-#endif
 
 // A barrier in shared memory that goes through phases: one ends when `count` arrivals were made.
 struct PhaseBarrier {
@@ -162,54 +106,26 @@ struct PhaseBarrier {
 
     // By one thread; a barrier of the block must follow.
     INFINI_DEVICE void start(int count) {
-#ifdef INFINI_SIMULATED
-        word = uint64_t(count) << 32 | uint64_t(count) << 1;  // count, missing, phase
-#else
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
                      "r"(count)
                      : "memory");
-#endif
     }
     // What this thread did before is seen by those that wait.
-    INFINI_DEVICE void arrive() {
-#ifdef INFINI_SIMULATED
-        word -= 2;
-        if ((word & 0xfffffffe) == 0) word = (word ^ 1) | (word >> 32) << 1;
-#else
-        detail::phase_arrive(shared_address(&word));
-#endif
-    }
-    // The phase ends only when so many bytes of bulk copies have come, too.
+    INFINI_DEVICE void arrive() { detail::phase_arrive(shared_address(&word)); }
+    // The phase ends only when so many bytes of TMA copies have arrived, too.
     INFINI_DEVICE void expect(int bytes) {
-#ifndef INFINI_SIMULATED
         asm volatile(
             "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&word)),
             "r"(bytes)
             : "memory");
-#endif
     }
     // Until the phase of this parity (0 is the first) has ended; 1 at first: at once.
-    INFINI_DEVICE void wait(int parity) {
-#ifdef INFINI_SIMULATED
-        while (int(word & 1) == parity) ::simulated::yield();
-#else
-        detail::phase_wait(shared_address(&word), parity);
-#endif
-    }
+    INFINI_DEVICE void wait(int parity) { detail::phase_wait(shared_address(&word), parity); }
 };
 
 // Several of them, whose place is found once: the compiler would do that again for every use.
 class PhaseBarriers {
 public:
-#ifdef INFINI_SIMULATED
-    INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) : first_(barriers) {}
-    INFINI_DEVICE void arrive(int i) { first_[i].arrive(); }
-    INFINI_DEVICE bool has_ended(int i, int parity) { return int(first_[i].word & 1) != parity; }
-    INFINI_DEVICE void wait(int i, int parity) { first_[i].wait(parity); }
-
-private:
-    PhaseBarrier *first_;
-#else
     INFINI_DEVICE explicit PhaseBarriers(PhaseBarrier *barriers) {
         asm volatile("mov.u32 %0, %1;" : "=r"(first_) : "r"(shared_address(barriers)));
     }
@@ -229,54 +145,68 @@ private:
 
 private:
     uint32_t first_;
-#endif
 };
 
 // By the thread that started barriers in memory, before the barrier of the block.
 INFINI_DEVICE void show_barriers() {
-#ifndef INFINI_SIMULATED
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-#endif
 }
 
-// A box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes, swizzled.
-// All its bytes arrive at the barrier, those outside the tensor, too.
+// TMA: a box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes, swizzled.
+// All its bytes arrive at the barrier, also those outside the tensor.
 INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z, int w,
                             PhaseBarrier &barrier) {
-#ifdef INFINI_SIMULATED
-    ::simulated::copy_box(to, &map, x, y, z, w);
-#else
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(to)),
         "l"(&map), "r"(shared_address(&barrier.word)), "r"(x), "r"(y), "r"(z), "r"(w)
         : "memory");
-#endif
 }
 
 // The same box to L2 only; nobody waits for it.
 INFINI_DEVICE void prefetch_box(const TensorMap &map, int x, int y, int z, int w) {
-#ifndef INFINI_SIMULATED
     asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global [%0, {%1, %2, %3, %4}];" ::"l"(&map),
                  "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
-#endif
 }
 
 // Barrier `id` (1 to 15) for so many threads: those that wait and those that only arrive.
 INFINI_DEVICE void wait_at(int id, int threads) {
-#ifdef INFINI_SIMULATED
-    ::simulated::bar_sync(unsigned(id), unsigned(threads));
-#else
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-#endif
 }
 INFINI_DEVICE void arrive_at(int id, int threads) {
-#ifdef INFINI_SIMULATED
-    ::simulated::bar_arrive(unsigned(id), unsigned(threads));
-#else
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+}  // namespace infini
+
 #endif
+
+namespace infini {
+
+// ---- Operands in shared memory ------------------------------------------------------------------
+
+// Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight
+// pieces of 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at
+// multiples of 1024 bytes.
+inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
+
+// The byte of piece `c` of row `row` in a panel.
+INFINI_DEVICE int panel_place(unsigned row, unsigned c) {
+    return int(row * kPanelRow + ((c ^ row % 8) * 16));
+}
+
+// Eight rows are `stride` bytes from the next eight; where neighbours do not lie along k, panels
+// are `leading` bytes from the next one.
+INFINI_DEVICE uint64_t operand(const void *panel, int leading, int stride) {
+    const uint32_t at = descriptor_address(panel);
+    constexpr uint64_t kSwizzle128 = uint64_t(1) << 62;
+    return kSwizzle128 | uint64_t((at & 0x3ffff) >> 4) | uint64_t(leading >> 4) << 16 |
+           uint64_t(stride >> 4) << 32;
+}
+// So many bytes further on; 32 of them are 16 elements along a row.
+INFINI_DEVICE uint64_t operand_at(uint64_t operand, int bytes) {
+    return operand + uint64_t(bytes >> 4);
 }
 
 }  // namespace infini

@@ -3,38 +3,6 @@
 
 namespace infini {
 
-namespace detail {
-// 1 / x in one instruction, to about 22 bits; what is no normal number counts as 0.
-INFINI_DEVICE float reciprocal_short(float x) {
-#ifdef INFINI_SIMULATED
-    return 1.0f / x;
-#else
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-// a / b and the square root to about 22 bits, for all numbers, without a branch.
-INFINI_DEVICE float quotient_short(float a, float b) {
-#ifdef INFINI_SIMULATED
-    return a / b;
-#else
-    float y;
-    asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
-#endif
-}
-INFINI_DEVICE float sqrt_short(float x) {
-#ifdef INFINI_SIMULATED
-    return ::sqrtf(x);
-#else
-    float y;
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-}  // namespace detail
-
 // ---- Arithmetic: integers wrap, computed without signs where that is defined --------------------
 
 template <class V>
@@ -72,7 +40,7 @@ INFINI_DEVICE V quotient(V a, V b) {
         if (kIsSigned<V> && b == V(-1)) return neg(a);
         return a / b;
     } else if constexpr (kRough && kSame<V, float>) {
-        return kRoughDivision ? a * detail::reciprocal_short(b) : detail::quotient_short(a, b);
+        return kRoughDivision ? a * ptx::reciprocal_approx(b) : ptx::divide_full(a, b);
     } else {
         return a / b;
     }
@@ -181,18 +149,14 @@ template <class V>
 INFINI_DEVICE V minimum(V a, V b) {
     return a < b || a != a ? a : b;
 }
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
 template <>
 INFINI_DEVICE float maximum(float a, float b) {
-    float y;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
+    return ptx::max_nan(a, b);
 }
 template <>
 INFINI_DEVICE float minimum(float a, float b) {
-    float y;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
+    return ptx::min_nan(a, b);
 }
 #endif
 // A NaN loses.
@@ -234,7 +198,7 @@ INFINI_ROUNDING(nearest, ::rintf, ::rint)  // ties to even
 template <class V>
 INFINI_DEVICE V sqrt(V x) {
     if constexpr (kRough && kSame<V, float>)
-        return detail::sqrt_short(x);
+        return ptx::sqrt_approx(x);
     else if constexpr (kSame<V, float>)
         return ::sqrtf(x);
     else
@@ -244,16 +208,13 @@ INFINI_DEVICE V sqrt(V x) {
 // 1 / sqrt(x). Of floats by an approximation and a step of Newton's, where that is defined.
 template <class V>
 INFINI_DEVICE V reciprocal_root(V x) {
-#ifndef INFINI_SIMULATED
     if constexpr (kSame<V, float>) {
-        float y;
-        asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+        const float y = ptx::rsqrt_approx(x);
         if constexpr (kRough) return y;
         const float product = x * y;
         const float better = y + 0.5f * y * ::fmaf(-product, y, 1.0f);
         return product > 0.0f && product < infinity<float>() ? better : y;
     }
-#endif
     return V(1) / sqrt(x);
 }
 

@@ -4,29 +4,6 @@
 namespace infini {
 
 namespace detail {
-// 2^x in one instruction, to about 22 bits; what is no normal number counts as 0.
-INFINI_DEVICE float exp2_short(float x) {
-#ifdef INFINI_SIMULATED
-    return ::exp2f(x);
-#else
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-// x < limit ? a : b, both of which are at hand: never a branch.
-INFINI_DEVICE float where_below(float x, float limit, float a, float b) {
-#ifdef INFINI_SIMULATED
-    return x < limit ? a : b;
-#else
-    float y;
-    asm("{\n.reg .pred q;\nsetp.lt.f32 q, %1, %2;\nselp.f32 %0, %3, %4, q;\n}"
-        : "=f"(y)
-        : "f"(x), "f"(limit), "f"(a), "f"(b));
-    return y;
-#endif
-}
-
 // From here on CUDA's functions reduce their argument the long way. The same comparison before them
 // takes that out of the places where they stand, and leaves it in one function.
 inline constexpr float kFar = 105615.0f;
@@ -41,7 +18,7 @@ INFINI_DEVICE float tan_of(float x) { return ::fabsf(x) >= kFar ? tan_far(x) : :
 template <class V>
 INFINI_DEVICE V exp(V x) {
     if constexpr (kRough && kSame<V, float>)
-        return detail::exp2_short(x * 1.4426950408889634f);
+        return ptx::exp2_approx(x * 1.4426950408889634f);
     else if constexpr (kSame<V, float>)
         return ::expf(x);
     else
@@ -50,7 +27,7 @@ INFINI_DEVICE V exp(V x) {
 template <class V>
 INFINI_DEVICE V exp2(V x) {
     if constexpr (kRough && kSame<V, float>)
-        return detail::exp2_short(x);
+        return ptx::exp2_approx(x);
     else if constexpr (kSame<V, float>)
         return ::exp2f(x);
     else
@@ -61,11 +38,11 @@ template <class V>
 INFINI_DEVICE V tanh(V x) {
     if constexpr (kRough && kSame<V, float>) {
         // 1 - 2 / (e^2x + 1), and a series near 0, where that loses its digits.
-        const float z = x * x, e = detail::exp2_short(x * 2.8853900817779268f);
-        const float large = 1.0f - 2.0f * detail::reciprocal_short(e + 1.0f);
+        const float z = x * x, e = ptx::exp2_approx(x * 2.8853900817779268f);
+        const float large = 1.0f - 2.0f * ptx::reciprocal_approx(e + 1.0f);
         float series = -0.05396825396825397f * z + 0.13333333333333333f;
         series = series * z - 0.33333333333333333f;
-        return detail::where_below(z, 0.09f, series * z * x + x, large);
+        return ptx::select_below(z, 0.09f, series * z * x + x, large);
     } else if constexpr (kSame<V, float>) {
         return ::tanhf(x);
     } else {
@@ -83,11 +60,11 @@ INFINI_DEVICE V erf(V x) {
         q = q * a + 0.14969944953918457f;
         q = q * a + 0.9181654453277588f;
         q = q * a + 1.6279250383377075f;
-        const float large = 1.0f - detail::exp2_short(-a * q);
+        const float large = 1.0f - ptx::exp2_approx(-a * q);
         float series = -0.026866170645131252f * z + 0.11283791670955126f;
         series = series * z - 0.37612638903183754f;
         series = series * z + 1.1283791670955126f;
-        return detail::where_below(z, 0.0625f, series * x, ::copysignf(large, x));
+        return ptx::select_below(z, 0.0625f, series * x, ::copysignf(large, x));
     } else if constexpr (kSame<V, float>) {
         return ::erff(x);
     } else {
@@ -107,8 +84,8 @@ INFINI_DEVICE V one_plus_erf(V x) {
         q = q * a + 1.52423447e-01f;
         q = q * a + 9.17084667e-01f;
         q = q * a + 1.62806275e+00f;
-        const float e = detail::exp2_short(-a * q);
-        return detail::where_below(x, 0.0f, e, 2.0f - e);
+        const float e = ptx::exp2_approx(-a * q);
+        return ptx::select_below(x, 0.0f, e, 2.0f - e);
     } else {
         return V(1) + erf(x);
     }

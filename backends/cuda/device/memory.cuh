@@ -24,30 +24,26 @@ INFINI_DEVICE void store(T *to, const Vec<T, n> &values) {
     *reinterpret_cast<Vec<T, n> *>(to) = values;
 }
 
-#ifndef INFINI_SIMULATED
-namespace detail {
-INFINI_DEVICE uint4 load_streaming(const uint4 *from) { return __ldcs(from); }
-}  // namespace detail
-#endif
-
 // Of data that is read once and would only push other data out of the caches.
 template <int n, class T>
 INFINI_DEVICE Vec<T, n> load_once(const T *from) {
-#ifndef INFINI_SIMULATED
     if constexpr (sizeof(T) * n == 16)
-        return bit_cast<Vec<T, n>>(detail::load_streaming(reinterpret_cast<const uint4 *>(from)));
+        return bit_cast<Vec<T, n>>(__ldcs(reinterpret_cast<const uint4 *>(from)));
     else
-#endif
         return load<n>(from);
 }
 template <int n, class T>
 INFINI_DEVICE void store_once(T *to, const Vec<T, n> &values) {
-#ifndef INFINI_SIMULATED
     if constexpr (sizeof(T) * n == 16)
         __stcs(reinterpret_cast<uint4 *>(to), bit_cast<uint4>(values));
     else
-#endif
         store(to, values);
+}
+// 16 bytes that this block reads once and no other soon: they need no space in L1.
+INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
+    Vec<uint32_t, 4> words;
+    ptx::load_past_l1(words.value, from);
+    return words;
 }
 
 // One element, converted. Of two neighbours in a word, the upper one needs no shift.

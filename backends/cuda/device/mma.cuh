@@ -11,23 +11,20 @@
 
 #include "prelude.cuh"
 
+#ifndef INFINI_MMA_CUH
+#define INFINI_MMA_CUH
+
 namespace infini {
 
 // The address of shared memory as instructions want it.
-#ifndef INFINI_SIMULATED
 INFINI_DEVICE uint32_t shared_address(const void *pointer) {
     return uint32_t(__cvta_generic_to_shared(pointer));
 }
-#endif
 
 // d += a @ b with 16-bit floats and sums in F32.
 template <class T>
 INFINI_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     static_assert(kSame<T, f16> || kSame<T, bf16>);
-#ifdef INFINI_SIMULATED
-    using Number = Choose<kSame<T, f16>, ::simulated::F16, ::simulated::BF16>;
-    ::simulated::mma_m16n8k16<Number>(d, a, b);
-#else
     if constexpr (kSame<T, f16>)
         asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -38,19 +35,14 @@ INFINI_DEVICE void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b
             "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 // d += a @ b with signed bytes: a [16, 32], b [32, 8].
 INFINI_DEVICE void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-#ifdef INFINI_SIMULATED
-    ::simulated::mma_m16n8k32_s8(d, a, b);
-#else
     asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#endif
 }
 
 // `n` matrices of 8 rows of 16 bytes from shared memory; lane 8 i + r says where row r of matrix i
@@ -59,9 +51,6 @@ INFINI_DEVICE void mma_i8(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&
 template <int n, bool transposed = false>
 INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
     static_assert(n == 1 || n == 2 || n == 4);
-#ifdef INFINI_SIMULATED
-    ::simulated::ldmatrix<n, transposed>(to, row);
-#else
     const uint32_t from = shared_address(row);
     if constexpr (n == 4 && !transposed)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -93,20 +82,6 @@ INFINI_DEVICE void load_matrices(uint32_t (&to)[n], const void *row) {
                      : "=r"(to[0])
                      : "r"(from)
                      : "memory");
-#endif
-}
-
-// 16 bytes that this block reads once and no other soon: they need no place in L1.
-INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
-#ifdef INFINI_SIMULATED
-    return load<4>(static_cast<const uint32_t *>(from));
-#else
-    Vec<uint32_t, 4> words;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                 : "l"(from));
-    return words;
-#endif
 }
 
 // ---- Copies to shared memory that go on by themselves -------------------------------------------
@@ -114,9 +89,7 @@ INFINI_DEVICE Vec<uint32_t, 4> load_past_l1(const void *from) {
 // 16 bytes, of which only the first `bytes` (0 to 16) are read and the others are 0. Both addresses
 // are multiples of 16. Not cached in L1.
 INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
-#ifdef INFINI_SIMULATED
-    ::simulated::cp_async<16>(shared, from, bytes);
-#elif __CUDA_ARCH__ < 800
+#if __CUDA_ARCH__ < 800
     uint8_t *to = static_cast<uint8_t *>(shared);
     const uint8_t *source = static_cast<const uint8_t *>(from);
     for (int i = 0; i < 16; ++i) to[i] = i < bytes ? source[i] : uint8_t(0);
@@ -131,9 +104,7 @@ INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
 template <int size>
 INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid = true) {
     static_assert(size == 4 || size == 8);
-#ifdef INFINI_SIMULATED
-    ::simulated::cp_async<size>(shared, from, valid ? size : 0);
-#elif __CUDA_ARCH__ < 800
+#if __CUDA_ARCH__ < 800
     uint8_t *to = static_cast<uint8_t *>(shared);
     const uint8_t *source = static_cast<const uint8_t *>(from);
     for (int i = 0; i < size; ++i) to[i] = valid ? source[i] : uint8_t(0);
@@ -147,9 +118,7 @@ INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid =
 
 // Makes the copies that this thread began since the last call a group.
 INFINI_DEVICE void commit_copies() {
-#ifdef INFINI_SIMULATED
-    ::simulated::cp_async_commit();
-#elif __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
@@ -157,11 +126,11 @@ INFINI_DEVICE void commit_copies() {
 // copied to the other threads.
 template <int pending>
 INFINI_DEVICE void wait_for_copies() {
-#ifdef INFINI_SIMULATED
-    ::simulated::cp_async_wait(pending);
-#elif __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 #endif
 }
 
 }  // namespace infini
+
+#endif

@@ -8,10 +8,9 @@
 // Types and constants that the host chose stand before the file is included, as members of
 // namespace infini: `using T = f16; constexpr int kDims = 2;`.
 //
-// The same text is compiled for the host by the simulation that tests use (INFINI_SIMULATED), where
-// every thread of a block is a fiber, and what CUDA declares is declared before this file. So PTX
-// stands only in small functions that have a plain C++ body beside it, and loops that wait for
-// memory to change call __nanosleep.
+// Tests compile the same text for the host, where every thread of a block is a fiber and what CUDA
+// declares is declared before this file. So inline assembly is found only in ptx.cuh, mma.cuh,
+// hopper.cuh and wgmma.cuh, and loops that wait for memory to change call __nanosleep.
 #pragma once
 
 using int8_t = signed char;
@@ -23,28 +22,6 @@ using uint16_t = unsigned short;
 using uint32_t = unsigned int;
 using uint64_t = unsigned long long;
 
-// clang-format off: the order of the includes is theirs
-#ifdef INFINI_SIMULATED
-#define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
-#define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
-#else
-// Where the architecture can, a kernel is launched while the one before it ends: that one's results
-// are there after the wait.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
-#else
-#define INFINI_AWAIT_EARLIER
-#endif
-#define INFINI_ENTRY(Params, threads, blocks)                     \
-    static __device__ __forceinline__ void infini_body(const Params &p); \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) \
-        infini_entry(const __grid_constant__ Params p) { \
-        INFINI_AWAIT_EARLIER; \
-        infini_body(p); \
-    } \
-    static __device__ __forceinline__ void infini_body(const Params &p)
-#define INFINI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
-#endif
 #define INFINI_SHARED __shared__
 #define INFINI_DEVICE __device__ __forceinline__
 // Long functions are called: else they would stand, and be compiled, once for each place or element
@@ -55,6 +32,8 @@ using uint64_t = unsigned long long;
 #define INFINI_WARP 32
 #endif
 
+// clang-format off: the order of the includes matters
+#include "ptx.cuh"
 #include "types.cuh"
 #include "memory.cuh"
 #include "block.cuh"

@@ -64,18 +64,7 @@ INFINI_DEVICE To bit_cast(const From &from) {
 
 // ---- Small floats -------------------------------------------------------------------------------
 
-INFINI_DEVICE float to_float(f16 x) {
-#ifdef INFINI_SIMULATED
-    uint32_t magnitude = uint32_t(x.bits & 0x7fff) << 13;
-    uint32_t bits = bit_cast<uint32_t>(bit_cast<float>(magnitude) * 0x1p112f);
-    bits |= magnitude >= 0x0f800000u ? 0x7f800000u : 0u;
-    return bit_cast<float>(bits | uint32_t(x.bits & 0x8000) << 16);
-#else
-    float y;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-    return y;
-#endif
-}
+INFINI_DEVICE float to_float(f16 x) { return ptx::float_from_f16(x.bits); }
 INFINI_DEVICE float to_float(bf16 x) { return bit_cast<float>(uint32_t(x.bits) << 16); }
 INFINI_DEVICE float to_float(f8 x) {
     uint32_t magnitude = uint32_t(x.bits & 0x7f) << 20;
@@ -85,22 +74,10 @@ INFINI_DEVICE float to_float(f8 x) {
 }
 
 // To nearest, ties to even; NaN stays NaN.
-INFINI_DEVICE void from_float(f16 &y, float x) {
-#ifdef INFINI_SIMULATED
-    uint32_t bits = bit_cast<uint32_t>(x), sign = bits & 0x80000000u;
-    bits ^= sign;
-    uint32_t small = bit_cast<uint32_t>(bit_cast<float>(bits) + 0.5f) - 0x3f000000u;
-    uint32_t normal = (bits + 0xc8000fffu + (bits >> 13 & 1)) >> 13;
-    uint32_t large = bits > 0x7f800000u ? 0x7e00u | (bits >> 13 & 0x3ff) : 0x7c00u;
-    uint32_t half = bits < 0x38800000u ? small : bits < 0x47800000u ? normal : large;
-    y.bits = uint16_t(half | sign >> 16);
-#else
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-#endif
-}
+INFINI_DEVICE void from_float(f16 &y, float x) { y.bits = ptx::f16_from_float(x); }
 INFINI_DEVICE void from_float(bf16 &y, float x) {
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#if __CUDA_ARCH__ >= 800
+    y.bits = ptx::bf16_from_float(x);
 #else
     uint32_t bits = bit_cast<uint32_t>(x);
     uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
@@ -203,13 +180,11 @@ INFINI_DEVICE C convert(T x) {
 template <class T>
 INFINI_DEVICE uint32_t pack_pair(float low, float high) {
     static_assert(sizeof(T) == 2);
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
-    uint32_t pair;
+#if __CUDA_ARCH__ >= 800
     if constexpr (kSame<T, bf16>)
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+        return ptx::bf16x2_from_floats(low, high);
     else
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
+        return ptx::f16x2_from_floats(low, high);
 #else
     return uint32_t(convert<T>(low).bits) | uint32_t(convert<T>(high).bits) << 16;
 #endif

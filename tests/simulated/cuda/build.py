@@ -32,10 +32,17 @@ KERNEL_FLAGS = [
     "-fstack-clash-protection",  # large frames meet the guard of their stack
     # Each kernel is a library, and all define the same names.
     *("-fno-gnu-unique", "-fno-semantic-interposition"),
-    *("-DINFINI_SIMULATED", "-D__CUDACC_RTC__"),
+    "-D__CUDACC_RTC__",
 ]
 KERNEL_HEADERS = ["environment.h", "services.h", "place.h", "barriers.h", "bits.h", "arithmetic.h"]
-KERNEL_HEADERS += ["atomics.h", "checks.h", "tensor_core.h", "copies.h"]
+KERNEL_HEADERS += [
+    "atomics.h",
+    "checks.h",
+    "tensor_core.h",
+    "copies.h",
+    "instructions.h",
+    "wgmma.h",
+]
 
 LIBRARIES = {
     "libcudart.so.12": ["runtime.cc", "entries.cc"],

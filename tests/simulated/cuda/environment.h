@@ -77,3 +77,6 @@ struct dim3 {
 #include "checks.h"
 #include "copies.h"
 #include "tensor_core.h"
+// clang-format off: these need what is above
+#include "instructions.h"
+#include "wgmma.h"

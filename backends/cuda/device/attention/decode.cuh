@@ -214,7 +214,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         const float base = greatest == kNone ? 0.0f : greatest;
 #pragma unroll
         for (int i = 0; i < kWarps; ++i) {
-            factor[i] = exp2_fast(greatests[i][row] - base);
+            factor[i] = ptx::exp2_approx(greatests[i][row] - base);
             sum += sums[i][row] * factor[i];
         }
         const float *from = reinterpret_cast<const float *>(memory) + row * kValue;

@@ -155,7 +155,7 @@ struct Consumer {
             greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
             greatest = fmaxf(greatest, shuffle_xor(greatest, 2)) * scale;
             if (!(greatest - base[row] > slack)) continue;
-            factor[row] = exp2_fast(base[row] - greatest);
+            factor[row] = ptx::exp2_approx(base[row] - greatest);
             base[row] = greatest;
         }
     }
@@ -177,7 +177,7 @@ struct Consumer {
             for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
-                    scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
+                    scores[n][i] = ptx::exp2_approx(scores[n][i] * scale - base[i / 2]);
                     sum[i] = n ? sum[i] + scores[n][i] : scores[n][i];
                 }
             const float all[2] = {sum[0] + sum[1], sum[2] + sum[3]};
@@ -265,7 +265,7 @@ struct Consumer {
             float sum = sums[i];
             sum += shuffle_xor(sum, 1);
             sum += shuffle_xor(sum, 2);
-            const float inverse = sum == 0 ? 0.0f : reciprocal_fast(sum);
+            const float inverse = sum == 0 ? 0.0f : ptx::reciprocal_approx(sum);
             const int skip = 2 * (lane() % 4), left = to[i] ? p.value_depth - skip : 0;
             const bool vector = kBulk || p.store_vector;
             const int64_t inner = vector ? 1 : p.out_stride.inner;
@@ -293,7 +293,7 @@ struct Consumer {
             float sum = sums[i];
             sum += shuffle_xor(sum, 1);
             sum += shuffle_xor(sum, 2);
-            inverse[i] = sum == 0 ? 0.0f : reciprocal_fast(sum);
+            inverse[i] = sum == 0 ? 0.0f : ptx::reciprocal_approx(sum);
         }
         // Places differ in bits that the compiler knows.
         const unsigned matrix = unsigned(lane()) / 8, my_row = matrix % 2 * 8 + lane() % 8;

@@ -175,11 +175,11 @@ struct Consumer {
 #pragma unroll
             for (int i = 0; i < 4; ++i) greatest = fmaxf(greatest, shared.most[i][row]);
             const float base = greatest == kNone ? 0.0f : greatest * scale;
-            factor[n][c] = exp2_fast(rows.greatest[n][c] * scale - base);
+            factor[n][c] = ptx::exp2_approx(rows.greatest[n][c] * scale - base);
             same = same && factor[n][c] == 1.0f;
             rows.greatest[n][c] = greatest;
-            scores[n][c] = exp2_fast(scores[n][c] * scale - base);
-            scores[n][c + 2] = exp2_fast(scores[n][c + 2] * scale - base);
+            scores[n][c] = ptx::exp2_approx(scores[n][c] * scale - base);
+            scores[n][c + 2] = ptx::exp2_approx(scores[n][c + 2] * scale - base);
             rows.sum[n][c] = rows.sum[n][c] * factor[n][c] + scores[n][c] + scores[n][c + 2];
         });
         store_columns(scores, weights);
@@ -260,7 +260,7 @@ struct Consumer {
 INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
-    allow_next_kernel();
+    ptx::launch_dependents();
     if (threadIdx.x == 0) shared.ring.start(4);
     __syncthreads();
     const Walk walk(p, int(blockIdx.x), p.splits);

@@ -227,12 +227,12 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
             for (int mask = kRowThreads / 2; mask > 0; mask /= 2)
                 most = fmaxf(most, shuffle_xor(most, mask));
             const float base = most == kNone ? 0.0f : most;
-            const float factor = exp2_fast(greatest - base);
+            const float factor = ptx::exp2_approx(greatest - base);
             greatest = most;
             sum *= factor;
 #pragma unroll
             for (int i = 0; i < kPer; ++i) {
-                mine[i] = exp2_fast(mine[i] - base);
+                mine[i] = ptx::exp2_approx(mine[i] - base);
                 sum += mine[i];
             }
             store(weights + my_row * kWeightPitch + my_keys, narrow<T>(mine));

@@ -130,7 +130,7 @@ struct Consumer {
     }
     INFINI_DEVICE void raise(int i, float greatest, float (&factor)[2]) {
         const float base = greatest == kNone ? 0.0f : greatest * scale;
-        factor[i] = exp2_fast(rows.greatest[i] * scale - base);
+        factor[i] = ptx::exp2_approx(rows.greatest[i] * scale - base);
         rows.greatest[i] = greatest;
     }
 
@@ -161,7 +161,7 @@ struct Consumer {
             for (int n = 0; n < 8; ++n)
 #pragma unroll
                 for (int j = 2 * i; j < 2 * i + 2; ++j) {
-                    scores[n][j] = exp2_fast(scores[n][j] * scale - base);
+                    scores[n][j] = ptx::exp2_approx(scores[n][j] * scale - base);
                     sum += scores[n][j];
                 }
             sum += shuffle_xor(sum, 1);
@@ -268,7 +268,7 @@ struct Consumer {
 INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
-    allow_next_kernel();
+    ptx::launch_dependents();
     if (threadIdx.x == 0) shared.ring.start(4);
     __syncthreads();
     const int tile = int(blockIdx.x) % p.tiles;

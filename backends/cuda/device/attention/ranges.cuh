@@ -128,11 +128,4 @@ INFINI_DEVICE float *partial_row(const AttentionParams &p, int place, int row) {
     return p.partials + int64_t(place * p.chunk + row) * partial_pitch(p);
 }
 
-// The kernel behind this one may be launched; it waits for this one's end before it does anything.
-INFINI_DEVICE void allow_next_kernel() {
-#if !defined(INFINI_SIMULATED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
 }  // namespace infini

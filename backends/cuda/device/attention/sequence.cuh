@@ -100,28 +100,6 @@ INFINI_DEVICE float row_slope(const AttentionParams &p, int head, int row) {
     return p.slopes[at * p.slope_stride] * kLog2E;
 }
 
-// 2^x, on the special function unit: within 2 ulp, 0 for -inf.
-INFINI_DEVICE float exp2_fast(float x) {
-#ifdef INFINI_SIMULATED
-    return exp2f(x);
-#else
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-
-// 1 / x to about 22 bits, for normal numbers.
-INFINI_DEVICE float reciprocal_fast(float x) {
-#ifdef INFINI_SIMULATED
-    return 1 / x;
-#else
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#endif
-}
-
 // Of ragged queries: how much work was taken, for kernels whose blocks take the next.
 INFINI_DEVICE int32_t *taken_items(const AttentionParams &p) {
     return const_cast<int32_t *>(p.segments) + 2 * (p.sequences + 3);

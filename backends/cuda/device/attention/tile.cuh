@@ -147,13 +147,13 @@ INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale
         greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
         greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
         const float base = greatest == kNone ? 0.0f : greatest * scale;
-        factor[row] = exp2_fast(rows.greatest[row] * scale - base);
+        factor[row] = ptx::exp2_approx(rows.greatest[row] * scale - base);
         rows.greatest[row] = greatest;
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < tiles; ++n) {
-            scores[n][2 * row] = exp2_fast(scores[n][2 * row] * scale - base);
-            scores[n][2 * row + 1] = exp2_fast(scores[n][2 * row + 1] * scale - base);
+            scores[n][2 * row] = ptx::exp2_approx(scores[n][2 * row] * scale - base);
+            scores[n][2 * row + 1] = ptx::exp2_approx(scores[n][2 * row + 1] * scale - base);
             sum += scores[n][2 * row] + scores[n][2 * row + 1];
         }
         rows.sum[row] = rows.sum[row] * factor[row] + sum;  // of this thread's keys only

@@ -13,30 +13,17 @@ constexpr int kWords = 32, kTile = kWords * kSide;  // words, and elements, of a
 constexpr int kLines = 8;                           // that 256 threads do at a time
 using W = Choose<(kBytes < 4), uint32_t, Choose<kBytes == 16, Vec<uint32_t, 4>, E>>;
 
-INFINI_DEVICE uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t which) {
-#ifdef INFINI_SIMULATED
-    uint32_t result = 0;
-    for (int i = 0; i < 4; ++i) {
-        const uint32_t at = which >> (4 * i) & 7;
-        result |= ((at < 4 ? a : b) >> (8 * (at & 3)) & 0xff) << (8 * i);
-    }
-    return result;
-#else
-    return __byte_perm(a, b, which);
-#endif
-}
-
 // Element i of word j becomes element j of word i.
 template <class W>
 INFINI_DEVICE void turn(W (&w)[kSide]) {
     if constexpr (kSide == 2) {
-        const W low = pick_bytes(w[0], w[1], 0x5410), high = pick_bytes(w[0], w[1], 0x7632);
+        const W low = __byte_perm(w[0], w[1], 0x5410), high = __byte_perm(w[0], w[1], 0x7632);
         w[0] = low, w[1] = high;
     } else if constexpr (kSide == 4) {
-        const W a = pick_bytes(w[0], w[1], 0x5140), b = pick_bytes(w[2], w[3], 0x5140);
-        const W c = pick_bytes(w[0], w[1], 0x7362), d = pick_bytes(w[2], w[3], 0x7362);
-        w[0] = pick_bytes(a, b, 0x5410), w[1] = pick_bytes(a, b, 0x7632);
-        w[2] = pick_bytes(c, d, 0x5410), w[3] = pick_bytes(c, d, 0x7632);
+        const W a = __byte_perm(w[0], w[1], 0x5140), b = __byte_perm(w[2], w[3], 0x5140);
+        const W c = __byte_perm(w[0], w[1], 0x7362), d = __byte_perm(w[2], w[3], 0x7362);
+        w[0] = __byte_perm(a, b, 0x5410), w[1] = __byte_perm(a, b, 0x7632);
+        w[2] = __byte_perm(c, d, 0x5410), w[3] = __byte_perm(c, d, 0x7632);
     }
 }
 

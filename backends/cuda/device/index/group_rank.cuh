@@ -9,18 +9,12 @@ struct Rank {
 
 // The lanes that have this bit of their digits, where this lane has it, else those that do not.
 INFINI_DEVICE Lanes lanes_alike(uint32_t digit, uint32_t bit) {
-#if defined(INFINI_SIMULATED) || INFINI_WARP != 32
+#if INFINI_WARP == 32
+    return ptx::match_bit(digit, bit);
+#else
     const bool set = digit & bit;
     const Lanes found = vote(set);
     return set ? found : ~found;
-#else
-    uint32_t lanes;  // The compiler would test the bit twice.
-    asm volatile(
-        "{ .reg .pred set; .reg .b32 masked; and.b32 masked, %1, %2; setp.ne.u32 set, masked, 0;"
-        "vote.sync.ballot.b32 %0, set, 0xffffffff; @!set not.b32 %0, %0; }"
-        : "=r"(lanes)
-        : "r"(digit), "r"(bit));
-    return lanes;
 #endif
 }
 

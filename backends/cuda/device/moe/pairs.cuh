@@ -8,19 +8,10 @@ namespace infini {
 // a - b, both halves.
 template <class T>
 INFINI_DEVICE uint32_t subtract_pairs(uint32_t a, uint32_t b) {
-#ifdef INFINI_SIMULATED
-    auto part = [](uint32_t pair, int shift) { return to_float(T{uint16_t(pair >> shift)}); };
-    return pack_pair<T>(part(a, 0) - part(b, 0), part(a, 16) - part(b, 16));
-#else
-    uint32_t d;
     if constexpr (kSame<T, f16>)
-        asm("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    else  // a * 1 - b
-        asm("fma.rn.bf16x2 %0, %1, %2, %3;"
-            : "=r"(d)
-            : "r"(a), "r"(0x3f803f80u), "r"(b ^ 0x80008000u));
-    return d;
-#endif
+        return ptx::subtract_f16x2(a, b);
+    else
+        return ptx::subtract_bf16x2(a, b);
 }
 
 // Two codes of `bits`, in the low bits of both halves of a word, less a whole number: exact.

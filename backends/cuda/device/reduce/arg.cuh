@@ -45,31 +45,20 @@ template <class V>
 INFINI_DEVICE V better(V a, V b) {
     return beats(b, a) ? b : a;
 }
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
 INFINI_DEVICE float better(float a, float b) {
-    float y;
-    if constexpr (kLeast)
-        asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    else
-        asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-    return y;
+    return kLeast ? ptx::min_nan(a, b) : ptx::max_nan(a, b);
 }
 #endif
 
 // The same of two pairs of 16-bit floats.
 template <class U = T>
 INFINI_DEVICE uint32_t better_pairs(uint32_t a, uint32_t b) {
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800
-    uint32_t y = 0;
-    if constexpr (kSame<T, bf16> && kLeast)
-        asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
-    else if constexpr (kSame<T, bf16>)
-        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
-    else if constexpr (kLeast)
-        asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+#if __CUDA_ARCH__ >= 800
+    if constexpr (kSame<T, bf16>)
+        return kLeast ? ptx::min_nan_bf16x2(a, b) : ptx::max_nan_bf16x2(a, b);
     else
-        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
-    return y;
+        return kLeast ? ptx::min_nan_f16x2(a, b) : ptx::max_nan_f16x2(a, b);
 #else
     uint32_t y = 0;
     for (int shift = 0; shift < 32; shift += 16) {
@@ -107,7 +96,7 @@ struct Least {
 };
 
 INFINI_DEVICE uint32_t least_of_warp(uint32_t x) {
-#if !defined(INFINI_SIMULATED) && __CUDA_ARCH__ >= 800 && INFINI_WARP == 32
+#if __CUDA_ARCH__ >= 800 && INFINI_WARP == 32
     return __reduce_min_sync(kAllLanes, x);
 #else
     return fold_warp(x, Least());
