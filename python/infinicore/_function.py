@@ -78,9 +78,9 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
     return made  # type: ignore[no-any-return]
 
 
-def as_operator(made: Any) -> Any:
+def as_operator(made: Any, reflected: bool = False) -> Any:
     """A function as a method such as `__add__`, which leaves what is neither a tensor nor a number
-    to the other operand."""
+    to the other operand; with its operands exchanged if it is `reflected`, as `__radd__` is."""
     outer, rows = made._made_of
 
     @functools.wraps(outer)
@@ -88,7 +88,7 @@ def as_operator(made: Any) -> Any:
         for each in args:
             if not isinstance(each, (_core.Tensor, int, float)) and not _is_foreign(each):
                 return NotImplemented
-        return outer(*args, **keywords)
+        return outer(*(args[::-1] if reflected else args), **keywords)
 
     form: Any = _core.make_function(made.__name__, body, rows, _MISSING)
     form.__doc__, form.__signature__ = made.__doc__, made.__signature__

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from types import ModuleType
 from typing import Any
 
 from infinicore import _core, _dtype, functions
+from infinicore._modules import modules_of
 from infinicore._tensor import Tensor
 
 # Modules of the package whose public names (`__all__`) are names of the package.
@@ -32,21 +32,16 @@ _SELF = ("input", "self", "x")
 # Not methods: a method of this name is another thing, or none in torch either.
 _NO_METHODS = {"broadcast_to_shape", "from_torch", "where", "tensor"}
 
+# Functions that Python's operators call; the second one has the operands exchanged.
 _OPERATORS = {
     "add": ("__add__", "__radd__"),
-    "sub": ("__sub__",),
-    "rsub": ("__rsub__",),
+    "sub": ("__sub__", "__rsub__"),
     "mul": ("__mul__", "__rmul__"),
-    "div": ("__truediv__",),
-    "rdiv": ("__rtruediv__",),
-    "floor_divide": ("__floordiv__",),
-    "rfloor_divide": ("__rfloordiv__",),
-    "remainder": ("__mod__",),
-    "rremainder": ("__rmod__",),
-    "pow": ("__pow__",),
-    "rpow": ("__rpow__",),
-    "matmul": ("__matmul__",),
-    "rmatmul": ("__rmatmul__",),
+    "div": ("__truediv__", "__rtruediv__"),
+    "floor_divide": ("__floordiv__", "__rfloordiv__"),
+    "remainder": ("__mod__", "__rmod__"),
+    "pow": ("__pow__", "__rpow__"),
+    "matmul": ("__matmul__", "__rmatmul__"),
     "neg": ("__neg__",),
     "positive": ("__pos__",),
     "abs": ("__abs__",),
@@ -54,10 +49,8 @@ _OPERATORS = {
     "bitwise_and": ("__and__", "__rand__"),
     "bitwise_or": ("__or__", "__ror__"),
     "bitwise_xor": ("__xor__", "__rxor__"),
-    "bitwise_left_shift": ("__lshift__",),
-    "bitwise_right_shift": ("__rshift__",),
-    "rlshift": ("__rlshift__",),
-    "rrshift": ("__rrshift__",),
+    "bitwise_left_shift": ("__lshift__", "__rlshift__"),
+    "bitwise_right_shift": ("__rshift__", "__rrshift__"),
     "eq": ("__eq__",),
     "ne": ("__ne__",),
     "lt": ("__lt__",),
@@ -109,16 +102,12 @@ def collect() -> dict[str, Any]:
 
 
 def modules() -> list[ModuleType]:
-    found = [
-        importlib.import_module(f"infinicore.functions.{info.name}")
-        for info in pkgutil.iter_modules(functions.__path__)
-        if not info.name.startswith("_")
-    ]
+    found = list(modules_of(functions.__name__, list(functions.__path__)))
     return found + [importlib.import_module(f"infinicore.{name}") for name in _PARTS]
 
 
 def _add_methods(names: dict[str, Any]) -> None:
-    from infinicore._function import FUNCTIONS, as_operator
+    from infinicore._function import as_operator
 
     for name, value in names.items():
         if not callable(value) or isinstance(value, type) or name in _NO_METHODS:
@@ -131,14 +120,12 @@ def _add_methods(names: dict[str, Any]) -> None:
             continue
         if first in _SELF:
             setattr(Tensor, name, value)
-    everything = {**FUNCTIONS, **names}
     for name, slots in _OPERATORS.items():
-        for slot in slots if name in everything else ():
-            setattr(Tensor, slot, as_operator(everything[name]))
+        for slot in slots:
+            setattr(Tensor, slot, as_operator(names[name], reflected=slot != slots[0]))
     for name, slot in _IN_PLACE.items():
-        if name in everything:
-            setattr(Tensor, slot, _in_place(everything[name]))
-            setattr(Tensor, f"{name}_", _in_place(everything[name]))
+        setattr(Tensor, slot, _in_place(names[name]))
+        setattr(Tensor, f"{name}_", _in_place(names[name]))
     for name, value in names.items():
         in_place = f"{name}_"
         is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)

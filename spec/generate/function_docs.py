@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import Api, First
 from . import text
-from .package_stubs import PACKAGE, other_names, parts, public
+from .package_stubs import PACKAGE, modules, other_names, parts, public
 
 PART = "docs"
 
@@ -15,8 +15,7 @@ PART = "docs"
 def files(api: Api, first: First) -> dict[str, str]:
     pages = {}
     rows = []
-    for path in _sources():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in _sources().items():
         names = public(tree)
         if not names:
             continue
@@ -40,12 +39,14 @@ def files(api: Api, first: First) -> dict[str, str]:
     return pages
 
 
-def _sources() -> list[Path]:
-    found = sorted((PACKAGE / "functions").glob("*.py"))
-    found += sorted((PACKAGE / "nn" / "functional").glob("*.py"))
-    found += parts()
-    found += sorted((PACKAGE / "nn").glob("*.py"))
-    return [p for p in found if p.exists() and (p.parent == PACKAGE or p.stem[0] != "_")]
+def _sources() -> dict[Path, ast.Module]:
+    layers = [path for path in sorted((PACKAGE / "nn").glob("*.py")) if path.stem[0] != "_"]
+    return {
+        **modules("functions"),
+        **modules("nn/functional"),
+        **parts(),
+        **{path: ast.parse(path.read_text(encoding="utf-8")) for path in layers},
+    }
 
 
 def _page(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import Api, First
-from . import text
+from . import functions, text
 
 PART = "python"
 
@@ -64,29 +64,31 @@ def files(api: Api, first: First) -> dict[str, str]:
 
 def exports() -> list[Found]:
     """The public names of the package with their definitions, in the order of collection."""
-    folders = (PACKAGE / "functions", PACKAGE / "nn" / "functional")
-    return _exports([*_modules(folders[0]), *_modules(folders[1]), *parts()])
+    return _exports({**modules("functions"), **modules("nn/functional"), **parts()})
 
 
-def _modules(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.py")) if path.stem[0] != "_"]
+def modules(folder: str) -> dict[Path, ast.Module]:
+    """The public modules of a folder of the package, with those that are generated."""
+    made = {PACKAGE / name: source for name, source in functions.sources().items()}
+    made |= {path: path.read_text(encoding="utf-8") for path in PACKAGE.glob(f"{folder}/**/*.py")}
+    inside = [path for path in sorted(made) if (PACKAGE / folder) in path.parents]
+    return {path: ast.parse(made[path]) for path in inside if path.stem[0] != "_"}
 
 
-def _exports(paths: list[Path]) -> list[Found]:
+def _exports(trees: dict[Path, ast.Module]) -> list[Found]:
     found: dict[str, Found] = {}
-    for path in paths:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for path, tree in trees.items():
+        nodes = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for name in _overloaded(tree):
-            del functions[name]  # they have several types: the source's
+            del nodes[name]  # they have several types: the source's
         for other, name in other_names(tree).items():
-            if name in functions:
-                functions[other] = functions[name]
+            if name in nodes:
+                nodes[other] = nodes[name]
         inside = path.relative_to(PACKAGE).with_suffix("").parts
         module = ".".join(("infinicore", *inside))
         homes = _homes(tree, module)
         for name in public(tree):
-            found.setdefault(name, Found(module, name, functions.get(name), homes))
+            found.setdefault(name, Found(module, name, nodes.get(name), homes))
     return list(found.values())
 
 
@@ -104,10 +106,10 @@ def other_names(tree: ast.Module) -> dict[str, str]:
 
 
 def _overloaded(tree: ast.Module) -> set[str]:
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    nodes = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return {
         node.name
-        for node in functions
+        for node in nodes
         if any(getattr(each, "id", "") == "overload" for each in node.decorator_list)
     }
 
@@ -128,11 +130,13 @@ def _homes(tree: ast.Module, module: str) -> dict[str, str]:
     return homes
 
 
-def parts() -> list[Path]:
+def parts() -> dict[Path, ast.Module]:
+    """The other modules whose public names are names of the package."""
     tree = ast.parse((PACKAGE / "_namespace.py").read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "_PARTS":
-            return [PACKAGE / f"{name}.py" for name in ast.literal_eval(node.value)]
+            paths = [PACKAGE / f"{name}.py" for name in ast.literal_eval(node.value)]
+            return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
     raise ValueError("_namespace.py has no _PARTS")
 
 
@@ -197,7 +201,7 @@ __version__: str'''
 
 
 def _functional() -> str:
-    inner = _exports(_modules(PACKAGE / "nn" / "functional"))
+    inner = _exports(modules("nn/functional"))
     return f'''\
 """Functions of neural networks. {text.NOTE}"""
 

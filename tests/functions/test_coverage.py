@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 
 from infinicore import functions
+from infinicore._modules import modules_of
 
 WORDS = set()
 for path in Path(__file__).parent.glob("test_*.py"):
     WORDS |= set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
 
-MODULES = [
-    importlib.import_module(f"infinicore.functions.{info.name}")
-    for info in pkgutil.iter_modules(functions.__path__)
-    if not info.name.startswith("_")
-]
+MODULES = list(modules_of(functions.__name__, list(functions.__path__)))
 # Other names of functions that are tried.
 ALIASES = {
     id(getattr(module, name)) for module in MODULES for name in module.__all__ if name in WORDS

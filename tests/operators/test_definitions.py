@@ -23,6 +23,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "zeros": torch.zeros_like,
     "relu6": F.relu6,
     "hardswish": F.hardswish,
+    "mish": F.mish,
     "silu": F.silu,
     "gelu": F.gelu,
     "gelutanh": lambda x: F.gelu(x, approximate="tanh"),

@@ -16,10 +16,10 @@ PAGE = ROOT / "docs" / "adding_an_operator.md"
 
 
 def example(number: int) -> tuple[str, str]:
-    """The file that the page names, and the text that it adds."""
+    """The file that the page names, and the text that it has or adds there."""
     if not PAGE.exists():
         pytest.skip("the pages are not here")
-    found = re.findall(r"end of `(.*?)`:\n\n```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
+    found = re.findall(r"of\s+`(spec/\S*)`:\n\n```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)
     return found[number]
 
 
@@ -35,7 +35,8 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     for number in (0, 1):
         name, text = example(number)
         path = tree / name
-        path.write_text(path.read_text("utf-8") + "\n\n" + text, "utf-8")
+        before = path.read_text("utf-8")
+        path.write_text(before.replace(text, "") + "\n\n" + text, "utf-8")
     command = [sys.executable, "-B", "-m", "spec.generate", "--out", str(tree / "out")]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
@@ -47,19 +48,35 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 
 def test_lines() -> None:
-    assert len(example(0)[1].splitlines()) < 10
-    assert len(example(1)[1].splitlines()) < 20
+    assert len(example(0)[1].splitlines()) == 4
+    assert len(example(1)[1].splitlines()) == 12
+
+
+def test_the_first_one_is_in_the_tree() -> None:
+    name, text = example(0)
+    assert text in (ROOT / name).read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    ("name", "c_name", "family", "parameters"),
+    ("name", "c_name", "family", "parameters", "public"),
     [
-        ("mish", "Mish", "elementwise", "x, *, out=None, stream=None"),
-        ("l2_normalize", "L2Normalize", "norm", "x, *, eps=1e-05, out=None, stream=None"),
+        ("mish", "Mish", "elementwise", "x, *, out=None, stream=None", "inplace: bool = False"),
+        (
+            "l2_normalize",
+            "L2Normalize",
+            "norm",
+            "x, *, eps=1e-05, out=None, stream=None",
+            "eps: float = 1e-05",
+        ),
     ],
 )
 def test_everything_follows(
-    generated: Callable[[str], str], name: str, c_name: str, family: str, parameters: str
+    generated: Callable[[str], str],
+    name: str,
+    c_name: str,
+    family: str,
+    parameters: str,
+    public: str,
 ) -> None:
     functions = [
         f"infiniopCreate{c_name}Descriptor",
@@ -86,3 +103,22 @@ def test_everything_follows(
     assert f"def {name}(x: Tensor" in generated("python/infinicore/op/_functions.pyi")
     assert f"create_{c_name}" in generated("src/core/calls.cc")
     assert f"## {name}\n" in page and f"def {name}(" in page
+    # infinicore.nn.functional.NAME, with torch's arguments, and the methods
+    source = generated(f"python/infinicore/nn/functional/declared/{family}.py")
+    assert f"def {name}(input: Tensor, {public}, *, out: Any = None) -> Tensor:" in source
+    assert f'    "{name}",\n' in source
+    types = public.replace(": ", ": _")
+    functional = generated("python/infinicore/nn/functional/__init__.pyi")
+    assert f"def {name}(input: Tensor, {types}, *, out: Any = None) -> Tensor: ..." in functional
+    methods = generated("python/infinicore/_core.pyi")
+    assert f"    def {name}(self, {types}, *" in methods
+    assert f"    def {name}_(self, {types}, *" in methods
+    page = generated(f"docs/reference/functions/nn-functional-declared-{family}.md")
+    assert f"infinicore.nn.functional.{name}(input: Tensor, " in page
+
+
+def test_help_has_an_example(generated: Callable[[str], str]) -> None:
+    source = generated("python/infinicore/nn/functional/declared/elementwise.py")
+    help = source.partition("def mish(")[2].partition("return")[0]
+    assert '"""input * tanh(log(1 + e^input)).' in help
+    assert ">>> F.mish(infinicore.tensor([-1.5, 0.25, 2.0]))\n    tensor([" in help

@@ -35,6 +35,12 @@ def dims_of(function: str, tensor: Tensor, dim: Any, name: str = "dim") -> list[
     return [d for d in made if tensor.ndim]
 
 
+def folded_dims(function: str, tensor: Tensor, dim: Any) -> list[int] | None:
+    """The dimensions that an operator folds; None for a tensor that has none."""
+    dims = dims_of(function, tensor, dim)
+    return dims if tensor.ndim else None
+
+
 def size_of(function: str, size: Sequence[Any]) -> tuple[int, ...]:
     """Sizes given one by one or as one sequence."""
     if len(size) == 1 and isinstance(size[0], (tuple, list, Size)):

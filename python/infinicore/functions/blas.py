@@ -10,13 +10,8 @@ from infinicore._tensor import Tensor
 from infinicore.functions._dims import needs_tensor
 
 __all__ = [
-    "asum",
     "axpy",
-    "blas_amax",
-    "blas_amin",
     "blas_copy",
-    "blas_dot",
-    "nrm2",
     "rot",
     "rotg",
     "rotm",
@@ -24,56 +19,6 @@ __all__ = [
     "scal",
     "swap",
 ]
-
-
-@function
-def asum(x: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the sizes of a vector's elements.
-
-    >>> infinicore.asum(infinicore.tensor([1., -2.]))
-    tensor(3.)
-    """
-    return emit("asum", x, out=out)
-
-
-@function
-def nrm2(x: Tensor, *, out: Any = None) -> Tensor:
-    """The Euclidean length of a vector.
-
-    >>> infinicore.nrm2(infinicore.tensor([3., 4.]))
-    tensor(5.)
-    """
-    return emit("nrm2", x, out=out)
-
-
-@function
-def blas_amax(x: Tensor, *, out: Any = None) -> Tensor:
-    """Where the element of the largest size stands, counted from 1, as int32.
-
-    >>> infinicore.blas_amax(infinicore.tensor([1., -5., 2.]))
-    tensor(2, dtype=infinicore.int32)
-    """
-    return emit("blas_amax", x, out=out)
-
-
-@function
-def blas_amin(x: Tensor, *, out: Any = None) -> Tensor:
-    """Where the element of the smallest size stands, counted from 1, as int32.
-
-    >>> infinicore.blas_amin(infinicore.tensor([4., -5., 2.]))
-    tensor(3, dtype=infinicore.int32)
-    """
-    return emit("blas_amin", x, out=out)
-
-
-@function
-def blas_dot(x: Tensor, y: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements.
-
-    >>> infinicore.blas_dot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
-    tensor(11.)
-    """
-    return emit("blas_dot", x, y, out=out)
 
 
 @function

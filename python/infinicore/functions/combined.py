@@ -18,30 +18,8 @@ __all__ = [
     "addcmul",
     "ldexp",
     "lerp",
-    "logaddexp",
-    "logaddexp2",
     "xlogy",
 ]
-
-
-@function
-def logaddexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """log(exp(input) + exp(other)), without overflow.
-
-    >>> infinicore.logaddexp(infinicore.tensor([0., 1.]), infinicore.tensor([0., 1.]))
-    tensor([0.6931, 1.6931])
-    """
-    return emit("logaddexp", input, other, out=out)
-
-
-@function
-def logaddexp2(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
-    """log2(2 ** input + 2 ** other), without overflow.
-
-    >>> infinicore.logaddexp2(infinicore.tensor([0., 1.]), infinicore.tensor([0., 1.]))
-    tensor([1., 2.])
-    """
-    return emit("logaddexp2", input, other, out=out)
 
 
 @function

@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element."""
+"""Functions of one tensor, element by element, that take several operators."""
 
 from __future__ import annotations
 
@@ -9,31 +9,22 @@ from infinicore._dtype import bool_, category, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._results import Parts
+from infinicore.functions._dims import floats
 
 __all__ = [
     "abs",
     "absolute",
-    "ceil",
     "clamp",
-    "clamp_max",
-    "clamp_min",
     "clip",
-    "fix",
-    "floor",
+    "deg2rad",
     "frac",
-    "frexp",
+    "logit",
     "nan_to_num",
-    "neg",
-    "negative",
     "positive",
-    "reciprocal",
-    "relu",
+    "rad2deg",
     "round",
-    "sgn",
-    "sign",
+    "sinc",
     "square",
-    "trunc",
 ]
 
 
@@ -47,86 +38,6 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
     if input.dtype is bool_:
         return emit("rearrange", input, out=out)
     return emit("abs", input, out=out)
-
-
-@function
-def ceil(input: Tensor, *, out: Any = None) -> Tensor:
-    """Rounded up to an integer.
-
-    >>> infinicore.ceil(infinicore.tensor([1.2, -1.2]))
-    tensor([ 2., -1.])
-    """
-    return emit("ceil", input, out=out)
-
-
-@function
-def floor(input: Tensor, *, out: Any = None) -> Tensor:
-    """Rounded down to an integer.
-
-    >>> infinicore.floor(infinicore.tensor([1.2, -1.2]))
-    tensor([ 1., -2.])
-    """
-    return emit("floor", input, out=out)
-
-
-@function
-def neg(input: Tensor, *, out: Any = None) -> Tensor:
-    """-input.
-
-    >>> infinicore.neg(infinicore.tensor([1, -2]))
-    tensor([-1,  2])
-    """
-    return emit("neg", input, out=out)
-
-
-@function
-def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 / input.
-
-    >>> infinicore.reciprocal(infinicore.tensor([2., 4.]))
-    tensor([0.5000, 0.2500])
-    """
-    return emit("reciprocal", input, out=out)
-
-
-@function
-def relu(input: Tensor, *, out: Any = None) -> Tensor:
-    """0 instead of what is negative.
-
-    >>> infinicore.relu(infinicore.tensor([-1., 2.]))
-    tensor([0., 2.])
-    """
-    return emit("relu", input, out=out)
-
-
-@function
-def sign(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1.
-
-    >>> infinicore.sign(infinicore.tensor([-3., 0., 2.]))
-    tensor([-1.,  0.,  1.])
-    """
-    return emit("sign", input, out=out)
-
-
-@function
-def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1.
-
-    >>> infinicore.sgn(infinicore.tensor([3., -2.]))
-    tensor([ 1., -1.])
-    """
-    return emit("sign", input, out=out)
-
-
-@function
-def trunc(input: Tensor, *, out: Any = None) -> Tensor:
-    """Rounded towards 0 to an integer.
-
-    >>> infinicore.trunc(infinicore.tensor([1.2, -1.2]))
-    tensor([ 1., -1.])
-    """
-    return emit("trunc", input, out=out)
 
 
 @function
@@ -161,16 +72,6 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([ 0.5000, -0.2500])
     """
     return emit("sub", input, emit("trunc", input), out=out)
-
-
-@function
-def frexp(input: Tensor) -> Any:
-    """Mantissas of size 0.5 to 1 and int32 exponents: input = mantissa * 2 ** exponent.
-
-    >>> infinicore.frexp(infinicore.tensor([8.])).exponent
-    tensor([4], dtype=infinicore.int32)
-    """
-    return Parts(*emit("frexp", input))
 
 
 @function
@@ -212,26 +113,6 @@ def clamp(
 clip = clamp
 
 
-@function
-def clamp_min(input: Tensor, min: Operand, *, out: Any = None) -> Tensor:
-    """No element below a bound.
-
-    >>> infinicore.clamp_min(infinicore.tensor([-2., 7.]), 0)
-    tensor([0., 7.])
-    """
-    return emit("maximum", input, min, out=out)
-
-
-@function
-def clamp_max(input: Tensor, max: Operand, *, out: Any = None) -> Tensor:
-    """No element above a bound.
-
-    >>> infinicore.clamp_max(infinicore.tensor([-2., 7.]), 0)
-    tensor([-2.,  0.])
-    """
-    return emit("minimum", input, max, out=out)
-
-
 LARGEST = {
     "F16": 65504.0,
     "BF16": 3.3895313892515355e38,
@@ -269,4 +150,52 @@ def nan_to_num(
     return emit("where", emit("equal", input, below), low, made, out=out)
 
 
-absolute, negative, fix = abs, neg, trunc
+@function
+def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
+    """log(input / (1 - input)); with `eps` the input is kept between eps and 1 - eps.
+
+    >>> infinicore.logit(infinicore.tensor([0.5]))
+    tensor([0.])
+    """
+    input = floats(input)
+    if eps is not None:
+        input = emit("minimum", emit("maximum", input, eps), 1 - eps)
+    return emit("log", emit("div", input, emit("sub", 1.0, input)), out=out)
+
+
+@function
+def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
+    """Angles in degrees as radians.
+
+    >>> infinicore.deg2rad(infinicore.tensor([180.]))
+    tensor([3.1416])
+    """
+    return emit("mul", floats(input), math.pi / 180, out=out)
+
+
+@function
+def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
+    """Angles in radians as degrees.
+
+    >>> infinicore.rad2deg(infinicore.tensor([0.]))
+    tensor([0.])
+    """
+    return emit("mul", floats(input), 180 / math.pi, out=out)
+
+
+@function
+def sinc(input: Tensor, *, out: Any = None) -> Tensor:
+    """sin(pi * input) / (pi * input), and 1 at 0.
+
+    >>> infinicore.sinc(infinicore.zeros(1))
+    tensor([1.])
+    """
+    input = floats(input)
+    angle = emit("mul", input, math.pi)
+    one = tensor_for(1, input.dtype, input.device)
+    return emit(
+        "where", emit("equal", input, 0), one, emit("div", emit("sin", angle), angle), out=out
+    )
+
+
+absolute = abs

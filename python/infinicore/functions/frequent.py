@@ -13,9 +13,9 @@ from infinicore.functions._checks import need_tensor
 from infinicore.functions._dims import dim_of, wide
 from infinicore.functions._results import Ordered
 from infinicore.functions.comparison import where
+from infinicore.functions.declared.reduce import argmax
+from infinicore.functions.declared.scan import cummax
 from infinicore.functions.joining import cat
-from infinicore.functions.reductions import argmax
-from infinicore.functions.running import cummax
 from infinicore.functions.searching import sort
 from infinicore.functions.taking import gather
 

@@ -124,12 +124,6 @@ def matmul(input: Tensor, other: Tensor, *, alpha: float = 1.0, out: Any = None)
     return product(input, other, alpha, out)
 
 
-@function
-def rmatmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """other @ input."""
-    return product(other, input, 1.0, out)
-
-
 def check_ranks(name: str, **tensors: Any) -> None:
     for argument, (tensor, rank) in tensors.items():
         if not isinstance(tensor, Tensor) or tensor.ndim != rank:

@@ -11,17 +11,13 @@ from infinicore._dtype import bool_, category, dtype, int64, uint8
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, dims_of, wide
+from infinicore.functions._dims import dim_of, folded_dims, wide
 from infinicore.functions._results import Extremes, Ordered
 
 __all__ = [
     "all",
-    "amax",
-    "amin",
     "aminmax",
     "any",
-    "argmax",
-    "argmin",
     "count_nonzero",
     "max",
     "mean",
@@ -43,9 +39,7 @@ def folded(
     **values: Any,
 ) -> Tensor:
     """An operator that folds dimensions."""
-    dims = dims_of(function, input, dim)
-    if not input.ndim:
-        dims = None  # type: ignore[assignment]
+    dims = folded_dims(function, input, dim)
     return emit(operator, input, out=out, dim=dims, keepdim=keepdim, **values)
 
 
@@ -178,26 +172,6 @@ def nanmean(
 
 
 @function
-def amax(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The largest element over dimensions; NaN if one is.
-
-    >>> infinicore.amax(infinicore.tensor([[1, 5], [7, 2]]), 0)
-    tensor([7, 5])
-    """
-    return folded("amax", "amax", input, dim, keepdim, out)
-
-
-@function
-def amin(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The smallest element over dimensions; NaN if one is.
-
-    >>> infinicore.amin(infinicore.tensor([[1, 5], [7, 2]]), 0)
-    tensor([1, 2])
-    """
-    return folded("amin", "amin", input, dim, keepdim, out)
-
-
-@function
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The smallest and the largest element, over one dimension or all.
 
@@ -253,30 +227,6 @@ def min(
     tensor([1, 2])
     """
     return _extreme("min", input, dim if other is None else other, keepdim, out)
-
-
-@function
-def argmax(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-) -> Tensor:
-    """Where the largest element is: in one dimension, or among all in order.
-
-    >>> infinicore.argmax(infinicore.tensor([3, 7, 5]))
-    tensor(1)
-    """
-    return folded("argmax", "argmax", input, dim, keepdim, out)
-
-
-@function
-def argmin(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-) -> Tensor:
-    """Where the smallest element is: in one dimension, or among all in order.
-
-    >>> infinicore.argmin(infinicore.tensor([3, 7, 2]))
-    tensor(2)
-    """
-    return folded("argmin", "argmin", input, dim, keepdim, out)
 
 
 def _truth(name: str, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Tensor:

@@ -9,11 +9,8 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._dims import dim_of
-from infinicore.functions._results import Ordered
 
 __all__ = [
-    "cummax",
-    "cummin",
     "cumprod",
     "cumsum",
     "cumulative_trapezoid",
@@ -50,26 +47,6 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, out: Any = N
     tensor([1, 2, 6])
     """
     return _running("cumprod", input, dim, dtype, out)
-
-
-@function
-def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
-    """The largest elements so far along a dimension, and their indices.
-
-    >>> infinicore.cummax(infinicore.tensor([1, 3, 2]), 0).values
-    tensor([1, 3, 3])
-    """
-    return Ordered(*emit("cummax", input, dim=dim_of("cummax", input, dim), out=out))
-
-
-@function
-def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
-    """The smallest elements so far along a dimension, and their indices.
-
-    >>> infinicore.cummin(infinicore.tensor([3, 1, 2]), 0).values
-    tensor([3, 1, 1])
-    """
-    return Ordered(*emit("cummin", input, dim=dim_of("cummin", input, dim), out=out))
 
 
 @function

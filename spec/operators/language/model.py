@@ -52,6 +52,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from .public import Public, parse_public
+
 _NAMES = "INVALID BYTE BOOL I8 I16 I32 I64 U8 U16 U32 U64 F8 F16 F32 F64 C16 C32 C64 C128 BF16"
 DTYPES = tuple(_NAMES.split())
 CLASSES = {
@@ -155,6 +157,7 @@ class Operator:
     umbrella: bool  # included by infiniop.h
     family: str  # the folder of its declaration
     module: str  # the file there
+    public: tuple[Public, ...] = ()  # functions of the package that run it
     line: int = 0
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -195,12 +198,14 @@ def operator(
     unsupported: str = "",
     umbrella: bool = True,
     variants: tuple[str, ...] = (),
+    public: str = "",
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
-    each `Name(...)` in full. Options: `defaults`, attributes that may be left out in Python -> what
-    they are then; `sizes`, symbols that the inputs do not tell -> expressions; both in Python.
-    `wide`: programs compute floats in F64."""
+    each `Name(...)` in full. `public`: functions with torch's arguments, see public.py. Options:
+    `defaults`, attributes that may be left out in Python -> what they are then; `sizes`, symbols
+    that the inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in
+    F64."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
@@ -233,6 +238,7 @@ def operator(
             umbrella=umbrella,
             family=definition.__module__.split(".")[-2],
             module=definition.__module__.split(".")[-1],
+            public=parse_public(public),
             line=definition.__code__.co_firstlineno,
             options=options,
         )

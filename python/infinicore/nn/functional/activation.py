@@ -13,51 +13,11 @@ __all__ = [
     "elu",
     "gelu",
     "hardsigmoid",
-    "hardswish",
     "hardtanh",
     "leaky_relu",
     "logsigmoid",
-    "mish",
     "prelu",
-    "relu",
-    "relu6",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softplus",
-    "softsign",
-    "tanh",
 ]
-
-
-@function
-def relu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """max(input, 0).
-
-    >>> F.relu(infinicore.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
-    """
-    return run("relu", input, out=input if inplace else out)
-
-
-@function
-def relu6(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """min(max(input, 0), 6).
-
-    >>> F.relu6(infinicore.tensor([-1.0, 2.0, 9.0]))
-    tensor([0., 2., 6.])
-    """
-    return run("relu6", input, out=input if inplace else out)
-
-
-@function
-def silu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """input * sigmoid(input).
-
-    >>> F.silu(infinicore.tensor([0.0]))
-    tensor([0.])
-    """
-    return run("silu", input, out=input if inplace else out)
 
 
 @function
@@ -70,26 +30,6 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor
     """
     expect(approximate in ("none", "tanh"), "gelu", "approximate", approximate, "'none' or 'tanh'")
     return run("gelutanh" if approximate == "tanh" else "gelu", input, out=out)
-
-
-@function
-def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 / (1 + exp(-input)).
-
-    >>> F.sigmoid(infinicore.zeros(1))
-    tensor([0.5000])
-    """
-    return run("sigmoid", input, out=out)
-
-
-@function
-def tanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic tangent.
-
-    >>> F.tanh(infinicore.zeros(1))
-    tensor([0.])
-    """
-    return run("tanh", input, out=out)
 
 
 @function
@@ -141,36 +81,6 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any =
 
 
 @function
-def selu(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """elu with the alpha and the scale that keep mean 0 and variance 1.
-
-    >>> F.selu(infinicore.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.0507])
-    """
-    return run("selu", input, out=input if inplace else out)
-
-
-@function
-def mish(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """input * tanh(softplus(input)).
-
-    >>> F.mish(infinicore.tensor([0.0]))
-    tensor([0.])
-    """
-    return run("mul", input, run("tanh", run("softplus", input)), out=input if inplace else out)
-
-
-@function
-def hardswish(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
-    """input * relu6(input + 3) / 6.
-
-    >>> F.hardswish(infinicore.tensor([-3.0, 3.0]))
-    tensor([-0.,  3.])
-    """
-    return run("hardswish", input, out=input if inplace else out)
-
-
-@function
 def hardsigmoid(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
     """relu6(input + 3) / 6.
 
@@ -198,26 +108,6 @@ def hardtanh(
     expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
     lower = run("maximum", input, min_val)
     return run("minimum", lower, max_val, out=input if inplace else out)
-
-
-@function
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20, *, out: Any = None) -> Tensor:
-    """log(1 + exp(beta * input)) / beta; input itself where beta * input is above `threshold`.
-
-    >>> F.softplus(infinicore.zeros(1))
-    tensor([0.6931])
-    """
-    return run("softplus", input, beta=float(beta), threshold=float(threshold), out=out)
-
-
-@function
-def softsign(input: Tensor, *, out: Any = None) -> Tensor:
-    """input / (1 + abs(input)).
-
-    >>> F.softsign(infinicore.tensor([1.0, -1.0]))
-    tensor([ 0.5000, -0.5000])
-    """
-    return run("softsign", input, out=out)
 
 
 @function

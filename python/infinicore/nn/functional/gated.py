@@ -9,17 +9,10 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.nn.functional._common import dimension, expect
 
-__all__ = ["glu", "silu_and_mul", "swiglu"]
-
-
-@function
-def swiglu(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """input * silu(other): `input` is the branch that goes up, `other` the gate.
-
-    >>> F.swiglu(infinicore.ones(1), infinicore.zeros(1))
-    tensor([0.])
-    """
-    return emit("swiglu", input, other, out=out)  # type: ignore[no-any-return]
+__all__ = [
+    "glu",
+    "silu_and_mul",
+]
 
 
 @function

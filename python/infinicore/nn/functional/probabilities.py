@@ -10,7 +10,7 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.nn.functional._common import dimension
 
-__all__ = ["causal_softmax", "log_softmax", "softmax", "softmin"]
+__all__ = ["log_softmax", "softmax", "softmin"]
 
 
 def _dim(name: str, dim: int | None, rank: int) -> int:
@@ -79,15 +79,3 @@ def softmin(
     """
     x = input if dtype is None else cast_to(input, dtype)
     return _run("softmax", "axis", emit("neg", x), _dim("softmin", dim, x.ndim), out)
-
-
-@function
-def causal_softmax(input: Tensor, out: Any = None) -> Tensor:
-    """Softmax of attention scores [..., queries, keys], in which query i sees the keys up to
-    keys - queries + i; the others get exactly 0.
-
-    >>> F.causal_softmax(infinicore.zeros(2, 2))
-    tensor([[1.0000, 0.0000],
-            [0.5000, 0.5000]])
-    """
-    return emit("causal_softmax", input, out=out)  # type: ignore[no-any-return]

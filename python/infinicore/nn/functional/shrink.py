@@ -16,12 +16,9 @@ __all__ = [
     "hardshrink",
     "hardtanh_",
     "leaky_relu_",
-    "relu_",
     "rrelu",
     "rrelu_",
-    "selu_",
     "softshrink",
-    "tanhshrink",
     "threshold",
     "threshold_",
 ]
@@ -50,16 +47,6 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     step = run("mul", run("sign", input), float(lambd))
     # Not a plain 0: not-a-numbers stay what they are.
     return run("where", far, run("sub", input, step), run("mul", input, 0.0), out=out)
-
-
-@function
-def tanhshrink(input: Tensor, *, out: Any = None) -> Tensor:
-    """input - tanh(input).
-
-    >>> F.tanhshrink(infinicore.zeros(1))
-    tensor([0.])
-    """
-    return run("tanhshrink", input, out=out)
 
 
 @function
@@ -101,15 +88,6 @@ def rrelu(
     return run("where", run("greater_equal", input, 0.0), input, scaled, out=target)
 
 
-def relu_(input: Tensor) -> Tensor:
-    """`relu` in place.
-
-    >>> F.relu_(infinicore.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
-    """
-    return activation.relu(input, True)
-
-
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`elu` in place.
 
@@ -126,15 +104,6 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     tensor([0., 2.])
     """
     return activation.celu(input, alpha, True)
-
-
-def selu_(input: Tensor) -> Tensor:
-    """`selu` in place.
-
-    >>> F.selu_(infinicore.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.0507])
-    """
-    return activation.selu(input, True)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:

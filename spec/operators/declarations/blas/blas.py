@@ -30,6 +30,13 @@ def _numbers(*tensors: Array) -> list[float]:
     x          F+ [N]
     out result =x [] or [1]
     """,
+    public="""
+    asum(x)
+        The sum of the sizes of a vector's elements.
+
+        >>> infinicore.asum(infinicore.tensor([1., -2.]))
+        tensor(3.)
+    """,
 )
 def asum(x: Array) -> Array:
     """The sum of the absolute values."""
@@ -43,6 +50,13 @@ def asum(x: Array) -> Array:
     out result =x [] or [1]
     """,
     blas=True,
+    public="""
+    nrm2(x)
+        The Euclidean length of a vector.
+
+        >>> infinicore.nrm2(infinicore.tensor([3., 4.]))
+        tensor(5.)
+    """,
 )
 def nrm2(x: Array) -> Array:
     """The Euclidean norm, without overflow on the way."""
@@ -59,6 +73,13 @@ def nrm2(x: Array) -> Array:
     x          F+  [N]
     out result I32 [] or [1]
     """,
+    public="""
+    blas_amax(x)
+        Where the element of the largest size stands, counted from 1, as int32.
+
+        >>> infinicore.blas_amax(infinicore.tensor([1., -5., 2.]))
+        tensor(2, dtype=infinicore.int32)
+    """,
 )
 def blas_amax(x: Array) -> Array:
     """The number, from 1, of the first element of the largest absolute value; 0 when there is
@@ -71,6 +92,13 @@ def blas_amax(x: Array) -> Array:
     """
     x          F+  [N]
     out result I32 [] or [1]
+    """,
+    public="""
+    blas_amin(x)
+        Where the element of the smallest size stands, counted from 1, as int32.
+
+        >>> infinicore.blas_amin(infinicore.tensor([4., -5., 2.]))
+        tensor(3, dtype=infinicore.int32)
     """,
 )
 def blas_amin(x: Array) -> Array:
@@ -111,6 +139,13 @@ def swap(x: Array, y: Array) -> tuple[Array, Array]:
     out result =x [] or [1]
     """,
     blas=True,
+    public="""
+    blas_dot(x, y)
+        The sum of the products of two vectors' elements.
+
+        >>> infinicore.blas_dot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
+        tensor(11.)
+    """,
 )
 def blas_dot(x: Array, y: Array) -> Array:
     """The inner product."""

@@ -27,13 +27,17 @@ def _softplus(x: Array, beta: Array, threshold: Array) -> Array:
     out y F+|I* [*S]
     x     =y    [*S]
     """,
+    public="""
+    relu(input)
+    nn.functional.relu relu_(input, inplace=False)
+    """,
 )
 def relu(x: Array) -> Array:
     """max(x, 0)."""
     return fn.maximum(x, 0)
 
 
-@operator("Relu6(!y, x)", UNARY, umbrella=False)
+@operator("Relu6(!y, x)", UNARY, umbrella=False, public="nn.functional.relu6(input, inplace=False)")
 def relu6(x: Array) -> Array:
     """x, moved into [0, 6]."""
     return fn.minimum(fn.maximum(x, 0.0), 6.0)
@@ -45,19 +49,28 @@ def hardtanh(x: Array, *, min_val: float, max_val: float) -> Array:
     return fn.minimum(fn.maximum(x, min_val), max_val)
 
 
-@operator("HardSwish(!output, input)", UNARY)
+@operator(
+    "HardSwish(!output, input)", UNARY, public="nn.functional.hardswish(input, inplace=False)"
+)
 def hardswish(x: Array) -> Array:
     """x times x + 3 moved into [0, 6], divided by 6."""
     return x * (fn.minimum(fn.maximum(x + 3.0, 0.0), 6.0) / 6.0)
 
 
-@operator("Sigmoid(!y, x)", UNARY)
+@operator(
+    "Sigmoid(!y, x)",
+    UNARY,
+    public="""
+    sigmoid(input)
+    nn.functional.sigmoid(input)
+    """,
+)
 def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x)."""
     return fn.sigmoid(x)
 
 
-@operator("Silu(!output, intput)", UNARY)
+@operator("Silu(!output, intput)", UNARY, public="nn.functional.silu(input, inplace=False)")
 def silu(x: Array) -> Array:
     """x * sigmoid(x)."""
     return _gate(x, x)
@@ -76,20 +89,30 @@ def gelutanh(x: Array) -> Array:
     return _gate(x, (x + 0.044715 * x * x * x) * (2 * 0.7978845608028654))
 
 
+@operator("Mish(!y, x)", UNARY, public="nn.functional.mish(input, inplace=False)")
+def mish(x: Array) -> Array:
+    """x * tanh(log(1 + e^x))."""
+    return x * fn.tanh(fn.log1p(fn.exp(x)))
+
+
 @operator("QuickGelu(!y, x)", UNARY)
 def quickgelu(x: Array) -> Array:
     """x * sigmoid(1.702 x)."""
     return _gate(x, 1.702 * x)
 
 
-@operator("Selu(!y, x)", UNARY)
+@operator("Selu(!y, x)", UNARY, public="nn.functional.selu selu_(input, inplace=False)")
 def selu(x: Array) -> Array:
     """1.0507 times x, or times 1.6733 (e^x - 1) where x is negative."""
     scale, alpha = 1.0507009873554805, 1.6732632423543772
     return fn.where(x > 0.0, scale * x, scale * alpha * fn.expm1(x))
 
 
-@operator("Softplus(!y_desc, x_desc, float beta, float threshold)", UNARY)
+@operator(
+    "Softplus(!y_desc, x_desc, float beta, float threshold)",
+    UNARY,
+    public="nn.functional.softplus(input, beta=1, threshold=20)",
+)
 def softplus(x: Array, *, beta: float, threshold: float) -> Array:
     """log(1 + e^(beta x)) / beta, and x where beta x is above the threshold."""
     return _softplus(x, beta, threshold)
@@ -101,13 +124,14 @@ def softplus(x: Array, *, beta: float, threshold: float) -> Array:
     out y F+|I32|I64 [*S]
     x     =y         [*S]
     """,
+    public="nn.functional.softsign(input)",
 )
 def softsign(x: Array) -> Array:
     """x / (1 + |x|); with integers the quotient is rounded to 0."""
     return x / (1 + fn.absolute(x))
 
 
-@operator("Tanhshrink(!output, intput)", UNARY)
+@operator("Tanhshrink(!output, intput)", UNARY, public="nn.functional.tanhshrink(input)")
 def tanhshrink(x: Array) -> Array:
     """x - tanh(x)."""
     return x - fn.tanh(x)
@@ -134,6 +158,7 @@ def prelu(x: Array, weight: Array) -> Array:
     a     =c [*S]
     b     =c [*S]
     """,
+    public="nn.functional.swiglu(input: Tensor, other: Tensor)",
 )
 def swiglu(a: Array, b: Array) -> Array:
     """a * silu(b): b is the gate."""

@@ -28,7 +28,7 @@ def abs(x: Array) -> Array:
     return fn.absolute(x)
 
 
-@operator("Neg(!y, x)", UNARY_NUMBERS)
+@operator("Neg(!y, x)", UNARY_NUMBERS, public="neg negative(input)")
 def neg(x: Array) -> Array:
     """-x."""
     return -x
@@ -39,6 +39,10 @@ def neg(x: Array) -> Array:
     """
     out y F+|I*|BOOL [*S]
     x     =y         [*S]
+    """,
+    public="""
+    sign(input)
+    sgn(input)
     """,
 )
 def sign(x: Array) -> Array:
@@ -55,7 +59,7 @@ def div(a: Array, b: Array) -> Array:
     return a / b
 
 
-@operator("Remainder(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Remainder(!c, a, b)", BINARY_WITH_INTEGERS, public="remainder(input, other)")
 def remainder(a: Array, b: Array) -> Array:
     """The remainder with the sign of the divisor, as in Python; exact. An integer divided by 0
     leaves 0."""
@@ -68,25 +72,47 @@ def pow(a: Array, b: Array) -> Array:
     return fn.power(a, b)
 
 
-@operator("Maximum(!c, a, b)", BINARY_ALL)
+@operator(
+    "Maximum(!c, a, b)",
+    BINARY_ALL,
+    public="""
+    maximum(input, other)
+    clamp_min(input: Tensor, min)
+        No element below a bound: a number or a tensor, broadcast.
+
+        >>> infinicore.clamp_min(infinicore.tensor([-2., 7.]), 0)
+        tensor([0., 7.])
+    """,
+)
 def maximum(a: Array, b: Array) -> Array:
     """The greater of the two; NaN if one is NaN."""
     return fn.maximum(a, b)
 
 
-@operator("Minimum(!c, a, b)", BINARY_ALL)
+@operator(
+    "Minimum(!c, a, b)",
+    BINARY_ALL,
+    public="""
+    minimum(input, other)
+    clamp_max(input: Tensor, max)
+        No element above a bound: a number or a tensor, broadcast.
+
+        >>> infinicore.clamp_max(infinicore.tensor([-2., 7.]), 0)
+        tensor([-2.,  0.])
+    """,
+)
 def minimum(a: Array, b: Array) -> Array:
     """The smaller of the two; NaN if one is NaN."""
     return fn.minimum(a, b)
 
 
-@operator("Fmax(!c, a, b)", BINARY_ALL)
+@operator("Fmax(!c, a, b)", BINARY_ALL, public="fmax(input, other)")
 def fmax(a: Array, b: Array) -> Array:
-    """The greater of the two; a NaN loses against a number."""
+    """The greater of the two; NaN loses against any number."""
     return fn.fmax(a, b)
 
 
-@operator("Copysign(!c, a, b)", BINARY)
+@operator("Copysign(!c, a, b)", BINARY, public="copysign(input, other)")
 def copysign(a: Array, b: Array) -> Array:
     """The size of a with the sign of b, also of zeros and NaN."""
     return fn.copysign(a, b)
@@ -99,19 +125,20 @@ def copysign(a: Array, b: Array) -> Array:
     a     =c      [*S]
     b     =c      [*S]
     """,
+    public="nextafter(input, other)",
 )
 def nextafter(a: Array, b: Array, *, dtypes: dict[str, str]) -> Array:
     """The number next to a on the way to b; b if they are equal."""
     return fn.nextafter(a, b, dtypes["c"])
 
 
-@operator("Gcd(!c, a, b)", BINARY_INTEGERS)
+@operator("Gcd(!c, a, b)", BINARY_INTEGERS, public="gcd(input, other)")
 def gcd(a: Array, b: Array) -> Array:
     """The greatest common divisor, not negative; gcd(0, 0) is 0."""
     return fn.gcd(a, b)
 
 
-@operator("Lcm(!c, a, b)", BINARY_INTEGERS)
+@operator("Lcm(!c, a, b)", BINARY_INTEGERS, public="lcm(input, other)")
 def lcm(a: Array, b: Array) -> Array:
     """The least common multiple, not negative unless it wraps; 0 if one is 0."""
     return fn.lcm(a, b)

@@ -13,19 +13,19 @@ BITS = """
 """
 
 
-@operator("BitwiseAnd(!c, a, b)", BITS)
+@operator("BitwiseAnd(!c, a, b)", BITS, public="bitwise_and(input, other)")
 def bitwise_and(a: Array, b: Array) -> Array:
     """The bits that are set in both."""
     return a & b
 
 
-@operator("BitwiseOr(!c, a, b)", BITS)
+@operator("BitwiseOr(!c, a, b)", BITS, public="bitwise_or(input, other)")
 def bitwise_or(a: Array, b: Array) -> Array:
     """The bits that are set in one or both."""
     return a | b
 
 
-@operator("BitwiseXor(!c, a, b)", BITS)
+@operator("BitwiseXor(!c, a, b)", BITS, public="bitwise_xor(input, other)")
 def bitwise_xor(a: Array, b: Array) -> Array:
     """The bits that are set in one alone."""
     return a ^ b
@@ -43,7 +43,7 @@ def bitwise_not(x: Array) -> Array:
     return ~x
 
 
-@operator("BitwiseLeftShift(!c, a, b)", BINARY_INTEGERS)
+@operator("BitwiseLeftShift(!c, a, b)", BINARY_INTEGERS, public="bitwise_left_shift(input, other)")
 def bitwise_left_shift(a: Array, b: Array) -> Array:
     """a shifted left by b bits. A count that is negative, or as large as the number of bits,
     shifts everything out: 0."""

@@ -16,52 +16,52 @@ TEST = """
 # ---- Order --------------------------------------------------------------------------------------
 
 
-@operator("NotEqual(!c, a, b)", COMPARE)
+@operator("NotEqual(!c, a, b)", COMPARE, public="ne not_equal(input, other)")
 def not_equal(a: Array, b: Array) -> Array:
     """Whether a differs from b. A NaN differs from everything."""
     return fn.negate(fn.equal(a, b))
 
 
-@operator("Less(!c, a, b)", COMPARE)
+@operator("Less(!c, a, b)", COMPARE, public="lt less(input, other)")
 def less(a: Array, b: Array) -> Array:
-    """Whether a < b; never with a NaN."""
+    """Whether a < b; never with NaN."""
     return a < b
 
 
-@operator("LessEqual(!c, a, b)", COMPARE)
+@operator("LessEqual(!c, a, b)", COMPARE, public="le less_equal(input, other)")
 def less_equal(a: Array, b: Array) -> Array:
-    """Whether a <= b; never with a NaN."""
+    """Whether a <= b; never with NaN."""
     return a <= b
 
 
-@operator("Greater(!c, a, b)", COMPARE)
+@operator("Greater(!c, a, b)", COMPARE, public="gt greater(input, other)")
 def greater(a: Array, b: Array) -> Array:
-    """Whether a > b; never with a NaN."""
+    """Whether a > b; never with NaN."""
     return a > b
 
 
-@operator("GreaterEqual(!c, a, b)", COMPARE)
+@operator("GreaterEqual(!c, a, b)", COMPARE, public="ge greater_equal(input, other)")
 def greater_equal(a: Array, b: Array) -> Array:
-    """Whether a >= b; never with a NaN."""
+    """Whether a >= b; never with NaN."""
     return a >= b
 
 
 # ---- Tests of one number ------------------------------------------------------------------------
 
 
-@operator("Isnan(!y, x)", TEST)
+@operator("Isnan(!y, x)", TEST, public="isnan(input)")
 def isnan(x: Array) -> Array:
     """Whether x is NaN; integers never are."""
     return fn.isnan(x)
 
 
-@operator("Isinf(!y, x)", TEST)
+@operator("Isinf(!y, x)", TEST, public="isinf(input)")
 def isinf(x: Array) -> Array:
     """Whether x is infinite; integers never are."""
     return fn.isinf(x)
 
 
-@operator("Signbit(!y, x)", TEST)
+@operator("Signbit(!y, x)", TEST, public="signbit(input)")
 def signbit(x: Array) -> Array:
     """Whether the sign of x is set: of negative numbers, -0, and some NaN."""
     return fn.signbit(x)
@@ -70,25 +70,25 @@ def signbit(x: Array) -> Array:
 # ---- Logic --------------------------------------------------------------------------------------
 
 
-@operator("LogicalNot(!y, x)", TEST)
+@operator("LogicalNot(!y, x)", TEST, public="logical_not(input)")
 def logical_not(x: Array) -> Array:
     """Whether x is 0."""
     return fn.negate(x)
 
 
-@operator("LogicalAnd(!c, a, b)", COMPARE)
+@operator("LogicalAnd(!c, a, b)", COMPARE, public="logical_and(input, other)")
 def logical_and(a: Array, b: Array) -> Array:
     """Whether both are not 0. A NaN is not 0."""
     return fn.both(a, b)
 
 
-@operator("LogicalOr(!c, a, b)", COMPARE)
+@operator("LogicalOr(!c, a, b)", COMPARE, public="logical_or(input, other)")
 def logical_or(a: Array, b: Array) -> Array:
     """Whether one is not 0, or both."""
     return fn.either(a, b)
 
 
-@operator("LogicalXor(!c, a, b)", COMPARE)
+@operator("LogicalXor(!c, a, b)", COMPARE, public="logical_xor(input, other)")
 def logical_xor(a: Array, b: Array) -> Array:
     """Whether exactly one is not 0."""
     return fn.differ(a, b)

@@ -43,50 +43,50 @@ CONSTANT = """
 # ---- One operand --------------------------------------------------------------------------------
 
 
-@operator("Acos(!y, x)", UNARY)
+@operator("Acos(!y, x)", UNARY, public="acos arccos(input)")
 def acos(x: Array) -> Array:
     """The inverse cosine; NaN outside [-1, 1]."""
     return fn.acos(x)
 
 
-@operator("Asin(!output, input)", UNARY)
+@operator("Asin(!output, input)", UNARY, public="asin arcsin(input)")
 def asin(x: Array) -> Array:
     """The inverse sine; NaN outside [-1, 1]."""
     return fn.asin(x)
 
 
-@operator("Asinh(!y, x)", UNARY)
+@operator("Asinh(!y, x)", UNARY, public="asinh arcsinh(input)")
 def asinh(x: Array) -> Array:
     """The inverse hyperbolic sine."""
     return fn.asinh(x)
 
 
-@operator("Atanh(!y, a)", UNARY)
+@operator("Atanh(!y, a)", UNARY, public="atanh arctanh(input)")
 def atanh(x: Array) -> Array:
     """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond."""
     return fn.atanh(x)
 
 
-@operator("Digamma(!y, x)", UNARY)
+@operator("Digamma(!y, x)", UNARY, public="digamma(input)")
 def digamma(x: Array) -> Array:
     """The logarithmic derivative of the gamma function: -inf at 0, inf at -0, NaN at negative
     integers."""
     return fn.digamma(x)
 
 
-@operator("Erf(!y, x)", UNARY)
+@operator("Erf(!y, x)", UNARY, public="erf(input)")
 def erf(x: Array) -> Array:
     """The error function."""
     return fn.erf(x)
 
 
-@operator("Erfc(!y, x)", UNARY)
+@operator("Erfc(!y, x)", UNARY, public="erfc(input)")
 def erfc(x: Array) -> Array:
     """The complement of the error function, 1 - erf(x), without the cancellation."""
     return fn.erfc(x)
 
 
-@operator("Erfinv(!y, x)", UNARY)
+@operator("Erfinv(!y, x)", UNARY, public="erfinv(input)")
 def erfinv(x: Array) -> Array:
     """The inverse of the error function; infinite at -1 and 1, NaN beyond."""
     return fn.erfinv(x)
@@ -98,31 +98,32 @@ def erfinv(x: Array) -> Array:
     out y F+|I* [*S]
     x     =y    [*S]
     """,
+    public="floor(input)",
 )
 def floor(x: Array) -> Array:
     """The greatest whole number that is not above x; integers are left as they are."""
     return fn.floor(x)
 
 
-@operator("Log10(!y, x)", UNARY)
+@operator("Log10(!y, x)", UNARY, public="log10(input)")
 def log10(x: Array) -> Array:
     """The logarithm to base 10."""
     return fn.log10(x)
 
 
-@operator("Log1p(!y, x)", UNARY)
+@operator("Log1p(!y, x)", UNARY, public="log1p(input)")
 def log1p(x: Array) -> Array:
     """log(1 + x), precise near 0."""
     return fn.log1p(x)
 
 
-@operator("Reciprocal(!y, x)", UNARY)
+@operator("Reciprocal(!y, x)", UNARY, public="reciprocal(input)")
 def reciprocal(x: Array) -> Array:
     """1 / x."""
     return 1.0 / x
 
 
-@operator("Sinh(!y, x)", UNARY)
+@operator("Sinh(!y, x)", UNARY, public="sinh(input)")
 def sinh(x: Array) -> Array:
     """The hyperbolic sine."""
     return fn.sinh(x)
@@ -132,13 +133,21 @@ def sinh(x: Array) -> Array:
     # The output comes first; the header that programs know has the two names exchanged.
     "Tan(input_desc, out_desc) -> (!output=y, input=x)",
     UNARY,
+    public="tan(input)",
 )
 def tan(x: Array) -> Array:
     """The tangent."""
     return fn.tan(x)
 
 
-@operator("Tanh(!output, input)", UNARY)
+@operator(
+    "Tanh(!output, input)",
+    UNARY,
+    public="""
+    tanh(input)
+    nn.functional.tanh(input)
+    """,
+)
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
     return fn.tanh(x)
@@ -177,33 +186,33 @@ def sub(a: Array, b: Array) -> Array:
     return a - b
 
 
-@operator("Mul(!c, a, b)", BINARY_ALL)
+@operator("Mul(!c, a, b)", BINARY_ALL, public="mul multiply(input, other)")
 def mul(a: Array, b: Array) -> Array:
     """a * b. Integers wrap around; with BOOL, whether both are true."""
     return a * b
 
 
-@operator("FloorDivide(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("FloorDivide(!c, a, b)", BINARY_WITH_INTEGERS, public="floor_divide(input, other)")
 def floor_divide(a: Array, b: Array) -> Array:
     """The quotient, rounded down (from its exact value, so that 1 // 0.1 is 9). An integer divided
     by 0 gives 0."""
     return a // b
 
 
-@operator("Fmod(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Fmod(!c, a, b)", BINARY_WITH_INTEGERS, public="fmod(input, other)")
 def fmod(a: Array, b: Array) -> Array:
     """The remainder with the sign of the dividend, as in C; exact. An integer divided by 0 leaves
     0."""
     return fn.fmod(a, b)
 
 
-@operator("Fmin(!c, a, b)", BINARY_ALL)
+@operator("Fmin(!c, a, b)", BINARY_ALL, public="fmin(input, other)")
 def fmin(a: Array, b: Array) -> Array:
-    """The smaller of the two; a NaN loses against a number."""
+    """The smaller of the two; NaN loses against any number."""
     return fn.fmin(a, b)
 
 
-@operator("Hypot(!output, input_a, input_b)", BINARY)
+@operator("Hypot(!output, input_a, input_b)", BINARY, public="hypot(input, other)")
 def hypot(a: Array, b: Array) -> Array:
     """sqrt(a * a + b * b) without overflow on the way."""
     return fn.hypot(a, b)
@@ -214,19 +223,26 @@ def _distance(a: Array, b: Array) -> Array:
     return fn.where(fn.equal(a, b), 0.0, -fn.absolute(a - b))
 
 
-@operator("LogAddExp(!c, a, b)", BINARY)
+@operator("LogAddExp(!c, a, b)", BINARY, public="logaddexp(input, other)")
 def logaddexp(a: Array, b: Array) -> Array:
     """log(e^a + e^b)."""
     return fn.maximum(a, b) + fn.log1p(fn.exp(_distance(a, b)))
 
 
-@operator("LogAddExp2(!c, a, b)", BINARY)
+@operator("LogAddExp2(!c, a, b)", BINARY, public="logaddexp2(input, other)")
 def logaddexp2(a: Array, b: Array) -> Array:
     """log2(2^a + 2^b)."""
     return fn.maximum(a, b) + fn.log1p(fn.exp2(_distance(a, b))) * fn.LOG2_E
 
 
-@operator("Equal(!c, a, b)", COMPARE)
+@operator(
+    "Equal(!c, a, b)",
+    COMPARE,
+    public="""
+    equal(input, other)
+    eq(input, other)
+    """,
+)
 def equal(a: Array, b: Array) -> Array:
     """Whether a equals b. A NaN equals nothing."""
     return fn.equal(a, b)
@@ -240,6 +256,7 @@ def equal(a: Array, b: Array) -> Array:
     x2    =y [*S]
     """,
     umbrella=False,
+    public="bitwise_right_shift(input, other)",
 )
 def bitwise_right_shift(x1: Array, x2: Array) -> Array:
     """x1 shifted right by x2 bits, its sign kept. A count that is negative, or as large as the

@@ -9,7 +9,7 @@ from ...language.model import operator
 from .arithmetic import UNARY_NUMBERS
 
 
-@operator("Ceil(!y, x)", UNARY_NUMBERS)
+@operator("Ceil(!y, x)", UNARY_NUMBERS, public="ceil(input)")
 def ceil(x: Array) -> Array:
     """The smallest whole number that is not below x; integers are left as they are."""
     return fn.ceil(x)
@@ -21,7 +21,7 @@ def round(x: Array) -> Array:
     return fn.nearest(x)
 
 
-@operator("Trunc(!y, x)", UNARY_NUMBERS)
+@operator("Trunc(!y, x)", UNARY_NUMBERS, public="trunc fix(input)")
 def trunc(x: Array) -> Array:
     """x without its fraction; integers are left as they are."""
     return fn.trunc(x)
@@ -33,6 +33,13 @@ def trunc(x: Array) -> Array:
     out mantissa F+        [*S]
     out exponent I32       [*S]
     x            =mantissa [*S]
+    """,
+    public="""
+    frexp(input) -> Parts
+        Mantissas of size 0.5 to 1 and int32 exponents: input = mantissa * 2 ** exponent.
+
+        >>> infinicore.frexp(infinicore.tensor([8.])).exponent
+        tensor([4], dtype=infinicore.int32)
     """,
 )
 def frexp(x: Array) -> tuple[Array, Array]:

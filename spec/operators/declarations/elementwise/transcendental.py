@@ -8,85 +8,85 @@ from ...language.model import operator
 from .elementwise import BINARY, UNARY
 
 
-@operator("Sqrt(!y, x)", UNARY)
+@operator("Sqrt(!y, x)", UNARY, public="sqrt(input)")
 def sqrt(x: Array) -> Array:
     """The square root; NaN below 0."""
     return fn.sqrt(x)
 
 
-@operator("Rsqrt(!y, x)", UNARY)
+@operator("Rsqrt(!y, x)", UNARY, public="rsqrt(input)")
 def rsqrt(x: Array) -> Array:
     """1 / sqrt(x): infinite at 0, NaN below."""
     return fn.rsqrt(x)
 
 
-@operator("Exp(!y, x)", UNARY)
+@operator("Exp(!y, x)", UNARY, public="exp(input)")
 def exp(x: Array) -> Array:
     """e^x."""
     return fn.exp(x)
 
 
-@operator("Exp2(!y, x)", UNARY)
+@operator("Exp2(!y, x)", UNARY, public="exp2(input)")
 def exp2(x: Array) -> Array:
     """2^x."""
     return fn.exp2(x)
 
 
-@operator("Expm1(!y, x)", UNARY)
+@operator("Expm1(!y, x)", UNARY, public="expm1(input)")
 def expm1(x: Array) -> Array:
     """e^x - 1, precise near 0."""
     return fn.expm1(x)
 
 
-@operator("Log(!y, x)", UNARY)
+@operator("Log(!y, x)", UNARY, public="log(input)")
 def log(x: Array) -> Array:
     """The natural logarithm: -inf at 0, NaN below."""
     return fn.log(x)
 
 
-@operator("Log2(!y, x)", UNARY)
+@operator("Log2(!y, x)", UNARY, public="log2(input)")
 def log2(x: Array) -> Array:
     """The logarithm to base 2."""
     return fn.log2(x)
 
 
-@operator("Sin(!y, x)", UNARY)
+@operator("Sin(!y, x)", UNARY, public="sin(input)")
 def sin(x: Array) -> Array:
     """The sine."""
     return fn.sin(x)
 
 
-@operator("Cos(!y, x)", UNARY)
+@operator("Cos(!y, x)", UNARY, public="cos(input)")
 def cos(x: Array) -> Array:
     """The cosine."""
     return fn.cos(x)
 
 
-@operator("Cosh(!y, x)", UNARY)
+@operator("Cosh(!y, x)", UNARY, public="cosh(input)")
 def cosh(x: Array) -> Array:
     """The hyperbolic cosine."""
     return fn.cosh(x)
 
 
-@operator("Acosh(!y, x)", UNARY)
+@operator("Acosh(!y, x)", UNARY, public="acosh arccosh(input)")
 def acosh(x: Array) -> Array:
     """The inverse hyperbolic cosine; NaN below 1."""
     return fn.acosh(x)
 
 
-@operator("Atan(!y, x)", UNARY)
+@operator("Atan(!y, x)", UNARY, public="atan arctan(input)")
 def atan(x: Array) -> Array:
     """The inverse tangent, between -pi/2 and pi/2."""
     return fn.atan(x)
 
 
-@operator("Atan2(!c, a, b)", BINARY)
+@operator("Atan2(!c, a, b)", BINARY, public="atan2 arctan2(input, other)")
 def atan2(a: Array, b: Array) -> Array:
     """The angle of the point (b, a), between -pi and pi."""
     return fn.atan2(a, b)
 
 
-@operator("Lgamma(!y, x)", UNARY)
+@operator("Lgamma(!y, x)", UNARY, public="lgamma(input)")
 def lgamma(x: Array) -> Array:
     """The logarithm of the size of the gamma function: infinite at 0 and at negative integers."""
     return fn.lgamma(x)

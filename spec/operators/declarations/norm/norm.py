@@ -100,6 +100,15 @@ def log_softmax(input: Array, *, dim: int) -> Array:
     """,
     where="T >= L",
     kernel=True,
+    public="""
+    nn.functional.causal_softmax(input, out=None)
+        Softmax of attention scores [..., queries, keys], in which query i sees the keys up to
+        keys - queries + i; the others get exactly 0.
+
+        >>> F.causal_softmax(infinicore.zeros(2, 2))
+        tensor([[1.0000, 0.0000],
+                [0.5000, 0.5000]])
+    """,
 )
 def causal_softmax(x: Array) -> Array:
     """The softmax of rows of which row i has T - L + i + 1 entries; the others become 0."""

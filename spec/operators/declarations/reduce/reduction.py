@@ -65,13 +65,35 @@ _EXTREME = """
 """
 
 
-@operator(f"Amax(!output, input, {_DIMS}, bool keepdim)", _EXTREME, where="extent(S, dim) > 0")
+@operator(
+    f"Amax(!output, input, {_DIMS}, bool keepdim)",
+    _EXTREME,
+    where="extent(S, dim) > 0",
+    public="""
+    amax(input, dim=None, keepdim=False)
+        The largest element over dimensions; NaN if one is.
+
+        >>> infinicore.amax(infinicore.tensor([[1, 5], [7, 2]]), 0)
+        tensor([7, 5])
+    """,
+)
 def amax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """The largest element over the listed dimensions. A NaN wins."""
     return fold_max(input, axis=dim)
 
 
-@operator(f"Amin(!output, input, {_DIMS}, bool keepdim)", _EXTREME, where="extent(S, dim) > 0")
+@operator(
+    f"Amin(!output, input, {_DIMS}, bool keepdim)",
+    _EXTREME,
+    where="extent(S, dim) > 0",
+    public="""
+    amin(input, dim=None, keepdim=False)
+        The smallest element over dimensions; NaN if one is.
+
+        >>> infinicore.amin(infinicore.tensor([[1, 5], [7, 2]]), 0)
+        tensor([1, 2])
+    """,
+)
 def amin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """The smallest element over the listed dimensions. A NaN wins."""
     return fold_min(input, axis=dim)
@@ -100,6 +122,13 @@ _PLACE = """
     _PLACE,
     where="extent(S, dim) > 0",
     kernel=True,
+    public="""
+    argmax(input, dim: int | None=None, keepdim=False)
+        Where the largest element is: in one dimension, or among all in order.
+
+        >>> infinicore.argmax(infinicore.tensor([3, 7, 5]))
+        tensor(1)
+    """,
 )
 def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """Where the largest element over the listed dimensions stands, counted in the row-major order
@@ -112,6 +141,13 @@ def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Arr
     _PLACE,
     where="extent(S, dim) > 0",
     kernel=True,
+    public="""
+    argmin(input, dim: int | None=None, keepdim=False)
+        Where the smallest element is: in one dimension, or among all in order.
+
+        >>> infinicore.argmin(infinicore.tensor([3, 7, 2]))
+        tensor(2)
+    """,
 )
 def argmin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """Where the smallest element over the listed dimensions stands, counted in the row-major order

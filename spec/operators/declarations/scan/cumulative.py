@@ -61,14 +61,38 @@ def _running(input: Array, dim: int, reaches: Any) -> tuple[Array, Array]:
     return np.moveaxis(values, 0, dim).reshape(shape), np.moveaxis(indices, 0, dim).reshape(shape)
 
 
-@operator("CumMax(!values, !indices, input, int dim)", _EXTREMES, where=_WITHIN, kernel=True)
+@operator(
+    "CumMax(!values, !indices, input, int dim)",
+    _EXTREMES,
+    where=_WITHIN,
+    kernel=True,
+    public="""
+    cummax(input, dim) -> Ordered
+        The largest elements so far along a dimension, and their indices.
+
+        >>> infinicore.cummax(infinicore.tensor([1, 3, 2]), 0).values
+        tensor([1, 3, 3])
+    """,
+)
 def cummax(input: Array, *, dim: int) -> tuple[Array, Array]:
     """The largest of all elements up to each one along a dimension, and where it stood: the last of
     equal ones. A NaN is larger than everything, and the last one counts."""
     return _running(input, dim, lambda x, best: x >= best)
 
 
-@operator("CumMin(!values, !indices, input, int dim)", _EXTREMES, where=_WITHIN, kernel=True)
+@operator(
+    "CumMin(!values, !indices, input, int dim)",
+    _EXTREMES,
+    where=_WITHIN,
+    kernel=True,
+    public="""
+    cummin(input, dim) -> Ordered
+        The smallest elements so far along a dimension, and their indices.
+
+        >>> infinicore.cummin(infinicore.tensor([3, 1, 2]), 0).values
+        tensor([3, 1, 1])
+    """,
+)
 def cummin(input: Array, *, dim: int) -> tuple[Array, Array]:
     """The smallest of all elements up to each one along a dimension, and where it stood: the last
     of equal ones. A NaN is smaller than everything, and the last one counts."""
