@@ -14,6 +14,4 @@ TAGS = {
     "many-devices",  # INFINI_CPU_DEVICES=n
 }
 EXCLUDED: dict[str, str] = {}
-EXPECTED_FAILURES: dict[str, str] = {
-    "test_operator[svd-F32-stride-0-one]": "of a matrix of low rank u and vh are not orthogonal",
-}
+EXPECTED_FAILURES: dict[str, str] = {}

@@ -172,6 +172,17 @@ def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
     ref.assert_close(q.mT @ q, ref.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], -1, -1))
 
 
+@pytest.mark.parametrize("rows, columns", [(33, 33), (40, 33), (17, 33)])
+def test_svd_and_qr_of_low_rank(rows: int, columns: int) -> None:
+    """The remainders of equal rows fall below the range of numbers; q, u and v are orthogonal."""
+    a = put(ref.full((rows, columns), 0.37, dtype=ref.float64))
+    u, s, v = (ref.of(each) for each in infinicore.svd(a))
+    ref.assert_close(u @ ref.diag_embed(s) @ v.mT, ref.of(a))
+    for orthogonal in (u, v, ref.of(infinicore.qr(a)[0])):
+        unit = ref.eye(orthogonal.shape[-1], dtype=ref.float64)
+        ref.assert_close(orthogonal.mT @ orthogonal, unit)
+
+
 def test_bmm_strided() -> None:
     a, b = ref.randn(2, 3, 4), ref.randn(2, 4, 5)
     out = infinicore.zeros(3, 2, 5).permute(1, 0, 2)

@@ -24,8 +24,15 @@ inline double length(const double *x, int64_t n, int64_t step) {
 // Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
 // those of v. Returns tau.
 inline double make_reflection(double *x, int64_t n, int64_t step) {
+    constexpr double kSmall = 0x1p-900, kScale = 0x1p+600;
     const double below = n > 1 ? length(x + step, n - 1, step) : 0;
     if (below == 0) return 0;
+    if (below < kSmall && std::abs(x[0]) < kSmall) {  // subnormal numbers would lose tau's digits
+        for (int64_t i = 0; i < n; ++i) x[i * step] *= kScale;
+        const double tau = make_reflection(x, n, step);
+        x[0] /= kScale;
+        return tau;
+    }
     const double first = x[0], result = -std::copysign(std::hypot(first, below), first);
     for (int64_t i = 1; i < n; ++i) x[i * step] /= first - result;
     x[0] = result;

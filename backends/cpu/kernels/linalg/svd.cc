@@ -10,6 +10,9 @@ namespace infini::cpu {
 namespace {
 
 constexpr int kSweeps = 60;
+// Rows of R, scaled to a largest element of about 1, that are shorter than this are completed
+// instead: their products underflow, so rotations cannot make them orthogonal.
+constexpr double kTiny = 1e-140;
 
 struct Svd {
     int64_t rows, columns;  // not fewer rows than columns
@@ -117,7 +120,7 @@ struct Svd {
         for (int64_t i = 0; i < columns; ++i) {
             const double norm = norms[order[i]], *from = r + order[i] * columns;
             s[i] = std::ldexp(norm, exponent);
-            if (norm > std::numeric_limits<double>::min())
+            if (norm > kTiny)
                 for (int64_t k = 0; k < columns; ++k) sorted[i * columns + k] = from[k] / norm;
             else
                 complete(sorted, i);

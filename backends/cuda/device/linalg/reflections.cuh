@@ -33,14 +33,23 @@ INFINI_CALLED double length(const double *x, int64_t n, int64_t step) {
 // Makes the reflection that turns x into (result, 0, ...): x[0] becomes the result, the others
 // those of v. Returns tau. Begins and ends with a barrier.
 INFINI_CALLED double make_reflection(double *x, int64_t n, int64_t step) {
+    constexpr double kSmall = 0x1p-900;
     __syncthreads();
-    const double below = n > 1 ? length(x + step, n - 1, step) : 0;
+    double below = n > 1 ? length(x + step, n - 1, step) : 0, scale = 1;
     if (below == 0) return 0;
+    if (below < kSmall && fabs(x[0]) < kSmall) {  // subnormal numbers would lose tau's digits
+        scale = 0x1p+600;
+        __syncthreads();
+        INFINI_ROLLED
+        for (int64_t i = thread(); i < n; i += kThreads) x[i * step] *= scale;
+        __syncthreads();
+        below = length(x + step, n - 1, step);
+    }
     const double first = x[0], result = -copysign(hypot(first, below), first);
     __syncthreads();
     INFINI_ROLLED
     for (int64_t i = 1 + thread(); i < n; i += kThreads) x[i * step] /= first - result;
-    if (thread() == 0) x[0] = result;
+    if (thread() == 0) x[0] = result / scale;
     __syncthreads();
     return (result - first) / result;
 }

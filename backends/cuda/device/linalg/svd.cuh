@@ -7,6 +7,9 @@
 namespace infini {
 
 inline constexpr int kSweeps = 60;
+// Rows of R, scaled to a largest element of about 1, that are shorter than this are completed
+// instead: their products underflow, so rotations cannot make them orthogonal.
+inline constexpr double kTiny = 1e-140;
 
 struct Svd {
     int64_t rows, columns;  // not fewer rows than columns
@@ -172,7 +175,7 @@ struct Svd {
         for (int64_t i = 0; i < columns; ++i) {
             const double norm = norms[order[i]], *from = r + order[i] * columns;
             if (thread() == 0) values[i] = ldexp(norm, int(*exponent));
-            if (norm > 0x1p-1022) INFINI_ROLLED
+            if (norm > kTiny) INFINI_ROLLED
             for (int64_t k = thread(); k < columns; k += kThreads)
                 sorted[i * columns + k] = from[k] / norm;
             else complete(i);
