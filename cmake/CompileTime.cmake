@@ -1,7 +1,7 @@
 # What keeps a build short. Most files of the libraries are small, and most of their compile time is headers; see
 # docs/install.md, "How long it takes", and tools/build_time.py.
 
-# Files of a library are compiled in batches. `-DINFINI_UNITY=OFF` compiles them one by one, for who edits them often.
+# Files of a library are compiled in batches. `-DINFINI_UNITY=OFF` compiles them one by one, for frequent edits.
 option(INFINI_UNITY "Compile the files of the libraries in batches" ON)
 
 # Headers that are parsed once. A file still includes what it uses, so that it compiles without this too

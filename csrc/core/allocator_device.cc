@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLargeStep = 4096;                 // large sizes are multiples of it
 constexpr size_t kSmallestRest = size_t{64} << 10;  // less is not cut off a block
 constexpr size_t kSegmentBytes = size_t{16} << 20;  // a segment has at least so much
-constexpr size_t kMostBytes = size_t{1} << 60;
+constexpr size_t kMostCachedBytes = size_t{1} << 60;
 
 void join_with_next(LargeBlock *block) {
     LargeBlock *next = block->after;
@@ -69,7 +69,7 @@ void Allocator::State::give_large(LargeBlock *block) {
 }
 
 Block *Allocator::State::take_large(size_t bytes, infinirtStream_t stream) {
-    if (bytes > kMostBytes) no_memory(bytes);
+    if (bytes > kMostCachedBytes) no_memory(bytes);
     if (waiting_.load(std::memory_order_relaxed)) collect(false);
     size_t rounded = (bytes + kLargeStep - 1) / kLargeStep * kLargeStep;
     {
@@ -127,7 +127,7 @@ void *Allocator::State::from_device(size_t bytes, size_t asked) {
 
 void Allocator::State::no_memory(size_t bytes) {
     throw std::runtime_error(std::string(name()) + ": size is " + std::to_string(bytes) +
-                             ": expected at most " + std::to_string(kMostBytes) + " bytes");
+                             ": expected at most " + std::to_string(kMostCachedBytes) + " bytes");
 }
 
 bool Allocator::State::return_to_device(void *memory, size_t bytes) {

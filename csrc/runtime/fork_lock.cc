@@ -10,13 +10,13 @@ namespace infini::rt {
 namespace {
 
 // All live mutexes, ordered by rank. Leaked: mutexes of leaked objects outlive static destruction.
-struct Registry {
+struct LockRegistry {
     std::mutex mutex;
     std::vector<ForkSafeMutex *> ranked;
 };
 
-Registry &registry() {
-    static auto *instance = new Registry;
+LockRegistry &registry() {
+    static auto *instance = new LockRegistry;
     return *instance;
 }
 
@@ -25,7 +25,7 @@ std::atomic<unsigned> generation{0};
 // The list's own lock comes last, because a mutex may be made while others are held. If one was
 // made meanwhile, all is done again.
 void before_fork() {
-    Registry &list = registry();
+    LockRegistry &list = registry();
     for (;;) {
         list.mutex.lock();
         std::vector<ForkSafeMutex *> held = list.ranked;

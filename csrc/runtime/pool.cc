@@ -9,13 +9,13 @@ namespace infini::rt {
 namespace {
 
 // Every pool that still has memory, also those that clients destroyed.
-struct Registry {
+struct PoolRegistry {
     ForkSafeMutex mutex{LockRank::Pools};
     std::vector<Pool *> pools;
 };
 
-Registry &registry() {
-    static auto *instance = new Registry;
+PoolRegistry &registry() {
+    static auto *instance = new PoolRegistry;
     return *instance;
 }
 

@@ -25,7 +25,7 @@ struct Letter {
     int32_t process_number;
     Member member;
 };
-constexpr uint64_t kMagic = 0x31697069'6e666e69;
+constexpr uint64_t kMpiMagic = 0x31697069'6e666e69;
 
 // Of one id, by rank. Letters of a rank that two processes claim are both kept.
 struct Letters {
@@ -51,7 +51,7 @@ struct Office {
     void collect(MpiProcess &mpi) {
         Letter letter{};
         while (mpi.take(mpi.library().any_source, MpiProcess::kTableTag, &letter, sizeof letter))
-            if (letter.magic == kMagic) boxes[letter.nonce].come.push_back(letter);
+            if (letter.magic == kMpiMagic) boxes[letter.nonce].come.push_back(letter);
         forget_some();
     }
 };
@@ -85,7 +85,7 @@ Letter letter_of(MpiProcess &mpi, uint64_t nonce, int ranks, int rank, const Mem
     auto seat = std::make_unique<Seat>();
     introduce(*seat);
     Letter letter{};
-    letter.magic = kMagic;
+    letter.magic = kMpiMagic;
     letter.nonce = nonce;
     letter.ranks = ranks;
     letter.rank = rank;

@@ -27,7 +27,7 @@ struct Word {
     std::bitset<kMostRanks> lost;  // ranks that are dead: MPI may crash on a message to one
     char reason[480];
 };
-constexpr uint64_t kMagic = 0x32697069'6e666e69;
+constexpr uint64_t kLinkMagic = 0x32697069'6e666e69;
 constexpr int kLongest = 100;       // milliseconds that progress() waits
 constexpr unsigned kTimeless = 64;  // rounds of it
 
@@ -149,7 +149,7 @@ private:
 
     Word make_word(const std::string &reason) const {
         Word word{};
-        word.magic = kMagic;
+        word.magic = kLinkMagic;
         word.rank = me_;
         word.failed = !reason.empty();
         word.lost = lost_;
@@ -234,7 +234,7 @@ private:
     void listen() {
         Word word;
         if (!mpi_.take(lib_.any_source, tag_ + 1, &word, sizeof word)) return;
-        if (word.magic != kMagic || word.rank < 0 || size_t(word.rank) >= gone_.size()) return;
+        if (word.magic != kLinkMagic || word.rank < 0 || size_t(word.rank) >= gone_.size()) return;
         word.reason[sizeof word.reason - 1] = 0;
         unheard_.erase(word.rank);
         for (size_t peer = 0; peer < gone_.size(); ++peer)

@@ -14,7 +14,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr uint64_t kMagic = 0x31757063'696e6669;  // "infi", "cpu1"
+constexpr uint64_t kIpcMagic = 0x31757063'696e6669;  // "infi", "cpu1"
 
 void file_name(const IpcHandle &handle, char *name, size_t size) {
     snprintf(name, size, "infini-%u-%016" PRIx64, unsigned(handle.kind), handle.nonce);
@@ -23,7 +23,7 @@ void file_name(const IpcHandle &handle, char *name, size_t size) {
 }  // namespace
 
 Error ipc_create(IpcKind kind, size_t bytes, IpcHandle *handle) {
-    *handle = {kMagic, kind, getpid(), -1, 0, bytes};
+    *handle = {kIpcMagic, kind, getpid(), -1, 0, bytes};
     if (getrandom(&handle->nonce, sizeof handle->nonce, 0) != sizeof handle->nonce)
         handle->nonce = uint64_t(reinterpret_cast<uintptr_t>(handle)) ^ uint64_t(getpid());
     char name[64];
@@ -45,9 +45,9 @@ Error ipc_create(IpcKind kind, size_t bytes, IpcHandle *handle) {
 
 Error ipc_open(IpcKind kind, const void *opaque, IpcHandle *handle, int *fd) {
     memcpy(handle, opaque, sizeof *handle);
-    if (handle->magic != kMagic || handle->kind != kind)
+    if (handle->magic != kIpcMagic || handle->kind != kind)
         return fail(infinirtErrorInvalidValue, "handle is not one that the CPU back end exported%s",
-                    handle->magic == kMagic ? " for this purpose" : "");
+                    handle->magic == kIpcMagic ? " for this purpose" : "");
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", handle->pid, handle->fd);
     *fd = open(path, O_RDWR | O_CLOEXEC);

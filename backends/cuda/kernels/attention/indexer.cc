@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kWarps = 8;  // rows of a block
+constexpr int64_t kIndexerWarps = 8;  // rows of a block
 
 std::unique_ptr<Plan> plan_indexer_quant(const Operation &operation, Device &device) {
     const Tensor q = operation.tensor(2);
@@ -21,8 +21,8 @@ std::unique_ptr<Plan> plan_indexer_quant(const Operation &operation, Device &dev
         here.out = a.pointer<uint8_t>(0), here.weights_out = a.pointer<float>(1);
         here.q = a.pointer<void>(2), here.weights = a.pointer<void>(3);
         here.whole = is_aligned(here.q, size_t(n * element)) && is_aligned(here.out, size_t(n));
-        return kernel->launch(stream, divide_up(here.rows, kWarps),
-                              unsigned(kWarps * stream.device.warp), here);
+        return kernel->launch(stream, divide_up(here.rows, kIndexerWarps),
+                              unsigned(kIndexerWarps * stream.device.warp), here);
     });
 }
 

@@ -8,7 +8,7 @@ namespace infini::cuda {
 namespace {
 
 constexpr int64_t kMlaKeys = 32, kMlaPiece = 8, kEntryPitch = 672;
-constexpr unsigned kThreads = 256;
+constexpr unsigned kMlaThreads = 256;
 constexpr int64_t kMlaLeastRange = 256;  // keys
 
 // One of the kernels that a case may need.
@@ -43,12 +43,12 @@ std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const 
     const int64_t rows = 16 * l.tiles;
     const int64_t blocks = c.sequences * c.heads * ((c.rows() + rows - 1) / rows);
     const int64_t slots =
-        int64_t(device.multiprocessors) * kernel->resident_blocks(kThreads, l.shared());
+        int64_t(device.multiprocessors) * kernel->resident_blocks(kMlaThreads, l.shared());
     const int64_t most = std::clamp<int64_t>(c.keys / kMlaLeastRange, 1, 128);
     AttentionParams fixed = c.params();
     if (l.entries) fixed.vector = fixed.vector && c.k_stride.batch % 16 == 0;  // of bytes
     fixed.splits = int32_t(choose_splits(blocks, slots, most));
-    return plan_splits(c, device, kernel, fixed, blocks, kThreads, l.shared());
+    return plan_splits(c, device, kernel, fixed, blocks, kMlaThreads, l.shared());
 }
 
 }  // namespace

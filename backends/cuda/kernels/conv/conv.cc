@@ -67,9 +67,8 @@ public:
         for (int i = 0; i < 3; ++i) aligned = aligned && is_aligned(a.pointer<void>(i), 16);
         if (aligned) [[likely]]
             return library_->run(a, stream);
-        std::lock_guard guard(lock_);
         try {
-            if (!direct_) direct_ = plan_direct_convolution(shape_, device_);
+            std::call_once(once_, [&] { direct_ = plan_direct_convolution(shape_, device_); });
         } catch (const Refusal &refusal) {
             return fail(infinirtErrorUnknown, "%s", refusal.sentence.c_str());
         }
@@ -80,7 +79,7 @@ private:
     std::unique_ptr<Plan> library_;
     ConvolutionShape shape_;
     Device &device_;
-    mutable std::mutex lock_;
+    mutable std::once_flag once_;
     mutable std::unique_ptr<Plan> direct_;
 };
 

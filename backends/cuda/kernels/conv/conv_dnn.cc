@@ -30,7 +30,7 @@ struct AlgorithmResult {
 };
 
 // The library's functions, in the form they have had since its version 7.
-struct Library {
+struct ConvLibrary {
     template <class... A>
     using F = int (*)(A...);
 
@@ -52,13 +52,13 @@ struct Library {
         forward_with_bias;
     bool complete = false;
 
-    static const Library &get() {
-        static const Library library;
+    static const ConvLibrary &get() {
+        static const ConvLibrary library;
         return library;
     }
 
 private:
-    Library() {
+    ConvLibrary() {
         bool all = true;
         auto load = [&](auto &pointer, const char *name) {
             pointer = function<std::remove_reference_t<decltype(pointer)>>(Part::kDnn, name);
@@ -152,7 +152,7 @@ int data_type(int dtype) {
 class Convolution final : public Plan {
 public:
     Convolution(const Operation &op, int device, int64_t groups)
-        : library_(Library::get()), session_(dnn::Session::of(device)) {
+        : library_(ConvLibrary::get()), session_(dnn::Session::of(device)) {
         is_double_ = op.tensor(0).dtype == INFINI_DTYPE_F64;
         has_bias_ = bool(op.tensor(3));
         // Sums of 16 bits would be rounded twice, if biases were added to them afterwards.
@@ -295,7 +295,7 @@ private:
         return false;
     }
 
-    const Library &library_;
+    const ConvLibrary &library_;
     dnn::Session &session_;
     Object x_ = nullptr, y_ = nullptr, w_ = nullptr, bias_ = nullptr, convolution_ = nullptr;
     Object activation_ = nullptr;  // none, but the one function that adds biases wants to know
@@ -307,7 +307,7 @@ private:
 
 std::unique_ptr<Plan> plan_conv_dnn(const Operation &operation, Device &device,
                                     int64_t groups) try {
-    if (!Library::get().complete) return nullptr;
+    if (!ConvLibrary::get().complete) return nullptr;
     for (int i = 0; i < 3; ++i)
         if (operation.tensor(i).numel() > std::numeric_limits<int>::max()) return nullptr;
     auto plan = std::make_unique<Convolution>(operation, device.index, groups);

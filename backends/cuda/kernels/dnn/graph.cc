@@ -75,7 +75,7 @@ enum Attribute {
 constexpr int kModeA = 3;  // of heuristics: the best that is known
 constexpr size_t kFirstVersion = 90000;
 
-struct Library {
+struct GraphLibrary {
     size_t (*version)() = take<decltype(version)>("GetVersion");
     int (*set_stream)(void *, void *) = take<decltype(set_stream)>("SetStream");
     int (*make)(int, void **) = take<decltype(make)>("BackendCreateDescriptor");
@@ -95,13 +95,13 @@ struct Library {
     static F take(const char *name) {
         return function<F>(Part::kDnn, name);
     }
-    static const Library &get_library() {
-        static const Library library;
+    static const GraphLibrary &get_library() {
+        static const GraphLibrary library;
         return library;
     }
 };
 
-const Library &library() { return Library::get_library(); }
+const GraphLibrary &library() { return GraphLibrary::get_library(); }
 
 // The status in words, with the reason that the library gives.
 std::string words(int status) {

@@ -5,9 +5,9 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kDigitBits = 8, kDigits = 256, kWarps = 4;  // of group_digit.cuh
-constexpr int64_t kFew = 8192;                                // entries that one block sorts
-constexpr int64_t kLeastPiece = 256, kMostPieces = 2048;
+constexpr int64_t kGroupDigitBits = 8, kGroupDigits = 256, kGroupWarps = 4;  // of group_digit.cuh
+constexpr int64_t kFew = 8192;  // entries that one block sorts
+constexpr int64_t kLeastPiece = 256, kMostGroupPieces = 2048;
 
 }  // namespace
 
@@ -15,11 +15,11 @@ Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
     : entries_(entries), groups_(groups) {
     if (entries >= int64_t(1) << 31 || groups >= int64_t(1) << 32)
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more indices, or places for them, than 2^31"};
-    for (int64_t rest = groups; rest > 0; rest >>= kDigitBits) ++passes_;
-    piece_ = std::max(kLeastPiece, round_up(divide_up(entries, kMostPieces), device.warp));
+    for (int64_t rest = groups; rest > 0; rest >>= kGroupDigitBits) ++passes_;
+    piece_ = std::max(kLeastPiece, round_up(divide_up(entries, kMostGroupPieces), device.warp));
     pieces_ = divide_up(entries, piece_);
     words_ = round_up(entries * int64_t(sizeof(uint32_t)), 256);
-    counts_ = pieces_ * kDigits;
+    counts_ = pieces_ * kGroupDigits;
     if (entries == 0) return;
     if (entries <= kFew) {
         small_ = device.compile(Source("index/group_small.cuh"));
@@ -39,7 +39,7 @@ Error Grouping::run(const Stream &stream, char *workspace) const {
         return small_->launch(stream, 1, 512, params);
     }
     auto list = [&](int64_t i) { return reinterpret_cast<uint32_t *>(workspace + i * words_); };
-    const unsigned threads = unsigned(kWarps * stream.device.warp);
+    const unsigned threads = unsigned(kGroupWarps * stream.device.warp);
     for (int64_t pass = 0; pass < passes_; ++pass) {
         GroupParams params = {};
         params.keys = list(pass % 2), params.sorted_keys = list(1 - pass % 2);
@@ -48,8 +48,8 @@ Error Grouping::run(const Stream &stream, char *workspace) const {
         params.counts = list(4);
         params.entries = entries_;
         params.piece = int32_t(piece_), params.pieces = int32_t(pieces_);
-        params.shift = int32_t(pass * kDigitBits);
-        const Grid grid(divide_up(pieces_, kWarps));
+        params.shift = int32_t(pass * kGroupDigitBits);
+        const Grid grid(divide_up(pieces_, kGroupWarps));
         INFINI_CUDA_TRY(count_->launch(stream, grid, threads, params));
         INFINI_CUDA_TRY(sum_.run(stream, params.counts, counts_));
         INFINI_CUDA_TRY(place_->launch(stream, grid, threads, params));

@@ -13,7 +13,7 @@ namespace {
 
 using blas::Library;
 
-constexpr uint64_t kMostWorkspace = 32 << 20;
+constexpr uint64_t kMostProductWorkspace = 32 << 20;
 
 // The library's numbers for a product, or false.
 struct Types {
@@ -158,7 +158,7 @@ private:
         auto prefer = [&](int attribute, auto value) {
             l_.preference_set(preference, attribute, &value, sizeof value);
         };
-        prefer(blas::kMostWorkspace, uint64_t(kMostWorkspace));
+        prefer(blas::kMostWorkspace, uint64_t(kMostProductWorkspace));
         prefer(blas::kReductions, blas::kReductionInComputeType);
         for (int attribute : {blas::kAlignmentA, blas::kAlignmentB})
             prefer(attribute, uint32_t(in));

@@ -4,8 +4,8 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kRows = 16, kLeastDepth = 128, kLeastColumns = 64;
-constexpr int kWarps = 8;
+constexpr int64_t kSkinnyRows = 16, kLeastDepth = 128, kLeastColumns = 64;
+constexpr int kSkinnyWarps = 8;
 
 class SkinnyProduct final : public Product {
 public:
@@ -15,14 +15,15 @@ public:
         if (!device.has_mma || dtype != shape.b.dtype ||
             (dtype != INFINI_DTYPE_F16 && dtype != INFINI_DTYPE_BF16))
             return false;
-        if (shape.m > kRows && shape.n <= kRows && !shape.scaled && !shape.biased &&
+        if (shape.m > kSkinnyRows && shape.n <= kSkinnyRows && !shape.scaled && !shape.biased &&
             !shape.follows) {
             swapped_ = true;
             std::swap(shape.m, shape.n), std::swap(shape.a, shape.b);
             for (Matrix *matrix : {&shape.a, &shape.b, &shape.c, &shape.addend})
                 std::swap(matrix->row, matrix->column);
         }
-        if (shape.m > kRows || shape.k < kLeastDepth || shape.n < kLeastColumns || shape.k % 8)
+        if (shape.m > kSkinnyRows || shape.k < kLeastDepth || shape.n < kLeastColumns ||
+            shape.k % 8)
             return false;
         if (shape.a.column != 1 || shape.a.row % 8 || shape.a.batch % 8 || shape.b.batch % 8)
             return false;
@@ -45,7 +46,9 @@ public:
         Source source("matmul/skinny.cuh");
         add_following(source, shape);
         source.type("T", dtype).type("O", shape.c.dtype);
-        source.constant("kTiles", tiles).constant("kAlongB", along).constant("kWarps", kWarps);
+        source.constant("kTiles", tiles)
+            .constant("kAlongB", along)
+            .constant("kWarps", kSkinnyWarps);
         Source other = source;
         kernel_ = std::make_shared<AlignedKernel>(device, source.constant("kVector", 1),
                                                   other.constant("kVector", 0));
@@ -59,7 +62,7 @@ public:
         Error error = infinirtSuccess;
         const Kernel *kernel = kernel_->get(is_aligned(p.a.data) && is_aligned(p.b.data), error);
         if (!kernel) return error;
-        return launch_product(*kernel, stream, blocks_, 32 * kWarps, 0, p, shape_, data);
+        return launch_product(*kernel, stream, blocks_, 32 * kSkinnyWarps, 0, p, shape_, data);
     }
 
 private:

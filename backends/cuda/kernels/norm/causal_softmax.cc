@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256, kRounds = 4;  // of causal_softmax.cuh
+constexpr int64_t kSoftmaxThreads = 256, kRounds = 4;  // of causal_softmax.cuh
 
 std::unique_ptr<Plan> plan_causal_softmax(const Operation &operation, Device &device) {
     const Tensor y = operation.tensor(0), x = operation.tensor(1);
@@ -25,17 +25,17 @@ std::unique_ptr<Plan> plan_causal_softmax(const Operation &operation, Device &de
     const bool dense = params.y_step == 1 && params.x_step == 1;
     const int64_t word = dense ? common_word({bits * element}) : element, n = word / element;
     const int64_t row_threads =
-        params.columns <= device.warp * kRounds * n ? device.warp : kThreads;
+        params.columns <= device.warp * kRounds * n ? device.warp : kSoftmaxThreads;
     const bool held = params.columns <= row_threads * kRounds * n;
     Source source("norm/causal_softmax.cuh");
     source.type("T", y.dtype).constant("kVector", n).constant("kRowThreads", row_threads);
     const auto kernel = device.compile(source.constant("kHeld", held));
-    const int64_t blocks = divide_up(params.rows.count, kThreads / row_threads);
+    const int64_t blocks = divide_up(params.rows.count, kSoftmaxThreads / row_threads);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         CausalParams here = params;
         here.y = a.pointer<void>(0), here.x = a.pointer<void>(1);
         here.whole = is_aligned(here.y, size_t(word)) && is_aligned(here.x, size_t(word));
-        return kernel->launch(stream, blocks, unsigned(kThreads), here);
+        return kernel->launch(stream, blocks, unsigned(kSoftmaxThreads), here);
     });
 }
 

@@ -5,9 +5,9 @@
 namespace infini::cuda {
 namespace {
 
-enum Kind { kUniform, kNormal, kIntegers };
+enum FillKind { kUniform, kNormal, kIntegers };
 
-std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device, Kind kind) {
+std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device, FillKind kind) {
     const Tensor y = operation.tensor(0);
     Dims<1> dims;
     for (int d = 0; d < y.ndim; ++d) dims.add(y.shape[d], y.strides[d]);

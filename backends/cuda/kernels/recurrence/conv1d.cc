@@ -4,7 +4,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int kThreads = 128, kRun = 64;
+constexpr int kConv1dThreads = 128, kRun = 64;
 
 std::unique_ptr<Plan> plan_causal_conv1d(const Operation &op, Device &device) {
     const Shape out = op.tensor(0), state = op.tensor(1), final_state = op.tensor(2);
@@ -40,9 +40,9 @@ std::unique_ptr<Plan> plan_causal_conv1d(const Operation &op, Device &device) {
         p.x = a.pointer<void>(3), p.weight = a.pointer<void>(4);
         p.bias = bias ? a.pointer<void>(5) : nullptr;
         p.vector = vector && lies_wide(p.out) && lies_wide(p.x);
-        const int64_t per_block = kThreads * (p.vector ? wide : 1);
+        const int64_t per_block = kConv1dThreads * (p.vector ? wide : 1);
         p.blocks = int32_t((channels + per_block - 1) / per_block);
-        return kernel->launch(stream, requests.groups() * p.runs * p.blocks, kThreads, p);
+        return kernel->launch(stream, requests.groups() * p.runs * p.blocks, kConv1dThreads, p);
     });
 }
 INFINI_CUDA_KERNEL("causal_conv1d", plan_causal_conv1d);

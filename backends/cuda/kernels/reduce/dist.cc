@@ -8,7 +8,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kDistThreads = 256, kTile = 64;
+constexpr int64_t kDistThreads = 256, kDistTile = 64;
 
 int norm_of(double p) {
     if (p == 0 || p == 1 || p == 2) return int(p);
@@ -63,7 +63,7 @@ std::unique_ptr<Plan> plan_cdist(const Operation &operation, Device &device) {
     source.type("T", y.dtype).constant("kNorm", norm_of(operation.number(0)));
     auto kernel = device.compile(source);
     const int64_t blocks =
-        params.to.count * divide_up(params.rows, kTile) * divide_up(params.columns, kTile);
+        params.to.count * divide_up(params.rows, kDistTile) * divide_up(params.columns, kDistTile);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         CdistParams p = params;
         p.y = a.pointer<void>(0), p.x1 = a.pointer<void>(1), p.x2 = a.pointer<void>(2);

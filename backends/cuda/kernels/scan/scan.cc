@@ -9,7 +9,7 @@
 namespace infini::cuda {
 namespace {
 
-constexpr int64_t kThreads = 256, kMostPieces = 1024;
+constexpr int64_t kScanThreads = 256, kMostPieces = 1024;
 constexpr size_t kStateBytes = 16;  // at most
 
 struct Scan {
@@ -23,7 +23,7 @@ struct Layout {
     ScanParams params = {};
     bool across = false, vectors = false;
     int64_t items = 1;  // of a thread, at a time, where it does not take a whole line
-    int64_t line_threads = kThreads, blocks = 0;
+    int64_t line_threads = kScanThreads, blocks = 0;
     int64_t offsets[3] = {};  // of the tensors' first elements, in the order of the scan
 
     Layout(const Scan &scan, const Device &device) {
@@ -56,7 +56,7 @@ private:
             const int64_t wanted = device.multiprocessors * 1024;
             pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / 64);
         } else {
-            unit = kThreads * items;
+            unit = kScanThreads * items;
             const int64_t wanted = device.multiprocessors * 4;
             pieces = std::min(wanted / std::max<int64_t>(p.lines, 1), p.size / (8 * unit));
         }
@@ -66,7 +66,7 @@ private:
         if (!across && p.pieces == 1 && p.size <= 2 * device.warp * items)
             line_threads = device.warp;
         const int64_t tasks = p.lines * p.pieces;
-        blocks = divide_up(across ? tasks : tasks * line_threads, kThreads);
+        blocks = divide_up(across ? tasks : tasks * line_threads, kScanThreads);
     }
 };
 
@@ -103,8 +103,8 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
         p.x = a.pointer<char>(places ? 2 : 1) + layout.offsets[2] * int64_t(in_bytes);
         p.parts = a.workspace();
         p.vector = layout.vectors && is_aligned(p.x, 16) && is_aligned(p.y, 16);
-        if (cut) INFINI_CUDA_TRY(sums->launch(stream, layout.blocks, kThreads, p));
-        return kernel->launch(stream, layout.blocks, kThreads, p);
+        if (cut) INFINI_CUDA_TRY(sums->launch(stream, layout.blocks, kScanThreads, p));
+        return kernel->launch(stream, layout.blocks, kScanThreads, p);
     };
     const int64_t parts = cut ? layout.params.lines * layout.params.pieces : 0;
     return make_plan(run, size_t(parts) * kStateBytes);

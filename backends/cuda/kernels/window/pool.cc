@@ -8,7 +8,7 @@ namespace {
 
 enum Fold { kSum, kMax, kMaxPlace };
 
-constexpr int64_t kThreads = 256, kLarge = 128;  // elements of a window that a warp shares
+constexpr int64_t kPoolThreads = 256, kLarge = 128;  // elements of a window that a warp shares
 
 struct Pool {
     PoolParams params = {};
@@ -90,13 +90,13 @@ std::unique_ptr<Plan> plan_of(const Operation &operation, Device &device, const 
     source.type("T", output.dtype).type("I", index_type(pool.small()));
     source.constant("kTogether", together).constant("kFold", fold).constant("kBins", pool.bins);
     auto kernel = device.compile(source);
-    const int64_t blocks = device.blocks_for(output.numel() * together, kThreads, 64);
+    const int64_t blocks = device.blocks_for(output.numel() * together, kPoolThreads, 64);
     return make_plan([=, params = pool.params](const Arguments &a, const Stream &stream) {
         PoolParams p = params;
         const bool places = fold == kMaxPlace;
         p.y = a.pointer<void>(0), p.found = places ? a.pointer<int64_t>(1) : nullptr;
         p.x = a.pointer<void>(places ? 2 : 1);
-        return kernel->launch(stream, blocks, kThreads, p);
+        return kernel->launch(stream, blocks, kPoolThreads, p);
     });
 }
 
