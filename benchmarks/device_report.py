@@ -56,6 +56,14 @@ def limits_of(run: Run) -> dict[str, float]:
             raise_to("copy", moved / best)
         elif moved > 1 << 28 and writes < 0.02 * reads:
             raise_to("read", moved / best)
+    for row in run["rows"]:  # what is left of a row when its copy has taken its time
+        if row.get("failed") or row["group"] == "host" or not found.get("copy"):
+            continue
+        best = min(row["ours_s"], row.get("theirs_s") or row["ours_s"])
+        reads, writes = row["reads"], row["writes"]
+        rest, left = abs(reads - writes), best - 2 * min(reads, writes) / found["copy"]
+        if reads + writes > 1 << 28 and rest and left > 0:
+            raise_to("read" if reads > writes else "write", rest / left)
     return found
 
 

@@ -6,13 +6,19 @@ if(INFINI_PYTHON)
     list(APPEND components Development.Module)
     set(optional OPTIONAL_COMPONENTS Development.SABIModule)
 endif()
-find_package(Python 3.10 REQUIRED COMPONENTS ${components} ${optional})
+find_package(Python 3.10 COMPONENTS ${components} ${optional})
+if(NOT Python_Interpreter_FOUND)
+    message(FATAL_ERROR "Python 3.10 or newer is needed")
+elseif(INFINI_PYTHON AND NOT Python_Development.Module_FOUND)
+    message(FATAL_ERROR "Python.h of ${Python_EXECUTABLE} is missing: install python3-dev (Debian, Ubuntu) or "
+        "python3-devel (Fedora)")
+endif()
 
 set(INFINI_GENERATED "${CMAKE_BINARY_DIR}/generated")
 file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py")
 # The types and pages of the package are read off its sources.
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/infinicore/*.py")
-file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/*/*.pyi"
+file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/python/*/*.pyi"
     "${PROJECT_SOURCE_DIR}/csrc/base/described.h" "${PROJECT_SOURCE_DIR}/include/infini/op_ext.h")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
     ${spec_files} ${package_files} ${read_files})

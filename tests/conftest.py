@@ -29,6 +29,12 @@ sys.path.insert(0, str(HERE))
 HANG_SECONDS = 240  # kills the run, with all threads' stacks; every wait in a test ends long before
 
 
+def _count(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError("expected a positive number")
+    return number
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("infini")
     group.addoption("--device", default="cpu", help="kind of device to run the suites on")
@@ -36,7 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     simulated = "CUDA is simulated on the host: see tests/simulated"
     group.addoption("--simulated", action="store_true", help=simulated)
     group.addoption("--exhaustive", action="store_true", help="all combinations, not pairwise")
-    group.addoption("--sample", type=int, metavar="N", help="only N of all combinations, at random")
+    group.addoption(
+        "--sample", type=_count, metavar="N", help="only N of all combinations, at random"
+    )
     group.addoption("--seed", type=int, help="of --sample; a new one if it is not given")
 
 

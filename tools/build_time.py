@@ -75,7 +75,8 @@ def main() -> int:
     if not log.is_file():
         print(f"{log}: no such file; expected the folder of a build by ninja", file=sys.stderr)
         return 1
-    edges = [edge for edge in read_log(log) if edge.output.endswith(".o")]
+    edges = [edge for edge in read_log(log) if edge.output.endswith((".o", ".gch"))]
+    edges = [edge for edge in edges if (options.build / edge.output).exists()]
     print(f"{sum(edge.seconds for edge in edges):.0f} seconds in {len(edges)} files")
     show("By part", add_up((edge.part, edge.seconds) for edge in edges))
     show("By instruction set", add_up((edge.isa, edge.seconds) for edge in edges if edge.isa))

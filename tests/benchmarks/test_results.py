@@ -112,6 +112,18 @@ def test_rows_never_exceed_the_limit_on_a_device() -> None:
     assert max(parts) <= 1.0 + 1e-6
 
 
+@pytest.mark.parametrize("path", sorted(results.FOLDER.glob("*.json")), ids=lambda path: path.stem)
+def test_no_measured_row_exceeds_the_limit(path: Path) -> None:
+    import device_report
+
+    if not (found := json.loads(path.read_text())["suites"].get("operators_device")):
+        return
+    limits = device_report.limits_of(found)
+    for row in found["rows"]:
+        if row["reads"] + row["writes"] > 1 << 28:
+            assert (device_report.part_of_limit(row, limits) or 0) <= 1.0 + 1e-6, row["name"]
+
+
 def test_problems_are_named() -> None:
     wrong = example()
     del wrong["suites"]["runtime"]["date"]

@@ -172,7 +172,7 @@ def test_svd_and_qr(shape: tuple[int, ...], some: bool) -> None:
     ref.assert_close(q.mT @ q, ref.eye(q.shape[-1], dtype=q.dtype).expand(*q.shape[:-2], -1, -1))
 
 
-@pytest.mark.parametrize("rows, columns", [(33, 33), (40, 33), (17, 33)])
+@pytest.mark.parametrize(("rows", "columns"), [(33, 33), (40, 33), (17, 33)])
 def test_svd_and_qr_of_low_rank(rows: int, columns: int) -> None:
     """The remainders of equal rows fall below the range of numbers; q, u and v are orthogonal."""
     a = put(ref.full((rows, columns), 0.37, dtype=ref.float64))

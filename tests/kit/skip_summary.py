@@ -47,7 +47,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _reason(report: Any) -> str:
-    """The first line, without the numbers that differ between tests for one reason."""
+    """The first line."""
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     lines = text.removeprefix("Skipped: ").splitlines()
     return lines[0] if lines else "no reason given"

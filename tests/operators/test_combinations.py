@@ -44,19 +44,19 @@ def test_every_operator(operator: Operator) -> None:
         }
 
 
-def test_the_seed_of_a_sample_is_told() -> None:
+@pytest.mark.parametrize("worker", [{}, {"seed": 7}])
+def test_the_seed_of_a_sample_is_printed(worker: dict[str, int]) -> None:
     class Config:
-        class option:  # noqa: N801 - as pytest calls it
-            seed: int | None = None
+        workerinput = worker  # what pytest-xdist gives its workers
 
         def getoption(self, name: str) -> object:
-            return {"--sample": 3, "--exhaustive": False}[name]
+            return {"--sample": 3, "--seed": None, "--exhaustive": False}[name]
 
     before = module.exhaustive
     try:
         made = module.Selection(Config())  # type: ignore[arg-type]
         assert module.exhaustive
-        assert made.seed == Config.option.seed is not None
+        assert made.seed == worker.get("seed", made.seed) is not None
         assert f"--sample 3 --seed {made.seed}" in made.pytest_report_header()
     finally:
         module.exhaustive = before

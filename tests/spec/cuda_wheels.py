@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.metadata
 import os
 import re
@@ -32,14 +33,18 @@ def _find(package: str, version: str, cache: Path, name: str) -> Path:
             return Path(str(installed.locate_file(file))).resolve()
     except (importlib.metadata.PackageNotFoundError, StopIteration):
         pass
+    cache.mkdir(parents=True, exist_ok=True)
     folder = cache / f"{package}-{version}"
-    if not (found := list(folder.rglob(name))):
-        for wheel in _download(f"{package}=={version}.*", folder):
-            with zipfile.ZipFile(wheel) as archive:
-                wanted = [n for n in archive.namelist() if "/include/" in n or "/libcudart.so" in n]
-                archive.extractall(folder, wanted)
-            wheel.unlink()
-        found = list(folder.rglob(name))
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # workers of pytest-xdist share the cache
+        if not (found := list(folder.rglob(name))):
+            for wheel in _download(f"{package}=={version}.*", folder):
+                with zipfile.ZipFile(wheel) as archive:
+                    names = archive.namelist()
+                    wanted = [n for n in names if "/include/" in n or "/libcudart.so" in n]
+                    archive.extractall(folder, wanted)
+                wheel.unlink()
+            found = list(folder.rglob(name))
     return found[0].resolve()
 
 
