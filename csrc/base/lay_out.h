@@ -2,11 +2,11 @@
 #ifndef INFINI_LAY_OUT_H
 #define INFINI_LAY_OUT_H
 
+#include <infini/expression.h>
 #include <infini/layout.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace infini::program {
@@ -104,8 +104,7 @@ private:
                     if (step.folds.back() >= INFINI_FOLD_ARGMAX) ordered_ = true;
                 }
             }
-            step.copies = stage.input_count == 1 && stage.output_count == 1 &&
-                          std::strstr(stage.source, "{\n        y[0] = x[0];") != nullptr;
+            step.copies = is_copy(expression_of(program_, s));
             layout_.steps.push_back(std::move(step));
         }
     }

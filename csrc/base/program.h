@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "infini/node_op.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -74,6 +76,29 @@ typedef struct InfiniStage {
     const char *source;     /* C++: template <class V> struct with eval(const V *x, V *y) */
 } InfiniStage;
 
+/* One step of an expression. Truth values are 0 and 1, and conditions hold where they are not 0. */
+typedef struct InfiniNode {
+    int16_t op;      /* InfiniNodeOp; a function of spec/operators/language/expression.py, or: */
+    int16_t args[3]; /* earlier nodes, -1 for none; of INFINI_NODE_INPUT: the input's number */
+    double value;    /* of INFINI_NODE_CONSTANT */
+} InfiniNode;
+
+typedef enum InfiniExpressionFlags {
+    INFINI_EXPRESSION_COPY = 1 /* the only result is the only input */
+} InfiniExpressionFlags;
+
+/* What a stage's functor computes, as data: back ends read this, and hand the source to a compiler
+ * as it is. */
+typedef struct InfiniExpression {
+    size_t size;             /* sizeof(InfiniExpression) */
+    const InfiniNode *nodes; /* in the order of evaluation */
+    const int16_t *results;  /* the node of each output */
+    int32_t node_count, result_count;
+    uint32_t flags;
+    uint32_t truths; /* a bit for each result that is a truth value */
+    int32_t cost;    /* roughly, in operations for an element */
+} InfiniExpression;
+
 typedef enum InfiniAxis {
     INFINI_AXIS_NONE = 0,      /* nothing is folded */
     INFINI_AXIS_ALL = 1,       /* everything */
@@ -101,6 +126,8 @@ typedef struct InfiniProgram {
     const InfiniStage *stages; /* those of a phase follow each other */
     int32_t operand_count, phase_count, stage_count;
     uint32_t flags;
+    /* Of each stage. They are no entries of the stages, whose size older back ends know. */
+    const InfiniExpression *const *expressions;
 } InfiniProgram;
 
 #ifdef __cplusplus

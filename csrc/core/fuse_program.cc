@@ -1,6 +1,6 @@
 #include "fuse_program.h"
 
-#include <cstring>
+#include <infini/expression.h>
 
 namespace infinicore::detail {
 
@@ -49,9 +49,9 @@ bool is_map(const InfiniProgram &program) {
     return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
 }
 
-bool is_copy(const InfiniStage &stage) {
-    return stage.input_count == 1 && stage.output_count == 1 && !stage.folds &&
-           std::strstr(stage.source, "{\n        y[0] = x[0];") != nullptr;
+bool is_copy(const InfiniProgram &program, int stage) {
+    return !program.stages[stage].folds &&
+           infini::program::is_copy(infini::program::expression_of(program, stage));
 }
 
 namespace {
@@ -69,15 +69,8 @@ bool gives_truth(const InfiniProgram &program, int tensor) {
         for (int i = 0; i < stage.output_count; ++i) {
             if (stage.outputs[i] < 0 || !is_tensor(program.operands[stage.outputs[i]], tensor))
                 continue;
-            // "y[0] = t3;", and before that "const V t3 = number<V>(m2);".
-            const std::string begin = "y[" + std::to_string(i) + "] = t";
-            const char *result = std::strstr(stage.source, begin.c_str());
-            if (!result) return false;
-            result += begin.size() - 1;
-            const std::string made =
-                "const V " + std::string(result, std::strcspn(result, ";")) + " = number<V>(";
-            if (!std::strstr(stage.source, made.c_str())) return false;
-            found = true;
+            found = infini::program::is_truth(infini::program::expression_of(program, s), i);
+            if (!found) return false;
         }
     }
     return found;

@@ -20,7 +20,7 @@ bool is_plain_copy(const Step &step);
 
 bool is_map(const InfiniProgram &program);
 // Is its only purpose to copy?
-bool is_copy(const InfiniStage &stage);
+bool is_copy(const InfiniProgram &program, int stage);
 // Does a tensor get nothing but 0 and 1?
 bool gives_truth(const InfiniProgram &program, int tensor);
 // Is there nothing that differs from element to element?

@@ -13,7 +13,8 @@ struct OwnProgram {
     std::vector<InfiniOperand> operands;
     std::vector<InfiniPhase> phases;
     std::vector<InfiniStage> stages;
-    std::deque<std::vector<int16_t>> numbers;  // that stages point to
+    std::vector<const InfiniExpression *> expressions;  // of the stages
+    std::deque<std::vector<int16_t>> numbers;           // that stages point to
     InfiniProgram program{};
     std::vector<std::shared_ptr<const Step>> parts;  // attributes point into them
 };
@@ -41,7 +42,7 @@ public:
         scalars.assign(draft_.scalars.begin(), draft_.scalars.begin() + draft_.kernel_scalars);
         scalar_numbers_.assign(draft_.scalars.size(), -1);
         attribute_numbers_.assign(draft_.attributes.size(), -1);
-        for (int s = 0; s < source_.stage_count; ++s) add_stage(source_.stages[s]);
+        for (int s = 0; s < source_.stage_count; ++s) add_stage(s);
         for (int p = 0; p < source_.phase_count; ++p) {
             InfiniPhase phase = source_.phases[p];
             if (phase.kind == INFINI_AXIS_ATTRIBUTE) phase.axis = attribute(phase.axis);
@@ -103,7 +104,7 @@ private:
         forwarded_.assign(instead_.size(), -1);
         for (int s = 0; s < source_.stage_count; ++s) {
             const InfiniStage &stage = source_.stages[s];
-            if (!is_copy(stage) || stage.kind != INFINI_STAGE_ELEMENTS) continue;
+            if (!is_copy(source_, s) || stage.kind != INFINI_STAGE_ELEMENTS) continue;
             const int from = stage.inputs[0], to = stage.outputs[0];
             const InfiniOperand &operand = source_.operands[to];
             if (operand.kind != INFINI_OPERAND_TENSOR || is_product(operand) ||
@@ -130,13 +131,15 @@ private:
 
     bool is_made_by_a_copy(int n) const {
         for (int s = 0; s < source_.stage_count; ++s)
-            if (source_.stages[s].outputs[0] == n && is_copy(source_.stages[s])) return true;
+            if (source_.stages[s].outputs[0] == n && is_copy(source_, s)) return true;
         return false;
     }
 
-    void add_stage(const InfiniStage &stage) {
-        if (is_copy(stage) && forwarded_[size_t(stage.inputs[0])] >= 0) return;
-        if (is_copy(stage) && stage.kind == INFINI_STAGE_ELEMENTS &&
+    void add_stage(int s) {
+        const InfiniStage &stage = source_.stages[s];
+        const bool copies = is_copy(source_, s);
+        if (copies && forwarded_[size_t(stage.inputs[0])] >= 0) return;
+        if (copies && stage.kind == INFINI_STAGE_ELEMENTS &&
             source_.operands[stage.outputs[0]].kind == INFINI_OPERAND_ELEMENT) {
             const int from = instead_[size_t(stage.inputs[0])];
             if (is_constant(from)) {
@@ -162,6 +165,7 @@ private:
             copy.folds =
                 made_->numbers.emplace_back(stage.folds, stage.folds + stage.output_count).data();
         made_->stages.push_back(copy);
+        made_->expressions.push_back(source_.expressions[s]);
     }
 
     int operand(int n, bool written) {
@@ -245,6 +249,7 @@ private:
         program.operands = made_->operands.data();
         program.phases = made_->phases.data();
         program.stages = made_->stages.data();
+        program.expressions = made_->expressions.data();
         program.operand_count = int32_t(made_->operands.size());
         program.phase_count = int32_t(made_->phases.size());
         program.stage_count = int32_t(made_->stages.size());

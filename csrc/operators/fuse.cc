@@ -187,15 +187,21 @@ private:
         return made_->numbers_.emplace_back(std::move(numbers)).data();
     }
 
+    void add_stage(const InfiniStage &stage, const InfiniExpression *expression) {
+        made_->stages_.push_back(stage);
+        made_->expressions_.push_back(expression);
+    }
+
     // A stage of the first program: what it writes for the second goes to an operand in between.
-    InfiniStage first_stage(const InfiniStage &stage, int phase) {
+    void add_first_stage(int s, int phase) {
+        const InfiniStage &stage = first_.stages[s];
         InfiniStage copy = stage;
         copy.phase = int16_t(phase);
         std::vector<int16_t> outputs(stage.outputs, stage.outputs + stage.output_count);
         for (const Tie &tie : ties_)
             std::replace(outputs.begin(), outputs.end(), int16_t(tie.output), int16_t(tie.between));
         copy.outputs = keep(std::move(outputs));
-        return copy;
+        add_stage(copy, first_.expressions[s]);
     }
 
     // Writes the operands in between to their tensors, by the functor that copies.
@@ -210,11 +216,12 @@ private:
             copy.outputs = keep({int16_t(tie.output)});
             copy.functor = kCopyFunctor;
             copy.source = kCopySource;
-            made_->stages_.push_back(copy);
+            add_stage(copy, kCopyExpression);
         }
     }
 
-    InfiniStage second_stage(const InfiniStage &stage, int phase) {
+    void add_second_stage(int s, int phase) {
+        const InfiniStage &stage = second_.stages[s];
         InfiniStage copy = stage;
         copy.phase = int16_t(phase);
         if (by_row_) copy.kind = INFINI_STAGE_ROWS;
@@ -231,34 +238,28 @@ private:
         copy.inputs = moved(stage.inputs, stage.input_count);
         copy.outputs = moved(stage.outputs, stage.output_count);
         if (stage.folded) copy.folded = moved(stage.folded, stage.output_count);
-        return copy;
+        add_stage(copy, second_.expressions[s]);
     }
 
     // ---- Putting together -----------------------------------------------------------------------
 
     void put_in_front() {
-        auto &stages = made_->stages_;
         made_->phases_.assign(second_.phases, second_.phases + second_.phase_count);
         for (InfiniPhase &phase : made_->phases_)
             if (phase.kind == INFINI_AXIS_ATTRIBUTE) phase.axis += join_.attributes;
         for (int phase = 0; phase < second_.phase_count; ++phase) {
             const bool here = phase == reading_phase_;
-            for (int s = 0; s < first_.stage_count && here; ++s)
-                stages.push_back(first_stage(first_.stages[s], phase));
+            for (int s = 0; s < first_.stage_count && here; ++s) add_first_stage(s, phase);
             for (int s = 0; s < second_.stage_count; ++s)
-                if (second_.stages[s].phase == phase)
-                    stages.push_back(second_stage(second_.stages[s], phase));
+                if (second_.stages[s].phase == phase) add_second_stage(s, phase);
             if (here) add_kept();
         }
     }
 
     void put_behind() {
-        auto &stages = made_->stages_;
         made_->phases_.assign(first_.phases, first_.phases + first_.phase_count);
-        for (int i = 0; i < first_.stage_count; ++i)
-            stages.push_back(first_stage(first_.stages[i], first_.stages[i].phase));
-        for (int i = 0; i < second_.stage_count; ++i)
-            stages.push_back(second_stage(second_.stages[i], phase_));
+        for (int s = 0; s < first_.stage_count; ++s) add_first_stage(s, first_.stages[s].phase);
+        for (int s = 0; s < second_.stage_count; ++s) add_second_stage(s, phase_);
         add_kept();
     }
 
@@ -269,6 +270,7 @@ private:
         program.operands = made_->operands_.data();
         program.phases = made_->phases_.data();
         program.stages = made_->stages_.data();
+        program.expressions = made_->expressions_.data();
         program.operand_count = int32_t(made_->operands_.size());
         program.phase_count = int32_t(made_->phases_.size());
         program.stage_count = int32_t(made_->stages_.size());
@@ -303,7 +305,8 @@ struct Copy {
         stage.outputs = &numbers[1];
         stage.functor = kCopyFunctor;
         stage.source = kCopySource;
-        program = {sizeof program, "copy", operands, &phase, &stage, 2, 1, 1, flags};
+        program = {sizeof program, "copy",          operands, &phase, &stage, 2, 1, 1,
+                   flags,          &kCopyExpression};
     }
     const InfiniOperand operands[2];
     const InfiniPhase phase = {INFINI_AXIS_NONE, 0};

@@ -28,7 +28,8 @@ private:
     std::vector<InfiniOperand> operands_;
     std::vector<InfiniPhase> phases_;
     std::vector<InfiniStage> stages_;
-    std::deque<std::vector<int16_t>> numbers_;  // that stages point to
+    std::vector<const InfiniExpression *> expressions_;  // of the stages
+    std::deque<std::vector<int16_t>> numbers_;           // that stages point to
     InfiniProgram program_{};
 };
 

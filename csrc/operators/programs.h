@@ -30,6 +30,7 @@ extern const size_t kProgramCaseCount;
 
 // The functor of one input that gives it back: y[0] = x[0].
 extern const char *const kCopyFunctor, *const kCopySource;
+extern const InfiniExpression *const kCopyExpression;
 
 // The program for an operation; null when it has none, or none for its attributes.
 const InfiniProgram *find_program(const InfiniOperation &operation);

@@ -1,17 +1,17 @@
-"""Programs: their functors for the CPU, and the table that the core chooses from."""
+"""Programs: their functors for the CPU, the table that the core chooses from, and the numbers of
+the functions in their expressions."""
 
 from __future__ import annotations
 
-import textwrap
 import zlib
 from dataclasses import dataclass
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.language.functors import Functor
+from ..operators.language import functors
+from ..operators.language.nodes import CONSTANT, COPYING, COSTLY, OPS, Expression
 from ..operators.language.trace import (
     AXES,
-    COSTLY,
     FOLDS,
     KINDS,
     VIEWS,
@@ -28,38 +28,30 @@ FILES = 12  # that the functors are spread over, to be compiled side by side
 BITS = {"float": 1, "double": 2, "int64_t": 4, "uint64_t": 8}
 HALF = 16  # also for tensors of 16 bits, converted in registers
 FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one go with a functor
-CHEAP = frozenset({"exp", "tanh", "erf"})  # what such a functor may call of the costly functions
+CHEAP = frozenset(
+    {"exp", "tanh", "erf", "one_plus_erf"}
+)  # what such a functor may call of the costly functions
 
 
 @dataclass
 class Compiled:
     name: str
-    functor: Functor
+    expression: Expression
     types: int = 0
     fold: int = 0  # that is compiled together with it
 
     @property
-    def cost(self) -> int:
-        return self.functor.body.count("\n") + 10 * len(self.functor.functions & COSTLY)
-
-    @property
     def source(self) -> str:
-        body = textwrap.indent(self.functor.body, " " * 8)
-        return f"""\
-template <class V>
-struct {self.name} {{
-    static constexpr int kInputs = {self.functor.inputs}, kOutputs = {self.functor.outputs};
-    static constexpr int kShared = {self.functor.shared}, kCost = {self.cost};
-    INFINI_SIMD static void eval([[maybe_unused]] const V *x, V *y) {{
-{body}
-    }}
-}};"""
+        return functors.source(self.name, self.expression)
 
 
 def files(api: Api, first: First) -> dict[str, str]:
     found = [program for operator in OPERATORS for program in programs(operator)]
-    compiled = functors(found)
-    written = {"src/operators/programs.cc": table(found, compiled)}
+    compiled = compiled_functors(found)
+    written = {
+        "include/infini/node_op.h": node_ops(),
+        "src/operators/programs.cc": table(found, compiled),
+    }
     # By name, so that a new operator changes one file.
     parts: list[list[Compiled]] = [[] for _ in range(FILES)]
     for entry in compiled.values():
@@ -70,37 +62,49 @@ def files(api: Api, first: First) -> dict[str, str]:
     return written
 
 
-def functors(found: list[Program]) -> dict[tuple[str, int], Compiled]:
+def compiled_functors(found: list[Program]) -> dict[Expression, Compiled]:
     """Each functor once, named after the first operator that has it."""
-    copy = Compiled("copy_0", Functor("y[0] = x[0];", 1, 1, 0, frozenset()), sum(BITS.values()))
-    compiled = {(copy.functor.body, copy.functor.shared): copy}
+    compiled = {COPYING: Compiled("copy_0", COPYING, sum(BITS.values()))}
     for program in found:
         for stage in program.stages:
-            key = (stage.functor.body, stage.functor.shared)
             name = program.operator.name
-            if key not in compiled:
+            if stage.expression not in compiled:
                 number = sum(c.name.rpartition("_")[0] == name for c in compiled.values())
-                compiled[key] = Compiled(f"{name}_{number}", stage.functor)
-            entry = compiled[key]
+                compiled[stage.expression] = Compiled(f"{name}_{number}", stage.expression)
+            entry = compiled[stage.expression]
             entry.types |= sum(BITS[kind] for kind in program.types)
             if is_half(program, stage):
                 entry.types |= HALF
-            if stage.folds in FUSED and stage.outputs == (-1,) and entry.cost <= 16:
+            if stage.folds in FUSED and stage.outputs == (-1,) and stage.expression.cost <= 16:
                 entry.fold = entry.fold or FOLDS[stage.folds[0]]
     return compiled
 
 
 def is_half(program: Program, stage: Stage) -> bool:
     """Is the conversion of 16-bit floats worth a loop of its own?"""
-    costly = stage.functor.functions & COSTLY
     return (
         len(program.stages) == 1
         and not any(stage.folds)
         and all("F16" in dtypes for dtypes in tensor_dtypes(program.operator, program.present))
         and "float" in program.types
-        and stage.functor.inputs <= 4
-        and costly <= CHEAP
+        and stage.expression.inputs <= 4
+        and stage.expression.functions & COSTLY <= CHEAP
     )
+
+
+def node_ops() -> str:
+    ops = "\n".join(f"    INFINI_NODE_{op.upper()} = {number}," for number, op in enumerate(OPS))
+    return f"""\
+/* What a node of an expression does: see infini/program.h. Numbers are only ever added.
+ * {text.NOTE} */
+#ifndef INFINI_NODE_OP_H
+#define INFINI_NODE_OP_H
+
+typedef enum InfiniNodeOp {{
+{ops}
+}} InfiniNodeOp;
+
+#endif"""
 
 
 # ---- For the CPU --------------------------------------------------------------------------------
@@ -151,10 +155,8 @@ constinit const size_t kFunctorListCount = {count};
 # ---- For the core -------------------------------------------------------------------------------
 
 
-def table(found: list[Program], compiled: dict[tuple[str, int], Compiled]) -> str:
-    sources = "\n".join(
-        f'const char {entry.name}_source[] = R"({entry.source})";' for entry in compiled.values()
-    )
+def table(found: list[Program], compiled: dict[Expression, Compiled]) -> str:
+    expressions = "\n".join(map(expression_data, compiled.values()))
     parts: list[str] = []
     cases: list[str] = []
     for number, program in enumerate(found):
@@ -169,7 +171,7 @@ def table(found: list[Program], compiled: dict[tuple[str, int], Compiled]) -> st
 namespace infini::op {{
 namespace {{
 
-{sources}
+{expressions}
 
 {joined_parts}
 
@@ -181,11 +183,30 @@ const size_t kProgramCaseCount = {len(found)};
 
 const char *const kCopyFunctor = "copy_0";
 const char *const kCopySource = copy_0_source;
+const InfiniExpression *const kCopyExpression = &copy_0_expression;
 
 }}  // namespace infini::op"""
 
 
-def program_data(number: int, program: Program, compiled: dict[tuple[str, int], Compiled]) -> str:
+def expression_data(entry: Compiled) -> str:
+    name, expression = entry.name, entry.expression
+    lines = [f'const char {name}_source[] = R"({entry.source})";']
+    lines.append(f"const InfiniNode {name}_nodes[] = {{")
+    for op, args, value in expression.nodes:
+        places = ", ".join(map(str, (*args, *(-1,) * (3 - len(args)))))
+        number = functors.number(value) if op == CONSTANT else "0"
+        lines.append(f"    {{INFINI_NODE_{op.upper()}, {{{places}}}, {number}}},")
+    results = ", ".join(map(str, expression.results))
+    lines.append(f"}};\nconst int16_t {name}_results[] = {{{results}}};")
+    lines.append(
+        f"const InfiniExpression {name}_expression = {{sizeof(InfiniExpression), {name}_nodes, "
+        f"{name}_results, {len(expression.nodes)}, {expression.outputs}, {expression.flags}, "
+        f"{expression.truths}, {expression.cost}}};"
+    )
+    return "\n".join(lines)
+
+
+def program_data(number: int, program: Program, compiled: dict[Expression, Compiled]) -> str:
     lines = [f"const InfiniOperand operands_{number}[] = {{"]
     for o in program.operands:
         lines.append(
@@ -195,9 +216,10 @@ def program_data(number: int, program: Program, compiled: dict[tuple[str, int], 
     lines.append("};")
     phases = ", ".join(f"{{{AXES[kind]}, {axis}}}" for kind, axis in program.phases)
     lines.append(f"const InfiniPhase phases_{number}[] = {{{phases}}};")
-    stages = []
+    stages, expressions = [], []
     for position, stage in enumerate(program.stages):
-        name = compiled[stage.functor.body, stage.functor.shared].name
+        name = compiled[stage.expression].name
+        expressions.append(f"&{name}_expression")
         folds = tuple(FOLDS[fold] if fold else 0 for fold in stage.folds)
         words = []
         for word, values in (
@@ -221,10 +243,13 @@ def program_data(number: int, program: Program, compiled: dict[tuple[str, int], 
     lines += stages
     lines.append("};")
     lines.append(
+        f"const InfiniExpression *const expressions_{number}[] = {{{', '.join(expressions)}}};"
+    )
+    lines.append(
         f"const InfiniProgram program_{number} = {{sizeof(InfiniProgram), "
         f'"{program.operator.name}", operands_{number}, phases_{number}, stages_{number}, '
         f"{len(program.operands)}, {len(program.phases)}, {len(program.stages)}, "
-        f"{program.flags}}};"
+        f"{program.flags}, expressions_{number}}};"
     )
     names = [attribute.name for attribute in program.operator.attributes]
     if program.cases:

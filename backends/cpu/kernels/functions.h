@@ -1,6 +1,7 @@
-// Every function of spec/operators/expression.py under its name (but those of bits, which C++ keeps
-// for itself), for V a vector of float, double, int32_t or int64_t, or one such number. Generated
-// code calls these. Comparisons give masks: a vector of integers 0 or -1, bool for numbers.
+// Every function of spec/operators/language/expression.py under its name (but those of bits, which
+// C++ keeps for itself), for V a vector of float, double, int32_t or int64_t, or one such number.
+// Generated code calls these. Comparisons give masks: a vector of integers 0 or -1, bool for
+// numbers.
 #pragma once
 
 #include "math_basic.h"

@@ -1,6 +1,6 @@
-// Every function of spec/operators/expression.py under its name (but those of bits, which C++ keeps
-// for itself), for V float, double, int64_t, uint64_t or int32_t. Functors of programs call these;
-// their counterpart for vectors is backends/cpu/kernels/functions.h.
+// Every function of spec/operators/language/expression.py under its name (but those of bits, which
+// C++ keeps for itself), for V float, double, int64_t, uint64_t or int32_t. Functors of programs
+// call these; their counterpart for vectors is backends/cpu/kernels/functions.h.
 //
 // A source that defines INFINI_ROUGH before has tensors of 16 bits or fewer only: functions may
 // then be off by some units of the last place of a float, which such a tensor does not show. If it

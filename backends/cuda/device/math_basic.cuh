@@ -207,7 +207,7 @@ INFINI_DEVICE V sqrt(V x) {
 
 // 1 / sqrt(x). Of floats by an approximation and a step of Newton's, where that is defined.
 template <class V>
-INFINI_DEVICE V reciprocal_root(V x) {
+INFINI_DEVICE V rsqrt(V x) {
     if constexpr (kSame<V, float>) {
         const float y = ptx::rsqrt_approx(x);
         if constexpr (kRough) return y;

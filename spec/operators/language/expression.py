@@ -8,7 +8,7 @@ build turns into C++ for every back end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,6 +141,21 @@ def lift(value: Any) -> Node:
 
 def traced(*values: Any) -> bool:
     return any(isinstance(value, Node) for value in values)
+
+
+def ordered(nodes: list[Node]) -> Iterator[Node]:
+    """All nodes below, arguments first, each once."""
+    seen: set[Node] = set()
+
+    def visit(node: Node) -> Iterator[Node]:
+        if node not in seen:
+            seen.add(node)
+            for arg in node.args:
+                yield from visit(arg)
+            yield node
+
+    for node in nodes:
+        yield from visit(node)
 
 
 def _join(*nodes: Node) -> str:
@@ -296,6 +311,9 @@ lcm = _function("lcm", 2, _np("lcm"))
 isnan = _function("isnan", 1, _np("isnan"), BOOL)
 isinf = _function("isinf", 1, _np("isinf"), BOOL)
 signbit = _function("signbit", 1, _np("signbit"), BOOL)
+rsqrt = _function("rsqrt", 1, lambda x: 1.0 / sqrt(x))
+one_plus_erf = _function("one_plus_erf", 1, lambda x: 1.0 + erf(x))
+# Here the list ends: a new function goes to its end, since its place is its number for back ends.
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -314,10 +332,6 @@ def nextafter(a: Any, b: Any, dtype: str) -> Any:
     with numpy.errstate(all="ignore"):
         kind = numpy.float32 if dtype == "F32" else numpy.float64
         return numpy.nextafter(numpy.asarray(a, kind), numpy.asarray(b, kind))
-
-
-def rsqrt(x: Any) -> Any:
-    return 1.0 / sqrt(x)
 
 
 def sigmoid(x: Any) -> Any:

@@ -2,20 +2,18 @@
 
 The text uses the functions of `expression` by their names, `constant<V>` for constants and
 `number<V>` for truth values as 0 and 1; who compiles it brings these, for vectors
-(backends/cpu/kernels) or for single numbers.
+(backends/cpu/kernels) or for single numbers. It is output for a compiler: whoever wants to know
+what an operator computes reads the nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import textwrap
 
-from .expression import Node
+from .nodes import CONSTANT, INPUT, TRUTHS, Expression
 
-COMPARE = frozenset({"less", "less_equal", "equal", "isnan", "isinf", "signbit"})
-LOGIC = frozenset({"both", "either", "differ", "negate"})
-TRUTHS = COMPARE | LOGIC
+LOGIC = frozenset({"both", "either", "differ", "negate"})  # of conditions, not of values
 NAMES = {  # in C++, where they differ
     "bitand": "bit_and",
     "bitor": "bit_or",
@@ -23,83 +21,68 @@ NAMES = {  # in C++, where they differ
     "bitnot": "bit_not",
     "lshift": "shift_left",
     "rshift": "shift_right",
+    "div": "quotient",  # of integers too, towards zero
 }
 
 
-@dataclass(frozen=True)
-class Functor:
-    body: str  # the lines of eval(const V *x, V *y)
-    inputs: int
-    outputs: int
-    shared: int  # a bit for each input that all elements share
-    functions: frozenset[str]  # that it calls
-
-
-def emit(nodes: list[Node], is_leaf: Callable[[Node], bool]) -> tuple[Functor, list[Node]]:
-    """The functor that computes `nodes`, and the leaves that are its inputs."""
-    writer = _Writer(is_leaf)
-    results = [writer.value(node) for node in nodes]
-    lines = [*writer.lines, *(f"y[{i}] = {result};" for i, result in enumerate(results))]
-    shared = 0
-    for position, leaf in enumerate(writer.leaves):
-        if leaf.op in ("attribute", "scalar", "extent"):
-            shared |= 1 << position
-    functor = Functor(
-        "\n".join(lines), len(writer.leaves), len(nodes), shared, frozenset(writer.functions)
-    )
-    return functor, writer.leaves
+def source(name: str, expression: Expression) -> str:
+    """The functor that evaluates an expression."""
+    body = textwrap.indent("\n".join(_Writer(expression).body()), " " * 8)
+    return f"""\
+template <class V>
+struct {name} {{
+    static constexpr int kInputs = {expression.inputs}, kOutputs = {expression.outputs};
+    static constexpr int kShared = {expression.shared}, kCost = {expression.cost};
+    INFINI_SIMD static void eval([[maybe_unused]] const V *x, V *y) {{
+{body}
+    }}
+}};"""
 
 
 class _Writer:
-    def __init__(self, is_leaf: Callable[[Node], bool]) -> None:
-        self.is_leaf = is_leaf
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
         self.lines: list[str] = []
-        self.leaves: list[Node] = []
-        self.values: dict[Node, str] = {}
-        self.truths: dict[Node, str] = {}
-        self.functions: set[str] = set()
+        self.values: dict[int, str] = {}
+        self.truths: dict[int, str] = {}
 
-    def value(self, node: Node) -> str:
+    def body(self) -> list[str]:
+        results = list(map(self.value, self.expression.results))
+        return [*self.lines, *(f"y[{i}] = {result};" for i, result in enumerate(results))]
+
+    def value(self, number: int) -> str:
         """The name of a node as a value."""
-        if node not in self.values:
-            self.values[node] = self.new_value(node)
-        return self.values[node]
+        if number not in self.values:
+            self.values[number] = self.new_value(number)
+        return self.values[number]
 
-    def truth(self, node: Node) -> str:
+    def truth(self, number: int) -> str:
         """The name of a node as a condition."""
-        if node not in self.truths:
-            if node.op in TRUTHS and not self.is_leaf(node):
-                text = self.condition(node)
+        if number not in self.truths:
+            if self.expression.nodes[number].op in TRUTHS:
+                text = self.condition(number)
             else:
-                text = f"{self.value(node)} != {_constant(0)}"
-            self.truths[node] = self.line("auto", "m", text)
-        return self.truths[node]
+                text = f"{self.value(number)} != {_constant(0)}"
+            self.truths[number] = self.line("auto", "m", text)
+        return self.truths[number]
 
-    def new_value(self, node: Node) -> str:
-        if node.op == "constant":
-            return self.line("V", "c", _constant(node.data))
-        if self.is_leaf(node):
-            self.leaves.append(node)
-            return f"x[{len(self.leaves) - 1}]"
-        if node.op in TRUTHS:
-            text = f"number<V>({self.truth(node)})"
-        elif node.op == "where":
-            condition, yes, no = node.args
-            text = f"where({self.truth(condition)}, {self.value(yes)}, {self.value(no)})"
-        elif node.op == "div":  # of integers too, towards zero
-            a, b = map(self.value, node.args)
-            text = f"quotient({a}, {b})"
+    def new_value(self, number: int) -> str:
+        op, args, value = self.expression.nodes[number]
+        if op == CONSTANT:
+            return self.line("V", "c", _constant(value))
+        if op == INPUT:
+            return f"x[{args[0]}]"
+        if op in TRUTHS:
+            text = f"number<V>({self.truth(number)})"
+        elif op == "where":
+            text = _call(op, [self.truth(args[0]), *map(self.value, args[1:])])
         else:
-            text = self.call(node.op, list(map(self.value, node.args)))
+            text = _call(op, list(map(self.value, args)))
         return self.line("V", "t", text)
 
-    def condition(self, node: Node) -> str:
-        named = self.value if node.op in COMPARE else self.truth
-        return self.call(node.op, list(map(named, node.args)))
-
-    def call(self, op: str, arguments: list[str]) -> str:
-        self.functions.add(op)
-        return f"{NAMES.get(op, op)}({', '.join(arguments)})"
+    def condition(self, number: int) -> str:
+        op, args, _ = self.expression.nodes[number]
+        return _call(op, list(map(self.truth if op in LOGIC else self.value, args)))
 
     def line(self, kind: str, letter: str, text: str) -> str:
         name = f"{letter}{len(self.lines)}"
@@ -107,9 +90,18 @@ class _Writer:
         return name
 
 
+def _call(op: str, arguments: list[str]) -> str:
+    return f"{NAMES.get(op, op)}({', '.join(arguments)})"
+
+
 def _constant(value: float | int | bool) -> str:
+    return f"constant<V>({number(value)})"
+
+
+def number(value: float | int | bool) -> str:
+    """A number in C++."""
     if math.isnan(value):
-        return "constant<V>(NAN)"
+        return "NAN"
     if math.isinf(value):
-        return f"constant<V>({'-' if value < 0 else ''}INFINITY)"
-    return f"constant<V>({int(value) if isinstance(value, int) else repr(value)})"
+        return f"{'-' if value < 0 else ''}INFINITY"
+    return str(int(value)) if isinstance(value, int) else repr(value)

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import functors
-from .expression import FLOAT, INT, Node, constant, lift
-from .functors import Functor
+from .expression import FLOAT, INT, Node, lift, ordered
 from .model import DeclarationError, Operator, Param, Tensor
+from .nodes import COSTLY, Expression, flatten
+from .rewrite import rewritten
 
-_COSTLY = """
-    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
-    atan2 erf erfc erfinv digamma lgamma power fmod hypot floor_divide floordiv mod gcd lcm
-"""
-COSTLY = frozenset(_COSTLY.split())
 AXES = {"none": 0, "all": 1, "dim": 2, "attribute": 3, "from": 4}
 FOLDS = {"sum": 1, "prod": 2, "max": 3, "min": 4, "any": 5, "all": 6, "argmax": 7, "argmin": 8}
 KINDS = {
@@ -50,7 +44,7 @@ class Operand:
 class Stage:
     kind: str  # "elements" or "rows"
     phase: int
-    functor: Functor
+    expression: Expression
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]  # -1: not kept
     folds: tuple[str, ...]  # "" where there is none
@@ -192,18 +186,14 @@ class _Tracer:
             args, data = (), self.axis(data)
         elif op == "position":
             args = ()
-        integers = self.program.types & {"int64_t", "uint64_t"}
-        if op == "div" and not integers and _by_element(args[0]) and _by_row(args[1]):
-            # One division for the row, a product for each element.
-            inverse = self.make("div", (self.canonical(constant(1.0)), args[1]), "value", None)
-            op, args = "mul", (args[0], inverse)
-        return self.make(op, args, node.kind, data)
-
-    def make(self, op: str, args: tuple[Node, ...], kind: str, data: Any) -> Node:
-        key = (op, args, repr(data))
-        if key not in self.unique:
-            self.unique[key] = Node(op, args, kind, data)
-        return self.unique[key]
+        made = Node(op, args, node.kind, data)
+        if not self.program.types & {"int64_t", "uint64_t"}:
+            other = rewritten(made)
+            if other is not None:
+                return self.canonical(other)
+        made = self.unique.setdefault((op, args, repr(data)), made)
+        self.known[made] = made
+        return made
 
     def axis(self, axis: Any) -> Axis:
         if isinstance(axis, Node):
@@ -218,9 +208,9 @@ class _Tracer:
 
     def find_phases(self, outputs: list[Node]) -> None:
         phases = self.program.phases
-        for fold in (node for node in _ordered(outputs) if node.op == "fold"):
+        for fold in (node for node in ordered(outputs) if node.op == "fold"):
             axis, first = fold.data[1], 0
-            for inner in (node for node in _ordered([fold.args[0]]) if node.op == "fold"):
+            for inner in (node for node in ordered([fold.args[0]]) if node.op == "fold"):
                 after = 0 if inner.data[1] == axis else 1
                 first = max(first, self.phase_of[inner] + after)
             found = [p for p, a in enumerate(phases) if p >= first and a == axis]
@@ -257,13 +247,13 @@ class _Tracer:
             self.cut_phase(phase, mine)
 
     def last_phase(self, node: Node) -> int:
-        return max((self.phase_of[n] for n in _ordered([node]) if n.op == "fold"), default=-1)
+        return max((self.phase_of[n] for n in ordered([node]) if n.op == "fold"), default=-1)
 
     def cut_phase(self, phase: int, outputs: list[tuple[Tensor, Node]]) -> None:
         folds = [fold for fold, where in self.phase_of.items() if where == phase]
         levels: dict[Node, int] = {}
         for fold in folds:
-            inner = [levels[n] for n in _ordered([fold.args[0]]) if n in levels]
+            inner = [levels[n] for n in ordered([fold.args[0]]) if n in levels]
             levels[fold] = 1 + max(inner, default=-1)
         by_row = {t for t, node in outputs if folds and self.domain(node, phase) != "element"}
         full = [(tensor, node) for tensor, node in outputs if tensor not in by_row]
@@ -325,7 +315,7 @@ class _Tracer:
         needed = [n for n in self.row_leaves(nodes, phase) if (phase, n) not in self.rows]
         if needed:
             self.row_stage(phase, needed, [])
-        functor, leaves = functors.emit(nodes, lambda node: self.is_leaf(node, phase))
+        expression, leaves = flatten(nodes, lambda node: self.is_leaf(node, phase))
         inputs = tuple(self.leaf(node, phase) for node in leaves)
         outputs = []
         for position, node in enumerate(nodes):
@@ -347,7 +337,9 @@ class _Tracer:
             if fold is not None:
                 rest.remove(fold)
         self.program.stages.append(
-            Stage("elements", phase, functor, inputs, tuple(outputs), tuple(kinds), tuple(folded))
+            Stage(
+                "elements", phase, expression, inputs, tuple(outputs), tuple(kinds), tuple(folded)
+            )
         )
         if rest:
             self.element_stage(
@@ -358,7 +350,7 @@ class _Tracer:
         def is_leaf(node: Node) -> bool:
             return node.op == "fold" or (phase, node) in self.rows or not node.args
 
-        functor, leaves = functors.emit(nodes, is_leaf)
+        expression, leaves = flatten(nodes, is_leaf)
         inputs = tuple(self.leaf(node, phase) for node in leaves)
         if tensors:
             outputs = tuple(self.tensor(tensor.name) for tensor in tensors)
@@ -366,7 +358,9 @@ class _Tracer:
             outputs = tuple(self.row_operand(node, phase) for node in nodes)
         none = tuple("" for _ in nodes)
         unfolded = tuple(-1 for _ in nodes)
-        self.program.stages.append(Stage("rows", phase, functor, inputs, outputs, none, unfolded))
+        self.program.stages.append(
+            Stage("rows", phase, expression, inputs, outputs, none, unfolded)
+        )
 
     def row_leaves(self, nodes: list[Node], phase: int) -> list[Node]:
         """What the stage needs of each row and no fold gives."""
@@ -423,29 +417,3 @@ class _Tracer:
                 operand = Operand("tensor", self.numbers[name], index, view=view, axis=axis)
                 return self.program.operand(operand)
         raise DeclarationError(f"{self.operator.name}: the run function has no data of {name}")
-
-
-def _by_element(node: Node) -> bool:
-    """Does it have tensors outside of folds?"""
-    if node.op in ("tensor", "position"):
-        return True
-    return node.op != "fold" and any(_by_element(arg) for arg in node.args)
-
-
-def _by_row(node: Node) -> bool:
-    return not _by_element(node) and any(n.op == "fold" for n in _ordered([node]))
-
-
-def _ordered(nodes: list[Node]) -> Iterator[Node]:
-    """All nodes below, arguments first, each once."""
-    seen: set[Node] = set()
-
-    def visit(node: Node) -> Iterator[Node]:
-        if node not in seen:
-            seen.add(node)
-            for arg in node.args:
-                yield from visit(arg)
-            yield node
-
-    for node in nodes:
-        yield from visit(node)

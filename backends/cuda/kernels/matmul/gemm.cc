@@ -1,9 +1,7 @@
 // The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what
 // follows it: a bias of the columns, a residual or both are part of the product; other programs go
 // into kernels of our own.
-#include <infini/program.h>
-
-#include <cstring>
+#include <infini/expression.h>
 
 #include "../program/epilogue.h"
 #include "product_parts.h"
@@ -44,15 +42,15 @@ struct Sum {
 
     // False: it is something else.
     bool find(const InfiniProgram &program) {
-        constexpr const char *kSum = "const V t0 = add(x[0], x[1]);\n        y[0] = t0;\n    }";
         if (program.phase_count != 1 || program.stage_count < 1 || program.stage_count > 2)
             return false;
         const InfiniOperand *sum = nullptr;  // so far; null: the product
         for (int i = 0; i < program.stage_count; ++i) {
             const InfiniStage &stage = program.stages[i];
             if (stage.kind != INFINI_STAGE_ELEMENTS || stage.input_count != 2 || stage.folds ||
-                stage.output_count != 1 || stage.outputs[0] < 0 || !stage.source ||
-                !std::strstr(stage.source, kSum))
+                stage.output_count != 1 || stage.outputs[0] < 0 ||
+                !infini::program::is_call(infini::program::expression_of(program, i),
+                                          INFINI_NODE_ADD, 2))
                 return false;
             const InfiniOperand *x = &program.operands[stage.inputs[0]];
             const InfiniOperand *y = &program.operands[stage.inputs[1]];

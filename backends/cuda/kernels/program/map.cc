@@ -1,6 +1,5 @@
 // Maps: every element on its own.
-#include <cstdlib>
-#include <cstring>
+#include <infini/expression.h>
 
 #include "kernels/program/engines.h"
 
@@ -17,12 +16,6 @@ Source begin_source(const char *file, const Phase &phase, const Composer &compos
 
 namespace {
 
-// As its definition counts it.
-int functor_cost(const InfiniStage &stage) {
-    const char *found = std::strstr(stage.source, "kCost = ");
-    return found ? std::atoi(found + 8) : 0;
-}
-
 // Blocks of few vectors keep memory busiest: the scheduler of the device has the next one at hand
 // while another one waits. Functions that take long want two vectors to work on at a time.
 struct BlockShape {
@@ -32,7 +25,7 @@ BlockShape choose_block(const Phase &phase) {
     constexpr int kLong = 10;
     int cost = 0;
     for (const Step &step : phase.layout.steps)
-        cost += functor_cost(phase.program.stages[step.stage]);
+        cost += expression_of(phase.program, step.stage).cost;
     return cost >= kLong ? BlockShape{128, 2} : BlockShape{};
 }
 

@@ -1,4 +1,5 @@
 // Plans programs: the launches of each phase, one after the other.
+#include <infini/expression.h>
 #include <infini/lay_out.h>
 
 #include "kernels/program/engines.h"
@@ -16,7 +17,7 @@ int roughness(const Operation &operation, const InfiniProgram &program, ValueTyp
     }
     // Where there are exponentials, divisors are sums of them.
     for (int s = 0; s < program.stage_count; ++s)
-        if (std::strstr(program.stages[s].source, "exp(")) wide_range = false;
+        if (calls(expression_of(program, s), INFINI_NODE_EXP)) wide_range = false;
     return wide_range ? 1 : 2;
 }
 

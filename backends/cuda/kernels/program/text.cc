@@ -20,32 +20,6 @@ const char *value_name(ValueType type) {
     }
 }
 
-// Where a functor does two steps for which there is one function: of 1 and another function of x.
-std::string with_joined_calls(std::string source, const char *inner, const char *outer,
-                              const char *both) {
-    const std::string call = std::string(" = ") + inner + "(", around = std::string(outer) + "(";
-    for (size_t at = source.find(call); at != source.npos; at = source.find(call, at + 1)) {
-        const size_t name = source.rfind(' ', at - 1) + 1, from = at + call.size();
-        const std::string result = ", " + source.substr(name, at - name) + ");";
-        const std::string argument = source.substr(from, source.find(");", from) - from);
-        const size_t end = source.find(result, at);
-        const size_t begin = end == source.npos ? end : source.rfind(around, end);
-        if (begin == source.npos) continue;
-        const size_t first = begin + around.size();
-        const std::string one = source.substr(first, end - first);
-        if (one.find(' ') != one.npos ||
-            source.find("const V " + one + " = constant<V>(1.0);") == source.npos)
-            continue;
-        source.replace(begin, end + result.size() - begin,
-                       std::string(both) + "(" + argument + ");");
-    }
-    return source;
-}
-std::string with_joined_calls(const char *source) {
-    return with_joined_calls(with_joined_calls(source, "erf", "add", "one_plus_erf"), "sqrt",
-                             "quotient", "reciprocal_root");
-}
-
 std::string named(const char *letter, int number) { return letter + std::to_string(number); }
 
 }  // namespace
@@ -57,7 +31,7 @@ std::string Composer::prologue(int width) const {
     std::set<std::string> seen;
     for (const Step &step : layout_.steps) {
         const InfiniStage &stage = program_.stages[step.stage];
-        if (seen.insert(stage.functor).second) text += with_joined_calls(stage.source) + "\n";
+        if (seen.insert(stage.functor).second) text += std::string(stage.source) + "\n";
     }
     text += std::string("using V = ") + value_name(layout_.type) + ";\n";
     text += "constexpr int kVec = " + std::to_string(width) + ";\n";

@@ -1,0 +1,95 @@
+"""Expressions as data: lists of nodes in the order of evaluation, as `InfiniExpression` of
+csrc/base/program.h carries them. Whatever a back end asks about an expression is a property here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from .expression import BOOL, FUNCTIONS, Node
+
+INPUT, CONSTANT = "input", "constant"
+# Their order gives the numbers of InfiniNodeOp, so functions are only ever appended.
+OPS = (INPUT, CONSTANT, "where", "nextafter", *FUNCTIONS)
+TRUTHS = frozenset(name for name, function in FUNCTIONS.items() if function.kind == BOOL)
+_COSTLY = """
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    atan2 erf erfc erfinv one_plus_erf digamma lgamma power fmod hypot floordiv mod gcd lcm
+"""
+COSTLY = frozenset(_COSTLY.split())  # functions that take about ten operations
+COPY = 1  # flags
+
+
+class Step(NamedTuple):
+    """One node. The arguments are numbers of earlier nodes; that of an input is its own number."""
+
+    op: str
+    args: tuple[int, ...] = ()
+    value: float | int | bool = 0  # of a constant
+
+
+@dataclass(frozen=True)
+class Expression:
+    nodes: tuple[Step, ...]
+    results: tuple[int, ...]  # the node of each output
+    shared: int  # a bit for each input that all elements share
+
+    @property
+    def inputs(self) -> int:
+        return sum(node.op == INPUT for node in self.nodes)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.results)
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        return frozenset(node.op for node in self.nodes) - {INPUT, CONSTANT}
+
+    @property
+    def truths(self) -> int:
+        """A bit for each result that is 0 or 1."""
+        return sum(1 << i for i, n in enumerate(self.results) if self.nodes[n].op in TRUTHS)
+
+    @property
+    def flags(self) -> int:
+        return COPY if self.nodes == (Step(INPUT, (0,)),) and self.results == (0,) else 0
+
+    @property
+    def cost(self) -> int:
+        """Roughly, in operations for an element."""
+        made = sum(node.op != INPUT for node in self.nodes)
+        return made + self.outputs - 1 + 10 * len(self.functions & COSTLY)
+
+
+COPYING = Expression((Step(INPUT, (0,)),), (0,), 0)
+
+
+def flatten(nodes: list[Node], is_leaf: Callable[[Node], bool]) -> tuple[Expression, list[Node]]:
+    """The expression that computes `nodes`, and the leaves that are its inputs."""
+    steps: list[Step] = []
+    leaves: list[Node] = []
+    numbers: dict[Node, int] = {}
+
+    def number(node: Node) -> int:
+        if node not in numbers:
+            if node.op == CONSTANT:
+                steps.append(Step(CONSTANT, (), node.data))
+            elif is_leaf(node):
+                leaves.append(node)
+                steps.append(Step(INPUT, (len(leaves) - 1,)))
+            else:
+                steps.append(Step(node.op, tuple(map(number, node.args))))
+            numbers[node] = len(steps) - 1
+        return numbers[node]
+
+    results = tuple(map(number, nodes))
+    shared = sum(
+        1 << position
+        for position, leaf in enumerate(leaves)
+        if leaf.op in ("attribute", "scalar", "extent")
+    )
+    return Expression(tuple(steps), results, shared), leaves

@@ -1,0 +1,63 @@
+"""Rules that put a faster or more accurate function in the place of a pattern, for all back ends.
+
+A rule takes a node and gives the node that replaces it, or None. The tracer applies them bottom-up,
+before it cuts a definition into stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .expression import Node, constant, ordered
+
+
+def join_one_plus_erf(node: Node) -> Node | None:
+    """1 + erf(x): one function keeps the digits that the sum loses where erf(x) is near -1."""
+    if node.op == "add":
+        for one, other in (node.args, node.args[::-1]):
+            if _is_one(one) and other.op == "erf":
+                return Node("one_plus_erf", other.args, node.kind)
+    return None
+
+
+def join_reciprocal_root(node: Node) -> Node | None:
+    """1 / sqrt(x): devices have one instruction for it."""
+    if node.op == "div" and _is_one(node.args[0]) and node.args[1].op == "sqrt":
+        return Node("rsqrt", node.args[1].args, node.kind)
+    return None
+
+
+def divide_once_per_row(node: Node) -> Node | None:
+    """x / s with one s for a row: one division for the row, a product for each element."""
+    if node.op == "div" and _by_element(node.args[0]) and _by_row(node.args[1]):
+        inverse = Node("div", (constant(1.0), node.args[1]))
+        return Node("mul", (node.args[0], inverse), node.kind)
+    return None
+
+
+# Of floats only: integers divide towards zero.
+RULES: tuple[Callable[[Node], Node | None], ...] = (
+    join_one_plus_erf,
+    join_reciprocal_root,
+    divide_once_per_row,
+)
+
+
+def rewritten(node: Node) -> Node | None:
+    """What the first rule that matches makes of a node; None: no rule matches."""
+    return next((made for rule in RULES if (made := rule(node)) is not None), None)
+
+
+def _is_one(node: Node) -> bool:
+    return node.op == "constant" and isinstance(node.data, float) and node.data == 1.0
+
+
+def _by_element(node: Node) -> bool:
+    """Does it have tensors outside of folds?"""
+    if node.op in ("tensor", "position"):
+        return True
+    return node.op != "fold" and any(_by_element(arg) for arg in node.args)
+
+
+def _by_row(node: Node) -> bool:
+    return not _by_element(node) and any(n.op == "fold" for n in ordered([node]))
