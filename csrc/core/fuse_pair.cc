@@ -15,20 +15,20 @@ constexpr int kKernelTensors = 3;
 
 // A kernel that takes a program behind it, if the back end can: it must not read its result.
 bool takes_epilogue(const Step &step) {
-    return !step.program && step.name == "gemm" && step.scalars.size() == 2 &&
+    return !step.program && step.is(kTakesEpilogue) && step.scalars.size() == 2 &&
            step.scalars[1].f == 0 && step.arguments.size() == kKernelTensors;
 }
 
 // Programs that are joined; kernels of their own kind are none of them.
 bool can_lead(const Step &step) {
-    if (step.is_random) return false;
+    if (step.is(kRandom)) return false;
     const InfiniProgram *program = program_of(step);
     return program ? !(program->flags & INFINI_PROGRAM_BLAS) : takes_epilogue(step);
 }
 
 bool can_follow(const Step &step) {
     const InfiniProgram *program = program_of(step);
-    return !step.is_random && program &&
+    return !step.is(kRandom) && program &&
            !(program->flags & (INFINI_PROGRAM_BLAS | INFINI_PROGRAM_EPILOGUE));
 }
 
@@ -38,7 +38,7 @@ bool same_place(const Place &a, const Place &b) {
 
 // Was it a cast that made a tensor?
 bool is_rounded(const Step &step, int tensor) {
-    return step.rounded.empty() ? step.name == "cast" : step.rounded[size_t(tensor)];
+    return step.rounded.empty() ? step.is(kRounds) : step.rounded[size_t(tensor)];
 }
 
 // Is a value the same whether or not it was kept in a tensor? But for rounding, of floats: and that

@@ -38,7 +38,7 @@ Computing computing_of(const std::vector<Layout> &tensors, const std::vector<uin
 }
 
 bool is_plain_copy(const Step &step) {
-    return !step.program && step.name == "rearrange" && step.arguments.size() == 2;
+    return !step.program && step.is(kCopies) && step.arguments.size() == 2;
 }
 
 const InfiniProgram *program_of(const Step &step) {

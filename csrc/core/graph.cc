@@ -161,8 +161,9 @@ void Graph::State::instantiate() {
         const Launch &launch = launches_[i];
         DeviceRuntime *runtime = launch.step ? launch.step->runtime : nullptr;
         // Random numbers are other ones in each run, which a captured launch can't say.
-        const bool capturable = launch.step ? !launch.step->is_random && !launch.step->is_across
-                                            : launch.foreign->is_device_graph_capture_safe();
+        const bool capturable = launch.step
+                                    ? !launch.step->is(detail::kRandom) && !launch.step->is_across
+                                    : launch.foreign->is_device_graph_capture_safe();
         if (!launch.step && capturable) runtime = &detail::current_runtime();
         DeviceRuntime *of = capturable ? runtime : nullptr;
         if (segments_.empty() || segments_.back().runtime != of)

@@ -32,6 +32,14 @@ struct RunRow {
     Run *call;
 };
 
+// What the declaration says of an operator.
+enum Trait : uint8_t {
+    kRandom = 1,         // its first scalars are a seed and an offset, others in each run
+    kRounds = 2,         // rounds its result to the tensor's dtype on purpose
+    kCopies = 4,         // gives what it gets, unchanged
+    kTakesEpilogue = 8,  // a map may follow its kernel, see InfiniOperation
+};
+
 struct Row {
     const char *name;
     const char *tensors;  // p one, a an array of them
@@ -41,6 +49,7 @@ struct Row {
     infiniStatus_t (*destroy)(InfiniopDescriptor *);
     const RunRow *runs;
     int run_count;
+    uint8_t traits;  // of Trait
 };
 
 INFINI_EXPORT extern const Row kRows[];  // in alphabetical order

@@ -5,18 +5,12 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
 
 #include "infini/ext.h"
 #include "recorder.h"
 
 namespace infinicore::detail {
 namespace {
-
-// Random operators take their numbers from one sequence: their first scalars are seed and offset.
-bool is_random_operator(std::string_view name) {
-    return name.starts_with("random_") && name != "random_sample";
-}
 
 uint64_t elements(const Layout &layout) {
     uint64_t count = 1;
@@ -58,7 +52,7 @@ public:
     void add_array(size_t count) { arrays_.push_back(count); }
 
     void launch(void *const *places, void *work, infinirtStream_t stream) const override {
-        if (is_random) return launch_random(places, work, stream);
+        if (is(kRandom)) return launch_random(places, work, stream);
         if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
             call(places, work, stream, values_.values.data());
             // The scalars are the same in every run, so they need no second look.
@@ -174,7 +168,7 @@ std::shared_ptr<const Step> describe(const Row &row, int run,
                                  ": its result goes to the host, so it can't be recorded");
     auto made = std::make_shared<DescribedStep>(row, run, std::move(attributes), std::move(values));
     made->name = row.name;
-    made->is_random = is_random_operator(row.name);
+    made->traits = row.traits;
 
     std::vector<void *> descriptors;
     std::vector<std::vector<void *>> arrays;

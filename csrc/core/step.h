@@ -49,14 +49,16 @@ public:
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;  // that the kernel gets
     std::vector<Argument> arguments;    // one for each place
-    std::vector<uint8_t> rounded;       // by tensor: is what it holds a cast's? Empty: ask the name
+    std::vector<uint8_t> rounded;  // by tensor: is what it holds a cast's? Empty: its traits tell
     const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
     size_t workspace = 0;
     DeviceRuntime *runtime = nullptr;
     std::shared_ptr<const void> origin;  // what the client wants to know of it again
-    bool is_random = false;  // its first scalars are a seed and an offset, others in each run
-    bool is_across = false;  // it works on several devices, which no capture can
+    uint8_t traits = 0;                  // of Trait; none of a program's
+    bool is_across = false;              // it works on several devices, which no capture can
     bool is_python = false;  // a launch calls Python: worth a capture even when it is alone
+
+    bool is(Trait trait) const { return traits & trait; }
 
     // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.
     virtual void launch(void *const *places, void *workspace, infinirtStream_t stream) const = 0;

@@ -107,23 +107,6 @@ def device_of(operands: Sequence[Any]) -> device:
 
 # ---- Results over operands ----------------------------------------------------------------------
 
-# Operators that may write over the operand that they begin with, besides maps.
-_IN_PLACE = {
-    "add_rms_norm",
-    "causal_softmax",
-    "index_add",
-    "index_copy",
-    "index_reduce",
-    "layer_norm",
-    "log_softmax",
-    "lp_norm",
-    "rms_norm",
-    "rope",
-    "scatter",
-    "scatter_add",
-    "scatter_reduce",
-    "softmax",
-}
 _SAME, _PART = 1, 2
 
 
@@ -139,14 +122,15 @@ def _meets(out: Tensor, operand: Tensor) -> int:
     return code
 
 
-def _is_covered(this: Function, out: Tensor, given: Sequence[Any]) -> bool:
-    """Whether writing to `out` would change what the operator has yet to read."""
-    for i, operand in enumerate(given):
+def _is_covered(this: Function, name: str, out: Tensor, given: Sequence[Any]) -> bool:
+    """Whether writing output `name` to `out` would change what the operator has yet to read."""
+    over = this.in_place.get(name)
+    for (input_name, *_), operand in zip(this.inputs, given, strict=True):
         for each in operand if isinstance(operand, list) else (operand,):
             code = _meets(out, each) if isinstance(each, Tensor) else 0
             if code == _PART:
                 return True
-            if code == _SAME and not (this.is_map or (this.name in _IN_PLACE and i == 0)):
+            if code == _SAME and not (this.is_map or input_name == over):
                 return True
     return False
 
@@ -254,7 +238,7 @@ def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]
         raise TypeError(f"{this.name}: out is {type(out).__name__}: expected a tensor")
     elif tuple(out.shape) != shape:
         raise ValueError(f"{this.name}: out has shape {tuple(out.shape)}: expected {shape}")
-    elif out.dtype is not kind or _is_covered(this, out, given):
+    elif out.dtype is not kind or _is_covered(this, this.outputs[0][0], out, given):
         target = _core.empty(shape, kind, out.device)
     tensors: list[Any] = [None] * len(this.tensors)
     tensors[place] = target
@@ -291,9 +275,9 @@ def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]
     asked = _outputs(this, out)
     wanted = [
         _core.empty(each.shape, each.dtype, each.device)
-        if each is not None and _is_covered(this, each, given)
+        if each is not None and _is_covered(this, name, each, given)
         else each
-        for each in asked
+        for (name, *_), each in zip(this.outputs, asked, strict=True)
     ]
     for (_, place, _), each in zip(this.outputs, wanted, strict=True):
         if each is not None:

@@ -10,6 +10,7 @@ from .operator_face import is_result, letter
 from .operator_headers import DESCRIPTOR, workspace_names
 
 PART = "c"
+TRAITS = ("random", "rounds", "copies", "takes_epilogue")  # of the declaration, see rows.h
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -129,8 +130,15 @@ def _row(operator: Operator) -> str:
     workspace = workspace_names(operator)[0] if operator.workspace else "nullptr"
     return (
         f'    {{"{operator.name}", "{tensors}", "{attributes}", create_{name}, {workspace},\n'
-        f"     infiniopDestroy{name}Descriptor, runs_{name}, {len(operator.runs)}}},\n"
+        f"     infiniopDestroy{name}Descriptor, runs_{name}, {len(operator.runs)},\n"
+        f"     {_traits(operator)}}},\n"
     )
+
+
+def _traits(operator: Operator) -> str:
+    names = [name for name in TRAITS if getattr(operator, name)]
+    words = ["".join(map(str.capitalize, name.split("_"))) for name in names]
+    return " | ".join(f"k{word}" for word in words) or "0"
 
 
 def _runs(operator: Operator) -> str:

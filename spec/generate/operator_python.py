@@ -103,6 +103,8 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
     }
     if operator.where:
         row["where"] = operator.where
+    if operator.in_place:
+        row["in_place"] = operator.in_place
     if operator.name in SIZES:
         row["sizes"] = SIZES[operator.name]
     if operator.name in RESULTS:

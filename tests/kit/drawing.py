@@ -39,7 +39,6 @@ class Rules:
     shapes: Mapping[str, Callable[[Draw], Any]] = field(default_factory=dict)
     large: Mapping[str, Choice] | None = None  # symbols of the large case; None: as usual
     kinds: tuple[str, ...] = ("usual", "scalar", "empty", "one", "large")
-    in_place: tuple[tuple[str, str], ...] = ()  # written tensor, the input that it may be
     tolerance: float = 0.0  # in units of the dtype at the scale of the output
     noise: float = 0.0  # the same in units of the arithmetic
     full: tuple[str, ...] = ()  # symbols that are not 0 in empty cases

@@ -118,17 +118,12 @@ ELEMENTWISE = {
 }
 
 NORMS = {
-    "rms_norm": Rules(dtypes={"w": same_or_f32}, in_place=(("y", "x"),)),
+    "rms_norm": Rules(dtypes={"w": same_or_f32}),
     "add_rms_norm": Rules(
         dtypes={"weight": same_or_f32},
-        in_place=(("y", "a"), ("residual_out", "b")),
         tolerance=0.6,
     ),
-    "softmax": Rules(in_place=(("y", "x"),)),
-    "log_softmax": Rules(in_place=(("output", "input"),)),
-    "causal_softmax": Rules(
-        in_place=(("y", "x"),), large={"*B": ((3,),), "L": (200,), "T": (517,)}
-    ),
+    "causal_softmax": Rules(large={"*B": ((3,),), "L": (200,), "T": (517,)}),
     "lp_norm": Rules(attributes={"p": (1, 2, 3)}),
     "logcumsumexp": Rules(attributes={"exclusive": (0, 1), "reverse": (0, 1)}, noise=8.0, large={}),
 }
@@ -262,13 +257,12 @@ INDEXING = {
         },
         kinds=("usual", "one"),
     ),
-    "index_add": index_rules(scalars={}, in_place=(("output", "input"),)),
-    "index_copy": index_rules(in_place=(("output", "input"),)),
+    "index_add": index_rules(scalars={}),
+    "index_copy": index_rules(),
     "scatter": Rules(
         symbols={"*S": ((5,), (4, 6), (3, 5, 7)), "*U": scatter_updates},
         attributes={"reduction": (0, 1, 2)},
         values={"indices": scatter_indices},
-        in_place=(("output", "input"),),
         kinds=("usual", "one", "large"),
         large={"*S": ((150, 40),), "*U": scatter_updates},
     ),

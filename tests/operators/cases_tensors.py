@@ -41,7 +41,6 @@ def updates(**more: Any) -> Rules:
             "src": lambda draw: draw.shapes["index"],
         },
         values={"index": some_rows},
-        in_place=(("output", "input"),),
         kinds=("usual", "one", "large"),
         large={"*S": ((150, 40), (60, 5, 17)), "*U": lambda draw: draw["*S"]},
     )
@@ -80,7 +79,6 @@ PICKING = {
                 -draw["*S"][draw["dim"]] - 1, draw["*S"][draw["dim"]] + 1, shape
             )
         },
-        in_place=(("output", "input"),),
         kinds=("usual", "one", "large"),
         large={"*S": ((60, 70),), "N": (200,), "*U": lambda draw: draw["*S"]},
     ),

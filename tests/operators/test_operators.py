@@ -58,7 +58,7 @@ def applies(operator: Operator, layout: str, size: str) -> bool:
 
 def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
     """Elementwise operators may write to any input of the same shape and dtype; others say it."""
-    yield from rules_of(operator).in_place
+    yield from operator.in_place.items()
     if operator.family != "elementwise":
         return
     for out in operator.outputs:

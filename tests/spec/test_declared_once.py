@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from repetition import repetitions
 
 from spec import first
+from spec.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".py", ".pyi"}
@@ -90,3 +93,60 @@ def test_vendors_are_found() -> None:
     for text in (f"INFINI_DEVICE_{vendor.upper()}", f"k{vendor.capitalize()}", f"// for {vendor}."):
         assert vendors_in(text) == {vendor}
     assert not vendors_in("sorted in ascending order")
+
+
+# ---- What an operator is stands in its declaration ----------------------------------------------
+
+OPERATOR_NAMES = {operator.name for operator in OPERATORS}
+
+
+def name_lists(text: str) -> Iterator[str]:
+    """Python collections of operators' names, but for what a module exports."""
+    tree = ast.parse(text)
+    exported = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Set, ast.List, ast.Tuple)) or id(node) in exported:
+            continue
+        words = [each.value for each in node.elts if isinstance(each, ast.Constant)]
+        if len(words) > 2 and len(words) == len(node.elts) and OPERATOR_NAMES.issuperset(words):
+            yield f"line {node.lineno}: {words}"
+
+
+def name_tests(text: str) -> Iterator[str]:
+    """C++ that asks which operator it has by its name."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    equal = re.findall(r'\bname\s*[!=]=\s*"(\w+)"|\bname\.c_str\(\),\s*"(\w+)"', text)
+    yield from (word for pair in equal for word in pair if word in OPERATOR_NAMES)
+    for prefix in re.findall(r'\bname\.starts_with\("(\w+)"\)', text):
+        if any(name.startswith(prefix) for name in OPERATOR_NAMES):
+            yield f"{prefix}*"
+
+
+def test_no_lists_of_operators() -> None:
+    """Which operators are alike in something, the declarations say."""
+    found = [
+        f"{path.relative_to(ROOT)}, {each}"
+        for path in sources("python", "tests/kit")
+        if path.suffix == ".py" and "ref" not in path.relative_to(ROOT).parts
+        for each in name_lists(path.read_text(encoding="utf-8"))
+    ]
+    found += [
+        f"{path.relative_to(ROOT)}: {each}"
+        for path in sources("csrc")
+        if path.suffix != ".pyi"
+        for each in name_tests(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_lists_of_operators_are_found() -> None:
+    assert list(name_lists('IN_PLACE = {"softmax", "rms_norm", "rope"}'))
+    assert not list(name_lists('__all__ = ["softmax", "rms_norm", "rope"]'))
+    assert list(name_tests('if (step.name == "gemm") return true;'))
+    assert list(name_tests('return name.starts_with("random_");'))
+    assert not list(name_tests('run_operator("rearrange", {to, from});'))

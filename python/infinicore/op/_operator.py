@@ -49,6 +49,7 @@ class Function:
         self.tensors = [Tensor(*tensor) for tensor in row["tensors"]]
         self.attributes = [Attribute(*attribute) for attribute in row["attributes"]]
         self.where: Sequence[str] = row.get("where", ())
+        self.in_place: dict[str, str] = row.get("in_place", {})
         self.sizes: dict[str, str] = row.get("sizes", {})
         self.results: dict[str, tuple[str, str]] = row.get("results", {})
         self.added_to: tuple[str, str] | None = row.get("added_to")

@@ -159,7 +159,16 @@ class Operator:
     module: str  # the file there
     public: tuple[Public, ...] = ()  # functions of the package that run it
     line: int = 0
+    in_place: dict[str, str] = field(default_factory=dict)  # output -> input it may lie over
+    rounds: bool = False  # a result is rounded to its dtype on purpose
+    copies: bool = False  # its kernel does what the program of one copy does
+    takes_epilogue: bool = False  # a map may follow its kernel, see InfiniOperation
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def random(self) -> bool:
+        """Does each run take new numbers from the one sequence?"""
+        return [scalar.name for scalar in self.run.scalars[:2]] == ["seed", "offset"]
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -198,14 +207,19 @@ def operator(
     unsupported: str = "",
     umbrella: bool = True,
     variants: tuple[str, ...] = (),
+    in_place: dict[str, str] | None = None,
+    rounds: bool = False,
+    copies: bool = False,
+    takes_epilogue: bool = False,
     public: str = "",
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
-    each `Name(...)` in full. `public`: functions with torch's arguments, see public.py. Options:
-    `defaults`, attributes that may be left out in Python -> what they are then; `sizes`, symbols
-    that the inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in
-    F64."""
+    each `Name(...)` in full. `in_place`: outputs that may lie where an input does -> that input;
+    elementwise operators may write over any input of their shape and dtype. `public`: functions
+    with torch's arguments, see public.py. Options: `defaults`, attributes that may be left out in
+    Python -> what they are then; `sizes`, symbols that the inputs do not tell -> expressions; both
+    in Python. `wide`: programs compute floats in F64."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
@@ -240,6 +254,10 @@ def operator(
             module=definition.__module__.split(".")[-1],
             public=parse_public(public),
             line=definition.__code__.co_firstlineno,
+            in_place=in_place or {},
+            rounds=rounds,
+            copies=copies,
+            takes_epilogue=takes_epilogue,
             options=options,
         )
         return definition

@@ -17,6 +17,7 @@ from ...language.model import operator
     """,
     workspace=False,
     kernel=True,
+    copies=True,
 )
 def rearrange(src: Array) -> Array:
     """A copy in other strides."""

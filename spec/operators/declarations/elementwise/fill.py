@@ -14,6 +14,7 @@ from ...language.model import operator
     out y PLAIN [*S]
     x     PLAIN [*S]
     """,
+    rounds=True,
 )
 def cast(x: Array, *, dtypes: dict[str, str]) -> Array:
     """x in the element type of y. Floats are rounded to nearest, and become integers towards zero:

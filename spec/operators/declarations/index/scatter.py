@@ -134,6 +134,7 @@ def _named(index: Array, dim: int, size: int) -> tuple[Array, Any]:
     """,
     where=f"len(U) == len(S); {_DIM}",
     kernel=True,
+    in_place={"output": "input"},
 )
 def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
     """The input with every element of src added at the place that the index names along a
@@ -158,6 +159,7 @@ def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
     where=f"len(U) == len(S); {_DIM}; {_REDUCE}",
     defaults={"include_self": "True"},
     kernel=True,
+    in_place={"output": "input"},
 )
 def scatter_reduce(
     input: Array, index: Array, src: Array, *, dim: int, reduce: int, include_self: bool
@@ -186,6 +188,7 @@ def scatter_reduce(
     where=f"{_DIM}; len(U) == len(S); {_REDUCE}",
     defaults={"include_self": "True"},
     kernel=True,
+    in_place={"output": "input"},
 )
 def index_reduce(
     input: Array, index: Array, source: Array, *, dim: int, reduce: int, include_self: bool

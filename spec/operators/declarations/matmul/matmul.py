@@ -15,6 +15,7 @@ from ...language.model import operator
     """,
     where="len(B) <= 1",
     kernel=True,
+    takes_epilogue=True,
 )
 def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
     """c = alpha * a @ b + beta * c, of matrices or of batches of them; c is not read when beta is

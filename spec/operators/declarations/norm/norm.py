@@ -16,6 +16,7 @@ from ...language.model import operator
     w     F+ [D]     dense
     """,
     where="D > 0",
+    in_place={"y": "x"},
 )
 def rms_norm(x: Array, w: Array, *, epsilon: float) -> Array:
     """Rows divided by their root mean square, times w."""
@@ -32,6 +33,7 @@ def rms_norm(x: Array, w: Array, *, epsilon: float) -> Array:
     weight           F+ [D]     dense
     """,
     where="D > 0",
+    in_place={"y": "a", "residual_out": "b"},
 )
 def add_rms_norm(a: Array, b: Array, weight: Array, *, epsilon: float) -> tuple[Array, Array]:
     """The `rms_norm` of a + b, and a + b. The norm is of the sum before it is rounded."""
@@ -51,6 +53,7 @@ def add_rms_norm(a: Array, b: Array, weight: Array, *, epsilon: float) -> tuple[
     bias?                      =output [D]
     """,
     where="D > 0",
+    in_place={"output": "input"},
 )
 def layer_norm(
     input: Array, weight: Array, bias: Array | None, *, eps: float
@@ -71,6 +74,7 @@ def layer_norm(
     x     =y [*S]
     """,
     where="axis >= -len(S); axis < len(S)",
+    in_place={"y": "x"},
 )
 def softmax(x: Array, *, axis: int) -> Array:
     """e^x, divided by its sum along the axis."""
@@ -85,6 +89,7 @@ def softmax(x: Array, *, axis: int) -> Array:
     input      =output [*S]
     """,
     where="dim >= -len(S); dim < len(S)",
+    in_place={"output": "input"},
 )
 def log_softmax(input: Array, *, dim: int) -> Array:
     """The logarithm of softmax."""
@@ -100,6 +105,7 @@ def log_softmax(input: Array, *, dim: int) -> Array:
     """,
     where="T >= L",
     kernel=True,
+    in_place={"y": "x"},
     public="""
     nn.functional.causal_softmax(input, out=None)
         Softmax of attention scores [..., queries, keys], in which query i sees the keys up to
@@ -126,6 +132,7 @@ def causal_softmax(x: Array) -> Array:
     input      =output [*S]
     """,
     where="axis >= -len(S); axis < len(S); p >= 1",
+    in_place={"output": "input"},
 )
 def lp_norm(input: Array, *, axis: int, p: int, eps: float) -> Array:
     """x divided by its p-norm along the axis, or by eps if that is greater."""

@@ -29,6 +29,7 @@ def rotate(first: Array, second: Array, sin: Array, cos: Array) -> tuple[Array, 
     """,
     where="D % 2 == 0; P > 0; algo >= 0; algo <= 1",
     kernel=True,
+    in_place={"y": "x"},
 )
 def rope(x: Array, pos_ids: Array, sin_table: Array, cos_table: Array, *, algo: int) -> Array:
     """Rotates pairs of each head by the angles of the token's position, in place if wanted.
@@ -67,6 +68,7 @@ def rope(x: Array, pos_ids: Array, sin_table: Array, cos_table: Array, *, algo: 
     "section_t + section_h + section_w == rotary_dim // 2; "
     "Q % head_size == 0; K % head_size == 0",
     kernel=True,
+    in_place={"q_out": "q", "k_out": "k"},
 )
 def mrope(
     q: Array,
