@@ -56,6 +56,14 @@ def texts(output: str) -> list[str]:
 # ---- mpirun --------------------------------------------------------------------------------------
 
 
+# One write for a line: mpirun passes writes of several ranks on as they come.
+LINES = """\
+import os
+def print(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+"""
+
+
 def mpirun_of(mpi: Mpi) -> tuple[str, ...]:
     return ("--launcher", "mpirun", "--mpirun", str(folder_of(mpi) / "bin" / mpi.launcher))
 
@@ -63,7 +71,7 @@ def mpirun_of(mpi: Mpi) -> tuple[str, ...]:
 @pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.name)
 @pytest.mark.parametrize("master", [(), ("--master-addr", "127.0.0.1")], ids=["mpi", "tcp"])
 def test_mpirun(script: Callable[[str], Path], mpi: Mpi, master: tuple[str, ...]) -> None:
-    done = launch("-n", "3", "--no-prefix", *master, *mpirun_of(mpi), script(WORLD))
+    done = launch("-n", "3", "--no-prefix", *master, *mpirun_of(mpi), script(LINES + WORLD))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {r} of 3: 6" for r in range(3)]
     shown = done.stderr.splitlines()[0]
@@ -80,7 +88,7 @@ def test_a_failure_under_mpirun(script: Callable[[str], Path], mpi: Mpi) -> None
 @pytest.mark.parametrize("mpi", ALL, ids=lambda mpi: mpi.name)
 def test_variables_under_mpirun(script: Callable[[str], Path], mpi: Mpi) -> None:
     names = ["MINE", "INFINI_X", "RANK", "INFINI_NUM_THREADS"]
-    program = script(f"import os; print(*map(os.environ.get, {names}))")
+    program = script(LINES + f"print(*map(os.environ.get, {names}))")
     mine = ("-x", "MINE=a b", "--no-prefix")
     done = launch("-n", "2", *mine, *mpirun_of(mpi), program, INFINI_X="it's", RANK="7")
     share = max(1, len(os.sched_getaffinity(0)) // 2)
@@ -98,7 +106,7 @@ def test_mpirun_on_two_hosts(
         "openmpi": f"--prefix {folder} --prtemca plm_ssh_agent {agent}",
     }[mpi.name]
     through = ["--no-prefix", "--mpirun", f"{folder}/bin/{mpi.launcher} {flags}", "--host", HOSTS]
-    program = script(NAMED + WORLD + "    print('rank', comm.rank, socket.gethostname())")
+    program = script(LINES + NAMED + WORLD + "    print('rank', comm.rank, socket.gethostname())")
     done = subprocess.run(
         [*hosts.on(0), *LAUNCH, *through, str(program)],
         env=environment(UCX_TLS="tcp,self", OMPI_MCA_btl="tcp,self"),
