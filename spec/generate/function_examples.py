@@ -132,6 +132,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "nextafter": math.nextafter,
     "erfinv": _erfinv,
     "digamma": _digamma,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
     "exp2": lambda x: 2.0**x,
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

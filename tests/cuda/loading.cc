@@ -35,8 +35,8 @@ Error check(Part, int code, const char *) { return Error(code); }
 void use_device(int) {}
 
 Device::Device(int index) : index(index) {}
-Recipe::Recipe(const Source &source, const Device &) : source(source), key{} {}
-std::vector<char> Recipe::make() const {
+Compilation::Compilation(const Source &source, const Device &) : source(source), key{} {}
+std::vector<char> Compilation::make() const {
     ++compiled;
     if (!refusal.empty()) throw Refusal{INFINI_STATUS_INTERNAL_ERROR, refusal};
     return {'c'};
