@@ -25,7 +25,7 @@ PART = "python"
 
 FOLDERS = {False: "functions", True: "nn/functional"}
 RESULTS = "infinicore.functions._results"
-CHECKS = "infinicore.functions._dims"
+CHECKS = "infinicore.functions._checks"
 WIDTH = 92  # of help
 
 

@@ -1,13 +1,15 @@
-"""What functions of models share: checks of arguments, and forms that operators take."""
+"""Checks of arguments that no declaration makes, with errors that say what was expected."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from infinicore import _core
-from infinicore._dtype import dtype, float32, int64
-from infinicore._emit import cast_to, emit
+from infinicore._device import Size
+from infinicore._dtype import dtype, int64
+from infinicore._emit import cast_to
 from infinicore._tensor import Tensor
+from infinicore.op._shapes import broadcast
 
 
 def expect(holds: bool, name: str, argument: str, found: Any, expected: str) -> None:
@@ -16,8 +18,11 @@ def expect(holds: bool, name: str, argument: str, found: Any, expected: str) -> 
         raise ValueError(f"{name}: {argument} is {found}: expected {expected}")
 
 
+# ---- Tensors ------------------------------------------------------------------------------------
+
+
 def need_tensor(name: str, argument: str, value: Any, rank: int | None = None) -> Tensor:
-    if not isinstance(value, _core.Tensor):
+    if not isinstance(value, Tensor):
         raise TypeError(f"{name}: {argument} is {type(value).__name__}: expected a tensor")
     if rank is not None:
         expect(value.ndim == rank, name, f"{argument}.ndim", value.ndim, str(rank))
@@ -36,11 +41,24 @@ def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tens
     return value  # type: ignore[no-any-return]
 
 
-def inner(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy if the elements of its last dimension are not side by side."""
-    if tensor.ndim == 0 or tensor.shape[-1] == 1 or tensor.stride(-1) == 1:
-        return tensor
-    return tensor.contiguous()
+def same_shape(name: str, input: Tensor, target: Tensor, argument: str = "target") -> None:
+    """Two tensors of shapes that broadcast."""
+    try:
+        broadcast([tuple(input.shape), tuple(target.shape)])
+    except ValueError:
+        raise ValueError(
+            f"{name}: {argument} has shape {tuple(target.shape)}: expected that of input,"
+            f" {tuple(input.shape)}"
+        ) from None
+
+
+def batched(name: str, input: Tensor, spatial: int) -> tuple[Tensor, bool]:
+    """Input [N, C, *spatial], and whether the first dimension was missing."""
+    need_tensor(name, "input", input)
+    ranks = (spatial + 1, spatial + 2)
+    expect(input.ndim in ranks, name, "input.ndim", input.ndim, f"{ranks[0]} or {ranks[1]}")
+    alone = input.ndim == ranks[0]
+    return (input.unsqueeze(0) if alone else input), alone
 
 
 def integers(name: str, argument: str, value: Any, kind: dtype = int64) -> Tensor:
@@ -51,49 +69,67 @@ def integers(name: str, argument: str, value: Any, kind: dtype = int64) -> Tenso
     return cast_to(value, kind)
 
 
-def counting(count: int, like: Tensor, step: int = 1, kind: dtype = int64) -> Tensor:
-    """The integers 0, step, 2 * step, ..."""
-    made = _core.empty((count,), kind, like.device)
-    return emit("arange", out=made, start=0.0, step=float(step))  # type: ignore[no-any-return]
+# ---- Dimensions ---------------------------------------------------------------------------------
 
 
-def filled(value: float, shape: tuple[int, ...], kind: dtype, like: Tensor) -> Tensor:
-    made = _core.empty(shape, kind, like.device)
-    return emit("fill", out=made, value=float(value))  # type: ignore[no-any-return]
+def dimension(name: str, dim: Any, rank: int, argument: str = "dim") -> int:
+    """One of `rank` dimensions, counted from the front. A tensor of no dimensions has dimension 0
+    too."""
+    rank = max(rank, 1)
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}: {argument} is {dim!r}: expected an integer")
+    dim = dim.__index__()
+    if not -rank <= dim < rank:
+        raise IndexError(f"{name}: {argument} is {dim}: expected {-rank} to {rank - 1}")
+    return int(dim % rank)
 
 
-def wide(tensor: Tensor) -> Tensor:
-    """Narrower floats and integers as float32."""
-    return tensor if tensor.dtype._code in ("F32", "F64") else cast_to(tensor, float32)
+def dim_of(name: str, tensor: Tensor, dim: Any, argument: str = "dim") -> int:
+    """One dimension of a tensor, counted from the front."""
+    return dimension(name, dim, tensor.ndim, argument)
 
 
-def store(target: Tensor, value: Tensor) -> None:
-    """The elements of a value into a tensor, in its type."""
-    if target is not value:
-        target.copy_(cast_to(value, target.dtype))
+def dims_of(name: str, tensor: Tensor, dim: Any, argument: str = "dim") -> list[int]:
+    """Several dimensions, none twice; None and () stand for all."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return list(range(tensor.ndim))
+    given = dim if isinstance(dim, (tuple, list)) else (dim,)
+    made = [dim_of(name, tensor, each, argument) for each in given]
+    if len(set(made)) != len(made):
+        raise RuntimeError(f"{name}: {argument} is {tuple(given)}: a dimension appears twice")
+    return [d for d in made if tensor.ndim]
 
 
-def rows_of(name: str, argument: str, cache: Tensor) -> Tensor:
-    """A cache [blocks, block_size, ...] with its first two dimensions as one, without a copy."""
-    try:
-        return cache.view(-1, *cache.shape[2:])
-    except RuntimeError:
-        raise ValueError(
-            f"{name}: {argument} has strides {cache.stride()}: expected blocks side by side"
-        ) from None
+def folded_dims(name: str, tensor: Tensor, dim: Any) -> list[int] | None:
+    """The dimensions that an operator folds; None for a tensor that has none."""
+    dims = dims_of(name, tensor, dim)
+    return dims if tensor.ndim else None
 
 
-def store_rows(name: str, cache: Tensor, slots: Tensor, values: Tensor) -> None:
-    """Row slots[t] of a cache [blocks, block_size, D] becomes values[t]; slots that there are not,
-    negative ones among them, are skipped."""
-    values = cast_to(values, cache.dtype)
-    if cache.dtype._code in ("F16", "BF16", "F32") and inner(cache) is cache:
-        pages, rows = cache.unsqueeze(1), inner(values).unsqueeze(1)
-        emit("paged_caching", pages, pages[..., :0], rows, rows[..., :0], slots)
-        return
-    rows = rows_of(name, "the cache", cache)
-    beyond = filled(rows.shape[0], (), int64, rows)
-    slots = emit("where", emit("less", slots, 0), beyond, slots)
-    whole = rows.contiguous()
-    made = emit("index_copy", whole, slots, values.contiguous(), dim=0, out=whole)
-    store(rows, made)
+# ---- Sizes --------------------------------------------------------------------------------------
+
+
+def size_of(name: str, size: Sequence[Any]) -> tuple[int, ...]:
+    """Sizes given one by one or as one sequence."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list, Size)):
+        size = size[0]
+    for each in size:
+        if isinstance(each, bool) or not hasattr(each, "__index__"):
+            raise TypeError(f"{name}: a size is {each!r}: expected an integer")
+    return tuple(each.__index__() for each in size)
+
+
+def sizes(name: str, argument: str, value: Any, count: int, least: int = 0) -> list[int]:
+    """One integer for each of `count` dimensions: a number stands for all of them."""
+    given = [value] * count if hasattr(value, "__index__") else value
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise TypeError(f"{name}: {argument} is {value!r}: expected an integer or {count} of them")
+    made = list(given)
+    if len(made) == 1:
+        made = made * count
+    if len(made) != count or not all(hasattr(each, "__index__") for each in made):
+        raise ValueError(f"{name}: {argument} is {value!r}: expected an integer or {count} of them")
+    made = [each.__index__() for each in made]
+    if any(each < least for each in made):
+        raise ValueError(f"{name}: {argument} is {value!r}: expected {least} or more")
+    return made

@@ -9,15 +9,8 @@ from infinicore._dtype import int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    counting,
-    expect,
-    inner,
-    integers,
-    need_shape,
-    need_tensor,
-    wide,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import counting, float32_at_least, with_rows
 
 __all__ = ["attention", "kv_caching", "mha", "mha_varlen"]
 
@@ -40,7 +33,9 @@ def attention(
     expect(pos >= 0, name, "pos", pos, "0 or more")
     rows = min(k_cache.shape[1], v_cache.shape[1])
     expect(pos + q.shape[1] <= rows, name, "pos", pos, f"room for {q.shape[1]} of {rows} rows")
-    made: Tensor = emit("attention", inner(q), inner(k), inner(v), k_cache, v_cache, pos=pos)
+    made: Tensor = emit(
+        "attention", with_rows(q), with_rows(k), with_rows(v), k_cache, v_cache, pos=pos
+    )
     return made
 
 
@@ -71,8 +66,8 @@ def composed(
     no operator does it. Hidden keys count for nothing; a query that sees none gives zeros."""
     group = q.shape[1] // k.shape[1]
     heads = (q.shape[0], k.shape[1], group, q.shape[2])
-    rows = wide(q).reshape(heads[0] * heads[1], group * heads[3], q.shape[3])
-    keys, values = (wide(t).reshape(heads[0] * heads[1], *t.shape[2:]) for t in (k, v))
+    rows = float32_at_least(q).reshape(heads[0] * heads[1], group * heads[3], q.shape[3])
+    keys, values = (float32_at_least(t).reshape(heads[0] * heads[1], *t.shape[2:]) for t in (k, v))
     scores = (rows @ keys.transpose(1, 2)) * scale
     scores = scores.view(heads[0], heads[1] * group, heads[3], k.shape[2])
     if bias is not None:
@@ -121,7 +116,7 @@ def mha(
     bias = None
     if alibi_slopes is not None:
         need_shape(name, "alibi_slopes", alibi_slopes, q.shape[2])
-        steps = -wide(emit("abs", distance))
+        steps = -float32_at_least(emit("abs", distance))
         bias = alibi_slopes.view(-1, 1, 1) * steps
     hidden = distance > 0 if is_causal else None
     mixed = composed(queries, keys, values, scale, hidden, bias)
@@ -154,9 +149,9 @@ def _mha_varlen(
     tables = begins.unsqueeze(1) + counting(longest, q, kind=int32)
     return emit(  # type: ignore[no-any-return]
         "paged_attention_prefill",
-        inner(q),
-        inner(k).unsqueeze(2),
-        inner(v).unsqueeze(2),
+        with_rows(q),
+        with_rows(k).unsqueeze(2),
+        with_rows(v).unsqueeze(2),
         tables,
         ends - begins,
         bounds_q,

@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._emit import emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import needs_tensor
+from infinicore.functions._checks import need_tensor
 
 __all__ = [
     "axpy",
@@ -32,7 +32,7 @@ def axpy(alpha: Any, x: Tensor, y: Tensor) -> Tensor:
     >>> infinicore.axpy(2.0, infinicore.ones(2), infinicore.ones(2))
     tensor([3., 3.])
     """
-    _axpy(alpha, needs_tensor("axpy", x, "x"), needs_tensor("axpy", y, "y"))
+    _axpy(alpha, need_tensor("axpy", "x", x), need_tensor("axpy", "y", y))
     return y
 
 
@@ -64,7 +64,7 @@ def swap(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     >>> infinicore.swap(infinicore.ones(1), infinicore.zeros(1))[0]
     tensor([0.])
     """
-    _in_place(needs_tensor("swap", x, "x"), needs_tensor("swap", y, "y"), "swap")
+    _in_place(need_tensor("swap", "x", x), need_tensor("swap", "y", y), "swap")
     return x, y
 
 
@@ -79,7 +79,7 @@ def blas_copy(x: Tensor, y: Tensor) -> Tensor:
     >>> infinicore.blas_copy(infinicore.ones(1), infinicore.zeros(1))
     tensor([1.])
     """
-    _copied(needs_tensor("blas_copy", x, "x"), needs_tensor("blas_copy", y, "y"))
+    _copied(need_tensor("blas_copy", "x", x), need_tensor("blas_copy", "y", y))
     return y
 
 
@@ -95,7 +95,7 @@ def rot(x: Tensor, y: Tensor, c: Any, s: Any) -> tuple[Tensor, Tensor]:
     >>> infinicore.rot(infinicore.ones(1), infinicore.zeros(1), 0.0, 1.0)[1]
     tensor([-1.])
     """
-    _rot(needs_tensor("rot", x, "x"), needs_tensor("rot", y, "y"), c, s)
+    _rot(need_tensor("rot", "x", x), need_tensor("rot", "y", y), c, s)
     return x, y
 
 

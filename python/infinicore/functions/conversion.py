@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import needs_tensor
+from infinicore.functions._checks import need_tensor
 
 __all__ = ["cast", "rearrange"]
 
@@ -23,7 +23,7 @@ def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
     >>> infinicore.cast(infinicore.ones(2), infinicore.int32)
     tensor([1, 1], dtype=infinicore.int32)
     """
-    needs_tensor("cast", input)
+    need_tensor("cast", "input", input)
     if out is None:
         if dtype is None:
             raise TypeError("cast: expected out= or a dtype")
@@ -44,4 +44,4 @@ def rearrange(input: Tensor, other: Any = None, *, out: Any = None) -> Tensor:
     >>> infinicore.rearrange(infinicore.ones(2, 3).T).is_contiguous()
     True
     """
-    return _rearrange(needs_tensor("rearrange", input), out=out)
+    return _rearrange(need_tensor("rearrange", "input", input), out=out)

@@ -11,7 +11,7 @@ from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._places import places
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions._results import Histogram
 from infinicore.functions.searching import argsort, sort
 
@@ -36,7 +36,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             [2]])
     """
     _core.refuse_while_recording("nonzero")
-    needs_tensor("nonzero", input)
+    need_tensor("nonzero", "input", input)
     if not input.ndim:
         if as_tuple:
             return nonzero(input.view(1), as_tuple=True)
@@ -82,7 +82,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any
     tensor([0, 2, 0, 1])
     """
     _core.refuse_while_recording("bincount")
-    if needs_tensor("bincount", input).ndim != 1 or category(input.dtype) > 1:
+    if need_tensor("bincount", "input", input).ndim != 1 or category(input.dtype) > 1:
         raise RuntimeError("bincount: expected a vector of integers")
     if minlength < 0:
         raise RuntimeError(f"bincount: minlength is {minlength}: expected 0 or more")
@@ -140,7 +140,7 @@ def histc(
     >>> infinicore.histc(infinicore.tensor([1., 2., 1.]), 4, 0, 3)
     tensor([0., 2., 1., 0.])
     """
-    needs_tensor("histc", input)
+    need_tensor("histc", "input", input)
     if bins < 1:
         raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
     low, high = _edges("histc", input, float(min), float(max))
@@ -162,7 +162,7 @@ def histogram(
     >>> infinicore.histogram(infinicore.tensor([1., 2., 1.]), 4, range=(0., 3.)).hist
     tensor([0., 2., 1., 0.])
     """
-    needs_tensor("histogram", input)
+    need_tensor("histogram", "input", input)
     if isinstance(bins, Tensor):
         edges = bins
     else:
@@ -252,7 +252,7 @@ def unique(
     >>> infinicore.unique(infinicore.tensor([2, 1, 2]))
     tensor([1, 2])
     """
-    needs_tensor("unique", input)
+    need_tensor("unique", "input", input)
     _core.refuse_while_recording("unique")
     if dim is None:
         flat = input.reshape(input.numel())
@@ -293,7 +293,7 @@ def unique_consecutive(
     >>> infinicore.unique_consecutive(infinicore.tensor([2, 2, 1, 2]))
     tensor([2, 1, 2])
     """
-    needs_tensor("unique_consecutive", input)
+    need_tensor("unique_consecutive", "input", input)
     _core.refuse_while_recording("unique_consecutive")
     if dim is None:
         rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0

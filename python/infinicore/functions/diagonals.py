@@ -9,7 +9,7 @@ from infinicore._dtype import int64
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of
+from infinicore.functions._checks import dim_of
 from infinicore.functions.joining import put, zeros_in
 from infinicore.functions.shapes import diagonal
 

@@ -9,7 +9,7 @@ from infinicore._dtype import bool_, category, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import floats
+from infinicore.functions._operands import floats
 
 __all__ = [
     "abs",

@@ -9,8 +9,8 @@ from infinicore._emit import cast_to
 from infinicore._function import Operand, function
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import need_tensor
-from infinicore.functions._dims import dim_of, wide
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._operands import wide
 from infinicore.functions._results import Ordered
 from infinicore.functions.comparison import where
 from infinicore.functions.declared.reduce import argmax

@@ -15,14 +15,8 @@ from infinicore._dtype import int8
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    counting,
-    expect,
-    integers,
-    need_shape,
-    need_tensor,
-    store,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import counting, store
 from infinicore.functions.quantised import product, unpacked
 
 __all__ = ["w4a8_group_gemm_", "w8a8_group_gemm_", "w16a16_group_gemm_"]

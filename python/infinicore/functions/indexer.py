@@ -8,7 +8,8 @@ from infinicore._dtype import float32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, integers, need_shape, need_tensor, store, wide
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import float32_at_least, store
 from infinicore.functions.rotary import angles_of, rotate_first
 from infinicore.functions.sparse import store_keys
 
@@ -47,7 +48,7 @@ def _indexer_postprocess(
         tuple(q.shape),
         f"({tokens}, {heads}, {size})",
     )
-    queries = wide(q).reshape(tokens, heads, size)
+    queries = float32_at_least(q).reshape(tokens, heads, size)
     angles = angles_of(name, cos_sin_cache, positions, queries)
     expect(
         angles.shape == (tokens, angles.shape[1]) and angles.shape[1] <= size,
@@ -59,7 +60,7 @@ def _indexer_postprocess(
     turned = emit("rearrange", queries)
     rotate_first(turned, angles, is_neox)
     store(q_out, turned.view(*q_out.shape))
-    key = wide(kw[:, :size])
+    key = float32_at_least(kw[:, :size])
     centred = key - emit("mean", key, dim=[1], keepdim=True)
     spread = emit("mean", centred * centred, dim=[1], keepdim=True)
     key = centred * emit("rsqrt", spread + eps)
@@ -68,7 +69,7 @@ def _indexer_postprocess(
     rotate_first(whole, angles, is_neox)
     key = cast_to(whole.view(tokens, size), k_out.dtype)
     store(k_out, key.view(*k_out.shape))
-    store(weights_out, (wide(kw[:, size:]) * weights_scale).view(*weights_out.shape))
+    store(weights_out, (float32_at_least(kw[:, size:]) * weights_scale).view(*weights_out.shape))
     if kv_cache is not None and slot_mapping is not None and num_cache_tokens:
         slots = integers(name, "slot_mapping", slot_mapping).flatten()[:num_cache_tokens]
         store_keys(name, key[: slots.shape[0]], kv_cache, slots)

@@ -8,7 +8,7 @@ from infinicore._dtype import bool_, int32, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions._looks import look_along, looked_at
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def index_of(name: str, index: Any, argument: str = "index") -> Tensor:
-    needs_tensor(name, index, argument)
+    need_tensor(name, argument, index)
     if index.dtype in (int64, int32):
         return index
     if index.dtype.is_floating_point or index.dtype is bool_:
@@ -293,7 +293,7 @@ def index_put(
     >>> infinicore.index_put(infinicore.zeros(3), (infinicore.tensor([0, 2]),), 1.0)
     tensor([1., 0., 1.])
     """
-    needs_tensor("index_put", input)
+    need_tensor("index_put", "input", input)
     target = input.clone() if out is None else out
     if out is not None and out is not input:
         out.copy_(input)

@@ -9,7 +9,7 @@ from infinicore import _core
 from infinicore._emit import emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.shapes import atleast_1d, atleast_2d, atleast_3d, meshgrid
 
 __all__ = [
@@ -35,7 +35,7 @@ def put(target: Tensor, source: Tensor) -> None:
 def _checked(name: str, tensors: Any) -> list[Tensor]:
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise TypeError(f"{name}: tensors is {type(tensors).__name__}: expected tensors in a list")
-    return [needs_tensor(name, each, f"tensor {i}") for i, each in enumerate(tensors)]
+    return [need_tensor(name, f"tensor {i}", each) for i, each in enumerate(tensors)]
 
 
 @function

@@ -8,16 +8,8 @@ from infinicore._dtype import ALL, int8, int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    expect,
-    inner,
-    integers,
-    need_shape,
-    need_tensor,
-    store,
-    store_rows,
-    wide,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import float32_at_least, store, store_rows, with_rows
 
 __all__ = [
     "concat_and_cache_mla",
@@ -71,10 +63,10 @@ def concat_and_cache_mla(
     size = latent.shape[1] + rotary.shape[1]
     need_shape(name, "kv_cache", kv_cache, None, None, size)
     if kv_cache_dtype == "auto":
-        if kv_cache.dtype._code in ("F16", "BF16", "F32") and inner(kv_cache) is kv_cache:
+        if kv_cache.dtype._code in ("F16", "BF16", "F32") and with_rows(kv_cache) is kv_cache:
             parts = (slice(0, latent.shape[1]), slice(latent.shape[1], size))
             caches = (kv_cache[..., part].unsqueeze(1) for part in parts)
-            rows = (inner(cast_to(t, kv_cache.dtype)).unsqueeze(1) for t in (latent, rotary))
+            rows = (with_rows(cast_to(t, kv_cache.dtype)).unsqueeze(1) for t in (latent, rotary))
             emit("paged_caching", *caches, *rows, slots)
             return kv_cache
     elif kv_cache_dtype in ("fp8", "fp8_e4m3"):
@@ -82,8 +74,8 @@ def concat_and_cache_mla(
             raise TypeError(f"{name}: kv_cache has type {kv_cache.dtype!r}: expected float8")
         if scale is None:
             raise TypeError(f"{name}: scale is None: expected a tensor, as the cache is of float8")
-        factor = wide(scale).reshape(-1)[:1]
-        latent, rotary = wide(latent) / factor, wide(rotary) / factor
+        factor = float32_at_least(scale).reshape(-1)[:1]
+        latent, rotary = float32_at_least(latent) / factor, float32_at_least(rotary) / factor
     else:
         expect(False, name, "kv_cache_dtype", repr(kv_cache_dtype), "'auto' or 'fp8'")
     store_rows(name, kv_cache, slots, joined(latent, rotary))
@@ -171,10 +163,10 @@ def _paged_attention_mla(
     size = output.shape[2]
     need_shape(name, "output", output, query.shape[0], query.shape[1], size)
     expect(size <= query.shape[2], name, "output.shape", tuple(output.shape), "a part of a row")
-    keys = inner(kv_cache).unsqueeze(1)
+    keys = with_rows(kv_cache).unsqueeze(1)
     made = emit(
         "paged_attention",
-        inner(query),
+        with_rows(query),
         keys,
         keys[..., :size],
         integers(name, "block_tables", block_tables, int32),

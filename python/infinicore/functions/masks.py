@@ -10,7 +10,7 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._places import places as all_places
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import needs_tensor
+from infinicore.functions._checks import need_tensor
 from infinicore.functions._looks import look
 from infinicore.op._shapes import broadcast
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def _mask(name: str, mask: Tensor) -> Tensor:
-    needs_tensor(name, mask, "mask")
+    need_tensor(name, "mask", mask)
     return mask if mask.dtype is bool_ else emit("not_equal", mask, 0)
 
 
@@ -47,8 +47,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     tensor([0, 2])
     """
     _core.refuse_while_recording("masked_select")
-    needs_tensor("masked_select", input)
-    needs_tensor("masked_select", mask, "mask")
+    need_tensor("masked_select", "input", input)
+    need_tensor("masked_select", "mask", mask)
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
     mask = mask if mask.dtype is bool_ else mask != 0
     mask = mask.expand(*shape) if shape else mask
@@ -100,7 +100,7 @@ def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """
-    if needs_tensor("one_hot", input).dtype.is_floating_point:
+    if need_tensor("one_hot", "input", input).dtype.is_floating_point:
         raise RuntimeError(f"one_hot: input has type {input.dtype!r}: expected integers")
     if num_classes == -1:
         _core.refuse_while_recording("one_hot without num_classes")

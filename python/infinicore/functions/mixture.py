@@ -9,16 +9,8 @@ from infinicore._dtype import dtype, float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    counting,
-    expect,
-    inner,
-    integers,
-    need_shape,
-    need_tensor,
-    store,
-    wide,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import counting, float32_at_least, store, with_rows
 
 __all__ = [
     "grouped_topk_vendor",
@@ -71,7 +63,7 @@ def _moe_topk(
         bias = cast_to(bias, float32).contiguous()
     shape, where = (tokens, topk), gating_output.device
     results = (_core.empty(shape, float32, where), _core.empty(shape, int32, where))
-    scores = inner(gating_output)
+    scores = with_rows(gating_output)
     more: dict[str, Any] = {"moe_softcapping": softcap} if softmax else {}
     operator = "moe_topk_softmax" if softmax else "moe_topk_sigmoid"
     emit(operator, scores, bias, renormalize=renormalize, out=results, **more)
@@ -150,9 +142,9 @@ def _grouped_topk(
     size = experts // groups
     expect(topk <= kept * size, name, "topk", topk, f"at most {kept * size}, what groups hold")
     if scoring_func == "softmax":
-        score = emit("softmax", wide(scores), axis=-1)
+        score = emit("softmax", float32_at_least(scores), axis=-1)
     elif scoring_func == "sigmoid":
-        score = emit("sigmoid", wide(scores))
+        score = emit("sigmoid", float32_at_least(scores))
     else:
         expect(False, name, "scoring_func", repr(scoring_func), "'softmax' or 'sigmoid'")
     choice = score
@@ -244,7 +236,7 @@ def topksoftmax(x: Tensor, topk: int, norm: bool = False) -> Chosen:
     tokens, _ = _check_gate("topksoftmax", x, topk)
     results = _float_and_index((tokens, topk), x)
     if tokens:
-        emit("topksoftmax", inner(x), topk=topk, norm=int(norm), out=results)
+        emit("topksoftmax", with_rows(x), topk=topk, norm=int(norm), out=results)
     return Chosen(*results)
 
 
@@ -267,7 +259,7 @@ def topkrouter(
     bias = cast_to(correction_bias, float32)
     factor = routed_scaling_factor
     if x.shape[0]:
-        emit("topkrouter", inner(x), bias, routed_scaling_factor=factor, topk=topk, out=results)
+        emit("topkrouter", with_rows(x), bias, routed_scaling_factor=factor, topk=topk, out=results)
     return Chosen(*results)
 
 
@@ -333,7 +325,7 @@ def _moe_sum(
     need_tensor(name, "input", input, 3)
     tokens, topk, size = input.shape
     need_shape(name, "output", output, tokens, size)
-    parts = wide(input)
+    parts = float32_at_least(input)
     if topk_weights is not None:
         need_tensor(name, "topk_weights", topk_weights)
         expect(
@@ -343,11 +335,11 @@ def _moe_sum(
             tuple(topk_weights.shape),
             f"({tokens}, {topk})",
         )
-        parts = parts * wide(topk_weights.reshape(tokens, topk, 1))
+        parts = parts * float32_at_least(topk_weights.reshape(tokens, topk, 1))
     total = emit("sum", parts, dim=[1]) * routed_scale
     if extra_residual is not None:
         need_shape(name, "extra_residual", extra_residual, tokens, size)
-        total = total + wide(extra_residual) * residual_scale
+        total = total + float32_at_least(extra_residual) * residual_scale
     store(output, total)
     return output
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, inner, need_tensor
+from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._operands import with_rows
 
 __all__ = ["add_rms_norm", "add_rms_norm_inplace"]
 
@@ -34,9 +35,9 @@ def _add_rms_norm(
         tuple(weight.shape),
         f"the size of a's last dimension, {tuple(a.shape[-1:])}",
     )
-    direct = all(t is None or (inner(t) is t and t.dtype is a.dtype) for t in (out, residual))
+    direct = all(t is None or (with_rows(t) is t and t.dtype is a.dtype) for t in (out, residual))
     targets = (out, residual) if direct else (None, None)
-    made = emit("add_rms_norm", inner(a), inner(b), weight, epsilon=epsilon, out=targets)
+    made = emit("add_rms_norm", with_rows(a), with_rows(b), weight, epsilon=epsilon, out=targets)
     if not direct:
         for target, result in zip((out, residual), made, strict=True):
             if target is not None:

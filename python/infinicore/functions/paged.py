@@ -6,14 +6,8 @@ from infinicore._dtype import float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    counting,
-    expect,
-    inner,
-    integers,
-    need_shape,
-    need_tensor,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import counting, with_rows
 
 __all__ = ["mha_kvcache", "paged_attention", "paged_attention_prefill", "paged_caching"]
 
@@ -71,9 +65,9 @@ def paged_attention(
     need_shape(name, "cache_lens", cache_lens, q.shape[0])
     return emit(  # type: ignore[no-any-return]
         "paged_attention",
-        inner(q),
-        inner(k_cache),
-        inner(v_cache),
+        with_rows(q),
+        with_rows(k_cache),
+        with_rows(v_cache),
         integers(name, "block_tables", block_tables, int32),
         integers(name, "cache_lens", cache_lens, int32),
         _slopes(name, alibi_slopes, q.shape[1]),
@@ -133,9 +127,9 @@ def _prefill(
     need_shape(name, "the bounds of queries", bounds, sequences + 1)
     return emit(  # type: ignore[no-any-return]
         "paged_attention_prefill",
-        inner(q),
-        inner(k_cache),
-        inner(v_cache),
+        with_rows(q),
+        with_rows(k_cache),
+        with_rows(v_cache),
         integers(name, "block_tables", tables, int32),
         integers(name, "the lengths of keys", lengths, int32),
         integers(name, "the bounds of queries", bounds, int32),
@@ -230,6 +224,6 @@ def paged_caching(
     if permute_dim_1_2:
         keys, values = k_cache.permute(0, 2, 1, 3), v_cache.permute(0, 2, 1, 3)
     slots = integers(name, "slot_mapping", slot_mapping, int64)
-    k, v = (inner(cast_to(t, k_cache.dtype)) for t in (k, v))
+    k, v = (with_rows(cast_to(t, k_cache.dtype)) for t in (k, v))
     emit("paged_caching", keys, values, k, v, slots)
     return k_cache, v_cache

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 
 __all__ = [
     "chunk",
@@ -37,7 +37,7 @@ def split(
     tensor([4])
     """
     given = split_size if split_size_or_sections is None else split_size_or_sections
-    at = dim_of("split", needs_tensor("split", input), dim)
+    at = dim_of("split", need_tensor("split", "input", input), dim)
     whole = input.shape[at]
     if isinstance(given, (tuple, list)):
         if sum(given) != whole or any(size < 0 for size in given):
@@ -57,7 +57,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if chunks < 1:
         raise RuntimeError(f"chunk: chunks is {chunks}: expected 1 or more")
-    at = dim_of("chunk", needs_tensor("chunk", input), dim)
+    at = dim_of("chunk", need_tensor("chunk", "input", input), dim)
     size = -(-input.shape[at] // chunks)
     return split(input, size, at) if size else _parts(input, at, [0] * chunks)
 
@@ -68,7 +68,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
     tensor([0, 1])
     """
-    at = dim_of("tensor_split", needs_tensor("tensor_split", input), dim)
+    at = dim_of("tensor_split", need_tensor("tensor_split", "input", input), dim)
     given = indices_or_sections
     if isinstance(given, Tensor):
         given = given.tolist()
@@ -94,7 +94,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
     tensor([2, 3])
     """
-    needs_tensor("hsplit", input)
+    need_tensor("hsplit", "input", input)
     if input.ndim < 1:
         raise RuntimeError("hsplit: input has no dimensions: expected one or more")
     return _cut("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0)
@@ -106,7 +106,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
     infinicore.Size([2, 1])
     """
-    needs_tensor("vsplit", input)
+    need_tensor("vsplit", "input", input)
     if input.ndim < 2:
         raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
     return _cut("vsplit", input, indices_or_sections, 0)
@@ -118,7 +118,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
     infinicore.Size([1, 1, 2])
     """
-    needs_tensor("dsplit", input)
+    need_tensor("dsplit", "input", input)
     if input.ndim < 3:
         raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
     return _cut("dsplit", input, indices_or_sections, 2)
@@ -130,7 +130,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> infinicore.unbind(infinicore.tensor([[1, 2], [3, 4]]))[1]
     tensor([3, 4])
     """
-    at = dim_of("unbind", needs_tensor("unbind", input), dim)
+    at = dim_of("unbind", need_tensor("unbind", "input", input), dim)
     if not input.ndim:
         raise RuntimeError("unbind: input has no dimensions: expected one or more")
     return tuple(input.select(at, i) for i in range(input.shape[at]))

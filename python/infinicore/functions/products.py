@@ -10,7 +10,7 @@ from infinicore._dtype import category, float64, int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.op._shapes import broadcast
 
 __all__ = [
@@ -298,7 +298,7 @@ def tensordot(input: Tensor, other: Tensor, dims: Any = 2, *, out: Any = None) -
     infinicore.Size([2, 4])
     """
     for each in (input, other):
-        needs_tensor("tensordot", each)
+        need_tensor("tensordot", "input", each)
     if isinstance(dims, int):
         if not 0 <= dims <= min(input.ndim, other.ndim):
             raise RuntimeError(f"tensordot: dims is {dims}: expected 0 to the number of dimensions")

@@ -12,7 +12,8 @@ from infinicore._dtype import float16, float32, int8
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, inner, integers, need_tensor, store, wide
+from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._operands import float32_at_least, store, with_rows
 
 __all__ = [
     "dynamic_scaled_int8_quant",
@@ -25,7 +26,7 @@ __all__ = [
 
 def quantise(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Rows [M, K] as int8 with `count` scales each: max |x| / 127 of each part of a row."""
-    rows = wide(x).reshape(x.shape[0] * count, x.shape[1] // count)
+    rows = float32_at_least(x).reshape(x.shape[0] * count, x.shape[1] // count)
     codes, scales = emit("per_channel_quant_int8", cast_to(rows, float32).contiguous())[:2]
     return codes.view(*x.shape), scales.view(x.shape[0], count)
 
@@ -102,7 +103,7 @@ def product(
     half = kind if kind._code in ("F16", "BF16") else None
     if half is not None:
         out = _core.empty((a.shape[0], b.shape[1]), half, a.device)
-        made: Tensor = emit("int8_gemm", inner(a), rows, weights, columns, bias, out=out)
+        made: Tensor = emit("int8_gemm", with_rows(a), rows, weights, columns, bias, out=out)
         return made
     sums = (cast_to(a, float32) @ cast_to(b, float32)) * rows.unsqueeze(1) * columns
     return cast_to(sums if bias is None else sums + bias, kind)
@@ -266,7 +267,7 @@ def _silu_and_mul_quant(output: Tensor, output_scale: Tensor | None, input: Tens
         "an even last dimension",
     )
     half = input.shape[-1] // 2
-    rows = wide(input).reshape(-1, 2 * half)
+    rows = float32_at_least(input).reshape(-1, 2 * half)
     gated = emit("silu", rows[:, :half]) * rows[:, half:]
     _store_quantised(name, output, output_scale, gated, 0)
     return output

@@ -11,7 +11,8 @@ from infinicore._dtype import bool_, category, dtype, int64, uint8
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, folded_dims, wide
+from infinicore.functions._checks import dim_of, folded_dims
+from infinicore.functions._operands import wide
 from infinicore.functions._results import Extremes, Ordered
 
 __all__ = [

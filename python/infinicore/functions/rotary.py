@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import counting, expect, inner, integers, need_tensor
+from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._operands import counting, with_rows
 
 __all__ = ["fused_rotary_embedding_", "mrope"]
 
@@ -48,7 +49,7 @@ def mrope(
         need_tensor(name, argument, value)
     expect(q.ndim in (2, 3), name, "q.ndim", q.ndim, "2 or 3")
     expect(k.ndim in (2, 3), name, "k.ndim", k.ndim, "2 or 3")
-    flat = [inner(t.reshape(t.shape[0], -1)) for t in (q, k)]
+    flat = [with_rows(t.reshape(t.shape[0], -1)) for t in (q, k)]
     made = emit(
         "mrope",
         *flat,
@@ -72,7 +73,7 @@ def rotate_first(x: Tensor, angles: Tensor, is_neox: bool) -> None:
     cos, sin = (angles[:, part].contiguous() for part in (slice(0, half), slice(half, None)))
     part = x[..., : 2 * half]
     rows = counting(x.shape[0], x)
-    if inner(part) is not part:
+    if with_rows(part) is not part:
         whole = part.contiguous()
         part.copy_(emit("rope", whole, rows, sin, cos, algo=int(is_neox)))
         return

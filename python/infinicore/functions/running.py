@@ -8,7 +8,7 @@ from infinicore._dtype import bool_, dtype
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of
+from infinicore.functions._checks import dim_of
 
 __all__ = [
     "cumprod",

@@ -9,7 +9,7 @@ from infinicore._dtype import bool_, category, int32, int64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions._results import Ordered
 
 __all__ = [
@@ -191,7 +191,7 @@ def bucketize(
     >>> infinicore.bucketize(infinicore.tensor([0., 2.]), infinicore.tensor([1., 3.]))
     tensor([0, 1])
     """
-    if needs_tensor("bucketize", boundaries, "boundaries").ndim != 1:
+    if need_tensor("bucketize", "boundaries", boundaries).ndim != 1:
         raise RuntimeError(f"bucketize: boundaries has {boundaries.ndim} dimensions: expected 1")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 

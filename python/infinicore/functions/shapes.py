@@ -11,7 +11,7 @@ from infinicore._device import Size
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor, size_of
+from infinicore.functions._checks import dim_of, need_tensor, size_of
 from infinicore.op._shapes import broadcast
 
 __all__ = [
@@ -55,7 +55,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
             [2, 3]])
     """
     given = sizes if shape is None else (shape,)
-    return needs_tensor("reshape", input).reshape(*given)
+    return need_tensor("reshape", "input", input).reshape(*given)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -64,8 +64,8 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     >>> infinicore.view_as(infinicore.ones(6), infinicore.zeros(2, 3)).shape
     infinicore.Size([2, 3])
     """
-    needs_tensor("view_as", input)
-    needs_tensor("view_as", other, "other")
+    need_tensor("view_as", "input", input)
+    need_tensor("view_as", "other", other)
     return input.view(*other.shape)
 
 
@@ -75,7 +75,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> infinicore.ravel(infinicore.ones(2, 1))
     tensor([1., 1.])
     """
-    return needs_tensor("ravel", input).reshape(-1 if input.numel() else 0)
+    return need_tensor("ravel", "input", input).reshape(-1 if input.numel() else 0)
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -84,7 +84,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> infinicore.flatten(infinicore.ones(2, 3, 4), 1).shape
     infinicore.Size([2, 12])
     """
-    return needs_tensor("flatten", input).flatten(start_dim, end_dim)
+    return need_tensor("flatten", "input", input).flatten(start_dim, end_dim)
 
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
@@ -93,7 +93,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     >>> infinicore.unflatten(infinicore.ones(6), 0, (2, -1)).shape
     infinicore.Size([2, 3])
     """
-    needs_tensor("unflatten", input)
+    need_tensor("unflatten", "input", input)
     at = dim_of("unflatten", input, dim)
     sizes = list(size_of("unflatten", tuple(sizes)))
     if -1 in sizes:
@@ -112,7 +112,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     >>> infinicore.transpose(infinicore.ones(2, 3), 0, 1).shape
     infinicore.Size([3, 2])
     """
-    return needs_tensor("transpose", input).transpose(dim0, dim1)
+    return need_tensor("transpose", "input", input).transpose(dim0, dim1)
 
 
 swapaxes = swapdims = transpose
@@ -124,7 +124,7 @@ def adjoint(input: Tensor) -> Tensor:
     >>> infinicore.adjoint(infinicore.ones(2, 3)).shape
     infinicore.Size([3, 2])
     """
-    return needs_tensor("adjoint", input).transpose(-2, -1)
+    return need_tensor("adjoint", "input", input).transpose(-2, -1)
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
@@ -134,7 +134,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None
     tensor([[0, 1],
             [1, 2]])
     """
-    return needs_tensor("as_strided", input).as_strided(size, stride, storage_offset)
+    return need_tensor("as_strided", "input", input).as_strided(size, stride, storage_offset)
 
 
 def t(input: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def t(input: Tensor) -> Tensor:
     >>> infinicore.t(infinicore.ones(2, 3)).shape
     infinicore.Size([3, 2])
     """
-    return needs_tensor("t", input).t()
+    return need_tensor("t", "input", input).t()
 
 
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
@@ -153,7 +153,7 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     infinicore.Size([4, 2, 3])
     """
     given = order if dims is None else (dims,)
-    return needs_tensor("permute", input).permute(*given)
+    return need_tensor("permute", "input", input).permute(*given)
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -162,7 +162,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> infinicore.movedim(infinicore.ones(2, 3, 4), 0, -1).shape
     infinicore.Size([3, 4, 2])
     """
-    needs_tensor("movedim", input)
+    need_tensor("movedim", "input", input)
     pairs = [
         [
             dim_of("movedim", input, each, name)
@@ -186,7 +186,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     >>> infinicore.squeeze(infinicore.ones(1, 3, 1), 0).shape
     infinicore.Size([3, 1])
     """
-    needs_tensor("squeeze", input)
+    need_tensor("squeeze", "input", input)
     if dim is None:
         return input.squeeze()
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
@@ -201,7 +201,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> infinicore.unsqueeze(infinicore.ones(3), 0).shape
     infinicore.Size([1, 3])
     """
-    return needs_tensor("unsqueeze", input).unsqueeze(dim)
+    return need_tensor("unsqueeze", "input", input).unsqueeze(dim)
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -210,7 +210,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     >>> infinicore.narrow(infinicore.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
-    return needs_tensor("narrow", input).narrow(dim, int(start), length)
+    return need_tensor("narrow", "input", input).narrow(dim, int(start), length)
 
 
 @function
@@ -229,7 +229,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> infinicore.select(infinicore.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
     """
-    return needs_tensor("select", input).select(dim, int(index))
+    return need_tensor("select", "input", input).select(dim, int(index))
 
 
 def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
@@ -239,7 +239,7 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     infinicore.Size([3, 2])
     """
     given = sizes if size is None else (size,)
-    return needs_tensor("expand", input).expand(*given)
+    return need_tensor("expand", "input", input).expand(*given)
 
 
 @function
@@ -281,7 +281,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def _listed(name: str, tensors: tuple[Any, ...]) -> list[Tensor]:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
-    return [needs_tensor(name, each, f"tensor {i}") for i, each in enumerate(tensors)]
+    return [need_tensor(name, f"tensor {i}", each) for i, each in enumerate(tensors)]
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -314,7 +314,7 @@ def contiguous(input: Tensor) -> Tensor:
     >>> infinicore.contiguous(infinicore.ones(2, 3).T).stride()
     (2, 1)
     """
-    return needs_tensor("contiguous", input).contiguous()
+    return need_tensor("contiguous", "input", input).contiguous()
 
 
 def _at_least(rank: int, tensors: tuple[Any, ...]) -> Any:
@@ -363,7 +363,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> infinicore.diagonal(infinicore.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    needs_tensor("diagonal", input)
+    need_tensor("diagonal", "input", input)
     if input.ndim < 2:
         raise RuntimeError(f"diagonal: input has {input.ndim} dimensions: expected 2 or more")
     one, two = dim_of("diagonal", input, dim1, "dim1"), dim_of("diagonal", input, dim2, "dim2")

@@ -11,17 +11,14 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import (
     counting,
-    expect,
     filled,
-    integers,
-    need_shape,
-    need_tensor,
+    float32_at_least,
     rows_of,
     store,
     store_rows,
-    wide,
 )
 
 __all__ = [
@@ -113,8 +110,8 @@ def _mqa_logits(
     known = inside & (page >= 0) & (page < kv_cache.shape[0])
     row = page * block + (keys % block).view(1, columns)
     found = emit("index_select", pages, row.reshape(-1), **pick).view(tokens, columns, size)
-    dots = wide(q) @ wide(found).transpose(1, 2)  # [tokens, heads, columns]
-    parts = emit("relu", dots) * wide(weights.reshape(tokens, heads, 1))
+    dots = float32_at_least(q) @ float32_at_least(found).transpose(1, 2)  # [tokens, heads, columns]
+    parts = emit("relu", dots) * float32_at_least(weights.reshape(tokens, heads, 1))
     total = emit("sum", parts, dim=[1])
     seen = known & (keys.view(1, columns) <= position.view(tokens, 1))
     seen = seen & (request < requests).view(tokens, 1)
@@ -159,7 +156,7 @@ def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, en
     open_ = places < ends.view(rows, 1)
     if begins is not None:
         open_ = open_ & (places >= begins.view(rows, 1))
-    masked = emit("where", open_, wide(logits), float("-inf"))
+    masked = emit("where", open_, float32_at_least(logits), float("-inf"))
     shape = (rows, count)
     results = (
         _core.empty(shape, masked.dtype, logits.device),
@@ -176,7 +173,7 @@ def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, en
     store(target[:, :count], indices)
     if count < target.shape[1]:
         rest = (rows, target.shape[1] - count)
-        store(target[:, count:], filled(-1, rest, target.dtype, target))
+        store(target[:, count:], filled(rest, -1, target.dtype, target))
 
 
 @function

@@ -7,16 +7,8 @@ from infinicore._dtype import float32, int32, int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import (
-    counting,
-    expect,
-    inner,
-    integers,
-    need_shape,
-    need_tensor,
-    store,
-    wide,
-)
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import counting, float32_at_least, store, with_rows
 
 __all__ = ["sparse_flash_mla_"]
 
@@ -40,7 +32,7 @@ def _sparse_flash_mla(
     expect(
         kv_cache.shape[-1] == size, name, "kv_cache.shape", tuple(kv_cache.shape), f"rows of {size}"
     )
-    cache = inner(kv_cache).reshape(-1, size)
+    cache = with_rows(kv_cache).reshape(-1, size)
     chosen = integers(name, "indices", indices, int32).reshape(tokens, -1)
     lengths = integers(name, "topk_lens", topk_lens, int32).flatten()
     need_shape(name, "topk_lens", lengths, tokens)
@@ -49,7 +41,7 @@ def _sparse_flash_mla(
         pages = cache.view(cache.shape[0], 1, 1, size)
         values = pages[..., :latent]
         made = emit(
-            "paged_attention", inner(query), pages, values, chosen, lengths, None, scale=scale
+            "paged_attention", with_rows(query), pages, values, chosen, lengths, None, scale=scale
         )
         store(output, made)
         return output
@@ -57,10 +49,10 @@ def _sparse_flash_mla(
     count = chosen.shape[1]
     places = cast_to(chosen, int64)
     rows = emit("index_select", cache, places.reshape(-1), dim=0).view(tokens, count, size)
-    keys = wide(rows)
+    keys = float32_at_least(rows)
     hidden = (places < 0) | (places >= cache.shape[0])
     hidden = hidden | (counting(count, query).view(1, count) >= lengths.view(tokens, 1))
-    scores = (wide(query) @ keys.transpose(1, 2)) * scale
+    scores = (float32_at_least(query) @ keys.transpose(1, 2)) * scale
     scores = emit("where", hidden.unsqueeze(1), float("-inf"), scores)
     # The sink is one more score whose value is zero.
     sink = cast_to(attn_sink, float32).view(1, heads, 1).expand(tokens, heads, 1)

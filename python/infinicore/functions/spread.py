@@ -9,7 +9,8 @@ from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dims_of, wide
+from infinicore.functions._checks import dims_of
+from infinicore.functions._operands import wide
 from infinicore.functions.reductions import folded, into
 
 __all__ = [

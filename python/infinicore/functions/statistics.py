@@ -9,7 +9,8 @@ from infinicore._dtype import category, get_default_dtype, int64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor, wide
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._operands import wide
 from infinicore.functions._results import Ordered
 from infinicore.functions.joining import stack
 from infinicore.functions.products import product
@@ -297,7 +298,7 @@ def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
     >>> infinicore.pdist(infinicore.tensor([[0., 0.], [3., 4.]]))
     tensor([5.])
     """
-    needs_tensor("pdist", input)
+    need_tensor("pdist", "input", input)
     if input.ndim != 2:
         raise RuntimeError(f"pdist: input has {input.ndim} dimensions: expected 2")
     from infinicore._data import tensor

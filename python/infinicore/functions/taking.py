@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor
+from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions._looks import look, look_along, looked_at
 from infinicore.functions.indexing import in_order, index_of, line_of
 from infinicore.op._shapes import broadcast
@@ -98,7 +98,7 @@ def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.take(infinicore.tensor([[1, 2], [3, 4]]), infinicore.tensor([0, 3]))
     tensor([1, 4])
     """
-    count = needs_tensor("take", input).numel()
+    count = need_tensor("take", "input", input).numel()
     look("take", indices, count, 0, wraps=True)
     return _take(input, indices, out=out)
 
@@ -133,6 +133,6 @@ def take_along_dim(
     tensor([[1, 3]])
     """
     if dim is None:
-        look("take_along_dim", indices, needs_tensor("take_along_dim", input).numel(), 0)
+        look("take_along_dim", indices, need_tensor("take_along_dim", "input", input).numel(), 0)
     look_along("take_along_dim", input, dim, indices)
     return _take_along_dim(input, indices, dim, out=out)

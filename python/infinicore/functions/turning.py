@@ -11,7 +11,7 @@ from infinicore._dtype import int64
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import dim_of, needs_tensor, size_of
+from infinicore.functions._checks import dim_of, need_tensor, size_of
 
 __all__ = [
     "combinations",
@@ -49,7 +49,7 @@ def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
     given = dims or (keywords.pop("dims", None),)
     if given == (None,):
         raise TypeError("tile: dims is missing")
-    return _tile(needs_tensor("tile", input), size_of("tile", given), **keywords)
+    return _tile(need_tensor("tile", "input", input), size_of("tile", given), **keywords)
 
 
 def repeat(input: Tensor, *times: Any, repeats: Any = None) -> Tensor:
@@ -58,7 +58,7 @@ def repeat(input: Tensor, *times: Any, repeats: Any = None) -> Tensor:
     >>> infinicore.repeat(infinicore.tensor([1, 2]), 2, 1).shape
     infinicore.Size([2, 2])
     """
-    needs_tensor("repeat", input)
+    need_tensor("repeat", "input", input)
     given = size_of("repeat", times if repeats is None else (repeats,))
     if len(given) < input.ndim:
         raise RuntimeError(f"repeat: {len(given)} repeats for {input.ndim} dimensions")
@@ -82,7 +82,7 @@ def repeat_interleave(
     >>> infinicore.repeat_interleave(infinicore.tensor([1, 2]), 2)
     tensor([1, 1, 2, 2])
     """
-    needs_tensor("repeat_interleave", input)
+    need_tensor("repeat_interleave", "input", input)
     if repeats is None:  # How often each place is repeated is all that was given.
         repeats, input = input, tensor_range(input.numel(), input)
     if dim is None:
@@ -121,7 +121,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [1, 3],
             [2, 3]])
     """
-    needs_tensor("combinations", input)
+    need_tensor("combinations", "input", input)
     if input.ndim != 1:
         raise RuntimeError(f"combinations: input has {input.ndim} dimensions: expected 1")
     if r < 0:
@@ -170,7 +170,7 @@ def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[2, 1],
             [4, 3]])
     """
-    needs_tensor("fliplr", input)
+    need_tensor("fliplr", "input", input)
     if input.ndim < 2:
         raise RuntimeError(f"fliplr: input has {input.ndim} dimensions: expected 2 or more")
     return _flip(input, (1,), out=out)
@@ -183,7 +183,7 @@ def flipud(input: Tensor, *, out: Any = None) -> Tensor:
     tensor([[3, 4],
             [1, 2]])
     """
-    needs_tensor("flipud", input)
+    need_tensor("flipud", "input", input)
     if input.ndim < 1:
         raise RuntimeError("flipud: input has no dimensions: expected one or more")
     return _flip(input, (0,), out=out)

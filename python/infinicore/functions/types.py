@@ -7,7 +7,7 @@ from typing import Any
 from infinicore import _core
 from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._tensor import Tensor
-from infinicore.functions._dims import needs_tensor
+from infinicore.functions._checks import need_tensor
 
 __all__ = [
     "can_cast",
@@ -88,7 +88,7 @@ def is_floating_point(input: Tensor) -> bool:
     >>> infinicore.is_floating_point(infinicore.ones(1))
     True
     """
-    return needs_tensor("is_floating_point", input).dtype.is_floating_point
+    return need_tensor("is_floating_point", "input", input).dtype.is_floating_point
 
 
 def is_complex(input: Tensor) -> bool:
@@ -97,7 +97,7 @@ def is_complex(input: Tensor) -> bool:
     >>> infinicore.is_complex(infinicore.ones(1))
     False
     """
-    return needs_tensor("is_complex", input).dtype.is_complex
+    return need_tensor("is_complex", "input", input).dtype.is_complex
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -107,7 +107,7 @@ def is_nonzero(input: Tensor) -> bool:
     True
     """
     _core.refuse_while_recording("is_nonzero")
-    return bool(needs_tensor("is_nonzero", input))
+    return bool(need_tensor("is_nonzero", "input", input))
 
 
 def numel(input: Tensor) -> int:
@@ -116,7 +116,7 @@ def numel(input: Tensor) -> int:
     >>> infinicore.numel(infinicore.ones(2, 3))
     6
     """
-    return needs_tensor("numel", input).numel()
+    return need_tensor("numel", "input", input).numel()
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:

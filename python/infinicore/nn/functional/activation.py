@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, run
+from infinicore.functions._checks import expect
 
 __all__ = [
     "celu",
@@ -29,7 +30,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor
     tensor([0.0000, 0.8413])
     """
     expect(approximate in ("none", "tanh"), "gelu", "approximate", approximate, "'none' or 'tanh'")
-    return run("gelutanh" if approximate == "tanh" else "gelu", input, out=out)
+    return emit("gelutanh" if approximate == "tanh" else "gelu", input, out=out)
 
 
 @function
@@ -39,8 +40,8 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     >>> F.logsigmoid(infinicore.zeros(1))
     tensor([-0.6931])
     """
-    tail = run("log1p", run("exp", run("neg", run("abs", input))))
-    return run("sub", run("minimum", input, 0.0), tail, out=out)
+    tail = emit("log1p", emit("exp", emit("neg", emit("abs", input))))
+    return emit("sub", emit("minimum", input, 0.0), tail, out=out)
 
 
 @function
@@ -52,8 +53,8 @@ def leaky_relu(
     >>> F.leaky_relu(infinicore.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    scaled = run("mul", input, float(negative_slope))
-    return run("where", run("greater", input, 0.0), input, scaled, out=input if inplace else out)
+    scaled = emit("mul", input, float(negative_slope))
+    return emit("where", emit("greater", input, 0.0), input, scaled, out=input if inplace else out)
 
 
 @function
@@ -63,8 +64,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any = 
     >>> F.elu(infinicore.tensor([0.0, 2.0]))
     tensor([0., 2.])
     """
-    below = run("mul", run("expm1", run("minimum", input, 0.0)), float(alpha))
-    return run("where", run("greater", input, 0.0), input, below, out=input if inplace else out)
+    below = emit("mul", emit("expm1", emit("minimum", input, 0.0)), float(alpha))
+    return emit("where", emit("greater", input, 0.0), input, below, out=input if inplace else out)
 
 
 @function
@@ -75,9 +76,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any =
     tensor([0., 2.])
     """
     expect(alpha != 0, "celu", "alpha", alpha, "another number than 0")
-    share = run("div", run("minimum", input, 0.0), float(alpha))
-    below = run("mul", run("expm1", share), float(alpha))
-    return run("where", run("greater", input, 0.0), input, below, out=input if inplace else out)
+    share = emit("div", emit("minimum", input, 0.0), float(alpha))
+    below = emit("mul", emit("expm1", share), float(alpha))
+    return emit("where", emit("greater", input, 0.0), input, below, out=input if inplace else out)
 
 
 @function
@@ -87,8 +88,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False, *, out: Any = None) -> Ten
     >>> F.hardsigmoid(infinicore.tensor([-3.0, 0.0]))
     tensor([0.0000, 0.5000])
     """
-    part = run("relu6", run("add", input, 3.0))
-    return run("div", part, 6.0, out=input if inplace else out)
+    part = emit("relu6", emit("add", input, 3.0))
+    return emit("div", part, 6.0, out=input if inplace else out)
 
 
 @function
@@ -106,8 +107,8 @@ def hardtanh(
     tensor([-1.0000,  0.5000])
     """
     expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
-    lower = run("maximum", input, min_val)
-    return run("minimum", lower, max_val, out=input if inplace else out)
+    lower = emit("maximum", input, min_val)
+    return emit("minimum", lower, max_val, out=input if inplace else out)
 
 
 @function
@@ -130,5 +131,5 @@ def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
         slope = weight.reshape(-1, *[1] * (input.ndim - 2))
     else:
         slope = weight.reshape(()) if input.ndim == 0 else weight.reshape(1)
-    scaled = run("mul", input, slope)
-    return run("where", run("greater", input, 0.0), input, scaled, out=out)
+    scaled = emit("mul", input, slope)
+    return emit("where", emit("greater", input, 0.0), input, scaled, out=out)

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from infinicore._dtype import bool_, int32
-from infinicore._emit import cast_to
+from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import counting, expect, run, wide
+from infinicore.functions._checks import expect
+from infinicore.functions._operands import counting, wide_floats
 from infinicore.nn.functional.dropout import dropout
 from infinicore.nn.functional.products import matrix_product
 
@@ -44,7 +45,7 @@ def flash_attention(
     expect(not dropout_p, name, "dropout_p", dropout_p, "0")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     lengths = None if total_kv_len is None else cast_to(total_kv_len, int32)
-    return run(
+    return emit(
         "flash_attention", query, key, value, lengths, scale=factor, is_causal=is_causal, out=out
     )
 
@@ -95,27 +96,27 @@ def scaled_dot_product_attention(
         key, value = key.narrow(-2, 0, length), value.narrow(-2, 0, length)
     keys = key.shape[-2]
     if _is_flash(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
-        return run("flash_attention", query, key, value, scale=factor, is_causal=is_causal)
+        return emit("flash_attention", query, key, value, scale=factor, is_causal=is_causal)
     if enable_gqa and query.ndim >= 3:
         key, value = _shared(name, query, key), _shared(name, query, value)
     lead = _lead(name, query, key, value)
-    q, k = (_folded(wide(x), lead) for x in (query, key))
+    q, k = (_folded(wide_floats(x), lead) for x in (query, key))
     scores = matrix_product(q, k.transpose(1, 2), factor).view(*lead, length, keys)
     if is_causal:
-        seen = run("less_equal", counting(keys, query), counting(length, query).unsqueeze(1))
-        scores = run("where", seen, scores, -math.inf)
+        seen = emit("less_equal", counting(keys, query), counting(length, query).unsqueeze(1))
+        scores = emit("where", seen, scores, -math.inf)
     if attn_mask is not None:
         if attn_mask.dtype is bool_:
-            scores = run("where", attn_mask, scores, -math.inf)
+            scores = emit("where", attn_mask, scores, -math.inf)
         else:
-            scores = run("add", scores, wide(attn_mask))
-    shares = run("softmax", scores, axis=scores.ndim - 1)
+            scores = emit("add", scores, wide_floats(attn_mask))
+    shares = emit("softmax", scores, axis=scores.ndim - 1)
     # A query that sees nothing gets zeros.
-    shares = run("where", run("isnan", shares), 0.0, shares) if _can_hide(attn_mask) else shares
+    shares = emit("where", emit("isnan", shares), 0.0, shares) if _can_hide(attn_mask) else shares
     if dropout_p:
         shares = dropout(shares, dropout_p)
     lead = list(shares.shape[:-2])
-    made = matrix_product(_folded(shares, lead), _folded(wide(value), lead))
+    made = matrix_product(_folded(shares, lead), _folded(wide_floats(value), lead))
     return cast_to(made.view(*lead, length, value.shape[-1]), query.dtype)
 
 

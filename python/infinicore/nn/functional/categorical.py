@@ -5,28 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import cast_to
+from infinicore._dtype import int64
+from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import dimension, expect, need_tensor
 from infinicore.functions._looks import look
-from infinicore.nn.functional._common import (
-    INT64,
-    counting,
-    dimension,
-    expect,
-    filled,
-    need_tensor,
-    run,
-    wide,
-)
+from infinicore.functions._operands import counting, filled, wide_floats
 
 __all__ = ["embedding_bag", "gumbel_softmax", "one_hot"]
 
 
 @function
 def _one_hot(input: Tensor, classes: int) -> Tensor:
-    hit = run("equal", cast_to(input, INT64).unsqueeze(-1), counting(classes, input))
-    return cast_to(hit, INT64)
+    hit = emit("equal", cast_to(input, int64).unsqueeze(-1), counting(classes, input))
+    return cast_to(hit, int64)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
@@ -43,7 +36,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor
     if num_classes == -1:
         _core.refuse_while_recording("one_hot without num_classes")
         expect(tensor.numel() > 0, "one_hot", "tensor", "empty", "some elements, or num_classes")
-        num_classes = int(run("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
+        num_classes = int(emit("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
     expect(num_classes >= 1, "one_hot", "num_classes", num_classes, "1 or more, or -1")
     look("one_hot", tensor, num_classes, tensor.ndim)
     result: Tensor = _one_hot(tensor, num_classes)
@@ -66,18 +59,18 @@ def gumbel_softmax(
     name = "gumbel_softmax"
     expect(tau > 0, name, "tau", tau, "a positive number")
     place = dimension(name, dim, logits.ndim)
-    x = wide(logits)
+    x = wide_floats(logits)
     draws = _core.empty(x.shape, x.dtype, x.device)
     # Without 0, whose logarithm is none.
-    run("random_uniform", out=draws, seed=0, offset=0, low=1e-7, high=1.0)
-    noise = run("neg", run("log", run("neg", run("log", draws))))
-    soft = run("softmax", run("div", run("add", x, noise), float(tau)), axis=place)
+    emit("random_uniform", out=draws, seed=0, offset=0, low=1e-7, high=1.0)
+    noise = emit("neg", emit("log", emit("neg", emit("log", draws))))
+    soft = emit("softmax", emit("div", emit("add", x, noise), float(tau)), axis=place)
     if not hard:
         return cast_to(soft, logits.dtype)
-    best = run("argmax", soft, dim=[place], keepdim=True)
+    best = emit("argmax", soft, dim=[place], keepdim=True)
     one = filled(best.shape, 1.0, logits.dtype, logits)
     zeros = filled(logits.shape, 0.0, logits.dtype, logits)
-    return run("scatter", zeros, best, one, axis=place)
+    return emit("scatter", zeros, best, one, axis=place)
 
 
 @function
@@ -113,25 +106,25 @@ def embedding_bag(
             f"that of input, {tuple(input.shape)}",
         )
     expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
-    rows = wide(run("embedding", input.contiguous(), weight.contiguous()))
+    rows = wide_floats(emit("embedding", input.contiguous(), weight.contiguous()))
     if per_sample_weights is not None:
-        rows = run("mul", rows, wide(per_sample_weights).unsqueeze(-1))
+        rows = emit("mul", rows, wide_floats(per_sample_weights).unsqueeze(-1))
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError(
                 f"{name}: offsets is a tensor: expected None with input of 2 dimensions"
             )
         operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
-        return cast_to(run(operator, rows, dim=[1], keepdim=False), weight.dtype)
+        return cast_to(emit(operator, rows, dim=[1], keepdim=False), weight.dtype)
     if offsets is None:
         raise ValueError(f"{name}: offsets is None: expected a tensor with input of 1 dimension")
     bags, count = offsets.shape[0], input.shape[0]
     # The bag of an index: how many bags begin at it or before it.
     place = counting(count, input)
-    begun = run("greater_equal", place.unsqueeze(1), cast_to(offsets, INT64))
-    bag = run("sub", run("sum", cast_to(begun, INT64), dim=[1], keepdim=False), 1)
+    begun = emit("greater_equal", place.unsqueeze(1), cast_to(offsets, int64))
+    bag = emit("sub", emit("sum", cast_to(begun, int64), dim=[1], keepdim=False), 1)
     target = bag.unsqueeze(1).expand(count, weight.shape[1])
     zeros = filled((bags, weight.shape[1]), 0.0, rows.dtype, rows)
     reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
-    made = run("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
+    made = emit("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
     return cast_to(made, weight.dtype)

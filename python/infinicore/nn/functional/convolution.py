@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import cast_to, result_type
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import batched, expect, need_tensor, run, sizes
+from infinicore.functions._checks import batched, expect, need_tensor, sizes
 
 __all__ = [
     "conv1d",
@@ -81,9 +81,9 @@ def _conv(rank: int) -> Any:
             expect(found >= reach, name, f"padded size {i} of input's image", found, f"{reach}")
         values: dict[str, Any] = {"pads": pads, "strides": steps, "dilations": gaps}
         if groups == 1:
-            result = run("conv", x, w, b, **values)
+            result = emit("conv", x, w, b, **values)
         else:
-            result = run("grouped_conv", x, w, b, groups=groups, **values)
+            result = emit("grouped_conv", x, w, b, groups=groups, **values)
         return result.squeeze(0) if alone else result
 
     return _named(
@@ -126,7 +126,7 @@ def _padded(
         ends += [total // 2, total - total // 2]
     shape = [size + total for size, total in zip(x.shape[2:], totals, strict=True)]
     room = _core.empty((*x.shape[:2], *shape), x.dtype, x.device)
-    return run("pad", x, out=room, pad=ends, mode="constant", value=0.0), [0] * rank
+    return emit("pad", x, out=room, pad=ends, mode="constant", value=0.0), [0] * rank
 
 
 conv1d, conv2d, conv3d = (_conv(rank) for rank in (1, 2, 3))
@@ -169,7 +169,7 @@ def _conv_transpose(rank: int) -> Any:
                 output_padding,
                 "less than stride or dilation",
             )
-        result = run(
+        result = emit(
             "conv_transpose",
             x,
             w,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from infinicore._emit import cast_to, result_type
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import dimension, run, same_shape, wide
+from infinicore.functions._checks import dimension, same_shape
+from infinicore.functions._operands import wide_floats
 
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
 
@@ -16,26 +17,26 @@ __all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
 def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
     """The p-norm along dimensions."""
     if p == 2:
-        return run("sqrt", run("sum", run("mul", x, x), dim=list(dims), keepdim=keepdim))
+        return emit("sqrt", emit("sum", emit("mul", x, x), dim=list(dims), keepdim=keepdim))
     if p == 0:
-        ones = cast_to(run("not_equal", x, 0.0), x.dtype)
-        return run("sum", ones, dim=list(dims), keepdim=keepdim)
-    size = run("abs", x)
+        ones = cast_to(emit("not_equal", x, 0.0), x.dtype)
+        return emit("sum", ones, dim=list(dims), keepdim=keepdim)
+    size = emit("abs", x)
     if p == math.inf:
-        return run("amax", size, dim=list(dims), keepdim=keepdim)
+        return emit("amax", size, dim=list(dims), keepdim=keepdim)
     if p == -math.inf:
-        return run("amin", size, dim=list(dims), keepdim=keepdim)
+        return emit("amin", size, dim=list(dims), keepdim=keepdim)
     if p == 1:
-        return run("sum", size, dim=list(dims), keepdim=keepdim)
-    powers = run("sum", run("pow", size, float(p)), dim=list(dims), keepdim=keepdim)
-    return run("pow", powers, 1.0 / float(p))
+        return emit("sum", size, dim=list(dims), keepdim=keepdim)
+    powers = emit("sum", emit("pow", size, float(p)), dim=list(dims), keepdim=keepdim)
+    return emit("pow", powers, 1.0 / float(p))
 
 
 def distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-    gap = run("add", run("sub", x1, x2), float(eps))
+    gap = emit("add", emit("sub", x1, x2), float(eps))
     if gap.ndim == 0:
-        return run("abs", gap)
+        return emit("abs", gap)
     return norm_of(gap, p, [gap.ndim - 1], keepdim)
 
 
@@ -50,7 +51,7 @@ def pairwise_distance(
     """
     same_shape("pairwise_distance", x1, x2, "x2")
     kind = result_type(x1, x2)
-    return cast_to(distance(wide(x1), wide(x2), p, eps, keepdim), kind)
+    return cast_to(distance(wide_floats(x1), wide_floats(x2), p, eps, keepdim), kind)
 
 
 @function
@@ -63,15 +64,15 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     same_shape("cosine_similarity", x1, x2, "x2")
     kind = result_type(x1, x2)
     place = dimension("cosine_similarity", dim, max(x1.ndim, x2.ndim)) - max(x1.ndim, x2.ndim)
-    a, b = wide(x1), wide(x2)
-    product = run("mul", a, b)
+    a, b = wide_floats(x1), wide_floats(x2)
+    product = emit("mul", a, b)
     dims = [place % product.ndim] if product.ndim else []
     lengths = [
-        run("maximum", norm_of(each.expand(*product.shape), 2, dims, True), float(eps))
+        emit("maximum", norm_of(each.expand(*product.shape), 2, dims, True), float(eps))
         for each in (a, b)
     ]
-    shares = run("mul", run("div", a, lengths[0]), run("div", b, lengths[1]))
-    return cast_to(run("sum", shares, dim=dims, keepdim=False), kind)
+    shares = emit("mul", emit("div", a, lengths[0]), emit("div", b, lengths[1]))
+    return cast_to(emit("sum", shares, dim=dims, keepdim=False), kind)
 
 
 @function
@@ -85,6 +86,6 @@ def normalize(
     """
     dims = [dim] if isinstance(dim, int) else list(dim)
     places = [dimension("normalize", each, input.ndim) for each in dims]
-    x = wide(input)
-    length = run("maximum", norm_of(x, p, places if input.ndim else [], True), float(eps))
-    return cast_to(run("div", x, length), input.dtype)
+    x = wide_floats(input)
+    length = emit("maximum", norm_of(x, p, places if input.ndim else [], True), float(eps))
+    return cast_to(emit("div", x, length), input.dtype)

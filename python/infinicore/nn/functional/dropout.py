@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, run
+from infinicore.functions._checks import expect
 
 __all__ = [
     "alpha_dropout",
@@ -26,8 +27,8 @@ _LOWEST = -1.0507009873554805 * 1.6732632423543772
 def _kept(input: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     """Truth values [*shape], true with probability 1 - p."""
     draws = _core.empty(tuple(shape), input.dtype, input.device)
-    run("random_uniform", out=draws, seed=0, offset=0, low=0.0, high=1.0)
-    return run("greater_equal", draws, float(p))
+    emit("random_uniform", out=draws, seed=0, offset=0, low=0.0, high=1.0)
+    return emit("greater_equal", draws, float(p))
 
 
 def _check(name: str, input: Tensor, p: float) -> None:
@@ -35,7 +36,7 @@ def _check(name: str, input: Tensor, p: float) -> None:
 
 
 def _same(input: Tensor, out: Any) -> Tensor:
-    return input if out is None else run("rearrange", input, out=out)
+    return input if out is None else emit("rearrange", input, out=out)
 
 
 def _dropped(
@@ -52,10 +53,10 @@ def _dropped(
     if not training or p == 0:
         return _same(input, target if target is not input else None)
     if p == 1:
-        return run("mul", input, 0.0, out=target)
-    scaled = run("mul", input, 1 / (1 - p))
+        return emit("mul", input, 0.0, out=target)
+    scaled = emit("mul", input, 1 / (1 - p))
     kept = _kept(input, p, shape)
-    return run("where", kept, scaled, 0.0, out=target)
+    return emit("where", kept, scaled, 0.0, out=target)
 
 
 @function
@@ -132,12 +133,12 @@ def _alpha(
     if not training or p == 0:
         return _same(input, target if target is not input else None)
     if p == 1:
-        return run("mul", input, 0.0, out=target)
+        return emit("mul", input, 0.0, out=target)
     # Dropped elements get the lowest value; then mean and variance are set right again.
     scale = ((1 - p) * (1 + p * _LOWEST**2)) ** -0.5
     shift = -scale * _LOWEST * p
-    mixed = run("where", _kept(input, p, shape), input, _LOWEST)
-    return run("add", run("mul", mixed, scale), shift, out=target)
+    mixed = emit("where", _kept(input, p, shape), input, _LOWEST)
+    return emit("add", emit("mul", mixed, scale), shift, out=target)
 
 
 @function

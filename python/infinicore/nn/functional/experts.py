@@ -9,7 +9,8 @@ from infinicore._dtype import float32, int32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import dense, expect, is_dense, need_tensor, run, run_into
+from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._operands import is_dense, run_into
 
 __all__ = [
     "ACT_SILU",
@@ -41,7 +42,7 @@ def _activation(name: str, activation: Any) -> str:
 
 
 def _dense(*tensors: Tensor | None) -> list[Tensor | None]:
-    return [None if tensor is None else dense(tensor) for tensor in tensors]
+    return [None if tensor is None else tensor.contiguous() for tensor in tensors]
 
 
 @function
@@ -77,7 +78,7 @@ def fused_moe(
         b1,
         b2,
     )
-    return run_into(name, out, is_dense(out), lambda to: run(name, *given, activation=act, out=to))
+    return run_into(name, out, is_dense(out), lambda to: emit(name, *given, activation=act, out=to))
 
 
 @function
@@ -112,7 +113,7 @@ def fused_moe_mxfp4(
         w2_packed,
         w2_scale,
     )
-    return run_into(name, out, is_dense(out), lambda to: run(name, *given, activation=act, out=to))
+    return run_into(name, out, is_dense(out), lambda to: emit(name, *given, activation=act, out=to))
 
 
 @function
@@ -147,7 +148,7 @@ def moe_fused_dense(
         cast_to(expert_ids, int32),
         cast_to(num_tokens_post_padded, int32),
     )
-    return run("moe_fused_dense", *given)
+    return emit("moe_fused_dense", *given)
 
 
 @function
@@ -172,7 +173,7 @@ def linear_mxfp4(
     given = _dense(input.unsqueeze(0) if alone else input, packed_weight, weight_scale, bias)
 
     def work(to: Any) -> Tensor:
-        made = run(name, *given, alpha=float(alpha), out=to)
+        made = emit(name, *given, alpha=float(alpha), out=to)
         return made.squeeze(0) if alone else made
 
     return run_into(name, out, is_dense(out) and not alone, work)
@@ -216,20 +217,20 @@ def linear_w8a8i8(
     packed, scales = _quantised(folded)
     kind = input.dtype
     if kind._code not in ("F16", "BF16"):  # what the operator's results are
-        exact = run(
+        exact = emit(
             "gemm", cast_to(packed, float32), cast_to(weight_packed, float32).transpose(0, 1)
         )
-        exact = run("mul", exact, scales)
-        result = run("mul", exact, weight_scale.reshape(1, count))
+        exact = emit("mul", exact, scales)
+        result = emit("mul", exact, weight_scale.reshape(1, count))
         if bias is not None:
-            result = run("add", result, cast_to(bias, float32))
+            result = emit("add", result, cast_to(bias, float32))
         result = cast_to(result, kind)
     else:
         room = _core.empty((rows, count), kind, input.device)
         columns = weight_packed.contiguous().transpose(0, 1)
         shift = None if bias is None else cast_to(bias, kind).contiguous()
         scale = weight_scale.contiguous().view(count)
-        result = run("int8_gemm", packed, scales, columns, scale, shift, out=room)
+        result = emit("int8_gemm", packed, scales, columns, scale, shift, out=room)
     result = result.view(*input.shape[:-1], count)
     if out is None:
         return result
@@ -262,7 +263,7 @@ def random_sample(
     name = "random_sample"
     expect(logits.ndim == 1, name, "logits.ndim", logits.ndim, "1")
     target = _core.empty((), int32, logits.device) if out is None else out
-    return run(
+    return emit(
         name,
         logits.contiguous(),
         out=target,

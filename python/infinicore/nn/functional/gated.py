@@ -7,7 +7,7 @@ from typing import Any
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import dimension, expect
+from infinicore.functions._checks import dimension, expect
 
 __all__ = [
     "glu",

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import batched, expect, need_tensor, run, sizes
+from infinicore.functions._checks import batched, expect, need_tensor, sizes
 
 __all__ = ["channel_shuffle", "fold", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 
@@ -60,7 +61,7 @@ def pad(
     if not any(ends):
         return input.clone()
     room = _core.empty(tuple(shape), input.dtype, input.device)
-    return run("pad", input, out=room, pad=ends, mode=mode, value=float(value or 0))
+    return emit("pad", input, out=room, pad=ends, mode=mode, value=float(value or 0))
 
 
 @function
@@ -78,7 +79,7 @@ def unfold(
     counts = _counts(name, list(x.shape[2:]), kernel, steps, pads, gaps)
     rows = x.shape[1] * kernel[0] * kernel[1]
     room = _core.empty((x.shape[0], rows, counts[0] * counts[1]), x.dtype, x.device)
-    made = run(
+    made = emit(
         "unfold",
         x.contiguous(),
         out=room,
@@ -144,7 +145,7 @@ def fold(
     windows = counts[0] * counts[1]
     expect(x.shape[2] == windows, name, "size 2 of input", x.shape[2], f"{windows}")
     room = _core.empty((x.shape[0], x.shape[1] // area, *image), x.dtype, x.device)
-    made = run(
+    made = emit(
         "fold",
         x,
         out=room,

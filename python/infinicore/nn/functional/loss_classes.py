@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import INT64, expect, reduced, run, wide
+from infinicore.functions._checks import expect
+from infinicore.functions._operands import reduced, wide_floats
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -37,16 +39,16 @@ def _picked(
     logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Weighted losses [N, ...], the weight of each, and where they count."""
-    counts = run("not_equal", target, ignore_index)
-    place = run("where", counts, target, 0)
-    value = run("gather", logs, place.unsqueeze(1), dim=1).squeeze(1)
+    counts = emit("not_equal", target, ignore_index)
+    place = emit("where", counts, target, 0)
+    value = emit("gather", logs, place.unsqueeze(1), dim=1).squeeze(1)
     if weight is None:
         scale = cast_to(counts, logs.dtype)
     else:
-        scale = run(
-            "where", counts, run("take", wide(weight).contiguous(), place.contiguous()), 0.0
+        scale = emit(
+            "where", counts, emit("take", wide_floats(weight).contiguous(), place.contiguous()), 0.0
         )
-    loss = run("where", counts, run("neg", run("mul", value, scale)), 0.0)
+    loss = emit("where", counts, emit("neg", emit("mul", value, scale)), 0.0)
     return loss, scale, counts
 
 
@@ -68,9 +70,9 @@ def nll_loss(
     name = "nll_loss"
     x, t = _by_class(name, input, target)
     _check_weight(name, weight, x.shape[1])
-    loss, scale, _ = _picked(wide(x), cast_to(t, INT64), weight, ignore_index)
+    loss, scale, _ = _picked(wide_floats(x), cast_to(t, int64), weight, ignore_index)
     if reduction == "mean":
-        return cast_to(run("div", run("sum", loss), run("sum", scale)), input.dtype)
+        return cast_to(emit("div", emit("sum", loss), emit("sum", scale)), input.dtype)
     if input.ndim == 1:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
@@ -100,19 +102,21 @@ def cross_entropy(
     x, t = _by_class(name, input, target)
     classes = x.shape[1]
     _check_weight(name, weight, classes)
-    logs = run("log_softmax", wide(x), dim=1)
-    loss, scale, counts = _picked(logs, cast_to(t, INT64), weight, ignore_index)
+    logs = emit("log_softmax", wide_floats(x), dim=1)
+    loss, scale, counts = _picked(logs, cast_to(t, int64), weight, ignore_index)
     if label_smoothing:
-        all_logs = logs if weight is None else run("mul", logs, _channel(wide(weight), logs.ndim))
-        smooth = run("neg", run("sum", all_logs, dim=[1], keepdim=False))
-        smooth = run("where", counts, smooth, 0.0)
-        loss = run(
+        all_logs = (
+            logs if weight is None else emit("mul", logs, _channel(wide_floats(weight), logs.ndim))
+        )
+        smooth = emit("neg", emit("sum", all_logs, dim=[1], keepdim=False))
+        smooth = emit("where", counts, smooth, 0.0)
+        loss = emit(
             "add",
-            run("mul", loss, 1.0 - label_smoothing),
-            run("mul", smooth, label_smoothing / classes),
+            emit("mul", loss, 1.0 - label_smoothing),
+            emit("mul", smooth, label_smoothing / classes),
         )
     if reduction == "mean":
-        return cast_to(run("div", run("sum", loss), run("sum", scale)), input.dtype)
+        return cast_to(emit("div", emit("sum", loss), emit("sum", scale)), input.dtype)
     if input.ndim == 1:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
@@ -134,17 +138,17 @@ def _soft(
         tuple(target.shape),
         f"that of input, {tuple(input.shape)}",
     )
-    x, t = wide(input), wide(target)
+    x, t = wide_floats(input), wide_floats(target)
     if input.ndim == 1:
         x, t = x.unsqueeze(0), t.unsqueeze(0)
     classes = x.shape[1]
     _check_weight(name, weight, classes)
     if smoothing:
-        t = run("add", run("mul", t, 1.0 - smoothing), smoothing / classes)
-    terms = run("mul", t, emit("log_softmax", x, dim=1))
+        t = emit("add", emit("mul", t, 1.0 - smoothing), smoothing / classes)
+    terms = emit("mul", t, emit("log_softmax", x, dim=1))
     if weight is not None:
-        terms = run("mul", terms, _channel(wide(weight), x.ndim))
-    loss = run("neg", run("sum", terms, dim=[1], keepdim=False))
+        terms = emit("mul", terms, _channel(wide_floats(weight), x.ndim))
+    loss = emit("neg", emit("sum", terms, dim=[1], keepdim=False))
     if input.ndim == 1:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)

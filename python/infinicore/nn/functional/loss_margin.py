@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from infinicore._emit import cast_to, result_type
+from infinicore._dtype import int64
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import (
-    INT64,
-    counting,
-    expect,
-    reduced,
-    run,
-    same_shape,
-    wide,
-)
+from infinicore.functions._checks import expect, same_shape
+from infinicore.functions._operands import counting, reduced, wide_floats
 from infinicore.nn.functional.distance import distance
 from infinicore.nn.functional.loss_regression import pair, softplus_of
 
@@ -42,11 +36,11 @@ def hinge_embedding_loss(
     tensor(1.3750)
     """
     x, t = pair("hinge_embedding_loss", input, target)
-    hinge = run("maximum", run("sub", float(margin), x), 0.0)
-    loss = run(
+    hinge = emit("maximum", emit("sub", float(margin), x), 0.0)
+    loss = emit(
         "add",
-        run("where", run("not_equal", t, 1.0), hinge, 0.0),
-        run("where", run("not_equal", t, -1.0), x, 0.0),
+        emit("where", emit("not_equal", t, 1.0), hinge, 0.0),
+        emit("where", emit("not_equal", t, -1.0), x, 0.0),
     )
     return reduced("hinge_embedding_loss", loss, reduction, result_type(input, target))
 
@@ -64,8 +58,8 @@ def margin_ranking_loss(
     name = "margin_ranking_loss"
     same_shape(name, input1, input2, "input2")
     same_shape(name, input1, target)
-    gap = run("mul", run("sub", wide(input2), wide(input1)), wide(target))
-    loss = run("maximum", run("add", gap, float(margin)), 0.0)
+    gap = emit("mul", emit("sub", wide_floats(input2), wide_floats(input1)), wide_floats(target))
+    loss = emit("maximum", emit("add", gap, float(margin)), 0.0)
     return reduced(name, loss, reduction, result_type(input1, input2, target))
 
 
@@ -84,19 +78,19 @@ def cosine_embedding_loss(
     same_shape(name, input1, input2, "input2")
     expect(target.ndim <= 1, name, "target.ndim", target.ndim, "0 or 1")
     expect(input1.ndim == target.ndim + 1, name, "input1.ndim", input1.ndim, f"{target.ndim + 1}")
-    a, b, t = wide(input1), wide(input2), wide(target)
+    a, b, t = wide_floats(input1), wide_floats(input2), wide_floats(target)
     dims = [target.ndim]
 
     def along(x: Tensor, y: Tensor) -> Tensor:
-        return run("sum", run("mul", x, y), dim=dims, keepdim=False)
+        return emit("sum", emit("mul", x, y), dim=dims, keepdim=False)
 
     small = 1e-12
-    lengths = run("mul", run("add", along(a, a), small), run("add", along(b, b), small))
-    cosine = run("div", along(a, b), run("sqrt", lengths))
+    lengths = emit("mul", emit("add", along(a, a), small), emit("add", along(b, b), small))
+    cosine = emit("div", along(a, b), emit("sqrt", lengths))
     zero = 0.0
-    alike = run("where", run("equal", t, 1.0), run("sub", 1.0, cosine), zero)
-    unlike = run("maximum", run("sub", cosine, float(margin)), zero)
-    loss = run("add", alike, run("where", run("equal", t, -1.0), unlike, zero))
+    alike = emit("where", emit("equal", t, 1.0), emit("sub", 1.0, cosine), zero)
+    unlike = emit("maximum", emit("sub", cosine, float(margin)), zero)
+    loss = emit("add", alike, emit("where", emit("equal", t, -1.0), unlike, zero))
     return reduced(name, loss, reduction, result_type(input1, input2))
 
 
@@ -138,16 +132,16 @@ def multi_margin_loss(
             tuple(weight.shape),
             f"[{classes}]",
         )
-    x, t = wide(x), cast_to(t, INT64)
-    at_target = run("gather", x, t.unsqueeze(1), dim=1)
-    term = run("maximum", run("add", run("sub", x, at_target), float(margin)), 0.0)
+    x, t = wide_floats(x), cast_to(t, int64)
+    at_target = emit("gather", x, t.unsqueeze(1), dim=1)
+    term = emit("maximum", emit("add", emit("sub", x, at_target), float(margin)), 0.0)
     if p == 2:
-        term = run("mul", term, term)
-    others = run("not_equal", counting(classes, x), t.unsqueeze(1))
-    loss = run("sum", run("where", others, term, 0.0), dim=[1], keepdim=False)
-    loss = run("div", loss, float(classes))
+        term = emit("mul", term, term)
+    others = emit("not_equal", counting(classes, x), t.unsqueeze(1))
+    loss = emit("sum", emit("where", others, term, 0.0), dim=[1], keepdim=False)
+    loss = emit("div", loss, float(classes))
     if weight is not None:
-        loss = run("mul", loss, run("take", wide(weight).contiguous(), t.contiguous()))
+        loss = emit("mul", loss, emit("take", wide_floats(weight).contiguous(), t.contiguous()))
     if reduction == "none" and input.ndim == 1 and target.ndim == 0:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
@@ -171,21 +165,23 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
         f"that of input, {tuple(input.shape)}",
     )
     expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
-    x, t = wide(input), cast_to(target, INT64)
+    x, t = wide_floats(input), cast_to(target, int64)
     if input.ndim == 1:
         x, t = x.unsqueeze(0), t.unsqueeze(0)
     classes = x.shape[1]
-    ended = run("cumsum", cast_to(run("less", t, 0), INT64), dim=1)
-    is_label = run("equal", ended, 0)
-    at_label = run("gather", x, run("maximum", t, 0), dim=1)
+    ended = emit("cumsum", cast_to(emit("less", t, 0), int64), dim=1)
+    is_label = emit("equal", ended, 0)
+    at_label = emit("gather", x, emit("maximum", t, 0), dim=1)
     # [rows, labels, classes]
-    hit = run("equal", t.unsqueeze(2), counting(classes, x))
-    hit = run("logical_and", hit, is_label.unsqueeze(2))
-    taken = run("any", hit, dim=[1], keepdim=True)
-    term = run("maximum", run("add", run("sub", x.unsqueeze(1), at_label.unsqueeze(2)), 1.0), 0.0)
-    counted = run("logical_and", is_label.unsqueeze(2), run("logical_not", taken))
-    loss = run("sum", run("where", counted, term, 0.0), dim=[1, 2], keepdim=False)
-    loss = run("div", loss, float(max(classes, 1)))
+    hit = emit("equal", t.unsqueeze(2), counting(classes, x))
+    hit = emit("logical_and", hit, is_label.unsqueeze(2))
+    taken = emit("any", hit, dim=[1], keepdim=True)
+    term = emit(
+        "maximum", emit("add", emit("sub", x.unsqueeze(1), at_label.unsqueeze(2)), 1.0), 0.0
+    )
+    counted = emit("logical_and", is_label.unsqueeze(2), emit("logical_not", taken))
+    loss = emit("sum", emit("where", counted, term, 0.0), dim=[1, 2], keepdim=False)
+    loss = emit("div", loss, float(max(classes, 1)))
     if input.ndim == 1:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
@@ -203,19 +199,19 @@ def multilabel_soft_margin_loss(
     """
     name = "multilabel_soft_margin_loss"
     x, t = pair(name, input, target)
-    yes, no = softplus_of(run("neg", x)), softplus_of(x)
-    loss = run("add", run("mul", t, yes), run("mul", run("sub", 1.0, t), no))
+    yes, no = softplus_of(emit("neg", x)), softplus_of(x)
+    loss = emit("add", emit("mul", t, yes), emit("mul", emit("sub", 1.0, t), no))
     if weight is not None:
         same_shape(name, input, weight, "weight")
-        loss = run("mul", loss, wide(weight))
-    loss = run("mean", loss, dim=[loss.ndim - 1], keepdim=False)
+        loss = emit("mul", loss, wide_floats(weight))
+    loss = emit("mean", loss, dim=[loss.ndim - 1], keepdim=False)
     return reduced(name, loss, reduction, result_type(input, target))
 
 
 def _triplet(
     name: str, near: Tensor, far: Tensor, margin: float, reduction: str, kind: Any
 ) -> Tensor:
-    loss = run("maximum", run("add", run("sub", near, far), float(margin)), 0.0)
+    loss = emit("maximum", emit("add", emit("sub", near, far), float(margin)), 0.0)
     return reduced(name, loss, reduction, kind)
 
 
@@ -240,10 +236,10 @@ def triplet_margin_loss(
     name = "triplet_margin_loss"
     same_shape(name, anchor, positive, "positive")
     same_shape(name, anchor, negative, "negative")
-    a, b, c = wide(anchor), wide(positive), wide(negative)
+    a, b, c = wide_floats(anchor), wide_floats(positive), wide_floats(negative)
     near, far = distance(a, b, p, eps), distance(a, c, p, eps)
     if swap:
-        far = run("minimum", far, distance(b, c, p, eps))
+        far = emit("minimum", far, distance(b, c, p, eps))
     return _triplet(name, near, far, margin, reduction, result_type(anchor, positive, negative))
 
 
@@ -251,9 +247,9 @@ def triplet_margin_loss(
 def _with_distances(
     near: Tensor, far: Tensor, other: Tensor | None, margin: float, reduction: str
 ) -> Tensor:
-    a, b = wide(near), wide(far)
+    a, b = wide_floats(near), wide_floats(far)
     if other is not None:
-        b = run("minimum", b, wide(other))
+        b = emit("minimum", b, wide_floats(other))
     name = "triplet_margin_with_distance_loss"
     return _triplet(name, a, b, margin, reduction, near.dtype)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infinicore._emit import cast_to, result_type
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, reduced, run, same_shape, wide
+from infinicore.functions._checks import expect, same_shape
+from infinicore.functions._operands import reduced, wide_floats
 
 __all__ = [
     "binary_cross_entropy",
@@ -26,19 +27,19 @@ __all__ = [
 
 def pair(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     same_shape(name, input, target)
-    return wide(input), wide(target)
+    return wide_floats(input), wide_floats(target)
 
 
 def _gap(name: str, input: Tensor, target: Tensor) -> Tensor:
     a, b = pair(name, input, target)
-    return run("sub", a, b)
+    return emit("sub", a, b)
 
 
 def _weighted(name: str, loss: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return loss
     same_shape(name, loss, weight, "weight")
-    return run("mul", loss, wide(weight))
+    return emit("mul", loss, wide_floats(weight))
 
 
 @function
@@ -51,7 +52,7 @@ def mse_loss(
     tensor(5.)
     """
     gap = _gap("mse_loss", input, target)
-    loss = _weighted("mse_loss", run("mul", gap, gap), weight)
+    loss = _weighted("mse_loss", emit("mul", gap, gap), weight)
     return _settled("mse_loss", loss, reduction, weight, result_type(input, target))
 
 
@@ -59,8 +60,8 @@ def _settled(name: str, loss: Tensor, reduction: str, weight: Tensor | None, kin
     """A mean with weights divides by their sum."""
     if weight is None or reduction != "mean":
         return reduced(name, loss, reduction, kind)
-    total = run("sum", wide(weight).expand(*loss.shape))
-    return cast_to(run("div", run("sum", loss), total), kind)
+    total = emit("sum", wide_floats(weight).expand(*loss.shape))
+    return cast_to(emit("div", emit("sum", loss), total), kind)
 
 
 @function
@@ -72,7 +73,7 @@ def l1_loss(
     >>> F.l1_loss(infinicore.zeros(2), infinicore.tensor([1.0, 3.0]))
     tensor(2.)
     """
-    loss = _weighted("l1_loss", run("abs", _gap("l1_loss", input, target)), weight)
+    loss = _weighted("l1_loss", emit("abs", _gap("l1_loss", input, target)), weight)
     return _settled("l1_loss", loss, reduction, weight, result_type(input, target))
 
 
@@ -86,11 +87,11 @@ def smooth_l1_loss(
     tensor(1.5000)
     """
     expect(beta >= 0, "smooth_l1_loss", "beta", beta, "0 or more")
-    size = run("abs", _gap("smooth_l1_loss", input, target))
+    size = emit("abs", _gap("smooth_l1_loss", input, target))
     loss = size
     if beta:
-        near = run("mul", run("mul", size, size), 0.5 / beta)
-        loss = run("where", run("less", size, float(beta)), near, run("sub", size, 0.5 * beta))
+        near = emit("mul", emit("mul", size, size), 0.5 / beta)
+        loss = emit("where", emit("less", size, float(beta)), near, emit("sub", size, 0.5 * beta))
     return reduced("smooth_l1_loss", loss, reduction, result_type(input, target))
 
 
@@ -108,10 +109,10 @@ def huber_loss(
     tensor(1.5000)
     """
     expect(delta > 0, "huber_loss", "delta", delta, "a positive number")
-    size = run("abs", _gap("huber_loss", input, target))
-    near = run("mul", run("mul", size, size), 0.5)
-    far = run("mul", run("sub", size, 0.5 * delta), float(delta))
-    loss = run("where", run("less_equal", size, float(delta)), near, far)
+    size = emit("abs", _gap("huber_loss", input, target))
+    near = emit("mul", emit("mul", size, size), 0.5)
+    far = emit("mul", emit("sub", size, 0.5 * delta), float(delta))
+    loss = emit("where", emit("less_equal", size, float(delta)), near, far)
     loss = _weighted("huber_loss", loss, weight)
     return reduced("huber_loss", loss, reduction, result_type(input, target))
 
@@ -128,14 +129,14 @@ def kl_div(
     """
     x, t = pair("kl_div", input, target)
     if log_target:
-        loss = run("mul", run("exp", t), run("sub", t, x))
+        loss = emit("mul", emit("exp", t), emit("sub", t, x))
     else:
-        logs = run("where", run("equal", t, 0.0), 0.0, run("mul", t, run("log", t)))
-        loss = run("sub", logs, run("mul", t, x))
+        logs = emit("where", emit("equal", t, 0.0), 0.0, emit("mul", t, emit("log", t)))
+        loss = emit("sub", logs, emit("mul", t, x))
     kind = result_type(input, target)
     if reduction == "batchmean":
         rows = input.shape[0] if input.ndim else 1
-        return cast_to(run("div", run("sum", loss), float(rows)), kind)
+        return cast_to(emit("div", emit("sum", loss), float(rows)), kind)
     return reduced("kl_div", loss, reduction, kind)
 
 
@@ -150,10 +151,10 @@ def binary_cross_entropy(
     """
     name = "binary_cross_entropy"
     x, t = pair(name, input, target)
-    yes = run("maximum", run("log", x), -100.0)
-    no = run("maximum", run("log1p", run("neg", x)), -100.0)
+    yes = emit("maximum", emit("log", x), -100.0)
+    no = emit("maximum", emit("log1p", emit("neg", x)), -100.0)
     # (t - 1) * no - t * yes
-    loss = run("sub", run("mul", run("sub", t, 1.0), no), run("mul", t, yes))
+    loss = emit("sub", emit("mul", emit("sub", t, 1.0), no), emit("mul", t, yes))
     return reduced(name, _weighted(name, loss, weight), reduction, input.dtype)
 
 
@@ -174,13 +175,13 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     x, t = pair(name, input, target)
     # log(1 + exp(-x)), which is -log(sigmoid(x)).
-    tail = run("log1p", run("exp", run("neg", run("abs", x))))
-    negative = run("add", tail, run("maximum", run("neg", x), 0.0))
+    tail = emit("log1p", emit("exp", emit("neg", emit("abs", x))))
+    negative = emit("add", tail, emit("maximum", emit("neg", x), 0.0))
     if pos_weight is not None:
         same_shape(name, input, pos_weight, "pos_weight")
-        more = run("add", run("mul", run("sub", wide(pos_weight), 1.0), t), 1.0)
-        negative = run("mul", more, negative)
-    loss = run("add", run("mul", run("sub", 1.0, t), x), negative)
+        more = emit("add", emit("mul", emit("sub", wide_floats(pos_weight), 1.0), t), 1.0)
+        negative = emit("mul", more, negative)
+    loss = emit("add", emit("mul", emit("sub", 1.0, t), x), negative)
     return reduced(name, _weighted(name, loss, weight), reduction, result_type(input, target))
 
 
@@ -214,11 +215,11 @@ def gaussian_nll_loss(
                 f"that of input, {tuple(input.shape)}",
             )
     gap = _gap(name, input, target)
-    spread = run("maximum", wide(spread), float(eps))
-    loss = run("add", run("log", spread), run("div", run("mul", gap, gap), spread))
-    loss = run("mul", loss, 0.5)
+    spread = emit("maximum", wide_floats(spread), float(eps))
+    loss = emit("add", emit("log", spread), emit("div", emit("mul", gap, gap), spread))
+    loss = emit("mul", loss, 0.5)
     if full:
-        loss = run("add", loss, 0.5 * math.log(2 * math.pi))
+        loss = emit("add", loss, 0.5 * math.log(2 * math.pi))
     return reduced(name, loss, reduction, result_type(input, target))
 
 
@@ -240,13 +241,13 @@ def poisson_nll_loss(
     name = "poisson_nll_loss"
     x, t = pair(name, input, target)
     if log_input:
-        loss = run("sub", run("exp", x), run("mul", t, x))
+        loss = emit("sub", emit("exp", x), emit("mul", t, x))
     else:
-        loss = run("sub", x, run("mul", t, run("log", run("add", x, float(eps)))))
+        loss = emit("sub", x, emit("mul", t, emit("log", emit("add", x, float(eps)))))
     if full:
-        term = run("sub", run("mul", t, run("log", t)), t)
-        term = run("add", term, run("mul", run("log", run("mul", t, 2 * math.pi)), 0.5))
-        loss = run("add", loss, run("where", run("greater", t, 1.0), term, 0.0))
+        term = emit("sub", emit("mul", t, emit("log", t)), t)
+        term = emit("add", term, emit("mul", emit("log", emit("mul", t, 2 * math.pi)), 0.5))
+        loss = emit("add", loss, emit("where", emit("greater", t, 1.0), term, 0.0))
     return reduced(name, loss, reduction, result_type(input, target))
 
 
@@ -258,11 +259,11 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     tensor(0.6931)
     """
     x, t = pair("soft_margin_loss", input, target)
-    loss = softplus_of(run("neg", run("mul", t, x)))
+    loss = softplus_of(emit("neg", emit("mul", t, x)))
     return reduced("soft_margin_loss", loss, reduction, result_type(input, target))
 
 
 def softplus_of(x: Tensor) -> Tensor:
     """log(1 + exp(x)), exact for large x."""
-    tail = run("log1p", run("exp", run("neg", run("abs", x))))
-    return run("add", tail, run("maximum", x, 0.0))
+    tail = emit("log1p", emit("exp", emit("neg", emit("abs", x))))
+    return emit("add", tail, emit("maximum", x, 0.0))

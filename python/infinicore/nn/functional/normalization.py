@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from infinicore._dtype import float64
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import (
-    FLOAT64,
-    expect,
-    filled,
-    has_rows,
-    need_tensor,
-    run,
-    run_into,
-    with_rows,
-)
+from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._operands import filled, has_rows, run_into, with_rows
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -68,20 +61,22 @@ def _product(shape: Sequence[int]) -> int:
 
 
 def _rms(x: Tensor, weight: Tensor, eps: float, out: Any) -> Tensor:
-    if x.dtype is not FLOAT64:
-        return run("rms_norm", x, weight.contiguous(), epsilon=float(eps), out=out)
+    if x.dtype is not float64:
+        return emit("rms_norm", x, weight.contiguous(), epsilon=float(eps), out=out)
     # The operator's epsilon is a float32.
-    mean = run("mean", run("mul", x, x), dim=[x.ndim - 1], keepdim=True)
-    return run("mul", run("mul", x, run("rsqrt", run("add", mean, float(eps)))), weight, out=out)
+    mean = emit("mean", emit("mul", x, x), dim=[x.ndim - 1], keepdim=True)
+    return emit(
+        "mul", emit("mul", x, emit("rsqrt", emit("add", mean, float(eps)))), weight, out=out
+    )
 
 
 def _standardised(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float, out: Any) -> Tensor:
-    if x.dtype is not FLOAT64:
-        return run("layer_norm", x, weight, bias, eps=float(eps), out=out)
+    if x.dtype is not float64:
+        return emit("layer_norm", x, weight, bias, eps=float(eps), out=out)
     var, mean = emit("var_mean", x, dim=[x.ndim - 1], unbiased=False, keepdim=True)
-    scale = run("mul", run("rsqrt", run("add", var, float(eps))), weight)
-    made = run("mul", run("sub", x, mean), scale, out=out if bias is None else None)
-    return made if bias is None else run("add", made, bias, out=out)
+    scale = emit("mul", emit("rsqrt", emit("add", var, float(eps))), weight)
+    made = emit("mul", emit("sub", x, mean), scale, out=out if bias is None else None)
+    return made if bias is None else emit("add", made, bias, out=out)
 
 
 @function

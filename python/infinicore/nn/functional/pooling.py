@@ -8,7 +8,8 @@ from typing import Any
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import batched, expect, run, sizes, wide
+from infinicore.functions._checks import batched, expect, sizes
+from infinicore.functions._operands import wide_floats
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -150,7 +151,7 @@ def _avg(
     _fits(name, x, kernel, pads)
     if divisor_override is not None:
         expect(divisor_override > 0, name, "divisor_override", divisor_override, "1 or more")
-    result = run(
+    result = emit(
         "avg_pool",
         x,
         kernel_size=kernel,
@@ -215,10 +216,10 @@ def _lp_pool(rank: int) -> Any:
         count = 1
         for size in kernel:
             count *= size
-        powers = run("pow", wide(input), float(norm_type))
+        powers = emit("pow", wide_floats(input), float(norm_type))
         means = _avg(rank, powers, kernel_size, stride, 0, ceil_mode, True, None)
-        sums = run("mul", run("mul", run("sign", means), run("abs", means)), float(count))
-        return cast_to(run("pow", sums, 1.0 / norm_type), input.dtype)
+        sums = emit("mul", emit("mul", emit("sign", means), emit("abs", means)), float(count))
+        return cast_to(emit("pow", sums, 1.0 / norm_type), input.dtype)
 
     return _named(
         body,
@@ -252,7 +253,7 @@ def _adaptive_avg_pool(rank: int, default: Any) -> Any:
 
     def body(input: Tensor, output_size: Any = default) -> Any:
         x, alone = batched(name, input, rank)
-        result = run("adaptive_avg_pool", x, output_size=_bins(name, x, output_size, rank))
+        result = emit("adaptive_avg_pool", x, output_size=_bins(name, x, output_size, rank))
         return _plain(result, alone)
 
     return _named(body, name, _adaptive_text("mean", "avg", rank))

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import INT64, batched, expect, filled, run, sizes
+from infinicore.functions._checks import batched, expect, sizes
+from infinicore.functions._operands import filled
 
 __all__ = [
     "fractional_max_pool2d",
@@ -64,7 +66,7 @@ def _fractional(rank: int) -> Any:
         samples = _random_samples
         if samples is None:
             samples = _core.empty((*x.shape[:2], rank), x.dtype, x.device)
-            run("random_uniform", out=samples, seed=0, offset=0, low=0.0, high=1.0)
+            emit("random_uniform", out=samples, seed=0, offset=0, low=0.0, high=1.0)
         else:
             samples = cast_to(samples, x.dtype)
             if samples.ndim == 2:
@@ -126,9 +128,9 @@ def _unpool(rank: int) -> Any:
         for size in room:
             count *= size
         rows, channels = x.shape[:2]
-        places = cast_to(indices, INT64).reshape(rows, channels, -1)
+        places = cast_to(indices, int64).reshape(rows, channels, -1)
         zeros = filled((rows, channels, count), 0.0, x.dtype, x)
-        made = run("scatter", zeros, places, x.reshape(rows, channels, -1), axis=2)
+        made = emit("scatter", zeros, places, x.reshape(rows, channels, -1), axis=2)
         return made.view(*x.shape[1 if alone else 0 : 2], *room)
 
     example = ", ".join(["1"] * (rank + 1))

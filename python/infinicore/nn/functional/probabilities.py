@@ -8,7 +8,7 @@ from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import dimension
+from infinicore.functions._checks import dimension
 
 __all__ = ["log_softmax", "softmax", "softmin"]
 

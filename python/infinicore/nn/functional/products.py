@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import float64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._looks import look
-from infinicore.nn.functional._common import FLOAT64, expect, is_dense, need_tensor, run, run_into
+from infinicore.functions._operands import is_dense, run_into
 
 __all__ = ["bilinear", "embedding", "linear"]
 
 
 def matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
     """alpha * rows [M, K] @ columns [K, N], or batches of both."""
-    if rows.dtype is FLOAT64 and alpha != 1:  # the operator's factor is a float32
-        return run("mul", run("gemm", rows, columns), float(alpha), out=out)
-    return run("gemm", rows, columns, alpha=float(alpha), out=out)
+    if rows.dtype is float64 and alpha != 1:  # the operator's factor is a float32
+        return emit("mul", emit("gemm", rows, columns), float(alpha), out=out)
+    return emit("gemm", rows, columns, alpha=float(alpha), out=out)
 
 
 @function
@@ -151,5 +153,5 @@ def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
     expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
     indices, table = input.contiguous(), weight.contiguous()
     return run_into(
-        "embedding", out, is_dense(out), lambda to: run("embedding", indices, table, out=to)
+        "embedding", out, is_dense(out), lambda to: emit("embedding", indices, table, out=to)
     )

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import float32
 from infinicore._emit import cast_to, copy, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import FLOAT32, dense, expect, with_rows
+from infinicore.functions._checks import expect
+from infinicore.functions._operands import with_rows
 
 __all__ = [
     "causal_conv1d",
@@ -42,7 +44,10 @@ def _run(
     dimension must have no gaps. A new state that nobody asked for is dropped."""
     held = with_rows(state)
     spare = None if pool else _core.empty(state.shape, state.dtype, state.device)
-    inputs = [*map(with_rows, rows), *(None if each is None else dense(each) for each in rest)]
+    inputs = [
+        *map(with_rows, rows),
+        *(None if each is None else each.contiguous() for each in rest),
+    ]
     result = emit(name, held, *inputs, out=[None, spare], **values)
     if pool and held is not state:
         copy(name, state, held)
@@ -171,8 +176,8 @@ def kimi_delta_attention(
         pool,
         (q, k, v, g, beta),
         (
-            cast_to(A_log, FLOAT32),
-            cast_to(dt_bias, FLOAT32),
+            cast_to(A_log, float32),
+            cast_to(dt_bias, float32),
             cu_seqlens,
             initial_state_indices,
             final_state_indices,
@@ -203,8 +208,8 @@ def mamba_selective_scan(
     tensor([[[0.]]])
     """
     name = "mamba_selective_scan"
-    held = dense(state)
-    inputs = map(dense, (x, dt, b, c, a_log, d, gate, dt_bias))
+    held = state.contiguous()
+    inputs = (each.contiguous() for each in (x, dt, b, c, a_log, d, gate, dt_bias))
     made: Tensor = emit(name, *inputs, held)
     if held is not state:
         copy(name, state, held)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import cast_to, result_type
+from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, need_tensor, run
+from infinicore.functions._checks import expect, need_tensor
 
 __all__ = [
     "affine_grid",
@@ -78,11 +78,11 @@ def interpolate(
             scales = [float(factor) for factor in factors]
     expect(all(count > 0 for count in counts), name, "the new size", counts, "positive numbers")
     if operator == "area":
-        return run("adaptive_avg_pool", input, output_size=counts)
+        return emit("adaptive_avg_pool", input, output_size=counts)
     if antialias:
         expect(mode in ("bilinear", "bicubic"), name, "mode", mode, "bilinear or bicubic")
         operator += "-antialias"
-    return run(
+    return emit(
         "resample",
         input,
         mode=operator,
@@ -178,7 +178,7 @@ def grid_sample(
         f"[{input.shape[0]}, ..., {rank}] of {input.ndim} dimensions",
     )
     kind = result_type(input, grid)
-    return run(
+    return emit(
         "grid_sample",
         cast_to(input, kind),
         cast_to(grid, kind),
@@ -211,4 +211,4 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     )
     room = _core.empty((shape[0], *shape[2:], rank), theta.dtype, theta.device)
     operator = "affine_grid" if rank == 2 else "affine_grid3d"
-    return run(operator, theta.contiguous(), out=room, align_corners=bool(align_corners))
+    return emit(operator, theta.contiguous(), out=room, align_corners=bool(align_corners))

@@ -6,9 +6,10 @@ import enum
 from typing import Any
 
 from infinicore import _core
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import dense, has_rows, run, run_into, with_rows
+from infinicore.functions._operands import has_rows, run_into, with_rows
 
 __all__ = ["RopeAlgo", "rope"]
 
@@ -54,5 +55,5 @@ def rope(
     tensor([[[0., 1.]]])
     """
     name = _algorithm(algo)
-    given = (with_rows(x), dense(pos_ids), dense(sin_table), dense(cos_table))
-    return run_into("rope", out, has_rows(out), lambda to: run("rope", *given, algo=name, out=to))
+    given = (with_rows(x), pos_ids.contiguous(), sin_table.contiguous(), cos_table.contiguous())
+    return run_into("rope", out, has_rows(out), lambda to: emit("rope", *given, algo=name, out=to))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 from infinicore.nn.functional import activation
-from infinicore.nn.functional._common import expect, run
 
 __all__ = [
     "celu_",
@@ -31,8 +32,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     >>> F.hardshrink(infinicore.tensor([0.25, -2.0]))
     tensor([ 0., -2.])
     """
-    small = run("less_equal", run("abs", input), float(lambd))
-    return run("where", small, 0.0, input, out=out)
+    small = emit("less_equal", emit("abs", input), float(lambd))
+    return emit("where", small, 0.0, input, out=out)
 
 
 @function
@@ -43,10 +44,10 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Any = None) -> Tensor:
     tensor([ 0.0000, -1.5000])
     """
     expect(lambd >= 0, "softshrink", "lambd", lambd, "0 or more")
-    far = run("greater", run("abs", input), float(lambd))
-    step = run("mul", run("sign", input), float(lambd))
+    far = emit("greater", emit("abs", input), float(lambd))
+    step = emit("mul", emit("sign", input), float(lambd))
     # Not a plain 0: not-a-numbers stay what they are.
-    return run("where", far, run("sub", input, step), run("mul", input, 0.0), out=out)
+    return emit("where", far, emit("sub", input, step), emit("mul", input, 0.0), out=out)
 
 
 @function
@@ -58,8 +59,8 @@ def threshold(
     >>> F.threshold(infinicore.tensor([1.0, 3.0]), 2, 0)
     tensor([0., 3.])
     """
-    low = run("less_equal", input, threshold)
-    return run("where", low, value, input, out=input if inplace else out)
+    low = emit("less_equal", input, threshold)
+    return emit("where", low, value, input, out=input if inplace else out)
 
 
 @function
@@ -80,12 +81,12 @@ def rrelu(
     """
     expect(lower <= upper, "rrelu", "lower", lower, f"at most upper, {upper}")
     target = input if inplace else out
-    scaled = run("mul", input, (float(lower) + float(upper)) / 2)
+    scaled = emit("mul", input, (float(lower) + float(upper)) / 2)
     if training:
         slopes = _core.empty(input.shape, input.dtype, input.device)
-        run("random_uniform", out=slopes, seed=0, offset=0, low=float(lower), high=float(upper))
-        scaled = run("mul", input, slopes)
-    return run("where", run("greater_equal", input, 0.0), input, scaled, out=target)
+        emit("random_uniform", out=slopes, seed=0, offset=0, low=float(lower), high=float(upper))
+        scaled = emit("mul", input, slopes)
+    return emit("where", emit("greater_equal", input, 0.0), input, scaled, out=target)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:

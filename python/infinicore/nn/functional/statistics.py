@@ -8,14 +8,15 @@ from infinicore import _core
 from infinicore._emit import cast_to, copy, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.nn.functional._common import expect, need_tensor, run, wide
+from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._operands import wide_floats
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
 
 
 def _per_channel(x: Tensor, rank: int) -> Tensor:
     """[C] as [C, 1, ...], to stand along dimension 1."""
-    return wide(x).reshape(-1, *[1] * (rank - 2))
+    return wide_floats(x).reshape(-1, *[1] * (rank - 2))
 
 
 def _check_channels(name: str, channels: int, **tensors: Tensor | None) -> None:
@@ -32,13 +33,13 @@ def _check_channels(name: str, channels: int, **tensors: Tensor | None) -> None:
 
 
 def _standard(x: Tensor, mean: Tensor, var: Tensor, eps: float) -> Tensor:
-    return run("mul", run("sub", x, mean), run("rsqrt", run("add", var, float(eps))))
+    return emit("mul", emit("sub", x, mean), emit("rsqrt", emit("add", var, float(eps))))
 
 
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
     if weight is not None:
-        x = run("mul", x, _per_channel(weight, rank))
-    return x if bias is None else run("add", x, _per_channel(bias, rank))
+        x = emit("mul", x, _per_channel(weight, rank))
+    return x if bias is None else emit("add", x, _per_channel(bias, rank))
 
 
 def _moments(x: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -50,8 +51,8 @@ def _moments(x: Tensor, dims: Sequence[int]) -> tuple[Tensor, Tensor]:
 def _follow(running: Tensor | None, now: Tensor, momentum: float, name: str) -> None:
     """running <- (1 - momentum) * running + momentum * now."""
     if running is not None:
-        kept = run("mul", wide(running), 1.0 - momentum)
-        value = run("add", kept, run("mul", now.reshape(*running.shape), float(momentum)))
+        kept = emit("mul", wide_floats(running), 1.0 - momentum)
+        value = emit("add", kept, emit("mul", now.reshape(*running.shape), float(momentum)))
         copy(name, running, cast_to(value, running.dtype))
 
 
@@ -85,7 +86,7 @@ def batch_norm(
         weight=weight,
         bias=bias,
     )
-    x, rank = wide(input), input.ndim
+    x, rank = wide_floats(input), input.ndim
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError(
@@ -103,7 +104,7 @@ def batch_norm(
         )
         mean, var = _moments(x, [0, *range(2, rank)])
         _follow(running_mean, mean, momentum, name)
-        _follow(running_var, run("mul", var, count / (count - 1)), momentum, name)
+        _follow(running_var, emit("mul", var, count / (count - 1)), momentum, name)
     return cast_to(_scaled(_standard(x, mean, var, eps), weight, bias, rank), input.dtype)
 
 
@@ -136,14 +137,14 @@ def instance_norm(
         weight=weight,
         bias=bias,
     )
-    x, rank = wide(input), input.ndim
+    x, rank = wide_floats(input), input.ndim
     count = input.numel() // max(rows * channels, 1)
     expect(count > 1, name, "the number of values per channel", count, "2 or more")
     mean, var = _moments(x, range(2, rank))
     if running_mean is not None:
-        _follow(running_mean, run("mean", mean, dim=[0], keepdim=False), momentum, name)
+        _follow(running_mean, emit("mean", mean, dim=[0], keepdim=False), momentum, name)
     if running_var is not None:
-        whole = run("mul", run("mean", var, dim=[0], keepdim=False), count / (count - 1))
+        whole = emit("mul", emit("mean", var, dim=[0], keepdim=False), count / (count - 1))
         _follow(running_var, whole, momentum, name)
     return cast_to(_scaled(_standard(x, mean, var, eps), weight, bias, rank), input.dtype)
 
@@ -168,15 +169,15 @@ def group_norm(
     expect(num_groups > 0, name, "num_groups", num_groups, "a positive number")
     expect(channels % num_groups == 0, name, "num_groups", num_groups, f"a divisor of {channels}")
     _check_channels(name, channels, weight=weight, bias=bias)
-    x = wide(input).reshape(rows, num_groups, channels // num_groups, *input.shape[2:])
+    x = wide_floats(input).reshape(rows, num_groups, channels // num_groups, *input.shape[2:])
     mean, var = _moments(x, range(2, x.ndim))
     rank = x.ndim
     standard = _standard(x, mean, var, eps)
     split = (num_groups, channels // num_groups, *[1] * (rank - 3))
     if weight is not None:
-        standard = run("mul", standard, wide(weight).reshape(*split))
+        standard = emit("mul", standard, wide_floats(weight).reshape(*split))
     if bias is not None:
-        standard = run("add", standard, wide(bias).reshape(*split))
+        standard = emit("add", standard, wide_floats(bias).reshape(*split))
     return cast_to(standard, input.dtype).view(*input.shape)
 
 
@@ -195,13 +196,13 @@ def local_response_norm(
     expect(size > 0, name, "size", size, "a positive number")
     if input.numel() == 0:
         return input.clone()
-    x = wide(input)
+    x = wide_floats(input)
     rows, channels = input.shape[:2]
-    squares = run("mul", x, x).reshape(rows, 1, channels, -1)
+    squares = emit("mul", x, x).reshape(rows, 1, channels, -1)
     rest = squares.shape[3]
     room = _core.empty((rows, 1, channels + size - 1, rest), x.dtype, x.device)
     ends = [0, 0, size // 2, (size - 1) // 2]
-    padded = run("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
-    means = run("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
-    scale = run("add", run("mul", means.view(*input.shape), float(alpha)), float(k))
-    return cast_to(run("div", x, run("pow", scale, float(beta))), input.dtype)
+    padded = emit("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
+    means = emit("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
+    scale = emit("add", emit("mul", means.view(*input.shape), float(alpha)), float(k))
+    return cast_to(emit("div", x, emit("pow", scale, float(beta))), input.dtype)

@@ -1,0 +1,121 @@
+"""Operands in the types and layouts that operators take, and results where they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bfloat16, category, dtype, float16, float32, get_default_dtype, int64
+from infinicore._emit import cast_to, emit
+from infinicore._function import write
+from infinicore._tensor import Tensor
+
+# ---- Types --------------------------------------------------------------------------------------
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Halves as float32, for what would lose too much in between."""
+    return cast_to(tensor, float32) if tensor.dtype in (float16, bfloat16) else tensor
+
+
+def floats(tensor: Tensor) -> Tensor:
+    """Integers as the default type of floats."""
+    return tensor if category(tensor.dtype) > 1 else cast_to(tensor, get_default_dtype())
+
+
+def wide_floats(tensor: Tensor) -> Tensor:
+    """Halves as float32, integers as the default type of floats."""
+    return floats(wide(tensor))
+
+
+def float32_at_least(tensor: Tensor) -> Tensor:
+    """Narrower floats and integers as float32."""
+    return tensor if tensor.dtype._code in ("F32", "F64") else cast_to(tensor, float32)
+
+
+# ---- Layouts ------------------------------------------------------------------------------------
+
+
+def has_rows(tensor: Any) -> bool:
+    """Whether the elements of the last dimension are side by side."""
+    return isinstance(tensor, Tensor) and (
+        tensor.ndim == 0 or tensor.shape[-1] <= 1 or tensor.stride(-1) == 1
+    )
+
+
+def with_rows(tensor: Tensor) -> Tensor:
+    """The tensor itself if the elements of its last dimension are side by side, else a copy."""
+    return tensor if has_rows(tensor) else tensor.contiguous()
+
+
+def is_dense(tensor: Any) -> bool:
+    return isinstance(tensor, Tensor) and tensor.is_contiguous()
+
+
+# ---- New tensors --------------------------------------------------------------------------------
+
+
+def counting(count: int, like: Tensor, step: int = 1, kind: dtype = int64) -> Tensor:
+    """The integers 0, step, 2 * step, ..."""
+    made = _core.empty((count,), kind, like.device)
+    return emit("arange", out=made, start=0.0, step=float(step))
+
+
+def filled(shape: Sequence[int], value: float, kind: dtype, like: Tensor) -> Tensor:
+    """One value everywhere."""
+    return emit("fill", out=_core.empty(tuple(shape), kind, like.device), value=float(value))
+
+
+# ---- Results ------------------------------------------------------------------------------------
+
+
+def run_into(name: str, out: Any, fits: bool, work: Callable[[Any], Tensor]) -> Tensor:
+    """Results written into `out` where it fits the operator, else made and copied."""
+    if out is None or (isinstance(out, Tensor) and fits):
+        return work(out)
+    return write(name, out, work(None))
+
+
+def reduced(name: str, loss: Tensor, reduction: str, kind: dtype) -> Tensor:
+    """Losses themselves, their mean or their sum, in the type of the result."""
+    if reduction == "none":
+        return cast_to(loss, kind)
+    if reduction in ("mean", "sum"):
+        return cast_to(emit(reduction, loss), kind)
+    raise ValueError(f"{name}: reduction is {reduction!r}: expected 'none', 'mean' or 'sum'")
+
+
+def store(target: Tensor, value: Tensor) -> None:
+    """The elements of a value into a tensor, in its type."""
+    if target is not value:
+        target.copy_(cast_to(value, target.dtype))
+
+
+# ---- Caches -------------------------------------------------------------------------------------
+
+
+def rows_of(name: str, argument: str, cache: Tensor) -> Tensor:
+    """A cache [blocks, block_size, ...] with its first two dimensions as one, without a copy."""
+    try:
+        return cache.view(-1, *cache.shape[2:])
+    except RuntimeError:
+        raise ValueError(
+            f"{name}: {argument} has strides {cache.stride()}: expected blocks side by side"
+        ) from None
+
+
+def store_rows(name: str, cache: Tensor, slots: Tensor, values: Tensor) -> None:
+    """Row slots[t] of a cache [blocks, block_size, D] becomes values[t]; slots that there are not,
+    negative ones among them, are skipped."""
+    values = cast_to(values, cache.dtype)
+    if cache.dtype._code in ("F16", "BF16", "F32") and has_rows(cache):
+        pages, rows = cache.unsqueeze(1), with_rows(values).unsqueeze(1)
+        emit("paged_caching", pages, pages[..., :0], rows, rows[..., :0], slots)
+        return
+    rows = rows_of(name, "the cache", cache)
+    beyond = filled((), rows.shape[0], int64, rows)
+    slots = emit("where", emit("less", slots, 0), beyond, slots)
+    whole = rows.contiguous()
+    made = emit("index_copy", whole, slots, values.contiguous(), dim=0, out=whole)
+    store(rows, made)
