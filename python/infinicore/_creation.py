@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
+from infinicore._data import tensor
+from infinicore._defaults import CPU, kind_of, kind_of_value, place, state
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
-from infinicore._dtype import get_default_dtype
 from infinicore._elements import copy, fill
 from infinicore._tensor import Tensor, attach
 
@@ -20,66 +20,14 @@ __all__ = [
     "empty_strided",
     "full",
     "full_like",
-    "get_default_device",
     "ones",
     "ones_like",
-    "set_default_device",
     "strided_empty",
     "zeros",
     "zeros_like",
 ]
 
-# ---- Where, and of which type --------------------------------------------------------------------
-
-
-class _State(threading.local):
-    where: device_class | None = None
-
-
-_state = _State()
-_CPU = device_class("cpu")
-
-
-def set_default_device(device: Any) -> None:
-    """Where this thread's tensors are made when no device is named; None: on the CPU again.
-
-    >>> infinicore.set_default_device("cpu")
-    """
-    _state.where = None if device is None else device_class(device)
-
-
-def get_default_device() -> device_class:
-    """Where this thread's tensors are made when no device is named; the CPU at first.
-
-    >>> infinicore.get_default_device()
-    device(type='cpu', index=0)
-    """
-    return _state.where or _CPU
-
-
-def place(device: Any) -> device_class:
-    """The device that an argument names."""
-    if device is None:
-        return _state.where or _CPU
-    return device if type(device) is device_class else device_class(device)
-
-
-def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
-    """The type that an argument names."""
-    if dtype is None:
-        return otherwise or get_default_dtype()
-    if type(dtype) is dtype_class:
-        return dtype
-    if dtype in (bool, int, float, complex):
-        python = {bool: types.bool_, int: types.int64, complex: complex_default()}
-        return python.get(dtype, get_default_dtype())
-    raise TypeError(
-        f"{function}: dtype is {dtype!r}: expected an element type such as infinicore.float32"
-    )
-
-
-def complex_default() -> dtype_class:
-    return types.complex128 if get_default_dtype() is types.float64 else types.complex64
+# ---- Arguments and results -----------------------------------------------------------------------
 
 
 def shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
@@ -127,7 +75,7 @@ def empty(
     # Without calls where it can be: this is called all the time.
     shape = sizes if len(sizes) > 1 and size is None else shape_of("empty", sizes, size)
     kind = types._default if dtype is None else kind_of("empty", dtype)
-    where = (_state.where or _CPU) if device is None else place(device)
+    where = (state.where or CPU) if device is None else place(device)
     return _core.empty(shape, kind, where, None, pin_memory)
 
 
@@ -218,16 +166,6 @@ def full(
     return fill(_core.empty(size, kind, place(device), None, pin_memory), fill_value)
 
 
-def kind_of_value(value: Any) -> dtype_class:
-    if isinstance(value, Tensor):
-        return value.dtype
-    if isinstance(value, bool):
-        return types.bool_
-    if isinstance(value, int):
-        return types.int64
-    return complex_default() if isinstance(value, complex) else get_default_dtype()
-
-
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of the same shape, type and device, without gaps, whose elements are not set.
 
@@ -311,8 +249,6 @@ class _Methods(_Base):
 
     def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         """A tensor of numbers, lists or an array."""
-        from infinicore._data import tensor
-
         kind, where = like_of("new_tensor", self, dtype, device)
         return tensor(data, dtype=kind, device=where)
 

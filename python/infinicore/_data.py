@@ -6,10 +6,11 @@ from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import kind_of, kind_of_value, place
+from infinicore._defaults import kind_of, kind_of_value, place
 from infinicore._dtype import dtype as dtype_class
 from infinicore._dtype import get_default_dtype
-from infinicore._tensor import Tensor
+
+Tensor = _core.Tensor
 
 __all__ = ["as_tensor", "asarray", "scalar_tensor", "tensor"]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into, kind_of, place
+from infinicore._creation import into
+from infinicore._defaults import kind_of, place
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._random import randn

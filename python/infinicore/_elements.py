@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._data import tensor as make
 from infinicore._dtype import ALL, dtype
 from infinicore._emit import _step, tensor_for
 from infinicore._function import Operand, function
@@ -89,8 +90,6 @@ def copy(tensor: Tensor, source: Any) -> Tensor:
     if not isinstance(source, Tensor):
         if isinstance(source, (bool, int, float)):
             return fill(tensor, source)
-        from infinicore._data import tensor as make
-
         source = make(source, device=tensor.device)
     if source.shape != tensor.shape:
         try:

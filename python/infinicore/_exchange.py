@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import kind_of, place
 from infinicore._data import as_tensor, flat, kind_of_numbers
+from infinicore._defaults import kind_of, place
 from infinicore._dtype import dtype as dtype_class
 from infinicore._tensor import Tensor, attach
 

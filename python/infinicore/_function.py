@@ -17,8 +17,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from infinicore import _core
+from infinicore._data import as_tensor
 from infinicore._device import Size, _at, device
 from infinicore._dtype import BY_NUMBER, dtype
+from infinicore._emit import copy
 
 if TYPE_CHECKING:
     from infinicore._tensor import Tensor
@@ -102,8 +104,6 @@ def _is_foreign(value: Any) -> bool:
 def _own(value: Any) -> Any:
     if not _is_foreign(value):
         return value
-    from infinicore._data import as_tensor
-
     return value.item() if value.ndim == 0 else as_tensor(value)
 
 
@@ -154,8 +154,6 @@ def _with_out(body: Callable[..., Any]) -> Callable[..., Any]:
 
 def write(name: str, out: Any, result: Any) -> Any:
     """Results into the tensors given for them, which are returned."""
-    from infinicore._emit import copy
-
     if isinstance(result, (tuple, list)):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{name}: out is {type(out).__name__}: expected {len(result)} tensors")

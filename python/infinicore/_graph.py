@@ -41,6 +41,13 @@ class Argument(NamedTuple):
     strides: tuple[int, ...]
     is_written: bool
 
+    @property
+    def text(self) -> str:
+        """Memory, element type and shape: i0:float32[2x3]."""
+        sizes = "x".join(map(str, self.shape or ()))
+        kind = self.dtype._name if self.dtype is not None else "bytes"
+        return f"{self.memory}:{kind}[{sizes}]"
+
 
 class Graph:
     """Recorded operations. `run()` does them again, with the tensors that they were recorded with.
@@ -123,8 +130,8 @@ class Graph:
             f" {self.arena_bytes} bytes inside"
         ]
         for i, node in enumerate(self.nodes):
-            written = [_text(a) for a in node.arguments if a is not None and a.is_written]
-            read = [_text(a) for a in node.arguments if a is not None and not a.is_written]
+            written = [a.text for a in node.arguments if a is not None and a.is_written]
+            read = [a.text for a in node.arguments if a is not None and not a.is_written]
             lines.append(f"  {i:3} {', '.join(written)} = {node.name}({', '.join(read)})")
         return "\n".join(lines)
 
@@ -145,7 +152,7 @@ class Graph:
         """Read a graph that `save` wrote; `inputs` and `outputs` have its tensors."""
         from infinicore._graph_tools import load
 
-        return load(path, device)
+        return load(path, device, stop)
 
     def profile(self, runs: int = 10, trace: Any = None) -> Any:
         """Time each launch. `trace` names a file for a trace that Chrome and Perfetto show."""
@@ -179,12 +186,6 @@ class Inputs:
 
     def __repr__(self) -> str:
         return f"Inputs({self.keys() or len(self)})"
-
-
-def _text(argument: Argument) -> str:
-    sizes = "x".join(map(str, argument.shape or ()))
-    kind = argument.dtype._name if argument.dtype is not None else "bytes"
-    return f"{argument.memory}:{kind}[{sizes}]"
 
 
 # ---- Recording ----------------------------------------------------------------------------------

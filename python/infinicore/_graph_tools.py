@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infinicore import _core
 from infinicore._dtype import ALL
-from infinicore._graph import Graph, _text, stop
 from infinicore._tensor import Tensor
+
+if TYPE_CHECKING:
+    from infinicore._graph import Graph
 
 _FORMAT = 1
 
@@ -28,7 +31,7 @@ def to_dot(graph: Graph) -> str:
                 continue
             if argument.memory not in seen:
                 seen.add(argument.memory)
-                lines.append(f'  {argument.memory} [label="{_text(argument)}"]')
+                lines.append(f'  {argument.memory} [label="{argument.text}"]')
             ends = (f"n{i}", argument.memory)
             lines.append("  {} -> {}".format(*(ends if argument.is_written else ends[::-1])))
     return "\n".join([*lines, "}"])
@@ -146,7 +149,8 @@ def _bytes_of(tensor: Tensor) -> bytes:
     return bytes(whole.cpu().numpy().tobytes())
 
 
-def load(path: Any, device: Any) -> Graph:
+def load(path: Any, device: Any, stop: Callable[[], Graph]) -> Graph:
+    """The graph of a file; `stop` ends a recording."""
     from infinicore._creation import empty
     from infinicore._device import device as Device  # noqa: N812
 

@@ -14,6 +14,7 @@ from infinicore._tensor import Tensor
 # Modules of the package whose public names (`__all__`) are names of the package.
 _PARTS = (
     "_creation",
+    "_defaults",
     "_ranges",
     "_data",
     "_exchange",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
-from infinicore._creation import complex_default
+from infinicore._defaults import complex_default
 from infinicore._dtype import bool_, get_default_dtype, int64
 from infinicore._tensor import Tensor, attach
 

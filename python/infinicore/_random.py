@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into, kind_of, like_of, place, shape_of
+from infinicore._creation import into, like_of, shape_of
+from infinicore._defaults import kind_of, place
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import emit

@@ -8,7 +8,8 @@ from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into, kind_of, place
+from infinicore._creation import into
+from infinicore._defaults import kind_of, place
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import _step, emit, tensor_for

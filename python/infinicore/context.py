@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infinicore import _core
-from infinicore._creation import _state
+from infinicore._defaults import state
 from infinicore._device import _TYPES, _VENDORS
 from infinicore._device import device as device_class
 from infinicore._event import handle_of
@@ -81,13 +81,13 @@ def device(where: Any) -> Iterator[device_class]:
     ...     x = infinicore.ones(2)
     """
     chosen = device_class(where)
-    before, default = _core.get_device(), _state.where
+    before, default = _core.get_device(), state.where
     _core.set_device(chosen)
-    _state.where = chosen
+    state.where = chosen
     try:
         yield chosen
     finally:
-        _state.where = default
+        state.where = default
         _core.set_device(before)
 
 

@@ -16,12 +16,11 @@ from urllib.parse import urlsplit
 from infinicore import context
 from infinicore._device import device as device_class
 from infinicore.ccl import _by_file, _by_mpi, _by_tcp
+from infinicore.ccl._by_mpi import PAYLOAD_BYTES
 from infinicore.ccl._communicator import Communicator, unique_id
 from infinicore.ccl._library import CclError
 
 INTERNAL_ERROR = 1  # INFINI_STATUS_INTERNAL_ERROR
-# What goes to the other ranks: a byte that tells whether there is an id, then the id or the reason.
-PAYLOAD_BYTES = 512
 DEFAULT_TIMEOUT = 300.0
 
 # Who sets which variables: rank, number of ranks, rank among those of this host.

@@ -11,6 +11,8 @@ from infinicore import rt
 from infinicore.ccl._library import CclError
 
 INTERNAL_ERROR = 1  # INFINI_STATUS_INTERNAL_ERROR
+# What goes to the other ranks: a byte that tells whether there is an id, then the id or the reason.
+PAYLOAD_BYTES = 512
 
 
 def world(rank: int | None, ranks: int | None, timeout: float) -> tuple[int, int]:
@@ -34,8 +36,6 @@ def exchange(
     where: None, rank: int, ranks: int, payload: bytes | None, timeout: float | None
 ) -> bytes:
     """What rank 0 gives as `payload`, on all ranks."""
-    from infinicore.ccl._bootstrap import PAYLOAD_BYTES
-
     imported = _imported()
     if imported is not None:
         return bytes(imported.bcast(payload, root=0))

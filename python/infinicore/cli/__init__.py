@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from infinicore.cli import launch
+from infinicore.cli.package import version
 
 DESCRIPTION = "infinicore: one way to use any accelerator."
 DEMO_DESCRIPTION = """\
@@ -94,15 +95,6 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
     return int(text)
-
-
-def version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("infinicore")
-    except metadata.PackageNotFoundError:
-        return "unknown: used from a folder, not installed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

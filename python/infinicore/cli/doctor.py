@@ -10,7 +10,8 @@ from collections.abc import Callable
 from importlib import metadata
 
 from infinicore import rt
-from infinicore.cli import config, info, version
+from infinicore.cli import config, info
+from infinicore.cli.package import version
 from infinicore.cli.table import table
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "bmm_strided",
     "chain_matmul",
     "dot",
-    "einsum",
     "inner",
     "kron",
     "matmul",
@@ -318,19 +317,3 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     for each in matrices[1:]:
         made = mm(made, each)
     return made
-
-
-def einsum(equation: str, *operands: Any, out: Any = None) -> Tensor:
-    """Sums of products as an equation names their dimensions; `...` stands for those that
-    broadcast.
-
-    >>> infinicore.einsum("ij,jk->ik", infinicore.ones(2, 3), infinicore.ones(3, 4)).shape
-    infinicore.Size([2, 4])
-    """
-    if not isinstance(equation, str):
-        raise TypeError(f"einsum: equation is {type(equation).__name__}: expected a string")
-    from infinicore.functions._einsum import evaluate
-
-    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
-        operands = tuple(operands[0])
-    return evaluate(equation, list(operands), out=out)

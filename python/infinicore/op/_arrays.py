@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _op
+from infinicore.op._shapes import dense
 
 # Names of the element types in NumPy, ml_dtypes and torch where they differ.
 _NUMPY = {
@@ -67,14 +68,6 @@ def view(
 
 def item_size(dtype: str) -> int:
     return max(int("".join(filter(str.isdigit, dtype)) or 8) // 8, 1)
-
-
-def dense(shape: Sequence[int]) -> tuple[int, ...]:
-    steps, step = [], 1
-    for size in reversed(shape):
-        steps.append(step)
-        step *= size
-    return tuple(reversed(steps))
 
 
 _makers: dict[type, Any] = {}

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from infinicore import _op
-from infinicore.op._arrays import dense
-from infinicore.op._shapes import Shape, Sizes, UnknownSizeError, broadcast
+from infinicore.op._shapes import Shape, Sizes, UnknownSizeError, broadcast, dense
 from infinicore.op._table import FUNCTIONS, OPERATORS
 
 

@@ -34,6 +34,15 @@ _HELPERS: dict[str, Any] = {
 }
 
 
+def dense(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps."""
+    steps, step = [], 1
+    for size in reversed(shape):
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))
+
+
 def broadcast(shapes: Sequence[Shape]) -> Shape:
     """The shape that all of them broadcast to.
 

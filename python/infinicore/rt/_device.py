@@ -37,6 +37,9 @@ class Device:
 
     __slots__ = ("index", "kind")
 
+    if TYPE_CHECKING:
+        pool: MemoryPool  # a property: _pool.py adds it, because pools need devices
+
     def __init__(self, index: int = 0, kind: str | None = None) -> None:
         self.kind = current_kind() if kind is None else kind
         self.index = index
@@ -135,13 +138,6 @@ class Device:
         """
         with self:
             _rt.DeviceSynchronize()
-
-    @property
-    def pool(self) -> MemoryPool:
-        """The pool that stream-ordered allocations take memory from."""
-        from infinicore.rt._pool import MemoryPool
-
-        return MemoryPool.of(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from infinicore import _rt
 from infinicore._rt_enums import EventBlockingSync, EventDisableTiming, EventInterprocess
-from infinicore.rt._stream import Stream
+
+if TYPE_CHECKING:
+    from infinicore.rt._stream import Stream
 
 
 class Event(_rt._Owner):

@@ -125,3 +125,10 @@ class MemoryPool(_rt._Owner):
         if self.closed:
             return "<MemoryPool, closed>"
         return f"<MemoryPool of {self.device}: {self.used} of {self.reserved} bytes used>"
+
+
+setattr(  # noqa: B010
+    Device,
+    "pool",
+    property(MemoryPool.of, doc="The pool that stream-ordered allocations take memory from."),
+)

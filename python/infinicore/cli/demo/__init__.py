@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import infinicore
 from infinicore import rt
-from infinicore.cli import version
 from infinicore.cli.demo import graphs, layer, operators, ranks, streams
 from infinicore.cli.demo.rows import Row, Setting, use
+from infinicore.cli.package import version
 from infinicore.cli.table import table
 from infinicore.cli.terminal import Progress, Terminal
 

@@ -12,6 +12,8 @@ from infinicore._tensor import Tensor
 from infinicore.functions.products import product
 from infinicore.functions.shapes import diagonal
 
+__all__ = ["einsum"]
+
 
 def _terms(equation: str, ranks: list[int]) -> tuple[list[str], str]:
     """A string of letters for each operand and for the result."""
@@ -98,7 +100,7 @@ def _pair(a: Tensor, one: str, b: Tensor, two: str, kept: set[str]) -> tuple[Ten
 
 
 @function
-def evaluate(equation: str, operands: Any) -> Tensor:
+def _evaluate(equation: str, operands: Any) -> Tensor:
     inputs, result = _terms(equation, [each.ndim for each in operands])
     pairs = [_without_twins(tensor, term) for tensor, term in zip(operands, inputs, strict=True)]
     tensor, term = pairs[0]
@@ -108,3 +110,17 @@ def evaluate(equation: str, operands: Any) -> Tensor:
     tensor, term = _summed(tensor, term, set(result))
     made = tensor.permute(*(term.index(c) for c in result)) if result else tensor
     return emit("rearrange", made)
+
+
+def einsum(equation: str, *operands: Any, out: Any = None) -> Tensor:
+    """Sums of products as an equation names their dimensions; `...` stands for those that
+    broadcast.
+
+    >>> infinicore.einsum("ij,jk->ik", infinicore.ones(2, 3), infinicore.ones(3, 4)).shape
+    infinicore.Size([2, 4])
+    """
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum: equation is {type(equation).__name__}: expected a string")
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    return _evaluate(equation, list(operands), out=out)

@@ -1,0 +1,74 @@
+"""Where tensors are made, and of which element type, when arguments do not say."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from infinicore import _core
+from infinicore import _dtype as types
+from infinicore._device import device as device_class
+from infinicore._dtype import dtype as dtype_class
+from infinicore._dtype import get_default_dtype
+
+__all__ = ["get_default_device", "set_default_device"]
+
+
+class _State(threading.local):
+    where: device_class | None = None
+
+
+state = _State()
+CPU = device_class("cpu")
+
+
+def set_default_device(device: Any) -> None:
+    """Where this thread's tensors are made when no device is named; None: on the CPU again.
+
+    >>> infinicore.set_default_device("cpu")
+    """
+    state.where = None if device is None else device_class(device)
+
+
+def get_default_device() -> device_class:
+    """Where this thread's tensors are made when no device is named; the CPU at first.
+
+    >>> infinicore.get_default_device()
+    device(type='cpu', index=0)
+    """
+    return state.where or CPU
+
+
+def place(device: Any) -> device_class:
+    """The device that an argument names."""
+    if device is None:
+        return state.where or CPU
+    return device if type(device) is device_class else device_class(device)
+
+
+def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> dtype_class:
+    """The type that an argument names."""
+    if dtype is None:
+        return otherwise or get_default_dtype()
+    if type(dtype) is dtype_class:
+        return dtype
+    if dtype in (bool, int, float, complex):
+        python = {bool: types.bool_, int: types.int64, complex: complex_default()}
+        return python.get(dtype, get_default_dtype())
+    raise TypeError(
+        f"{function}: dtype is {dtype!r}: expected an element type such as infinicore.float32"
+    )
+
+
+def complex_default() -> dtype_class:
+    return types.complex128 if get_default_dtype() is types.float64 else types.complex64
+
+
+def kind_of_value(value: Any) -> dtype_class:
+    if isinstance(value, _core.Tensor):
+        return value.dtype
+    if isinstance(value, bool):
+        return types.bool_
+    if isinstance(value, int):
+        return types.int64
+    return complex_default() if isinstance(value, complex) else get_default_dtype()
