@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "graph_state.h"
+#include "layout.h"
 
 namespace infinicore::graph {
 
@@ -66,6 +67,30 @@ size_t assign_offsets(std::vector<Life> &lives) {
     return needed;
 }
 
+Tensor tensor_named(const char *function, const std::vector<NamedTensor> &tensors,
+                    const std::string &name) {
+    std::string known;
+    for (const NamedTensor &each : tensors) {
+        if (each.name == name) return each.tensor;
+        known += (known.empty() ? "" : ", ") + each.name;
+    }
+    detail::fail(function, "the graph has no " + name + ": expected one of " + known);
+}
+
+// The tensor that a step of the graph sees.
+Tensor tensor_at(const Node &node, size_t place) {
+    const int index = node.step->arguments[place].tensor;
+    const auto &[memory, offset] = node.places[place];
+    if (index < 0)
+        return Tensor(std::make_shared<TensorImpl>(Shape{memory->size() - offset}, Strides{1},
+                                                   DataType::BYTE, TensorData{offset, memory}));
+    const detail::Layout &layout = node.step->tensors[size_t(index)];
+    return Tensor(
+        std::make_shared<TensorImpl>(Shape(layout.shape.begin(), layout.shape.end()),
+                                     Strides(layout.strides.begin(), layout.strides.end()),
+                                     layout.dtype, TensorData{offset, memory}));
+}
+
 }  // namespace
 
 GraphTensor::GraphTensor(const Tensor &tensor) : Tensor(tensor->to_blob_()) {
@@ -77,18 +102,27 @@ GraphTensor::GraphTensor(const Tensor &tensor) : Tensor(tensor->to_blob_()) {
 Graph::Graph() : state_(std::make_unique<State>()) {}
 Graph::~Graph() = default;
 void Graph::run() const { state_->run(); }
+const std::vector<NamedTensor> &Graph::inputs() const { return state_->inputs; }
+const std::vector<NamedTensor> &Graph::outputs() const { return state_->outputs; }
+Tensor Graph::input(const std::string &name) const {
+    return tensor_named("Graph::input", state_->inputs, name);
+}
+Tensor Graph::output(const std::string &name) const {
+    return tensor_named("Graph::output", state_->outputs, name);
+}
 
 void Graph::State::build(detail::Recorder recorder) {
     recorded = std::move(recorder.nodes);
     constants = std::move(recorder.constants);
     kept_ = std::move(recorder.kept);
+    find_inputs(recorder.given);
     // Work of a client's own may use any memory, so nothing is known of lives then.
     const bool foreign = std::any_of(recorded.begin(), recorded.end(),
                                      [](const Node &node) { return node.foreign != nullptr; });
     std::unordered_set<const Memory *> needed;
     std::vector<std::shared_ptr<Memory>> inside;
     const auto counts = count_holders(recorded);
-    std::unordered_set<const Memory *> results;
+    std::vector<Memory *> results;
     std::unordered_set<const Memory *> seen;
     for (const Node &node : recorded)
         for (const Place &place : node.places) {
@@ -97,21 +131,64 @@ void Graph::State::build(detail::Recorder recorder) {
                 needed.insert(place.memory.get());
             } else if (foreign || place.memory.use_count() > counts.at(place.memory.get())) {
                 needed.insert(place.memory.get());
-                results.insert(place.memory.get());
+                results.push_back(place.memory.get());
                 place.memory->data();  // its place, for as long as it lives
             } else {
                 inside.push_back(place.memory);
             }
         }
-    for (size_t n = recorded.size(); n-- > 0;)
-        for (size_t p = 0; p < recorded[n].places.size(); ++p)
-            if (recorded[n].step->arguments[p].written &&
-                results.erase(recorded[n].places[p].memory.get()))
-                outputs.emplace_back(n, p);
-    std::reverse(outputs.begin(), outputs.end());
+    find_outputs(recorder.made, results);
     nodes = detail::fuse(recorded, [&](const Memory *memory) { return needed.contains(memory); });
     place_memory(inside);
     instantiate();
+}
+
+void Graph::State::find_inputs(const std::vector<Tensor> &given) {
+    std::unordered_set<const Memory *> known;  // made by the graph, a number, or an input already
+    for (const auto &memory : constants) known.insert(memory.get());
+    for (const Node &node : recorded) {
+        for (size_t p = 0; p < node.places.size(); ++p) {
+            const std::shared_ptr<Memory> &memory = node.places[p].memory;
+            const detail::Step::Argument &argument = node.step->arguments[p];
+            if (!memory || argument.tensor < 0 || argument.written || open_memory(memory.get()) ||
+                !known.insert(memory.get()).second)
+                continue;
+            const size_t before = inputs.size();
+            for (const Tensor &tensor : given)
+                if (tensor->memory() == memory) inputs.push_back({{}, tensor});
+            if (inputs.size() == before) inputs.push_back({{}, tensor_at(node, p)});
+        }
+        for (size_t p = 0; p < node.places.size(); ++p)
+            if (node.step->arguments[p].written) known.insert(node.places[p].memory.get());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = "input" + std::to_string(i);
+}
+
+void Graph::State::find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &made,
+                                const std::vector<Memory *> &results) {
+    std::unordered_set<const Memory *> left(results.begin(), results.end());
+    for (const std::weak_ptr<TensorImpl> &each : made)
+        if (std::shared_ptr<TensorImpl> tensor = each.lock();
+            tensor &&
+            std::find(results.begin(), results.end(), tensor->memory().get()) != results.end()) {
+            left.erase(tensor->memory().get());
+            outputs.push_back({{}, Tensor(std::move(tensor))});
+        }
+    // Those that a client of C++ holds, as the last step that writes them sees them; and tensors of
+    // the client's that the graph only writes.
+    const auto known = std::ptrdiff_t(outputs.size());
+    std::unordered_set<const Memory *> listed;
+    for (const NamedTensor &input : inputs) listed.insert(input.tensor->memory().get());
+    for (size_t n = recorded.size(); n-- > 0;)
+        for (size_t p = 0; p < recorded[n].places.size(); ++p) {
+            const Memory *memory = recorded[n].places[p].memory.get();
+            if (!memory || !recorded[n].step->arguments[p].written) continue;
+            const bool is_open = dynamic_cast<const OpenMemory *>(memory);
+            if (is_open ? left.erase(memory) : listed.insert(memory).second)
+                outputs.push_back({{}, tensor_at(recorded[n], p)});
+        }
+    std::reverse(outputs.begin() + known, outputs.end());
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].name = "output" + std::to_string(i);
 }
 
 void Graph::State::place_memory(const std::vector<std::shared_ptr<Memory>> &inside) {

@@ -20,9 +20,7 @@ public:
 
     std::vector<detail::Node> recorded;  // as it was recorded
     std::vector<detail::Node> nodes;     // as it runs
-    // Where results come from that somebody held when the recording ended: node of `recorded`,
-    // place.
-    std::vector<std::pair<size_t, size_t>> outputs;
+    std::vector<NamedTensor> inputs, outputs;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
     size_t arena_bytes = 0;                          // for what lives only inside a run
     size_t unshared_bytes = 0;  // what that would take if nothing shared its place
@@ -43,6 +41,9 @@ private:
         void *workspace = nullptr;
         GraphOperator *foreign = nullptr;
     };
+    void find_inputs(const std::vector<Tensor> &given);
+    void find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &made,
+                      const std::vector<Memory *> &results);
     void place_memory(const std::vector<std::shared_ptr<Memory>> &inside);
     void instantiate();
     static void perform(const Launch &launch);

@@ -17,6 +17,7 @@ void *keep(Values &values, const std::vector<From> &list) {
     auto copy = std::make_shared<std::vector<To>>(list.begin(), list.end());
     copy->push_back(To{});
     values.kept.push_back(copy);
+    values.counts.back() = list.size();
     return copy->data();
 }
 
@@ -51,6 +52,7 @@ Values convert(const char *name, const char *what, const char *kinds,
     Values values;
     for (size_t i = 0; i < count; ++i) {
         detail::Value value{};
+        values.counts.push_back(0);
         switch (kinds[i]) {
             case '-':
                 break;
@@ -71,6 +73,7 @@ Values convert(const char *name, const char *what, const char *kinds,
                 if (!text) fail(name, "a value is of a wrong kind: expected a text");
                 auto copy = std::make_shared<std::string>(*text);
                 value.list = copy->data();
+                values.counts.back() = copy->size();
                 values.kept.push_back(copy);
                 break;
             }

@@ -25,6 +25,14 @@ std::shared_ptr<Memory> Recorder::allocate(size_t bytes, const Device &device) {
     return std::make_shared<OpenMemory>(bytes, device, OpenMemory::Role::Result, -1, traced);
 }
 
+void Recorder::note_given(const Tensor &tensor) {
+    if (known_.insert(tensor.impl().get()).second) given.push_back(tensor);
+}
+
+void Recorder::note_made(const Tensor &tensor) {
+    if (known_.insert(tensor.impl().get()).second) made.push_back(tensor.impl());
+}
+
 std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t bytes) {
     if (Recorder *recorder = thread_state().recorder) [[unlikely]]
         return recorder->allocate(bytes, runtime.device);

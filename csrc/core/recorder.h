@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "infinicore/graph.hpp"
@@ -62,7 +63,17 @@ public:
     std::vector<std::shared_ptr<Memory>> constants;  // numbers: no inputs of the graph
     std::vector<std::shared_ptr<Memory>> kept;       // what a client's own work uses
 
+    // Tensors that a client named in calls and did not get from this recording, and those that it
+    // got: what the graph's inputs and outputs are called by is what the client has in hand.
+    std::vector<Tensor> given;
+    std::vector<std::weak_ptr<TensorImpl>> made;
+    void note_given(const Tensor &tensor);
+    void note_made(const Tensor &tensor);
+
     std::shared_ptr<Memory> allocate(size_t bytes, const Device &device);
+
+private:
+    std::unordered_set<const TensorImpl *> known_;  // in one of the two
 };
 
 // Memory for a result: from the allocator, or open while this thread records.

@@ -21,18 +21,17 @@ uint64_t elements(const Layout &layout) {
 // An operator by its descriptor.
 class DescribedStep final : public Step {
 public:
-    DescribedStep(const Row &row, int run, Values attributes, Values values)
-        : row_(row),
-          run_(row.runs[run]),
-          given_(std::move(attributes)),
-          values_(std::move(values)) {}
+    explicit DescribedStep(Call given) : row_(*given.row), run_(row_.runs[given.run]) {
+        call = std::make_shared<const Call>(std::move(given));
+    }
     ~DescribedStep() override {
         if (descriptor_) row_.destroy(descriptor_);
     }
 
     void create(void *const *descriptors) {
-        check(row_.create(runtime->handle, &descriptor_, descriptors, given_.values.data()),
-              row_.name);
+        check(
+            row_.create(runtime->handle, &descriptor_, descriptors, call->attributes.values.data()),
+            row_.name);
         InfiniDescribed behind;
         check(infiniLookBehind(descriptor_, &behind), row_.name);
         attributes.assign(behind.attributes, behind.attributes + behind.attribute_count);
@@ -45,7 +44,7 @@ public:
         }
         for (size_t i = 0; run_.passed[i]; ++i)
             if (run_.passed[i] == '+')
-                scalars.push_back(std::bit_cast<InfiniScalar>(values_.values[i].i));
+                scalars.push_back(std::bit_cast<InfiniScalar>(call->scalars.values[i].i));
         if (row_.run_count > 1) scalars.push_back({.i = &run_ - row_.runs});
     }
 
@@ -54,7 +53,7 @@ public:
     void launch(void *const *places, void *work, infinirtStream_t stream) const override {
         if (is(kRandom)) return launch_random(places, work, stream);
         if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
-            call(places, work, stream, values_.values.data());
+            call_function(places, work, stream, call->scalars.values.data());
             // The scalars are the same in every run, so they need no second look.
             checked_.store(true, std::memory_order_relaxed);
             return;
@@ -78,7 +77,8 @@ private:
         launch_plan(places, work, stream, numbers.data());
     }
 
-    void call(void *const *places, void *work, infinirtStream_t stream, const Value *values) const {
+    void call_function(void *const *places, void *work, infinirtStream_t stream,
+                       const Value *values) const {
         const size_t pointers = std::strlen(run_.pointers);
         if (arrays_.empty())
             return check(run_.call(descriptor_, work, workspace, places, values, stream),
@@ -94,7 +94,6 @@ private:
 
     const Row &row_;
     const RunRow &run_;
-    Values given_, values_;
     std::vector<size_t> arrays_;  // sizes, in the order of the run function's pointers
     InfiniopDescriptor *descriptor_ = nullptr;
     InfiniPlan *plan_ = nullptr;
@@ -166,7 +165,8 @@ std::shared_ptr<const Step> describe(const Row &row, int run,
     if (std::strchr(running.pointers, 'h'))
         throw std::runtime_error(std::string(row.name) +
                                  ": its result goes to the host, so it can't be recorded");
-    auto made = std::make_shared<DescribedStep>(row, run, std::move(attributes), std::move(values));
+    auto made =
+        std::make_shared<DescribedStep>(Call{&row, run, std::move(attributes), std::move(values)});
     made->name = row.name;
     made->traits = row.traits;
 
@@ -177,6 +177,7 @@ std::shared_ptr<const Step> describe(const Row &row, int run,
     const TensorImpl *some = nullptr;
     for (size_t i = 0; i < tensors.size(); ++i) {
         first.push_back(int(made->tensors.size()));
+        made->counts.push_back(tensors[i].size());
         std::vector<void *> each;
         for (const TensorImpl *tensor : tensors[i]) {
             made->present.push_back(tensor != nullptr);

@@ -26,7 +26,15 @@ INFINI_EXPORT Layout layout_of(const TensorImpl &tensor);
 // Attributes or scalars with what they point to.
 struct Values {
     std::vector<Value> values;
+    std::vector<size_t> counts;  // elements of lists and characters of texts; 0 for numbers
     std::vector<std::shared_ptr<const void>> kept;
+};
+
+// A call of an operator: enough to describe it again, in another process or on another device.
+struct Call {
+    const Row *row;
+    int run;
+    Values attributes, scalars;
 };
 
 // Immutable, and so shared by everybody who does the same thing. Its arguments are places: one for
@@ -46,6 +54,7 @@ public:
     std::string name;
     std::vector<Layout> tensors;  // dtype BYTE without dimensions where one is absent
     std::vector<uint8_t> present;
+    std::vector<size_t> counts;  // how many of `tensors` belong to each declared one
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;  // that the kernel gets
     std::vector<Argument> arguments;    // one for each place
@@ -53,9 +62,9 @@ public:
     const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
     size_t workspace = 0;
     DeviceRuntime *runtime = nullptr;
-    std::shared_ptr<const void> origin;  // what the client wants to know of it again
-    uint8_t traits = 0;                  // of Trait; none of a program's
-    bool is_across = false;              // it works on several devices, which no capture can
+    std::shared_ptr<const Call> call;  // null: no operator's
+    uint8_t traits = 0;                // of Trait; none of a program's
+    bool is_across = false;            // it works on several devices, which no capture can
     bool is_python = false;  // a launch calls Python: worth a capture even when it is alone
 
     bool is(Trait trait) const { return traits & trait; }

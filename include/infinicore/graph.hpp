@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "context.hpp"
 #include "tensor.hpp"
@@ -42,6 +44,11 @@ protected:
     Deleter deleter_ = nullptr;
 };
 
+struct NamedTensor {
+    std::string name;
+    Tensor tensor;
+};
+
 class INFINI_EXPORT Graph {
 public:
     Graph();
@@ -49,6 +56,21 @@ public:
     Graph(const Graph &) = delete;
 
     void run() const;
+
+    // Tensors that the graph reads and does not make, in the order of their first use, and its
+    // results: tensors that somebody held when the recording ended. Unless they were named they
+    // are called input0, output0 and so on. Write new values into the inputs (copy_from), not
+    // other tensors.
+    const std::vector<NamedTensor> &inputs() const;
+    const std::vector<NamedTensor> &outputs() const;
+    Tensor input(const std::string &name) const;  // throws when there is none of the name
+    Tensor output(const std::string &name) const;
+
+    // Writes the operators and the contents of the inputs to a file, from which `load` makes the
+    // graph again: in another process, on another device. The file holds the bytes that inputs
+    // refer to and none beside them. Throws when a step is not an operator's.
+    void save(const std::string &path) const;
+    static std::shared_ptr<Graph> load(const std::string &path, const Device &device);
 
     class State;
     State &state() const { return *state_; }

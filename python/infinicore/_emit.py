@@ -339,13 +339,12 @@ def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
     bare = [tensors[place] for place in this.data_places if place >= count]
     attributes = this.attribute_values(values) if this.attributes else ()
     scalars = [values.get(name, 0) for name in this.scalars] if this.scalars else ()
-    origin = (this.name, attributes, scalars)
     if registered.kernels:
         kernel = registered.find(this, tensors[:count], values)
         if kernel is not None:
-            kernel._emit(tensors[:count], values, origin)
+            kernel._emit(tensors[:count], values, attributes, scalars)
             return
-    _core.step(this.index, this.number, tensors[:count], attributes, scalars, bare, origin)
+    _core.step(this.index, this.number, tensors[:count], attributes, scalars, bare)
 
 
 # ---- Copies -------------------------------------------------------------------------------------

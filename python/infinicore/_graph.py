@@ -14,7 +14,8 @@ or, of a whole function:
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -53,17 +54,17 @@ class Graph:
     """Recorded operations. `run()` does them again, with the tensors that they were recorded with.
 
     `inputs` are the tensors that the graph reads and does not make, in the order of their first
-    use; write new values into them (`copy_`) before a run. Tensors that were made while recording
-    and are still held have the results after it. All memory that a run needs is kept by the graph.
+    use; write new values into them (`copy_`) before a run. `outputs` are tensors that were made
+    while recording and are still held, and tensors that the graph only writes: they have the
+    results after it. All memory that a run needs is kept by the graph.
     """
 
-    def __init__(self, native: Any, names: dict[str, Tensor] | None = None) -> None:
+    def __init__(self, native: Any) -> None:
         if not isinstance(native, _core.Graph):
             raise TypeError(
                 f"Graph: expected what stop_graph_recording gives, got {type(native).__name__}"
             )
         self._native = native
-        self._names = names or {}
         self._constants: list[int] = list(native.constants)  # memories of numbers
 
     def run(self) -> None:
@@ -73,13 +74,12 @@ class Graph:
     __call__ = run
 
     @functools.cached_property
-    def inputs(self) -> Inputs:
-        return Inputs(self._outside(), self._names)
+    def inputs(self) -> NamedTensors:
+        return NamedTensors("input", self._native.inputs)
 
     @functools.cached_property
-    def outputs(self) -> list[Tensor]:
-        """Results that were held when the recording ended."""
-        return [self._native.tensor_at(n, p, True) for n, p in self._native.outputs]
+    def outputs(self) -> NamedTensors:
+        return NamedTensors("output", self._native.outputs)
 
     @functools.cached_property
     def nodes(self) -> list[Node]:
@@ -96,30 +96,20 @@ class Graph:
         """Memory for what lives only inside a run: tensors not alive together share it."""
         return self._native.arena_bytes
 
-    def _outside(self) -> list[Tensor]:
-        made = set(self._constants)
-        found: dict[int, Tensor] = {}
-        for n, (_, places, _) in enumerate(self._native.recorded):
-            for p, place in enumerate(places):
-                if place is None or place[2] is None or place[0] in made or place[0] in found:
-                    continue
-                if not place[5]:
-                    found[place[0]] = self._native.tensor_at(n, p, True)
-            made |= {place[0] for place in places if place is not None and place[5]}
-        return list(found.values())
-
     def _read(self, rows: Any) -> list[Node]:
-        names = {tensor._memory: f"i{i}" for i, tensor in enumerate(self._outside())}
-        names |= {memory: f"c{i}" for i, memory in enumerate(dict.fromkeys(self._constants))}
+        read = dict.fromkeys(tensor._memory for tensor in self.inputs)
+        names = {memory: f"i{i}" for i, memory in enumerate(read)}
+        constants = set(self._constants)
         nodes = []
-        for name, places, _ in rows:
+        for name, places in rows:
             arguments: list[Argument | None] = []
             for place in places:
                 if place is None:
                     arguments.append(None)
                     continue
                 memory, offset, dtype, shape, strides, written = place
-                label = names.setdefault(memory, f"t{len(names)}")
+                letter = "c" if memory in constants else "t"
+                label = names.setdefault(memory, f"{letter}{len(names)}")
                 arguments.append(Argument(label, offset, dtype, shape, strides, written))
             nodes.append(Node(name, tuple(arguments)))
         return nodes
@@ -142,17 +132,21 @@ class Graph:
         return to_dot(self)
 
     def save(self, path: Any) -> None:
-        """Write the operators and the contents of all inputs to a file."""
-        from infinicore._graph_tools import save
+        """Write the operators and the contents of all inputs to a file.
 
-        save(self, path)
+        `Graph.load` reads it in another process or on another device, `infiniGraphLoad` from C.
+        The file has the bytes that the inputs refer to, and none that lie beside them.
+        """
+        self._native.save(os.fspath(path))
 
     @staticmethod
     def load(path: Any, device: Any = None) -> Graph:
-        """Read a graph that `save` wrote; `inputs` and `outputs` have its tensors."""
-        from infinicore._graph_tools import load
+        """Read a graph that `save` wrote; `inputs` and `outputs` have its tensors, by name.
 
-        return load(path, device, stop)
+        A file that is broken is a ValueError that names the file and the field.
+        """
+        where = Device(device) if device is not None else _core.get_device()
+        return Graph(_core.load_graph(os.fspath(path), where))
 
     def profile(self, runs: int = 10, trace: Any = None) -> Any:
         """Time each launch. `trace` names a file for a trace that Chrome and Perfetto show."""
@@ -161,17 +155,19 @@ class Graph:
         return profile(self, runs, trace)
 
 
-class Inputs:
-    """Tensors that a graph reads, by number, or by name where they have one."""
+class NamedTensors(Sequence[Tensor]):
+    """Tensors that a graph reads or makes, by number or by name."""
 
-    def __init__(self, tensors: list[Tensor], names: dict[str, Tensor]) -> None:
-        self._tensors, self._named = tensors, names
+    def __init__(self, kind: str, tensors: list[tuple[str, Tensor]]) -> None:
+        self._kind = kind
+        self._tensors = [tensor for _, tensor in tensors]
+        self._named = dict(tensors)
 
-    def __getitem__(self, key: int | str) -> Tensor:
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             if key not in self._named:
                 known = ", ".join(map(repr, self._named)) or "none"
-                raise KeyError(f"the graph has no input {key!r}: named ones: {known}")
+                raise KeyError(f"the graph has no {self._kind} {key!r}: expected one of {known}")
             return self._named[key]
         return self._tensors[key]
 
@@ -185,7 +181,8 @@ class Inputs:
         return list(self._named)
 
     def __repr__(self) -> str:
-        return f"Inputs({self.keys() or len(self)})"
+        shapes = (f"{name}: {tuple(tensor.shape)}" for name, tensor in self._named.items())
+        return f"{self._kind}s({', '.join(shapes)})"
 
 
 # ---- Recording ----------------------------------------------------------------------------------
@@ -279,12 +276,12 @@ class _Replay:
         with record(self.first_device) as made:
             self.result = owner._body(*given.args, **given.kwargs)
         self.graph = made.graph
-        self.graph._names = {
-            name: value for name, value in self.buffers.items() if isinstance(value, Tensor)
-        }
+        self.graph._native.name_inputs(_leaves(self.buffers))
+        results = self.result if isinstance(self.result, dict) else {"output": self.result}
+        self.graph._native.name_outputs(_leaves(results))
         written = {
             place[0]
-            for _, places, _ in self.graph._native.recorded
+            for _, places in self.graph._native.recorded
             for place in places
             if place is not None and place[5]
         }
@@ -354,6 +351,22 @@ def _map(value: Any, change: Callable[[Tensor], Any]) -> Any:
             return value._make(made)
         return type(value)(made)
     return value
+
+
+def _leaves(value: Any, name: str = "") -> dict[str, Tensor]:
+    """Tensors in nested values, by their path: `x`, `cache.0`, `cache.1`."""
+    if isinstance(value, Tensor):
+        return {name: value}
+    if isinstance(value, dict):
+        entries = [(str(key), each) for key, each in value.items()]
+    elif isinstance(value, (tuple, list)):
+        entries = [(str(i), each) for i, each in enumerate(value)]
+    else:
+        return {}
+    found: dict[str, Tensor] = {}
+    for key, each in entries:
+        found |= _leaves(each, f"{name}.{key}" if name else key)
+    return found
 
 
 def _each(one: Any, other: Any, do: Callable[[Tensor, Tensor], Any]) -> None:

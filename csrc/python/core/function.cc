@@ -163,11 +163,24 @@ nb::object trace(Function &self, PyObject *const *bound, Signature &signature,
     return is_changed() ? call_body(self, bound) : recipe->run(arguments);
 }
 
+// The graph that is recorded has the tensors of calls as its inputs.
+void note_arguments(PyObject *const *bound, size_t count) {
+    Recorder &recorder = *infinicore::detail::recorded_graph();
+    for (size_t i = 0; i < count; ++i) {
+        if (is_tensor(bound[i])) recorder.note_given(tensor_of(bound[i]));
+        if (!PyList_Check(bound[i]) && !PyTuple_Check(bound[i])) continue;
+        for (nb::handle each : nb::borrow(bound[i]))
+            if (is_tensor(each.ptr())) recorder.note_given(tensor_of(each.ptr()));
+    }
+}
+
 nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *keywords) {
     PyObject *bound[kMostParameters];
     if (!bind(self, args, count, keywords, bound)) throw nb::python_error();
     const Recorder *recorder = thread_state().recorder;
     if (recorder && recorder->traced) return call_body(self, bound);
+    if (recorder) [[unlikely]]
+        note_arguments(bound, self.parameters->size());
 
     Signature signature;
     // Calls nest only through bodies, which have arguments of their own.

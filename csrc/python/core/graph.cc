@@ -39,45 +39,52 @@ nb::list describe_nodes(const std::vector<core::Node> &nodes) {
     for (const core::Node &node : nodes) {
         nb::list places;
         for (size_t i = 0; i < node.places.size(); ++i) places.append(describe_place(node, i));
-        nb::object origin = nb::none();
-        if (node.step && node.step->origin)
-            origin =
-                nb::borrow(static_cast<PyObject *>(const_cast<void *>(node.step->origin.get())));
-        made.append(
-            nb::make_tuple(node.step ? node.step->name : std::string("operator"), places, origin));
+        made.append(nb::make_tuple(node.step ? node.step->name : std::string("operator"), places));
     }
     return made;
 }
 
-// A tensor over the memory that a node of the graph uses.
-nb::object tensor_at(const Graph &graph, size_t node, size_t place, bool recorded) {
-    const auto &nodes = recorded ? graph.state().recorded : graph.state().nodes;
-    if (node >= nodes.size() || place >= nodes[node].places.size())
-        throw nb::index_error("tensor_at: the graph has no such node or argument");
-    const core::Node &one = nodes[node];
-    const core::Place &at = one.places[place];
-    const int index = one.step->arguments.at(place).tensor;
-    if (!at.memory || index < 0) return nb::none();
-    const core::Layout &layout = one.step->tensors[size_t(index)];
-    return wrap(Tensor(
-        std::make_shared<TensorImpl>(Shape(layout.shape.begin(), layout.shape.end()),
-                                     Strides(layout.strides.begin(), layout.strides.end()),
-                                     layout.dtype, infinicore::TensorData{at.offset, at.memory})));
+nb::list named(const std::vector<infinicore::graph::NamedTensor> &tensors) {
+    nb::list made;
+    for (const auto &each : tensors) made.append(nb::make_tuple(each.name, wrap(each.tensor)));
+    return made;
+}
+
+// Names for tensors among the inputs or outputs, by the tensor.
+void rename(std::vector<infinicore::graph::NamedTensor> &tensors, nb::dict names) {
+    for (auto [name, object] : names)
+        for (auto &each : tensors)
+            if (is_tensor(object.ptr()) && tensor_of(object.ptr()).impl() == each.tensor.impl())
+                each.name = nb::cast<std::string>(name);
 }
 
 // A capture may wait for other ranks, which are threads that need the lock; and the end of a graph
 // for its last run, in which others take part.
+std::shared_ptr<Graph> without_lock(std::shared_ptr<Graph> made) {
+    Graph *graph = made.get();
+    return {graph, [made = std::move(made)](Graph *) mutable {
+                Unlocked released;
+                made.reset();
+            }};
+}
+
 std::shared_ptr<Graph> stop_graph_recording() {
     std::shared_ptr<Graph> made;
     {
         Unlocked released;
         made = infinicore::context::stopGraphRecording();
     }
-    Graph *graph = made.get();
-    return {graph, [made = std::move(made)](Graph *) mutable {
-                Unlocked released;
-                made.reset();
-            }};
+    return without_lock(std::move(made));
+}
+
+std::shared_ptr<Graph> load_graph(const std::string &path, nb::handle device) {
+    const Device where = device_from(device);
+    std::shared_ptr<Graph> made;
+    {
+        Unlocked released;
+        made = Graph::load(path, where);
+    }
+    return without_lock(std::move(made));
 }
 
 }  // namespace
@@ -95,19 +102,16 @@ void bind_graph(nb::module_ &m) {
             nb::call_guard<Unlocked>())
         .def_prop_ro("nodes", [](const Graph &g) { return describe_nodes(g.state().nodes); })
         .def_prop_ro("recorded", [](const Graph &g) { return describe_nodes(g.state().recorded); })
-        .def("tensor_at", tensor_at, "node"_a, "place"_a, "recorded"_a = false)
+        .def("save", &Graph::save, "path"_a, nb::call_guard<Unlocked>())
+        .def_prop_ro("inputs", [](const Graph &g) { return named(g.inputs()); })
+        .def_prop_ro("outputs", [](const Graph &g) { return named(g.outputs()); })
+        .def("name_inputs", [](Graph &g, nb::dict names) { rename(g.state().inputs, names); })
+        .def("name_outputs", [](Graph &g, nb::dict names) { rename(g.state().outputs, names); })
         .def_prop_ro("constants",
                      [](const Graph &g) {
                          nb::list made;
                          for (const auto &memory : g.state().constants)
                              made.append(reinterpret_cast<uintptr_t>(memory.get()));
-                         return made;
-                     })
-        .def_prop_ro("outputs",
-                     [](const Graph &g) {
-                         nb::list made;
-                         for (auto [node, place] : g.state().outputs)
-                             made.append(nb::make_tuple(node, place));
                          return made;
                      })
         .def_prop_ro(
@@ -122,6 +126,7 @@ void bind_graph(nb::module_ &m) {
         .def_prop_ro("arena_bytes", [](const Graph &g) { return g.state().arena_bytes; })
         .def_prop_ro("unshared_bytes", [](const Graph &g) { return g.state().unshared_bytes; });
     m.def("stop_graph_recording", stop_graph_recording);
+    m.def("load_graph", load_graph, "path"_a, "device"_a);
 }
 
 }  // namespace infini::python

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "call_from.h"
 #include "exchange.h"
 #include "tensor_object.h"
 
@@ -20,7 +21,7 @@ PythonStep::~PythonStep() {
     call_.reset();
 }
 
-void PythonStep::call(void *const *places) const {
+void PythonStep::call_python(void *const *places) const {
     nb::list given;
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!present[i]) {
@@ -45,7 +46,7 @@ void PythonStep::launch(void *const *places, void *, infinirtStream_t stream) co
     core::DeviceScope scope(*runtime);
     PausedRecording paused;
     core::thread_state().stream = stream;  // the scope puts the one before back
-    call(places);
+    call_python(places);
     was_launched_.store(true, std::memory_order_relaxed);
 }
 
@@ -79,16 +80,13 @@ void PythonStep::prepare() const {
 
 namespace {
 
-// tensors: None where one is absent; roles: "in", "out" or "inout" by tensor. Otherwise as step.
-void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::object call,
-                 nb::object origin) {
-    auto made = std::make_shared<PythonStep>(std::move(call));
+// tensors: None where one is absent; roles: "in", "out" or "inout" by tensor. The rest as for
+// step: the operator that the kernel implements.
+void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::object kernel,
+                 int index, int run, nb::handle attributes, nb::handle scalars) {
+    auto made = std::make_shared<PythonStep>(std::move(kernel));
     made->name = name;
-    made->origin = {origin.release().ptr(), [](const void *object) {
-                        if (!Py_IsInitialized()) return;
-                        Locked held;
-                        Py_DECREF(static_cast<PyObject *>(const_cast<void *>(object)));
-                    }};
+    made->call = std::make_shared<core::Call>(call_from(index, run, attributes, scalars));
     std::vector<const TensorImpl *> places;
     for (nb::handle each : tensors) {
         const TensorImpl *tensor = each.is_none() ? nullptr : &*nb::cast<const Tensor &>(each);
@@ -96,6 +94,7 @@ void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::
         made->arguments.push_back({int(places.size()), role != "in", role != "out"});
         places.push_back(tensor);
         made->present.push_back(tensor != nullptr);
+        made->counts.push_back(1);
         made->tensors.push_back(tensor ? core::layout_of(*tensor)
                                        : core::Layout{DataType::BYTE, {}, {}});
         if (tensor && !made->runtime) made->runtime = &core::runtime_of(tensor->device());
@@ -119,7 +118,8 @@ void rebind(nb::handle tensor, nb::handle other) {
 }  // namespace
 
 void bind_python_steps(nb::module_ &m) {
-    m.def("python_step", python_step, "name"_a, "tensors"_a, "roles"_a, "call"_a, "origin"_a);
+    m.def("python_step", python_step, "name"_a, "tensors"_a, "roles"_a, "kernel"_a, "index"_a,
+          "run"_a, "attributes"_a, "scalars"_a);
     m.def("rebind", rebind, "tensor"_a, "other"_a);
 }
 

@@ -24,7 +24,7 @@ public:
     void prepare() const override;
 
 private:
-    void call(void *const *places) const;
+    void call_python(void *const *places) const;
 
     nb::object call_;
     mutable std::atomic<bool> was_launched_{false};

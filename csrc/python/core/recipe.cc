@@ -72,6 +72,17 @@ bool Recipe::add_result(nb::handle object, const std::vector<Tensor> &metas) {
     return true;
 }
 
+std::vector<Recipe::Work> Recipe::work_of(const std::vector<Node> &nodes,
+                                          const std::vector<Tensor> &metas) {
+    std::vector<Work> made;
+    for (const Node &node : nodes) {
+        Work &work = made.emplace_back();
+        work.step = node.step;
+        for (const Place &place : node.places) work.places.push_back(source_of(place, metas));
+    }
+    return made;
+}
+
 bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::handle result) {
     std::vector<nb::object> leaves;
     if (nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result)) {
@@ -94,18 +105,18 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
     std::vector<Node> nodes;
     {
         Unlocked released;  // as in steps.cc
-        nodes = infinicore::detail::fuse(std::move(recorder.nodes), needed);
+        nodes = infinicore::detail::fuse(recorder.nodes, needed);
     }
     for (const Node &node : nodes) {
-        Work &work = work_.emplace_back();
-        work.step = node.step;
-        for (const Place &place : node.places) work.places.push_back(source_of(place, metas));
-        most_places_ = std::max(most_places_, work.places.size());
         if (runtime_ && runtime_ != node.step->runtime) return false;  // several devices
         runtime_ = node.step->runtime;
+        most_places_ = std::max(most_places_, node.places.size());
     }
+    work_ = work_of(nodes, metas);
     for (const nb::object &leaf : leaves)
         if (!add_result(leaf, metas)) return false;
+    fresh_count_ = fresh_.size();
+    recorded_ = work_of(recorder.nodes, metas);
     if (!runtime_ && !metas.empty()) runtime_ = &infinicore::detail::runtime_of(metas[0]->device());
     if (!runtime_) runtime_ = &infinicore::detail::current_runtime();
     return true;
@@ -126,7 +137,7 @@ void Recipe::record(const CallArguments &arguments, Memories &memories) const {
         recorder.constants.push_back(memories[memories.size() - 1]);
     }
     recorder.constants.insert(recorder.constants.end(), constants_.begin(), constants_.end());
-    for (const Work &work : work_) {
+    for (const Work &work : recorded_) {
         Node &node = recorder.nodes.emplace_back();
         node.step = work.step;
         for (const Source &source : work.places) {
@@ -160,7 +171,8 @@ nb::object Recipe::run(const CallArguments &arguments) const {
         return build(arguments, memories);
     }
     infinirtStream_t stream = stream_of(*runtime_);
-    for (size_t bytes : fresh_) memories.push_back(runtime_->allocator.allocate(bytes, stream));
+    for (size_t i = 0; i < fresh_count_; ++i)
+        memories.push_back(runtime_->allocator.allocate(fresh_[i], stream));
     for (const WrittenNumber &number : numbers_) memories.push_back(written(number, arguments));
 
     constexpr size_t kUsual = 16;
@@ -182,7 +194,7 @@ nb::object Recipe::run(const CallArguments &arguments) const {
                         base = tensor_of(arguments.tensors[size_t(source.index)])->data();
                         break;
                     case Source::Number:
-                        base = memories[fresh_.size() + size_t(source.index)]->data();
+                        base = memories[fresh_count_ + size_t(source.index)]->data();
                         break;
                     case Source::Fresh:
                         base = memories[size_t(source.index)]->data();

@@ -63,6 +63,7 @@ private:
 
     Source source_of(const infinicore::detail::Place &place, const std::vector<Tensor> &metas);
     bool add_result(nb::handle object, const std::vector<Tensor> &metas);
+    std::vector<Work> work_of(const std::vector<Node> &nodes, const std::vector<Tensor> &metas);
     void record(const CallArguments &arguments, Memories &memories) const;
     nb::object build(const CallArguments &arguments, const Memories &memories) const;
     nb::object build_one(const Result &result, const CallArguments &arguments,
@@ -72,8 +73,10 @@ private:
 
     infinicore::detail::DeviceRuntime *runtime_ = nullptr;
     std::vector<Work> work_;
+    std::vector<Work> recorded_;  // the same before fusing: a graph fuses more, and can be saved
     // Memories of a call: first those made for it, then its numbers, then constants.
     std::vector<size_t> fresh_;
+    size_t fresh_count_ = 0;  // of a run; a recording has those that were fused away, too
     std::vector<WrittenNumber> numbers_;
     std::vector<std::shared_ptr<Memory>> constants_;
     std::vector<Result> results_;

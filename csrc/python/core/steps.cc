@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "call_from.h"
 #include "step.h"
 #include "tensor_object.h"
 #include "values.h"
@@ -17,17 +18,27 @@ namespace core = infinicore::detail;
 
 core::Values values_from(const char *kinds, nb::handle items) {
     auto made = std::make_shared<Values>(kinds, items);
-    const size_t count = nb::len(items);
-    return {{made->data(), made->data() + count}, {made}};
+    return {made->values(), made->counts(), {made}};
 }
 
-// origin: given back by Graph.recorded. tensors: by declared tensor, None where absent, a list for
-// an array. bare: tensors for the pointers of the run function that have no descriptor.
-void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars,
-          nb::list bare, nb::object origin) {
+}  // namespace
+
+core::Call call_from(int index, int run, nb::handle attributes, nb::handle scalars) {
     if (index < 0 || index >= core::kRowCount) throw nb::index_error("no such operator");
     const core::Row &row = core::kRows[index];
     if (run < 0 || run >= row.run_count) throw nb::index_error("no such run function");
+    return {&row, run, values_from(row.attributes, attributes),
+            values_from(row.runs[run].scalars, scalars)};
+}
+
+namespace {
+
+// tensors: by declared tensor, None where absent, a list for an array. bare: tensors for the
+// pointers of the run function that have no descriptor.
+void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars,
+          nb::list bare) {
+    core::Call call = call_from(index, run, attributes, scalars);
+    const core::Row &row = *call.row;
     const core::RunRow &running = row.runs[run];
     // While others go on they may give a tensor's object another one (set_): these stay.
     std::vector<Tensor> held;
@@ -47,20 +58,12 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
         else
             for (nb::handle item : each) group.push_back(hold(nb::cast<const Tensor &>(item)));
     }
-    core::Values chosen = values_from(row.attributes, attributes);
-    core::Values values = values_from(running.scalars, scalars);
     std::shared_ptr<const core::Step> made;
     {
         // A device may have code compiled for it, which takes long: others go on meanwhile.
         Unlocked released;
-        made = core::describe(row, run, given, std::move(chosen), std::move(values));
+        made = core::describe(row, run, given, std::move(call.attributes), std::move(call.scalars));
     }
-    std::const_pointer_cast<core::Step>(made)->origin = {
-        origin.release().ptr(), [](const void *object) {
-            if (!Py_IsInitialized()) return;
-            Locked held;
-            Py_DECREF(static_cast<PyObject *>(const_cast<void *>(object)));
-        }};
     std::vector<const TensorImpl *> places;
     size_t next = 0;
     for (size_t i = 0; running.pointers[i]; ++i) {
@@ -79,8 +82,7 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
 }  // namespace
 
 void bind_steps(nb::module_ &m) {
-    m.def("step", step, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a, "bare"_a,
-          "origin"_a.none() = nb::none());
+    m.def("step", step, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a, "bare"_a);
     m.def("manual_seed", core::set_seed, "seed"_a);
     m.def("initial_seed", core::initial_seed);
 }

@@ -62,6 +62,8 @@ const char *role_of(const Tensor &tensor) {
 }  // namespace
 
 nb::object wrap(Tensor tensor) {
+    if (infinicore::detail::Recorder *recorder = infinicore::detail::recorded_graph()) [[unlikely]]
+        recorder->note_made(tensor);
     nb::object made = nb::inst_alloc(reinterpret_cast<PyObject *>(tensor_type));
     new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
     nb::inst_mark_ready(made);

@@ -3,6 +3,7 @@
 
 #include "layout.h"
 #include "pooled.h"
+#include "recorder.h"
 #include "tensor_object.h"
 
 namespace infini::python {
@@ -15,6 +16,12 @@ template <class... Values>
     throw nb::python_error();
 }
 
+// A recording remembers the tensor that a client made a view of, rather than the view.
+inline void note_given(const Tensor &tensor) {
+    if (infinicore::detail::Recorder *recorder = infinicore::detail::recorded_graph()) [[unlikely]]
+        recorder->note_given(tensor);
+}
+
 // The caller has made sure that the layout stays inside the memory.
 inline nb::object view(const Tensor &tensor, Shape shape, Strides strides,
                        std::ptrdiff_t elements = 0) {
@@ -22,6 +29,7 @@ inline nb::object view(const Tensor &tensor, Shape shape, Strides strides,
     if (shape.size() > kMostDimensions) [[unlikely]]
         raise(PyExc_ValueError, "a view has %zu dimensions: expected %zu at most", shape.size(),
               kMostDimensions);
+    note_given(tensor);
     const auto bytes = elements * std::ptrdiff_t(tensor->element_size());
     return wrap(Tensor(infinicore::detail::make_pooled<TensorImpl>(
         std::move(shape), std::move(strides), tensor->dtype(),

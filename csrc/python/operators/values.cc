@@ -42,6 +42,7 @@ void append(std::vector<int64_t> &bytes, size_t index, T value) {
 
 void *Values::list(char kind, nb::handle items) {
     if (items.is_none()) return nullptr;
+    counts_.back() = nb::len(items);
     std::vector<int64_t> &bytes = lists_.emplace_back(nb::len(items) + 1);  // as wide as the widest
     size_t index = 0;
     for (nb::handle item : items) {
@@ -65,6 +66,7 @@ Values::Values(const char *kinds, nb::handle items) {
     for (size_t i = 0; i < count; ++i) {
         nb::object item = items[i];
         Value value{};
+        counts_.push_back(0);
         switch (kinds[i]) {
             case '-':
                 break;
@@ -81,8 +83,9 @@ Values::Values(const char *kinds, nb::handle items) {
                 value.f = number(item);
                 break;
             case 's':
-                if (!item.is_none())
-                    value.list = texts_.emplace_back(nb::cast<std::string>(item)).data();
+                if (item.is_none()) break;
+                value.list = texts_.emplace_back(nb::cast<std::string>(item)).data();
+                counts_.back() = texts_.back().size();
                 break;
             default:
                 value.list = list(kinds[i], item);

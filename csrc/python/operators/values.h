@@ -21,11 +21,14 @@ class Values {
 public:
     Values(const char *kinds, nb::handle items);
     const Value *data() const { return values_.data(); }
+    const std::vector<Value> &values() const { return values_; }
+    const std::vector<size_t> &counts() const { return counts_; }
 
 private:
     void *list(char kind, nb::handle items);
 
     std::vector<Value> values_;
+    std::vector<size_t> counts_;  // elements of lists and characters of texts
     std::deque<std::vector<int64_t>> lists_;
     std::deque<std::string> texts_;
 };

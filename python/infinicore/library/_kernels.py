@@ -95,19 +95,26 @@ class Kernel:
         keywords = {**attributes, **out}
         return bool(self._when(*inputs, **_known(self._when, keywords)))
 
-    def _emit(self, tensors: list[Any], values: dict[str, Any], origin: Any) -> None:
+    def _emit(
+        self,
+        tensors: list[Any],
+        values: dict[str, Any],
+        attributes: Sequence[Any],
+        scalars: Sequence[Any],
+    ) -> None:
         this = self._this
         index = next(t for t in tensors if t is not None).device._underlying[1]
         scope = LANGUAGES[self.language].scope
         given = dict(values)
 
         def call(there: list[Any]) -> None:
-            inputs, attributes, out = self._arguments(there, given)
+            inputs, keywords, out = self._arguments(there, given)
             with scope(self._place[1], index):
-                self._call(*inputs, **attributes, **out)
+                self._call(*inputs, **keywords, **out)
 
         roles = [tensor.role for tensor in this.tensors]
-        _core.python_step(f"{this.name}[{self.language}]", tensors, roles, call, origin)
+        name = f"{this.name}[{self.language}]"
+        _core.python_step(name, tensors, roles, call, this.index, this.number, attributes, scalars)
 
 
 def _attributes(this: Function) -> list[str]:
