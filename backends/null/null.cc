@@ -3,11 +3,21 @@
 // and replace one part after the other.
 #include <infini/backend.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <new>
+
+#include "interpreter.h"
+
+struct InfiniPlan {
+    std::atomic<int> holders{1};
+    std::unique_ptr<infini::plain::Plan> program;
+};
 
 namespace {
 
@@ -110,6 +120,9 @@ Error submit(int, void *, const InfiniWork *work, size_t count) {
                 break;
             case INFINI_WORK_WAIT:
                 break;  // whatever was recorded is done
+            case INFINI_WORK_KERNEL:
+                work[i].as.kernel.plan->program->run({*work[i].as.kernel.arguments});
+                break;
             default:
                 host->explain("the null back end is older than this kind of work");
                 return infinirtErrorNotSupported;
@@ -138,6 +151,30 @@ Error event_elapsed(void *start, void *end, float *milliseconds) {
     }
     *milliseconds = std::chrono::duration<float, std::milli>(second->time - first->time).count();
     return infinirtSuccess;
+}
+
+// ---- Operators ----------------------------------------------------------------------------------
+
+int plan(int, const InfiniOperation *operation, InfiniPlan **result, size_t *workspace_bytes) {
+    try {
+        auto made = std::make_unique<InfiniPlan>();
+        made->program = infini::plain::plan(infini::Operation(*operation));
+        *workspace_bytes = made->program->workspace;
+        *result = made.release();
+        return INFINI_STATUS_SUCCESS;
+    } catch (const infini::Refusal &refusal) {
+        host->explain(refusal.sentence.c_str());
+        return refusal.status;
+    } catch (const std::exception &error) {
+        host->explain(error.what());
+        return INFINI_STATUS_INTERNAL_ERROR;
+    }
+}
+
+void hold(InfiniPlan *plan) { ++plan->holders; }
+
+void drop(InfiniPlan *plan) {
+    if (--plan->holders == 0) delete plan;
 }
 
 // ---- The tables ---------------------------------------------------------------------------------
@@ -178,6 +215,8 @@ const InfiniDriver driver = {
     nullptr,  // event_import
 };
 
+const InfiniOperators operators = {sizeof(InfiniOperators), plan, hold, drop};
+
 int probe(char *, size_t) { return 1; }
 const InfiniBackend backend = {
     sizeof(InfiniBackend),  // size
@@ -188,7 +227,7 @@ const InfiniBackend backend = {
     probe,                  // probe
     &driver,                // driver
     nullptr,                // function
-    nullptr,                // operators
+    &operators,             // operators
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""The sample back end, compiled once, and its spoilt copies."""
+"""The null back end and the sample back end, compiled once, and spoilt copies of the latter."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from kit import build
+from kit import build, process
 from kit.requirements import need
 
 SAMPLE = Path(__file__).parent / "sample.cc"
+NULL = process.PROJECT / "backends" / "null" / "null.cc"
+
+
+@pytest.fixture(scope="session")
+def null(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("c++")
+    return build.shared_library(NULL, tmp_path_factory.mktemp("null") / "libinfini_null.so")
 
 
 @pytest.fixture(scope="session")

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from kit import process
 
-from kit import build, process
-from kit.requirements import need
-
-SOURCE = process.PROJECT / "backends" / "null" / "null.cc"
-
-
-@pytest.fixture(scope="module")
-def null(tmp_path_factory):
-    need("c++")
-    folder = tmp_path_factory.mktemp("null")
-    return build.shared_library(SOURCE, folder / "libinfini_null.so")
+from .conftest import NULL
 
 
 def test_it_is_small():
-    assert len(SOURCE.read_text().splitlines()) <= 300
+    assert len(NULL.read_text().splitlines()) <= 300
 
 
 def test_it_is_found_beside_the_cpu(null):
