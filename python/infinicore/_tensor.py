@@ -366,10 +366,12 @@ def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any,
 
 
 def rebuild(data: Any, shape: tuple[int, ...], kind: dtype, where: str) -> Tensor:
-    """A tensor that was pickled. Its device may not be here: then it is on the CPU."""
+    """A tensor that was pickled."""
     place = device(where)
-    if place.type != "cpu" and place._underlying[1] >= _core.device_count(place._underlying[0]):
-        place = device("cpu")
+    if place._underlying[1] >= _core.device_count(place._underlying[0]):
+        raise RuntimeError(
+            f"unpickle: the tensor was pickled on {where}, which is not here: pickle tensor.cpu()"
+        )
     return _core.from_bytes(data, shape, kind, place)
 
 

@@ -137,10 +137,36 @@ def test_parameter() -> None:
     assert parameter.data.data_ptr() == parameter.data_ptr()
     with pytest.raises(ValueError, match="Parameter: data is list: expected a Tensor"):
         nn.Parameter([1.0])
-    with pytest.raises(RuntimeError, match="deep-copied"):
-        copy.deepcopy(parameter)
-    with pytest.raises(RuntimeError, match="pickled"):
-        pickle.dumps(parameter)
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.second = nn.Linear(3, 3)
+        self.second.weight = self.first.weight
+        self.register_buffer("scale", infinicore.ones(3))
+        self.sizes = [1, 2]
+
+    def forward(self, x: infinicore.Tensor) -> infinicore.Tensor:
+        return self.second(self.first(x)) * self.scale
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_of_modules(make: Any) -> None:
+    module, x = Tied(), infinicore.ones(2, 3)
+    made = make(module)
+    assert made(x).tolist() == module(x).tolist()
+    assert sorted(made.state_dict()) == sorted(module.state_dict())
+    assert type(made.first.weight) is nn.Parameter
+    assert made.first.weight is made.second.weight
+    assert made.first.weight.data_ptr() != module.first.weight.data_ptr()
+    made.scale.copy_(infinicore.zeros(3))
+    made.sizes.append(3)
+    assert made(x).tolist() == [[0.0] * 3] * 2
+    assert module.scale.tolist() == [1.0] * 3 and module.sizes == [1, 2]
+    made.first = nn.Linear(3, 3)  # it is registered as before
+    assert sorted(made.state_dict()) == sorted(module.state_dict())
 
 
 # ---- State --------------------------------------------------------------------------------------

@@ -59,9 +59,29 @@ const char *role_of(const Tensor &tensor) {
                                         : "result";
 }
 
+bool has_methods = false;
+
+// Functions of the package are methods of its tensors. They are imported with the first tensor,
+// whoever makes it: a pickle, a file, another library.
+void attach_methods() {
+    thread_local bool is_attaching = false;  // what is imported makes tensors, too
+    if (is_attaching) return;
+    is_attaching = true;
+    try {
+        nb::module_::import_("infinicore").attr("_load_once")();
+    } catch (...) {
+        is_attaching = false;
+        throw;
+    }
+    is_attaching = false;
+    has_methods = true;
+}
+
 }  // namespace
 
 nb::object wrap(Tensor tensor) {
+    if (!has_methods) [[unlikely]]
+        attach_methods();
     if (infinicore::detail::Recorder *recorder = infinicore::detail::recorded_graph()) [[unlikely]]
         recorder->note_made(tensor);
     nb::object made = nb::inst_alloc(reinterpret_cast<PyObject *>(tensor_type));

@@ -15,6 +15,7 @@ from infinicore.nn.parameter import Parameter
 Self = TypeVar("Self", bound="Module")
 
 _EXTRA = "_extra_state"
+_REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
 class IncompatibleKeys(NamedTuple):
@@ -42,7 +43,7 @@ class Module:
 
     def __init__(self) -> None:
         infinicore._load_once()
-        for name in ("_parameters", "_buffers", "_modules"):
+        for name in _REGISTRIES:
             object.__setattr__(self, name, Registry(self.__dict__))
         for name in ("_hooks", "_pre_hooks"):
             object.__setattr__(self, name, {})
@@ -82,6 +83,23 @@ class Module:
         key = max(hooks, default=0) + 1
         hooks[key] = hook
         return Handle(hooks, key)
+
+    # ---- Copies ---------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For `copy.deepcopy` and `pickle`: parts are in their registry alone."""
+        state = dict(self.__dict__)
+        for kind in _REGISTRIES:
+            state[kind] = dict(state[kind])
+            for name in state[kind]:
+                state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Module.__init__(self)
+        for kind in _REGISTRIES:
+            self.__dict__[kind].update(state[kind])
+        self.__dict__.update((k, v) for k, v in state.items() if k not in _REGISTRIES)
 
     # ---- Attributes -----------------------------------------------------------------------------
 

@@ -32,8 +32,11 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return f"Parameter containing:\n{Tensor.__repr__(self)}"
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        raise RuntimeError("Parameter: can't be deep-copied: copy the module's state_dict instead")
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = Parameter(self.data.clone())
+        return found
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise RuntimeError("Parameter: can't be pickled: pickle the module's state_dict instead")
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return Parameter, (self.data,)
