@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 DEVICE = os.environ.get("INFINI_DEVICE") or "cpu"
+OPENBLAS = "scipy*/**/libscipy_openblas[.-]*so"  # of scipy-openblas32, or in scipy.libs
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "nvrtc": Requirement(
         _wheel("nvidia/*/lib/libnvrtc.so.*"),
         "needs NVIDIA's run-time compiler (pip install nvidia-cuda-nvrtc)",
+    ),
+    "openblas": Requirement(
+        _wheel(OPENBLAS), "needs an OpenBLAS with 32-bit integers (pip install scipy)"
     ),
     "nccl": Requirement(_wheel("nvidia/nccl"), "needs NCCL (pip install nvidia-nccl-cu13)"),
     "c++": Requirement(

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "../kernels/lapack_library.h"
 #include "../operators.h"
 #include "error.h"
 #include "event.h"
@@ -228,6 +229,8 @@ int probe(char *reason, size_t reason_bytes) {
                  "INFINI_CPU_ISA=%.64s is ignored: kernels for %s are used, the best that were "
                  "compiled and this processor has",
                  ignored, instruction_set());
+    else if (const char *problem = lapack_problem())
+        snprintf(reason, reason_bytes, "INFINI_LAPACK_LIBRARY is ignored: %s", problem);
     static const int count = [] {
         int devices = int(std::max(1L, read_setting(kDeviceSetting)));
         start_process(devices);

@@ -7,6 +7,8 @@
 // process is gone.
 #pragma once
 
+#include <atomic>
+
 #include "device.h"
 #include "setting.h"
 #include "thread_pool.h"
@@ -23,6 +25,7 @@ struct Process {
     Tickets tickets;
     Workers workers;
     ThreadPool pool;
+    std::atomic<int> lapack_calls{0};
     Process *parent = nullptr;  // keeps what was abandoned reachable, for leak checkers
 };
 

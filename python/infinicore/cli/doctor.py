@@ -48,7 +48,7 @@ def versions() -> list[tuple[str, str]]:
         ("root", str(config.root())),
         ("executable", sys.executable),
     ]
-    for name in ("numpy", "torch"):
+    for name in ("numpy", "torch", "scipy-openblas32"):
         try:
             rows.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:

@@ -1,7 +1,5 @@
 // cholesky: the triangular factor of a positive definite matrix.
-#include <limits>
-
-#include "linalg/dense.h"
+#include "linalg/lapack.h"
 
 namespace infini::cpu {
 namespace {
@@ -45,14 +43,26 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
     Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     if (operation.integer(0)) y = y.transposed(), x = x.transposed();
     const int64_t n = x.rows;
-    return plan_batch(x.count(), n * n + kPanel * n, n * n * (n / 4 + 8),
-                      [=](const Arguments &a, int64_t i, double *room) {
-                          x.load(room, a.pointer<void>(1), i);
-                          if (!factor(room, n, room + n * n))
-                              std::fill(room, room + n * n,
-                                        std::numeric_limits<double>::quiet_NaN());
-                          y.store(a.pointer<void>(0), i, room);
-                      });
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        const int size = int(n);
+        int info = 0;
+        x.load(room, a.pointer<void>(1), i);
+        lapack.dpotrf("U", &size, room, &size, &info, 1);  // the lower triangle, by columns
+        for (int64_t k = 0; k < n; ++k) {
+            if (!(room[k * n + k] > 0)) return false;  // NaN does not always count as a failure
+            std::fill(room + k * n + k + 1, room + (k + 1) * n, 0.0);
+        }
+        if (info == 0) y.store(a.pointer<void>(0), i, room);
+        return info == 0;
+    };
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        x.load(room, a.pointer<void>(1), i);
+        if (!factor(room, n, room + n * n))
+            std::fill(room, room + n * n, std::numeric_limits<double>::quiet_NaN());
+        y.store(a.pointer<void>(0), i, room);
+    };
+    return plan_with_lapack(x, kLapackCholesky, n * n, by_lapack, n * n + kPanel * n,
+                            n * n * (n / 4 + 8), body);
 }
 
 INFINI_KERNEL("cholesky", plan_cholesky);

@@ -1,7 +1,6 @@
 // eigh: a symmetric matrix becomes tridiagonal by reflections, and that diagonal by rotations (the
 // QL method with implicit shifts). The eigenvectors are the rows of Z, where rotations are quick.
-#include <limits>
-
+#include "linalg/lapack.h"
 #include "linalg/qr.h"
 
 namespace infini::cpu {
@@ -132,13 +131,31 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation) {
     const Matrices w(operation.tensor(0), 1), x(operation.tensor(2), 2);
     const Matrices v = Matrices(operation.tensor(1), 2).transposed();
     const Eigh eigh = {x.rows};
-    return plan_batch(x.count(), eigh.doubles(), 8 * x.size() * (x.rows + 8),
-                      [=](const Arguments &a, int64_t i, double *room) {
-                          x.load(eigh.matrix(room), a.pointer<void>(2), i);
-                          eigh.run(room);
-                          w.store(a.pointer<void>(0), i, eigh.diagonal(room));
-                          v.store(a.pointer<void>(1), i, eigh.matrix(room));
-                      });
+    const int64_t n = x.rows, lwork = 1 + 6 * n + 2 * n * n, liwork = 3 + 5 * n;
+    // By columns the lower triangle is the upper one, and eigenvectors are the rows of the result.
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        double *values = room + x.size(), *work = values + n;
+        const int size = int(n), lsize = int(lwork), lisize = int(liwork);
+        int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+        x.load(room, a.pointer<void>(2), i);
+        for (int64_t k = 0; k < n; ++k)  // the other triangle is not read and may be anything
+            std::fill(room + k * n + k + 1, room + (k + 1) * n, 0.0);
+        if (!is_finite(room, x.size())) return false;
+        lapack.dsyevd("V", "U", &size, room, &size, values, work, &lsize, iwork, &lisize, &info, 1,
+                      1);
+        if (info != 0) return false;
+        w.store(a.pointer<void>(0), i, values);
+        v.store(a.pointer<void>(1), i, room);
+        return true;
+    };
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        x.load(eigh.matrix(room), a.pointer<void>(2), i);
+        eigh.run(room);
+        w.store(a.pointer<void>(0), i, eigh.diagonal(room));
+        v.store(a.pointer<void>(1), i, eigh.matrix(room));
+    };
+    return plan_with_lapack(x, kLapackEigh, x.size() + n + lwork + liwork, by_lapack,
+                            eigh.doubles(), 8 * x.size() * (x.rows + 8), body);
 }
 
 INFINI_KERNEL("eigh", plan_eigh);

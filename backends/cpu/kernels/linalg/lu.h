@@ -1,7 +1,7 @@
 // LU factors with partial pivoting, and equations solved by them.
 #pragma once
 
-#include "linalg/dense.h"
+#include "linalg/lapack.h"
 
 namespace infini::cpu {
 
@@ -36,6 +36,18 @@ inline int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double least) {
                     last - first, n - last, -1);
     }
     return n;
+}
+
+// The same of a finite matrix that is stored by columns, with `swaps` that count from 1. False: a
+// pivot is too small, also for the reciprocal by which LAPACK multiplies.
+inline bool factor_lu(const Lapack &lapack, double *m, int n, int *swaps, double least) {
+    int info = 0;
+    if (!is_finite(m, int64_t(n) * n)) return false;
+    lapack.dgetrf(&n, &n, m, &n, swaps, &info);
+    least = std::max(least, std::numeric_limits<double>::min());
+    for (int64_t k = 0; k < n; ++k)
+        if (!(std::abs(m[k * n + k]) > least)) return false;
+    return info == 0;
 }
 
 // The columns [begin, end) of b, of that pitch, become those of the solution.

@@ -2,8 +2,8 @@
 // to each other (Hestenes): J R = S V^T, so x = (Q J^T) S V^T. Every sweep takes the pairs of rows
 // in rounds of disjoint ones, so that threads share a round and do not change the result.
 #include <atomic>
-#include <limits>
 
+#include "linalg/lapack.h"
 #include "linalg/qr.h"
 
 namespace infini::cpu {
@@ -134,21 +134,43 @@ struct Svd {
 };
 
 std::unique_ptr<Plan> plan_svd(const Operation &operation) {
-    Matrices u(operation.tensor(0), 2), s(operation.tensor(1), 1), vh(operation.tensor(2), 2);
-    Matrices x(operation.tensor(3), 2);
+    const Matrices s(operation.tensor(1), 1);
+    Matrices u(operation.tensor(0), 2), vh(operation.tensor(2), 2), x(operation.tensor(3), 2);
     // A wide matrix is transposed: then U and V change places.
     const bool wide = x.rows < x.columns;
-    if (wide) x = x.transposed(), u = u.transposed(), vh = vh.transposed();
+    const int u_at = wide ? 2 : 0, vh_at = wide ? 0 : 2;
+    if (wide) {
+        std::swap(u, vh);
+        x = x.transposed(), u = u.transposed(), vh = vh.transposed();
+    }
+    const int64_t lwork = (4 * x.columns + 7) * x.columns + kLapackBlock * (x.rows + x.columns);
+    // By columns x is its transpose, V S U^T: V^T and U come out by rows.
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        double *us = room + x.size(), *vhs = us + u.size(), *values = vhs + vh.size();
+        double *work = values + x.columns;
+        const int rows = int(x.rows), columns = int(x.columns), size = int(lwork);
+        int *iwork = reinterpret_cast<int *>(work + lwork), info = 0;
+        x.load(room, a.pointer<void>(3), i);
+        if (!is_finite(room, x.size())) return false;
+        lapack.dgesdd("S", &columns, &rows, room, &columns, values, vhs, &columns, us, &columns,
+                      work, &size, iwork, &info, 1);
+        if (info != 0) return false;
+        u.store(a.pointer<void>(u_at), i, us);
+        s.store(a.pointer<void>(1), i, values);
+        vh.store(a.pointer<void>(vh_at), i, vhs);
+        return true;
+    };
     const Svd svd = {x.rows, x.columns};
+    auto body = [=](const Arguments &a, int64_t i, double *room) {
+        x.load(svd.matrix(room), a.pointer<void>(3), i);
+        svd.run(room);
+        u.store(a.pointer<void>(u_at), i, svd.matrix(room));
+        s.store(a.pointer<void>(1), i, svd.values(room));
+        vh.store(a.pointer<void>(vh_at), i, svd.sorted(room));
+    };
     const int64_t work = (x.size() + 16 * x.columns * x.columns) * (x.columns + 8);
-    return plan_batch(x.count(), svd.doubles(), work,
-                      [=](const Arguments &a, int64_t i, double *room) {
-                          x.load(svd.matrix(room), a.pointer<void>(3), i);
-                          svd.run(room);
-                          s.store(a.pointer<void>(1), i, svd.values(room));
-                          (wide ? vh : u).store(a.pointer<void>(wide ? 2 : 0), i, svd.matrix(room));
-                          (wide ? u : vh).store(a.pointer<void>(wide ? 0 : 2), i, svd.sorted(room));
-                      });
+    return plan_with_lapack(x, kLapackSvd, 2 * x.size() + vh.size() + 9 * x.columns + lwork,
+                            by_lapack, svd.doubles(), work, body);
 }
 
 INFINI_KERNEL("svd", plan_svd);

@@ -1,0 +1,42 @@
+// LAPACK for kernels: an optional OpenBLAS that ../runtime/lapack.cc opens at run time. Beside
+// kernel.h and threads.h this is all that kernels use from outside.
+#pragma once
+
+#include <cstddef>
+
+namespace infini::cpu {
+
+// Matrices are stored by columns. The trailing sizes are the lengths of the character arguments,
+// which Fortran passes last.
+struct Lapack {
+    using Int = const int *;
+    using Char = const char *;
+
+    void (*dgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
+    void (*dgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,
+                   double *b, Int ldb, int *info, size_t);
+    void (*dgetri)(Int n, double *a, Int lda, Int pivots, double *work, Int lwork, int *info);
+    void (*dpotrf)(Char triangle, Int n, double *a, Int lda, int *info, size_t);
+    void (*dgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
+                   int *info);
+    void (*dorgqr)(Int m, Int n, Int k, double *a, Int lda, const double *tau, double *work,
+                   Int lwork, int *info);
+    void (*dgesdd)(Char job, Int m, Int n, double *a, Int lda, double *s, double *u, Int ldu,
+                   double *vt, Int ldvt, double *work, Int lwork, int *iwork, int *info, size_t);
+    void (*dsyevd)(Char job, Char triangle, Int n, double *a, Int lda, double *w, double *work,
+                   Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
+};
+
+// Null: there is none. The first call opens the library.
+const Lapack *lapack();
+
+// Calls are made between these two: exit() waits for them, as OpenBLAS's destructor unmaps the
+// buffers that they use. False: the process is exiting, and LAPACK must not be called.
+bool enter_lapack();
+void leave_lapack();
+
+// Why the library that INFINI_LAPACK_LIBRARY names is not used. Null: it is, or none is named, and
+// then nothing is opened.
+const char *lapack_problem();
+
+}  // namespace infini::cpu

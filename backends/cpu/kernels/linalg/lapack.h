@@ -1,0 +1,63 @@
+// LAPACK in front of our own kernels, for the matrices for which it was measured to be faster. It
+// stores matrices by columns, so a matrix that was loaded by rows is its transpose there.
+#pragma once
+
+#include <limits>
+
+#include "lapack_library.h"
+#include "linalg/dense.h"
+
+namespace infini::cpu {
+
+// LAPACK has one thread for a matrix (OpenBLAS's own threads spin while they wait, which is ruinous
+// on a busy machine), our own kernels use all. Measured with OpenBLAS 0.3.34 and AVX-512.
+struct LapackCase {
+    int64_t from;  // the smaller dimension from which it is faster than our own on one thread
+    int64_t gain;  // how many times, for matrices of 512 and more
+};
+constexpr LapackCase kLapackCholesky = {32, 3};
+constexpr LapackCase kLapackEigh = {128, 4};
+constexpr LapackCase kLapackLu = {160, 3};
+constexpr LapackCase kLapackQr = {192, 4};
+constexpr LapackCase kLapackSvd = {24, 12};
+constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
+constexpr int64_t kLapackMost = 16384;  // sizes of workspaces stay within an int
+constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
+
+// Null: our own kernel is faster for these matrices, or there is no library.
+inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
+    const int64_t threads = int64_t(thread_count()), busy = std::min(x.count(), threads);
+    const bool suits = std::min(x.rows, x.columns) >= which.from && busy * which.gain >= threads &&
+                       x.size() <= kLapackMost * kLapackMost && threads <= kLapackThreads;
+    return suits ? lapack() : nullptr;
+}
+
+// plan_batch for the matrices of x. Where LAPACK is used, by_lapack(lapack, arguments, index, room)
+// comes first, with room for `lapack_doubles`. It returns false, with nothing stored, to leave a
+// matrix to `body`: one with NaN or infinity, a singular one, one that does not converge. What
+// becomes of these is then the same with every library and without one.
+template <class ByLapack, class Body>
+std::unique_ptr<Plan> plan_with_lapack(const Matrices &x, const LapackCase &which,
+                                       int64_t lapack_doubles, const ByLapack &by_lapack,
+                                       int64_t doubles, int64_t work, const Body &body) {
+    constexpr int64_t kWork = 32768;  // each matrix is worth a thread
+    const Lapack *lapack = lapack_for(x, which);
+    if (!lapack) return plan_batch(x.count(), doubles, work, body);
+    return plan_batch(x.count(), std::max(lapack_doubles, doubles), kWork,
+                      [=](const Arguments &a, int64_t i, double *room) {
+                          bool done = false;
+                          if (enter_lapack()) {
+                              done = by_lapack(*lapack, a, i, room);
+                              leave_lapack();
+                          }
+                          if (!done) body(a, i, room);
+                      });
+}
+
+inline bool is_finite(const double *x, int64_t n) {
+    bool finite = true;
+    for (int64_t i = 0; i < n; ++i) finite &= std::abs(x[i]) <= std::numeric_limits<double>::max();
+    return finite;
+}
+
+}  // namespace infini::cpu

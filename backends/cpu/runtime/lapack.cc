@@ -1,0 +1,112 @@
+// Finds LAPACK: the OpenBLAS that INFINI_LAPACK_LIBRARY names, else that of the scipy-openblas32
+// wheel, which nobody else loads. NumPy's and the system's are not taken unasked: the number of
+// OpenBLAS's threads is one for the whole process, and here it becomes 1.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "../kernels/lapack_library.h"
+#include "process.h"
+
+namespace infini::cpu {
+namespace {
+
+const char *named_library() {
+    const char *name = std::getenv("INFINI_LAPACK_LIBRARY");
+    return name && *name ? name : nullptr;
+}
+
+// Beside our own package; empty: we are not in one.
+std::string wheel_library() {
+    Dl_info self;
+    if (!dladdr(reinterpret_cast<const void *>(&wheel_library), &self) || !self.dli_fname)
+        return "";
+    const std::string path = self.dli_fname;
+    const size_t package = path.rfind("/infinicore/");
+    if (package == std::string::npos) return "";
+    return path.substr(0, package) + "/scipy_openblas32/lib/libscipy_openblas.so";
+}
+
+std::atomic<bool> exiting{false};
+thread_local bool is_inside = false;  // OpenBLAS itself may call exit()
+
+void wait_for_calls() {
+    exiting = true;
+    while (process->lapack_calls > (is_inside ? 1 : 0)) usleep(100);
+}
+
+struct Library {
+    Lapack table{};
+    bool usable = false;
+    std::string problem;
+
+    Library() {
+        const char *name = named_library();
+        const std::string path = name ? name : wheel_library();
+        if (path.empty() || path == "none") return;
+        void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!library) {
+            const char *reason = dlerror();
+            problem = reason ? reason : path;
+            return;
+        }
+        // The wheel's names have a prefix, so that they never meet those of another BLAS.
+        auto find = [&](auto &function, const std::string &symbol) {
+            void *found = dlsym(library, ("scipy_" + symbol).c_str());
+            if (!found) found = dlsym(library, symbol.c_str());
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+            if (!found) problem += (problem.empty() ? path + " lacks " : ", ") + symbol;
+        };
+        const char *(*get_config)() = nullptr;
+        void (*set_num_threads)(int) = nullptr;
+        find(get_config, "openblas_get_config");
+        find(set_num_threads, "openblas_set_num_threads");
+        find(table.dgetrf, "dgetrf_");
+        find(table.dgetrs, "dgetrs_");
+        find(table.dgetri, "dgetri_");
+        find(table.dpotrf, "dpotrf_");
+        find(table.dgeqrf, "dgeqrf_");
+        find(table.dorgqr, "dorgqr_");
+        find(table.dgesdd, "dgesdd_");
+        find(table.dsyevd, "dsyevd_");
+        if (!problem.empty()) return;
+        if (std::strstr(get_config(), "USE64BITINT")) {
+            problem = path + " takes integers of 64 bits; expected 32";
+            return;
+        }
+        set_num_threads(1);                         // kernels share batches among our own threads
+        usable = std::atexit(wait_for_calls) == 0;  // comes before the destructors of libraries
+    }
+};
+
+const Library &library() {
+    static const auto *opened = new Library;  // never closed: plans keep its functions
+    return *opened;
+}
+
+}  // namespace
+
+const Lapack *lapack() { return library().usable ? &library().table : nullptr; }
+
+bool enter_lapack() {
+    process->lapack_calls++;
+    is_inside = !exiting;
+    if (!is_inside) process->lapack_calls--;
+    return is_inside;
+}
+
+void leave_lapack() {
+    is_inside = false;
+    process->lapack_calls--;
+}
+
+const char *lapack_problem() {
+    return named_library() && !library().problem.empty() ? library().problem.c_str() : nullptr;
+}
+
+}  // namespace infini::cpu
