@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from infinicore import _core
 from infinicore._device import device as Device  # noqa: N812
-from infinicore._dtype import get_default_dtype
 from infinicore._tensor import Tensor
 
-__all__ = ["Graph", "graph", "record"]
+__all__ = ["Graph", "record"]
 
 
 class Node(NamedTuple):
@@ -223,165 +222,3 @@ def record(device: Any = None) -> Iterator[Recording]:
         _core.cancel_graph_recording()
         raise
     made.graph = stop()
-
-
-class RecordedFunction:
-    """A function that is recorded for each new set of shapes, and replayed ever after."""
-
-    def __init__(self, body: Callable[..., Any], static: bool, bound: tuple[str, ...]) -> None:
-        import inspect
-
-        functools.update_wrapper(self, body)
-        self._body, self._static, self._bound = body, static, set(bound)
-        self._signature = inspect.signature(body)
-        self._replays: dict[Any, _Replay] = {}
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        if _core.is_graph_recording() or _core.is_tracing():
-            return self._body(*args, **keywords)
-        given = self._signature.bind(*args, **keywords)
-        given.apply_defaults()
-        arguments = dict(given.arguments)
-        key = (
-            get_default_dtype(),
-            _core.get_device(),
-            *(_key(n, v, n in self._bound) for n, v in arguments.items()),
-        )
-        replay = self._replays.get(key)
-        if replay is None:
-            replay = self._replays[key] = _Replay(self, given)
-        return replay(arguments)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    @property
-    def graphs(self) -> list[Graph]:
-        """The graphs recorded so far."""
-        return [replay.graph for replay in self._replays.values()]
-
-
-class _Replay:
-    """One graph of a recorded function, with buffers for its arguments."""
-
-    def __init__(self, owner: RecordedFunction, given: Any) -> None:
-        self.static = owner._static
-        self.buffers = {
-            name: value if name in owner._bound else _map(value, Tensor.clone)
-            for name, value in given.arguments.items()
-        }
-        copied = {name for name in self.buffers if name not in owner._bound}
-        given.arguments.update(self.buffers)
-        self.first_device = _first_device(self.buffers)
-        with record(self.first_device) as made:
-            self.result = owner._body(*given.args, **given.kwargs)
-        self.graph = made.graph
-        self.graph._native.name_inputs(_leaves(self.buffers))
-        results = self.result if isinstance(self.result, dict) else {"output": self.result}
-        self.graph._native.name_outputs(_leaves(results))
-        written = {
-            place[0]
-            for _, places in self.graph._native.recorded
-            for place in places
-            if place is not None and place[5]
-        }
-        self.copied = [(n, b) for n, b in self.buffers.items() if n in copied]
-        self.written = written
-
-    def __call__(self, arguments: dict[str, Any]) -> Any:
-        for name, buffer in self.copied:
-            _each(buffer, arguments[name], lambda to, source: to.copy_(source))
-        self.graph.run()
-        for name, buffer in self.copied:  # arguments that the function writes into
-            _each(
-                buffer,
-                arguments[name],
-                lambda to, source: source.copy_(to) if to._memory in self.written else None,
-            )
-        return self.result if self.static else _map(self.result, Tensor.clone)
-
-
-def graph(
-    body: Callable[..., Any] | None = None, *, static: bool = False, bound: tuple[str, ...] = ()
-) -> Any:
-    """Turn a function into a recorded one: each new combination of shapes, types and other values
-    of its arguments is recorded at the first call, later calls replay.
-
-    Arguments are copied into the graph's own tensors and results are copied out. With `static` the
-    results are the graph's own, which the next call overwrites. Arguments named in `bound` (say, a
-    cache) are used where they lie: another tensor is another graph.
-
-    >>> @infinicore.graph
-    ... def step(x):
-    ...     return infinicore.nn.functional.silu(x) * 2
-    """
-    if body is None:
-        return functools.partial(graph, static=static, bound=bound)
-    return RecordedFunction(body, static, bound)
-
-
-def _key(name: str, value: Any, is_bound: bool) -> Any:
-    if isinstance(value, Tensor):
-        if is_bound:
-            return (value._memory, value._offset, value.shape, value.stride(), value.dtype)
-        return (value.shape, value.dtype, value.device)
-    if isinstance(value, (tuple, list)):
-        return (type(value), *(_key(name, each, is_bound) for each in value))
-    if isinstance(value, dict):
-        return tuple((k, _key(name, each, is_bound)) for k, each in value.items())
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeError(
-            f"graph: argument {name!r} is {type(value).__name__}: expected tensors, or values that"
-            " can be told apart (hashed)"
-        ) from None
-    # 1, 1.0 and True are equal, 0.0 and -0.0 too: their types and texts are not.
-    return type(value), repr(value) if isinstance(value, float) else value
-
-
-def _map(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _map(each, change) for key, each in value.items()}
-    if isinstance(value, (tuple, list)):
-        made = [_map(each, change) for each in value]
-        if hasattr(value, "_make"):
-            return value._make(made)
-        return type(value)(made)
-    return value
-
-
-def _leaves(value: Any, name: str = "") -> dict[str, Tensor]:
-    """Tensors in nested values, by their path: `x`, `cache.0`, `cache.1`."""
-    if isinstance(value, Tensor):
-        return {name: value}
-    if isinstance(value, dict):
-        entries = [(str(key), each) for key, each in value.items()]
-    elif isinstance(value, (tuple, list)):
-        entries = [(str(i), each) for i, each in enumerate(value)]
-    else:
-        return {}
-    found: dict[str, Tensor] = {}
-    for key, each in entries:
-        found |= _leaves(each, f"{name}.{key}" if name else key)
-    return found
-
-
-def _each(one: Any, other: Any, do: Callable[[Tensor, Tensor], Any]) -> None:
-    if isinstance(one, Tensor):
-        do(one, other)
-    elif isinstance(one, dict):
-        for key in one:
-            _each(one[key], other[key], do)
-    elif isinstance(one, (tuple, list)):
-        for a, b in zip(one, other, strict=True):
-            _each(a, b, do)
-
-
-def _first_device(buffers: dict[str, Any]) -> Any:
-    for value in buffers.values():
-        if isinstance(value, Tensor):
-            return value.device
-    return None

@@ -26,6 +26,7 @@ _PARTS = (
     "_complex",
     "_event",
     "_graph",
+    "_recorded_function",
     "context",
 )
 # A function is a method if this is its first parameter.

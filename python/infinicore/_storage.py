@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from infinicore import _core
+from infinicore import _changes, _core
 from infinicore._device import device
 from infinicore._dtype import uint8
 from infinicore._tensor import Tensor, attach
@@ -67,6 +67,7 @@ class _Methods(_Base):
             place = offset * self.itemsize
             source = _core.view_as(source._bytes, shape, steps, place, self.dtype)
         _core.rebind(self, source)
+        _changes.note()
         return self
 
 

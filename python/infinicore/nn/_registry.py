@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from infinicore import _changes
+
 
 class Handle:
     """A hook that was registered; `remove()` takes it back."""
@@ -32,10 +34,12 @@ class Registry(OrderedDict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
+        _changes.note()
         self._attributes[name] = value
 
     def __delitem__(self, name: str) -> None:
         super().__delitem__(name)
+        _changes.note()
         self._attributes.pop(name, None)
 
     def pop(self, name: str, *preset: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import infinicore
+from infinicore import _changes
 from infinicore._tensor import Tensor
 from infinicore.nn._registry import Handle, Registry
 from infinicore.nn._state import owners_of, tensor_from
@@ -126,6 +127,7 @@ class Module:
         elif name in self._modules and value is None:
             self._modules[name] = None
         else:
+            _changes.note()
             object.__setattr__(self, name, value)
 
     if TYPE_CHECKING:
