@@ -38,7 +38,7 @@ MEANING = {
     "_bool": "builtins.bool",
     "_Operand": "Tensor | builtins.float | builtins.bool",  # a float may be an int
 }
-PLAIN_DECORATORS = {"function", "looked_at"}  # they leave the parameters as they are
+PLAIN_DECORATORS = {"function", "with_checked_index"}  # they leave the parameters as they are
 PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
 PLAIN |= {"Iterator", "Callable"}
 

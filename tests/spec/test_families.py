@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ BESIDE = {
     "backends/cpu/kernels": {"program"},
     "backends/cuda/kernels": {"program", "dnn"},
     "backends/cuda/device": {"program", "collectives"},
+    "python/infinicore/functions": set(),
+    "python/infinicore/nn/functional": set(),
 }
+FUNCTIONS = ("python/infinicore/functions", "python/infinicore/nn/functional")
+FAMILY = {operator.name: operator.family for operator in OPERATORS}
 
 
 def folders(tree: str) -> set[str]:
@@ -27,7 +32,7 @@ def test_declarations_have_a_folder_for_each_family() -> None:
 
 
 @pytest.mark.parametrize("tree", BESIDE)
-def test_kernels_lie_in_folders_of_families(tree: str) -> None:
+def test_folders_are_families(tree: str) -> None:
     assert folders(tree) - BESIDE[tree] <= set(FAMILIES)
 
 
@@ -42,12 +47,31 @@ def test_device_code_lies_where_its_kernels_do() -> None:
 
 
 def test_an_operator_is_registered_in_the_folder_of_its_family() -> None:
-    family = {operator.name: operator.family for operator in OPERATORS}
     misplaced = []
     for path in sorted((ROOT / "backends").rglob("kernels/*/*.cc")):
         for line in path.read_text().splitlines():
             if line.startswith(("INFINI_CPU_KERNEL(", "INFINI_CUDA_KERNEL(")):
                 name = line.split('"')[1] if '"' in line else line.split("(")[1].split(",")[0]
-                if name in family and path.parent.name != family[name]:
-                    misplaced.append(f"{name}: {path.relative_to(ROOT)}, not {family[name]}/")
+                if name in FAMILY and path.parent.name != FAMILY[name]:
+                    misplaced.append(f"{name}: {path.relative_to(ROOT)}, not {FAMILY[name]}/")
+    assert not misplaced, "\n".join(misplaced)
+
+
+def public_names(path: Path) -> set[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign([ast.Name("__all__")], value):
+                return set(ast.literal_eval(value))
+    return set()
+
+
+@pytest.mark.parametrize("tree", FUNCTIONS)
+def test_a_function_is_in_the_folder_of_its_operator(tree: str) -> None:
+    """Functions that have the name of an operator; the others are composites."""
+    misplaced = [
+        f"{name}: {path.relative_to(ROOT)}, not {FAMILY[name]}/"
+        for path in sorted((ROOT / tree).rglob("*.py"))
+        for name in public_names(path)
+        if name in FAMILY and path.parent.name not in (FAMILY[name], "declared")
+    ]
     assert not misplaced, "\n".join(misplaced)

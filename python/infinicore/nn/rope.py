@@ -68,7 +68,7 @@ class RoPE(Module):
         if self.mrope_section is None:
             turned = [self.forward(s, positions, algo=algo, out=s.clone()) for s in (q, k)]
             return turned[0], turned[1]
-        from infinicore.functions.rotary import mrope
+        from infinicore.functions.rope.rope import mrope
 
         time, height, width = self.mrope_section
         made: tuple[Tensor, Tensor] = mrope(

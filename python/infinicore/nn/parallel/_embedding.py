@@ -6,7 +6,7 @@ from typing import Any
 
 from infinicore._tensor import Tensor
 from infinicore.ccl import Communicator
-from infinicore.functions._looks import look
+from infinicore.functions._index_checks import check_indices
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.layers import Embedding, new_parameter
 from infinicore.nn.module import Module
@@ -58,7 +58,7 @@ class VocabParallelEmbedding(Embedding):
         share = self.share
         if self.comm is None or share.ranks == 1:
             return super().forward(input)
-        look(type(self).__name__, input, self.num_embeddings, 0)
+        check_indices(type(self).__name__, input, self.num_embeddings, 0)
         at = input - share.start
         is_here = (at >= 0) & (at < share.length)
         rows = F.embedding(where(is_here, at, 0), self.weight)

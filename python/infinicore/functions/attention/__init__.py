@@ -1,0 +1,1 @@
+"""Attention: dense, packed, paged, latent (MLA) and sparse (DSA)."""

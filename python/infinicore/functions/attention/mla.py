@@ -1,0 +1,80 @@
+"""Multi-head latent attention (MLA): a token has one row of a latent and a rotary part."""
+
+from __future__ import annotations
+
+from infinicore._dtype import int32
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, integers, need_shape, need_tensor
+from infinicore.functions._operands import store, with_rows
+from infinicore.functions.cache.mla import joined
+
+__all__ = ["concat_mla_q", "paged_attention_mla_"]
+
+
+@function
+def concat_mla_q(ql_nope: Tensor, q_pe: Tensor) -> Tensor:
+    """Queries [tokens, heads, L] and their rotary parts [tokens, heads, R] as [tokens, heads, L +
+    R].
+
+    >>> infinicore.concat_mla_q(infinicore.ones(1, 1, 2), infinicore.zeros(1, 1, 1))
+    tensor([[[1., 1., 0.]]])
+    """
+    name = "concat_mla_q"
+    need_tensor(name, "ql_nope", ql_nope)
+    need_shape(name, "q_pe", q_pe, *ql_nope.shape[:-1], None)
+    return joined(ql_nope, q_pe)
+
+
+@function
+def _paged_attention_mla(
+    output: Tensor,
+    query: Tensor,
+    kv_cache: Tensor,
+    scale: float,
+    block_tables: Tensor,
+    context_lens: Tensor,
+) -> Tensor:
+    name = "paged_attention_mla_"
+    need_tensor(name, "query", query, 3)
+    need_shape(name, "kv_cache", kv_cache, None, None, query.shape[2])
+    need_tensor(name, "output", output, 3)
+    size = output.shape[2]
+    need_shape(name, "output", output, query.shape[0], query.shape[1], size)
+    expect(size <= query.shape[2], name, "output.shape", tuple(output.shape), "a part of a row")
+    keys = with_rows(kv_cache).unsqueeze(1)
+    made = emit(
+        "paged_attention",
+        with_rows(query),
+        keys,
+        keys[..., :size],
+        integers(name, "block_tables", block_tables, int32),
+        integers(name, "context_lens", context_lens, int32),
+        None,
+        scale=scale,
+    )
+    store(output, made)
+    return output
+
+
+def paged_attention_mla_(
+    output: Tensor,
+    query: Tensor,
+    kv_cache: Tensor,
+    scale: float,
+    block_tables: Tensor,
+    context_lens: Tensor,
+    max_context_len: int | None = None,
+) -> None:
+    """Latent attention of one query for each sequence, [S, H, 576], to the first context_lens[s]
+    rows of its pages in kv_cache [pages, block_size, 576]; output [S, H, 512] becomes the weighted
+    sum of the rows' first elements. Other sizes serve too. `max_context_len` is not needed.
+
+    >>> output, row = infinicore.zeros(1, 1, 2), infinicore.ones(1, 1, 3)
+    >>> tables, lengths = infinicore.tensor([[0]]), infinicore.tensor([1])
+    >>> infinicore.paged_attention_mla_(output, row, row, 1.0, tables, lengths)
+    >>> output
+    tensor([[[1., 1.]]])
+    """
+    _paged_attention_mla(output, query, kv_cache, scale, block_tables, context_lens)

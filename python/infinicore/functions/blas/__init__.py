@@ -1,0 +1,1 @@
+"""Vector functions by their BLAS names."""

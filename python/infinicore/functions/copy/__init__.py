@@ -1,0 +1,1 @@
+"""Views and copies of elements in other places."""

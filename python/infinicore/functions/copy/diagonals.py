@@ -1,0 +1,167 @@
+"""Diagonals and triangles; parts replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import int64
+from infinicore._emit import emit, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of
+from infinicore.functions.copy.cat import put, zeros_in
+from infinicore.functions.copy.views import diagonal
+
+__all__ = [
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal_scatter",
+    "select_scatter",
+    "slice_scatter",
+    "tril",
+    "triu",
+]
+
+
+@function
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dimension as the diagonal of matrices of zeros.
+
+    >>> infinicore.diag_embed(infinicore.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    if not input.ndim:
+        raise RuntimeError("diag_embed: input has no dimensions: expected one or more")
+    size, rank = input.shape[-1] + abs(offset), input.ndim + 1
+    one, two = dim1 % rank, dim2 % rank
+    if one == two or not all(-rank <= each < rank for each in (dim1, dim2)):
+        raise RuntimeError(
+            f"diag_embed: dim1 and dim2 are {dim1} and {dim2}: expected two of {rank}"
+        )
+    rest = iter(input.shape[:-1])
+    sizes = [size if d in (one, two) else next(rest) for d in range(rank)]
+    made = zeros_in(sizes, input)
+    put(diagonal(made, offset, one, two), input)
+    return made
+
+
+@function
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector.
+
+    >>> infinicore.diag(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    if input.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise RuntimeError(f"diag: input has {input.ndim} dimensions: expected 1 or 2")
+    return emit("rearrange", _diagonal(input, diagonal))
+
+
+_diagonal = diagonal
+
+
+@function
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """All elements as the diagonal of a matrix.
+
+    >>> infinicore.diagflat(infinicore.tensor([[1], [2]]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    return diag_embed(input.reshape(input.numel()), offset)
+
+
+def _replaced(name: str, input: Tensor, src: Tensor, part: Any) -> Tensor:
+    made = emit("rearrange", input)
+    view = part(made)
+    if tuple(view.shape) != tuple(src.shape):
+        raise RuntimeError(
+            f"{name}: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"
+        )
+    put(view, src)
+    return made
+
+
+@function
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """A copy with another diagonal.
+
+    >>> infinicore.diagonal_scatter(infinicore.zeros(2, 2), infinicore.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _replaced(
+        "diagonal_scatter", input, src, lambda made: diagonal(made, offset, dim1, dim2)
+    )
+
+
+@function
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with one place of a dimension replaced.
+
+    >>> infinicore.select_scatter(infinicore.zeros(2, 2), infinicore.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    return _replaced("select_scatter", input, src, lambda made: made.select(dim, index))
+
+
+@function
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """A copy with a slice of a dimension replaced.
+
+    >>> infinicore.slice_scatter(infinicore.zeros(4), infinicore.ones(2), start=0, step=2)
+    tensor([1., 0., 1., 0.])
+    """
+    at = dim_of("slice_scatter", input, dim)
+    key = (*(slice(None),) * at, slice(start, end, step))
+    return _replaced("slice_scatter", input, src, lambda made: made[key])
+
+
+def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
+    if input.ndim < 2:
+        raise RuntimeError(f"{keeps}: input has {input.ndim} dimensions: expected 2 or more")
+    rows, columns = (
+        emit("arange", out=_core.empty((size,), int64, input.device), start=0, step=1)
+        for size in input.shape[-2:]
+    )
+    distance = emit("sub", columns, rows.unsqueeze(1))
+    kept = emit("less_equal" if keeps == "tril" else "greater_equal", distance, diagonal)
+    zero = tensor_for(0, input.dtype, input.device)
+    return emit("where", kept, input, zero, out=out)
+
+
+@function
+def tril(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """The lower triangles of matrices, 0 above; `diagonal` is the last one kept.
+
+    >>> infinicore.tril(infinicore.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return _triangle(input, "tril", diagonal, out)
+
+
+@function
+def triu(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """The upper triangles of matrices, 0 below; `diagonal` is the first one kept.
+
+    >>> infinicore.triu(infinicore.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    return _triangle(input, "triu", diagonal, out)

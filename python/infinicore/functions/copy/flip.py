@@ -1,0 +1,112 @@
+"""Elements reversed, rotated and rolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor, size_of
+
+__all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]
+
+
+@function
+def _flip(input: Tensor, dims: Any) -> Tensor:
+    at = [dim_of("flip", input, each, "dims") for each in dims]
+    if len(set(at)) != len(at):
+        raise RuntimeError(f"flip: dims is {tuple(dims)}: a dimension appears twice")
+    if not at or not input.ndim:
+        return emit("rearrange", input)
+    return emit("flip", input, dim=at)
+
+
+def flip(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
+    """The order along dimensions reversed.
+
+    >>> infinicore.flip(infinicore.arange(3), (0,))
+    tensor([2, 1, 0])
+    """
+    given = dims or (keywords.pop("dims", None),)
+    if given == (None,):
+        raise TypeError("flip: dims is missing")
+    return _flip(input, size_of("flip", given), **keywords)
+
+
+def fliplr(input: Tensor, *, out: Any = None) -> Tensor:
+    """Left and right exchanged: the second dimension reversed.
+
+    >>> infinicore.fliplr(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    need_tensor("fliplr", "input", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"fliplr: input has {input.ndim} dimensions: expected 2 or more")
+    return _flip(input, (1,), out=out)
+
+
+def flipud(input: Tensor, *, out: Any = None) -> Tensor:
+    """Up and down exchanged: the first dimension reversed.
+
+    >>> infinicore.flipud(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    need_tensor("flipud", "input", input)
+    if input.ndim < 1:
+        raise RuntimeError("flipud: input has no dimensions: expected one or more")
+    return _flip(input, (0,), out=out)
+
+
+@function
+def _rot90(input: Tensor, k: int, dims: Any) -> Tensor:
+    one, two = (dim_of("rot90", input, each, "dims") for each in dims)
+    if one == two:
+        raise RuntimeError(f"rot90: dims is {tuple(dims)}: expected two dimensions")
+    turns = k % 4
+    if turns == 2:
+        return emit("flip", input, dim=[one, two])
+    if turns:
+        flipped = emit("flip", input, dim=[two if turns == 1 else one])
+        return emit("rearrange", flipped.transpose(one, two))
+    return emit("rearrange", input)
+
+
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any = None) -> Tensor:
+    """Turned by k quarters in the plane of two dimensions, from the first towards the second.
+
+    >>> infinicore.rot90(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    if len(dims) != 2:
+        raise RuntimeError(f"rot90: dims is {tuple(dims)}: expected two dimensions")
+    return _rot90(input, int(k), tuple(dims), out=out)
+
+
+@function
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements moved along dimensions, by so many places each; what leaves comes back at the other
+    end. Without dims the elements are moved in order.
+
+    >>> infinicore.roll(infinicore.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
+    steps = list(shifts) if isinstance(shifts, (tuple, list)) else [shifts]
+    if dims is None:
+        if len(steps) != 1:
+            raise RuntimeError("roll: several shifts: expected as many dims")
+        flat = emit("roll", input.reshape(max(input.numel(), 0)), shifts=steps, dim=[0])
+        return flat.view(*input.shape) if input.ndim else flat.view(())
+    given = list(dims) if isinstance(dims, (tuple, list)) else [dims]
+    if len(given) != len(steps):
+        raise RuntimeError(f"roll: {len(steps)} shifts for {len(given)} dims")
+    at = [dim_of("roll", input, each, "dims") for each in given]
+    if len(set(at)) == len(at):
+        return emit("roll", input, shifts=steps, dim=at)
+    for step, d in zip(steps, at, strict=True):
+        input = emit("roll", input, shifts=[step], dim=[d])
+    return input

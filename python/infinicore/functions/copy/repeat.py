@@ -1,0 +1,121 @@
+"""Elements repeated, and their combinations."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from infinicore import _core
+from infinicore._data import tensor
+from infinicore._dtype import int64
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._ranges import arange
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor, size_of
+from infinicore.functions.index.gather import index_select, take
+
+__all__ = ["combinations", "repeat", "repeat_interleave", "tile"]
+
+
+@function
+def _tile(input: Tensor, dims: Any) -> Tensor:
+    rank = max(input.ndim, len(dims))
+    sizes = (1,) * (rank - input.ndim) + tuple(input.shape)
+    times = (1,) * (rank - len(dims)) + tuple(dims)
+    if any(each < 0 for each in times):
+        raise RuntimeError(f"tile: dims is {tuple(dims)}: expected 0 or more")
+    pairs = [each for pair in zip(times, sizes, strict=True) for each in pair]
+    spread = [each for size in sizes for each in (1, size)]
+    view = input.reshape(*spread).expand(*pairs) if rank else input
+    made = emit("rearrange", view)
+    return made.view(*(a * b for a, b in zip(times, sizes, strict=True))) if rank else made
+
+
+def tile(input: Tensor, *dims: Any, **keywords: Any) -> Tensor:
+    """The tensor repeated along its dimensions, so many times each.
+
+    >>> infinicore.tile(infinicore.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
+    given = dims or (keywords.pop("dims", None),)
+    if given == (None,):
+        raise TypeError("tile: dims is missing")
+    return _tile(need_tensor("tile", "input", input), size_of("tile", given), **keywords)
+
+
+def repeat(input: Tensor, *times: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated along its dimensions; more repeats than dimensions add some in front.
+
+    >>> infinicore.repeat(infinicore.tensor([1, 2]), 2, 1).shape
+    infinicore.Size([2, 2])
+    """
+    need_tensor("repeat", "input", input)
+    given = size_of("repeat", times if repeats is None else (repeats,))
+    if len(given) < input.ndim:
+        raise RuntimeError(f"repeat: {len(given)} repeats for {input.ndim} dimensions")
+    return _tile(input, given)
+
+
+@function
+def _repeat_each(input: Tensor, repeats: int, dim: int) -> Tensor:
+    sizes = list(input.shape)
+    spread = [*sizes[: dim + 1], repeats, *sizes[dim + 1 :]]
+    made = emit("rearrange", input.unsqueeze(dim + 1).expand(*spread))
+    sizes[dim] *= repeats
+    return made.view(*sizes)
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element repeated in place: all equally often, or as often as a tensor says.
+
+    >>> infinicore.repeat_interleave(infinicore.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    need_tensor("repeat_interleave", "input", input)
+    if repeats is None:  # How often each place is repeated is all that was given.
+        repeats, input = input, tensor_range(input.numel(), input)
+    if dim is None:
+        input, dim = input.reshape(input.numel()), 0
+    at = dim_of("repeat_interleave", input, dim)
+    if isinstance(repeats, Tensor) and repeats.numel() == 1 and not _core.is_recording():
+        repeats = repeats.item()
+    if not isinstance(repeats, Tensor):
+        if repeats < 0:
+            raise RuntimeError(f"repeat_interleave: repeats is {repeats}: expected 0 or more")
+        return _repeat_each(input if input.ndim else input.view(1), int(repeats), at)
+    _core.refuse_while_recording("repeat_interleave with a tensor")
+    counts = repeats.tolist()
+    if len(counts) != input.shape[at] or any(each < 0 for each in counts):
+        raise RuntimeError(f"repeat_interleave: expected {input.shape[at]} repeats of 0 or more")
+    places = [i for i, count in enumerate(counts) for _ in range(count)]
+    index = tensor(places, dtype=int64, device=input.device)
+    return index_select(input, at, index)
+
+
+def tensor_range(count: int, like: Tensor) -> Tensor:
+    return arange(count, dtype=int64, device=like.device)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All ways to choose r of the elements of a vector, as rows.
+
+    >>> infinicore.combinations(infinicore.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    need_tensor("combinations", "input", input)
+    if input.ndim != 1:
+        raise RuntimeError(f"combinations: input has {input.ndim} dimensions: expected 1")
+    if r < 0:
+        raise RuntimeError(f"combinations: r is {r}: expected 0 or more")
+    choose: Any = (
+        itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    )
+    rows = list(choose(range(input.numel()), r))
+    if not rows or not r:
+        return input.new_empty(*((0,) if not r else (0, r)))
+    return take(input, tensor(rows, dtype=int64, device=input.device))

@@ -1,0 +1,128 @@
+"""Parts of a dimension, as views."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+
+__all__ = ["chunk", "dsplit", "hsplit", "split", "tensor_split", "unbind", "vsplit"]
+
+
+def _parts(input: Tensor, dim: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
+    made, start = [], 0
+    for length in lengths:
+        made.append(input.narrow(dim, start, length))
+        start += length
+    return tuple(made)
+
+
+def split(
+    input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> tuple[Tensor, ...]:
+    """Parts of a dimension: each of a size (the last may be smaller), or of the sizes in a list.
+
+    >>> infinicore.split(infinicore.arange(5), 2)[2]
+    tensor([4])
+    """
+    given = split_size if split_size_or_sections is None else split_size_or_sections
+    at = dim_of("split", need_tensor("split", "input", input), dim)
+    whole = input.shape[at]
+    if isinstance(given, (tuple, list)):
+        if sum(given) != whole or any(size < 0 for size in given):
+            raise RuntimeError(f"split: sizes {tuple(given)} don't give the size {whole}")
+        return _parts(input, at, given)
+    if given is None or given < 0 or (given == 0 and whole):
+        raise RuntimeError(f"split: split_size is {given}: expected 1 or more")
+    count = max(-(-whole // given), 1) if given else 1
+    return _parts(input, at, [min(given, whole - i * given) for i in range(count)])
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in so many parts of one size; the last may be smaller, or some be missing.
+
+    >>> infinicore.chunk(infinicore.arange(5), 2)[1]
+    tensor([3, 4])
+    """
+    if chunks < 1:
+        raise RuntimeError(f"chunk: chunks is {chunks}: expected 1 or more")
+    at = dim_of("chunk", need_tensor("chunk", "input", input), dim)
+    size = -(-input.shape[at] // chunks)
+    return split(input, size, at) if size else _parts(input, at, [0] * chunks)
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """A dimension in so many parts of sizes that differ by 1 at most, or cut at the given places.
+
+    >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
+    tensor([0, 1])
+    """
+    at = dim_of("tensor_split", need_tensor("tensor_split", "input", input), dim)
+    given = indices_or_sections
+    if isinstance(given, Tensor):
+        given = given.tolist()
+    whole = input.shape[at]
+    if isinstance(given, int):
+        if given < 1:
+            raise RuntimeError(f"tensor_split: sections is {given}: expected 1 or more")
+        return _parts(input, at, [whole // given + (i < whole % given) for i in range(given)])
+    cuts = [0, *(slice(each).indices(whole)[1] for each in given), whole]
+    pairs = itertools.pairwise(cuts)
+    return tuple(input.narrow(at, a, max(b - a, 0)) for a, b in pairs)
+
+
+def _cut(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
+    if isinstance(given, int) and (given < 1 or input.shape[dim] % given):
+        raise RuntimeError(f"{name}: {input.shape[dim]} is not divided by {given}")
+    return tensor_split(input, given, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts side by side: of the second dimension, or the only one.
+
+    >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
+    tensor([2, 3])
+    """
+    need_tensor("hsplit", "input", input)
+    if input.ndim < 1:
+        raise RuntimeError("hsplit: input has no dimensions: expected one or more")
+    return _cut("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts one below the other: of the first dimension of two or more.
+
+    >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
+    infinicore.Size([2, 1])
+    """
+    need_tensor("vsplit", "input", input)
+    if input.ndim < 2:
+        raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
+    return _cut("vsplit", input, indices_or_sections, 0)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Parts one behind the other: of the third dimension of three or more.
+
+    >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
+    infinicore.Size([1, 1, 2])
+    """
+    need_tensor("dsplit", "input", input)
+    if input.ndim < 3:
+        raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
+    return _cut("dsplit", input, indices_or_sections, 2)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All places of a dimension, each without it.
+
+    >>> infinicore.unbind(infinicore.tensor([[1, 2], [3, 4]]))[1]
+    tensor([3, 4])
+    """
+    at = dim_of("unbind", need_tensor("unbind", "input", input), dim)
+    if not input.ndim:
+        raise RuntimeError("unbind: input has no dimensions: expected one or more")
+    return tuple(input.select(at, i) for i in range(input.shape[at]))

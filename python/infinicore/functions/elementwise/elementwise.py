@@ -1,0 +1,264 @@
+"""Functions of one tensor, element by element, that take several operators."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore._dtype import bool_, category, int64
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_tensor
+from infinicore.functions._operands import floats
+
+__all__ = [
+    "abs",
+    "absolute",
+    "cast",
+    "clamp",
+    "clip",
+    "conj",
+    "deg2rad",
+    "fill",
+    "frac",
+    "isreal",
+    "logit",
+    "nan_to_num",
+    "positive",
+    "rad2deg",
+    "round",
+    "sinc",
+    "square",
+]
+
+
+@function
+def abs(input: Tensor, *, out: Any = None) -> Tensor:
+    """The size of each element, without its sign.
+
+    >>> infinicore.abs(infinicore.tensor([-1, 2]))
+    tensor([1, 2])
+    """
+    if input.dtype is bool_:
+        return emit("rearrange", input, out=out)
+    return emit("abs", input, out=out)
+
+
+@function
+def positive(input: Tensor, *, out: Any = None) -> Tensor:
+    """The input.
+
+    >>> infinicore.positive(infinicore.tensor([1., -2.]))
+    tensor([ 1., -2.])
+    """
+    if input.dtype is bool_:
+        raise RuntimeError("positive: truth values have no sign")
+    return emit("rearrange", input, out=out)
+
+
+@function
+def square(input: Tensor, *, out: Any = None) -> Tensor:
+    """input * input.
+
+    >>> infinicore.square(infinicore.tensor([2., -3.]))
+    tensor([4., 9.])
+    """
+    if input.dtype is bool_:
+        input = cast_to(input, int64)
+    return emit("mul", input, input, out=out)
+
+
+@function
+def frac(input: Tensor, *, out: Any = None) -> Tensor:
+    """What stands behind the point: input - trunc(input).
+
+    >>> infinicore.frac(infinicore.tensor([1.5, -2.25]))
+    tensor([ 0.5000, -0.2500])
+    """
+    return emit("sub", input, emit("trunc", input), out=out)
+
+
+@function
+def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
+    """Rounded to an integer, halves to the even one; or to so many decimals.
+
+    >>> infinicore.round(infinicore.tensor([0.5, 1.5, 2.6]))
+    tensor([0., 2., 3.])
+    """
+    if decimals == 0 or category(input.dtype) < 2:
+        return emit("round", input, out=out)
+    scale = tensor_for(10.0 ** builtin_abs(decimals), input.dtype, input.device)
+    there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
+    return emit(back, emit("round", emit(there, input, scale)), scale, out=out)
+
+
+def builtin_abs(number: int) -> int:
+    return number if number >= 0 else -number
+
+
+@function
+def clamp(
+    input: Tensor, min: Operand | None = None, max: Operand | None = None, *, out: Any = None
+) -> Tensor:
+    """Elements kept between two bounds, of which one may be missing: numbers or tensors.
+
+    >>> infinicore.clamp(infinicore.tensor([-2., 0.5, 7.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise ValueError("clamp: expected min, max or both")
+    if min is None:
+        return emit("minimum", input, max, out=out)
+    if max is None:
+        return emit("maximum", input, min, out=out)
+    return emit("minimum", emit("maximum", input, min), max, out=out)
+
+
+clip = clamp
+
+LARGEST = {
+    "F16": 65504.0,
+    "BF16": 3.3895313892515355e38,
+    "F32": 3.4028234663852886e38,
+    "F64": 1.7976931348623157e308,
+}
+
+
+@function
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """Numbers instead of NaN and infinities; those are the largest of the type if not given.
+
+    >>> infinicore.nan_to_num(infinicore.tensor([float("nan"), 1.]))
+    tensor([0., 1.])
+    """
+    kind = input.dtype
+    if category(kind) < 2:
+        return emit("rearrange", input, out=out)
+    top = LARGEST[kind._code]
+    nan = 0.0 if nan is None else nan
+    high, low = (
+        tensor_for(preset if given is None else given, kind, input.device)
+        for preset, given in ((top, posinf), (-top, neginf))
+    )
+    made = emit("where", emit("isnan", input), tensor_for(nan, kind, input.device), input)
+    above, below = (tensor_for(each, kind, input.device) for each in (math.inf, -math.inf))
+    made = emit("where", emit("equal", input, above), high, made)
+    return emit("where", emit("equal", input, below), low, made, out=out)
+
+
+@function
+def logit(input: Tensor, eps: float | None = None, *, out: Any = None) -> Tensor:
+    """log(input / (1 - input)); with `eps` the input is kept between eps and 1 - eps.
+
+    >>> infinicore.logit(infinicore.tensor([0.5]))
+    tensor([0.])
+    """
+    input = floats(input)
+    if eps is not None:
+        input = emit("minimum", emit("maximum", input, eps), 1 - eps)
+    return emit("log", emit("div", input, emit("sub", 1.0, input)), out=out)
+
+
+@function
+def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
+    """Angles in degrees as radians.
+
+    >>> infinicore.deg2rad(infinicore.tensor([180.]))
+    tensor([3.1416])
+    """
+    return emit("mul", floats(input), math.pi / 180, out=out)
+
+
+@function
+def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
+    """Angles in radians as degrees.
+
+    >>> infinicore.rad2deg(infinicore.tensor([0.]))
+    tensor([0.])
+    """
+    return emit("mul", floats(input), 180 / math.pi, out=out)
+
+
+@function
+def sinc(input: Tensor, *, out: Any = None) -> Tensor:
+    """sin(pi * input) / (pi * input), and 1 at 0.
+
+    >>> infinicore.sinc(infinicore.zeros(1))
+    tensor([1.])
+    """
+    input = floats(input)
+    angle = emit("mul", input, math.pi)
+    one = tensor_for(1, input.dtype, input.device)
+    return emit(
+        "where", emit("equal", input, 0), one, emit("div", emit("sin", angle), angle), out=out
+    )
+
+
+absolute = abs
+
+
+@function
+def _cast(input: Tensor, *, out: Any) -> Tensor:
+    return emit("cast", input, out=out)
+
+
+def cast(input: Tensor, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """The elements in the type of `out`, into `out`; or in a type, in a new tensor.
+
+    >>> infinicore.cast(infinicore.ones(2), infinicore.int32)
+    tensor([1, 1], dtype=infinicore.int32)
+    """
+    need_tensor("cast", "input", input)
+    if out is None:
+        if dtype is None:
+            raise TypeError("cast: expected out= or a dtype")
+        return input.to(dtype, copy=True)
+    if tuple(out.shape) != tuple(input.shape):
+        raise ValueError(f"cast: out has shape {tuple(out.shape)}: expected {tuple(input.shape)}")
+    return _cast(input, out=out)
+
+
+@function
+def fill(input: Tensor, value: Operand) -> Tensor:
+    """A tensor like the input with `value` for all elements.
+
+    >>> infinicore.fill(infinicore.ones(2), 3)
+    tensor([3., 3.])
+    """
+    need_tensor("fill", "input", input)
+    if value.ndim:
+        raise ValueError(f"fill: value has {value.ndim} dimensions: expected a number")
+    return cast_to(value, input.dtype).expand(*input.shape).clone()
+
+
+@function
+def isreal(input: Tensor) -> Tensor:
+    """True where the imaginary part is 0.
+
+    >>> infinicore.isreal(infinicore.ones(2))
+    tensor([True, True])
+    """
+    need_tensor("isreal", "input", input)
+    if input.dtype.is_complex:
+        return input.imag == 0
+    return (input == input) | (input != input)
+
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate: a tensor of real numbers itself.
+
+    >>> infinicore.conj(infinicore.ones(2))
+    tensor([1., 1.])
+    """
+    need_tensor("conj", "input", input)
+    if input.dtype.is_complex:
+        raise TypeError(f"conj: input has type {input.dtype!r}: expected real numbers")
+    return input

@@ -1,0 +1,106 @@
+"""Elements chosen and written by masks; numbers as ones among zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, int64
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import Operand, function
+from infinicore._places import places as all_places
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_tensor
+from infinicore.functions._index_checks import check_indices
+from infinicore.op._shapes import broadcast
+
+__all__ = ["masked_fill", "masked_scatter", "masked_select", "one_hot"]
+
+
+def _mask(name: str, mask: Tensor) -> Tensor:
+    need_tensor(name, "mask", mask)
+    return mask if mask.dtype is bool_ else emit("not_equal", mask, 0)
+
+
+@function
+def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None) -> Tensor:
+    """A copy with one value where the mask holds; broadcast.
+
+    >>> infinicore.masked_fill(infinicore.zeros(2), infinicore.tensor([True, False]), 7)
+    tensor([7., 0.])
+    """
+    mask = _mask("masked_fill", mask)
+    value = tensor_for(value, input.dtype, input.device)
+    return emit("where", mask, value, input, out=out)
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where the mask holds, in one dimension; broadcast. The values decide about the
+    size, so this can't be recorded.
+
+    >>> infinicore.masked_select(infinicore.arange(3), infinicore.tensor([True, False, True]))
+    tensor([0, 2])
+    """
+    _core.refuse_while_recording("masked_select")
+    need_tensor("masked_select", "input", input)
+    need_tensor("masked_select", "mask", mask)
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+    mask = mask if mask.dtype is bool_ else mask != 0
+    mask = mask.expand(*shape) if shape else mask
+    places = all_places(mask if shape else mask.view(1))
+    values = input.expand(*shape) if shape else input.view(1)
+    made = values[tuple(places)]
+    return made if out is None else out.copy_(made)
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
+    """A copy with the elements of source, in order, where the mask holds.
+
+    >>> mask = infinicore.tensor([True, False, True])
+    >>> infinicore.masked_scatter(infinicore.zeros(3), mask, infinicore.tensor([1., 2.]))
+    tensor([1., 0., 2.])
+    """
+    return _masked_scatter(input, mask, source, out=out)
+
+
+@function
+def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    # The n-th place that holds takes the n-th element, which running counts tell.
+    shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+    mask = _mask("masked_scatter", mask).expand(*shape) if shape else mask
+    count = 1
+    for size in shape:
+        count *= size
+    if not source.numel() or not count:
+        return emit("rearrange", input.expand(*shape) if shape else input)
+    line = emit("cumsum", cast_to(mask.reshape(count), int64), dim=0)
+    last = tensor_for(source.numel() - 1, int64, source.device)
+    line = emit("minimum", emit("maximum", emit("sub", line, 1), 0), last)
+    taken = emit("gather", source.reshape(source.numel()), line, dim=0)
+    taken = taken.view(*shape) if shape else taken.view(())
+    return emit("where", mask, tensor_for(taken, input.dtype, input.device), input)
+
+
+@function
+def _one_hot(input: Tensor, num_classes: int) -> Tensor:
+    classes = emit("arange", out=_core.empty((num_classes,), int64, input.device), start=0, step=1)
+    return cast_to(emit("equal", cast_to(input, int64).unsqueeze(-1), classes), int64)
+
+
+def one_hot(input: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
+    """A new last dimension with 1 at the place that the element names, and 0 elsewhere. Without a
+    number of classes the largest element decides.
+
+    >>> infinicore.one_hot(infinicore.tensor([0, 2]), 3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if need_tensor("one_hot", "input", input).dtype.is_floating_point:
+        raise RuntimeError(f"one_hot: input has type {input.dtype!r}: expected integers")
+    if num_classes == -1:
+        _core.refuse_while_recording("one_hot without num_classes")
+        if not input.numel():
+            raise RuntimeError("one_hot: input is empty: expected num_classes")
+        num_classes = int(input.max().item()) + 1
+    check_indices("one_hot", input, num_classes, input.ndim)
+    return _one_hot(input, num_classes, out=out)

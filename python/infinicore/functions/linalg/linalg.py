@@ -1,0 +1,311 @@
+"""Matrices: determinants, inverses, factors, powers. Leading dimensions are batches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import category, float32, get_default_dtype, int64
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of
+from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
+from infinicore.functions.copy.cat import cat, stack, zeros_in
+from infinicore.functions.copy.diagonals import tril
+from infinicore.functions.copy.views import broadcast_tensors, diagonal
+from infinicore.functions.matmul.matmul import product
+from infinicore.op._shapes import broadcast
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "eigh",
+    "inverse",
+    "kron",
+    "logdet",
+    "matrix_exp",
+    "pinverse",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "trace",
+    "vander",
+]
+
+
+def _matrices(name: str, input: Tensor, square: bool = True) -> Tensor:
+    """In a type that factors are computed in."""
+    if not isinstance(input, Tensor) or input.ndim < 2:
+        raise RuntimeError(f"{name}: expected a tensor of 2 or more dimensions")
+    if square and input.shape[-1] != input.shape[-2]:
+        raise RuntimeError(
+            f"{name}: the matrices are {input.shape[-2]} x {input.shape[-1]}: expected square ones"
+        )
+    if category(input.dtype) < 2:
+        input = cast_to(input, get_default_dtype())
+    return input if input.dtype._code in ("F32", "F64") else cast_to(input, float32)
+
+
+def _back(made: Tensor, like: Tensor) -> Tensor:
+    return cast_to(made, like.dtype) if category(like.dtype) > 1 else made
+
+
+@function
+def det(input: Tensor) -> Tensor:
+    """Determinants of square matrices.
+
+    >>> infinicore.det(infinicore.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+    return _back(emit("det", _matrices("det", input)), input)
+
+
+@function
+def slogdet(input: Tensor) -> Any:
+    """Signs of determinants, and logarithms of their sizes.
+
+    >>> infinicore.slogdet(infinicore.tensor([[1., 0.], [0., -1.]])).sign
+    tensor(-1.)
+    """
+    sign, size = emit("slogdet", _matrices("slogdet", input))
+    return SignAndLog(_back(sign, input), _back(size, input))
+
+
+@function
+def logdet(input: Tensor) -> Tensor:
+    """Logarithms of determinants; NaN where they are negative.
+
+    >>> infinicore.logdet(infinicore.tensor([[2., 0.], [0., 0.5]]))
+    tensor(0.)
+    """
+    sign, size = emit("slogdet", _matrices("logdet", input))
+    nan = tensor_for(math.nan, size.dtype, size.device)
+    return _back(emit("where", emit("less", sign, 0), nan, size), input)
+
+
+@function
+def inverse(input: Tensor) -> Tensor:
+    """Inverses of square matrices.
+
+    >>> infinicore.inverse(infinicore.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return _back(emit("inverse", _matrices("inverse", input)), input)
+
+
+@function
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """X in A @ X = B (X @ A = B if not `left`); B may be a vector for each matrix.
+
+    >>> infinicore.solve(infinicore.tensor([[2., 0.], [0., 4.]]), infinicore.tensor([2., 4.]))
+    tensor([1., 1.])
+    """
+    a, b = _matrices("solve", A), B
+    b = cast_to(b, a.dtype)
+    is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1]))
+    if is_vector:
+        b = b.unsqueeze(-1)
+    if not left:
+        a, b = a.transpose(-1, -2), b.transpose(-1, -2)
+    batch = broadcast([tuple(a.shape[:-2]), tuple(b.shape[:-2])])
+    a, b = a.expand(*batch, *a.shape[-2:]), b.expand(*batch, *b.shape[-2:])
+    made = emit("solve", a, b)
+    if not left:
+        made = made.transpose(-1, -2)
+    return _back(made.squeeze(-1) if is_vector else emit("rearrange", made), A)
+
+
+@function
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """Triangular factors L of symmetric positive matrices, L @ L.T; or the upper ones.
+
+    >>> infinicore.cholesky(infinicore.tensor([[4., 0.], [0., 9.]]))
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
+    return _back(emit("cholesky", _matrices("cholesky", input), upper=upper), input)
+
+
+@function
+def qr(input: Tensor, some: bool = True) -> Any:
+    """An orthogonal and an upper triangular factor of each matrix.
+
+    >>> infinicore.qr(infinicore.ones(3, 2)).R.shape
+    infinicore.Size([2, 2])
+    """
+    x = _matrices("qr", input, False)
+    q, r = emit("qr", x)
+    m, n = x.shape[-2:]
+    if not some and m > n:
+        q = cat([q, _complement(q)], -1)
+        r = cat([r, zeros_in((*r.shape[:-2], m - n, n), r)], -2)
+    return Factors(_back(q, input), _back(r, input))
+
+
+def _complement(u: Tensor) -> Tensor:
+    """Columns that make orthonormal ones a whole basis."""
+    m, n = u.shape[-2:]
+    # What u does not reach has the eigenvalue 0, and those come first.
+    shadow = product(u, u.transpose(-1, -2))
+    return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)
+
+
+@function
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """Singular values S, the largest first, and U and V with U @ diag(S) @ V.T = input.
+
+    >>> infinicore.svd(infinicore.tensor([[3., 0.], [0., 2.]])).S
+    tensor([3., 2.])
+    """
+    x = _matrices("svd", input, False)
+    u, s, vh = emit("svd", x)
+    m, n = x.shape[-2:]
+    if not compute_uv:
+        batch = x.shape[:-2]
+        u, v = zeros_in((*batch, m, m), x), zeros_in((*batch, n, n), x)
+        return SingularValues(_back(u, input), _back(s, input), _back(v, input))
+    v = emit("rearrange", vh.transpose(-1, -2))
+    if not some and m > n:
+        u = cat([u, _complement(u)], -1)
+    if not some and n > m:
+        v = cat([v, _complement(v)], -1)
+    return SingularValues(_back(u, input), _back(s, input), _back(v, input))
+
+
+@function
+def eigh(input: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues of symmetric matrices, the smallest first, and eigenvectors as columns. Only the
+    lower triangle is looked at; with UPLO "U" the upper one.
+
+    >>> infinicore.eigh(infinicore.tensor([[2., 0.], [0., 1.]])).eigenvalues
+    tensor([1., 2.])
+    """
+    if UPLO not in ("L", "U"):
+        raise ValueError(f"eigh: UPLO is {UPLO!r}: expected 'L' or 'U'")
+    x = _matrices("eigh", input)
+    x = x if UPLO == "L" else x.transpose(-1, -2)
+    low = tril(x, -1)
+    values, vectors = emit("eigh", emit("add", tril(x), low.transpose(-1, -2)))
+    return Eigen(_back(values, input), _back(vectors, input))
+
+
+@function
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """Pseudo-inverses: of singular values below rcond times the largest nothing is kept.
+
+    >>> infinicore.pinverse(infinicore.tensor([[2., 0.], [0., 4.]])).shape
+    infinicore.Size([2, 2])
+    """
+    x = _matrices("pinverse", input, False)
+    u, s, vh = emit("svd", x)
+    limit = emit("mul", emit("amax", s, dim=[s.ndim - 1], keepdim=True), rcond)
+    zero = tensor_for(0, s.dtype, s.device)
+    inverted = emit("where", emit("greater", s, limit), emit("reciprocal", s), zero)
+    scaled = emit("mul", vh.transpose(-1, -2), inverted.unsqueeze(-2))
+    return _back(product(scaled, u.transpose(-1, -2)), input)
+
+
+@function
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of square matrices: the sum of input ** k / k!.
+
+    >>> infinicore.matrix_exp(infinicore.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    x = _matrices("matrix_exp", input)
+    return _back(emit("matrix_exp", x), input)
+
+
+@function
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    >>> infinicore.trace(infinicore.tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: input has {input.ndim} dimensions: expected 2")
+    return emit("sum", diagonal(input), dim=[0])
+
+
+@function
+def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: Any = None) -> Tensor:
+    """Powers of a vector's elements as columns, the highest first, or last if `increasing`.
+
+    >>> infinicore.vander(infinicore.tensor([1, 2, 3]), 3)
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.ndim != 1:
+        raise RuntimeError(f"vander: x has {x.ndim} dimensions: expected 1")
+    columns = x.shape[0] if N is None else N
+    if columns < 0:
+        raise RuntimeError(f"vander: N is {N}: expected 0 or more")
+    x = cast_to(x, int64) if category(x.dtype) < 2 else x
+    made = _core.empty((x.shape[0], columns), x.dtype, x.device)
+    last = tensor_for(1, x.dtype, x.device).expand(x.shape[0])
+    for power in range(columns):
+        place = made.select(1, power if increasing else columns - 1 - power)
+        if power == 0:
+            emit("rearrange", last, out=place)
+        else:
+            last = emit("mul", last, x, out=place)
+    return (
+        made
+        if out is None
+        else emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
+    )
+
+
+@function
+def kron(a: Tensor, b: Tensor) -> Tensor:
+    """All products of elements: each element of the first stands for a copy of the second.
+
+    >>> infinicore.kron(infinicore.tensor([1, 2]), infinicore.tensor([1, 1]))
+    tensor([1, 1, 2, 2])
+    """
+    rank = max(a.ndim, b.ndim)
+    one = (1,) * (rank - a.ndim) + tuple(a.shape)
+    two = (1,) * (rank - b.ndim) + tuple(b.shape)
+    left = a.reshape(*(each for size in one for each in (size, 1)))
+    right = b.reshape(*(each for size in two for each in (1, size)))
+    made = emit("mul", left, right) if rank else emit("mul", a, b)
+    return made.view(*(x * y for x, y in zip(one, two, strict=True))) if rank else made
+
+
+setattr(Tensor, "kron", kron)  # noqa: B010
+
+
+@function
+def _cross(input: Tensor, other: Tensor, dim: int) -> Tensor:
+    a, b = ([each.select(dim, i) for i in range(3)] for each in (input, other))
+    parts = []
+    for i, j in ((1, 2), (2, 0), (0, 1)):
+        parts.append(emit("sub", emit("mul", a[i], b[j]), emit("mul", a[j], b[i])))
+    return stack(parts, dim)
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """The cross product of vectors of 3 elements along a dimension: the first of size 3 if none is
+    named.
+
+    >>> infinicore.cross(infinicore.tensor([1, 0, 0]), infinicore.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    input, other = broadcast_tensors(input, other)
+    if dim is None:
+        found = [d for d, size in enumerate(input.shape) if size == 3]
+        if not found:
+            raise RuntimeError("cross: no dimension has size 3")
+        dim = found[0]
+    at = dim_of("cross", input, dim)
+    if input.shape[at] != 3:
+        raise RuntimeError(f"cross: dimension {at} has size {input.shape[at]}: expected 3")
+    return _cross(input, other, at, out=out)

@@ -1,0 +1,113 @@
+"""Matrix products, added to another tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._dtype import category
+from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions.matmul.matmul import check_ranks, placed, product
+
+__all__ = ["addbmm", "addmm", "addmv", "baddbmm"]
+
+
+def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
+    """made + beta * input. The input is not looked at when beta is 0."""
+    try:
+        input = input.expand(*made.shape)
+    except RuntimeError:
+        raise RuntimeError(
+            f"{name}: input has shape {tuple(input.shape)}: expected one that broadcasts to"
+            f" {tuple(made.shape)}"
+        ) from None
+    if beta == 0:
+        return placed(cast_to(made, result_type(input, made)), out)
+    if beta != 1:
+        input = emit("mul", input, tensor_for(beta, input.dtype, input.device))
+    return emit("add", input, made, out=out)
+
+
+@function
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2; the input broadcasts.
+
+    >>> infinicore.addmm(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2, 1))
+    tensor([[3.]])
+    """
+    check_ranks("addmm", mat1=(mat1, 2), mat2=(mat2, 2))
+    return _added("addmm", input, product(mat1, mat2, alpha, None, "addmm"), beta, out)
+
+
+@function
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2, matrix by matrix; the input broadcasts.
+
+    >>> infinicore.baddbmm(infinicore.ones(1), infinicore.ones(1, 1, 2), infinicore.ones(1, 2, 1))
+    tensor([[[3.]]])
+    """
+    check_ranks("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    return _added("baddbmm", input, product(batch1, batch2, alpha, None, "baddbmm"), beta, out)
+
+
+@function
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """beta * input + alpha * the sum of the products of a batch; the input broadcasts.
+
+    >>> infinicore.addbmm(infinicore.zeros(1), infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    check_ranks("addbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(
+            f"addbmm: shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} don't fit"
+        )
+    shape = (batch1.shape[1], batch2.shape[2])
+    if category(result_type(input, batch1, batch2)) < 2:
+        sums = emit("sum", product(batch1, batch2), dim=[0])
+        return _added("addbmm", input, emit("mul", cast_to(sums, batch1.dtype), alpha), beta, out)
+    return emit("addbmm", input.expand(*shape), batch1, batch2, alpha=alpha, beta=beta, out=out)
+
+
+@function
+def addmv(
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """beta * input + alpha * mat @ vec; the input broadcasts.
+
+    >>> infinicore.addmv(infinicore.ones(1), infinicore.ones(1, 2), infinicore.ones(2))
+    tensor([3.])
+    """
+    check_ranks("addmv", mat=(mat, 2), vec=(vec, 1))
+    return _added("addmv", input, product(mat, vec, alpha, None, "addmv"), beta, out)

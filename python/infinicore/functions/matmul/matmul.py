@@ -1,0 +1,266 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import category, float64, int64
+from infinicore._emit import cast_to, emit, result_type
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.op._shapes import broadcast
+
+__all__ = [
+    "bmm",
+    "bmm_strided",
+    "chain_matmul",
+    "inner",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+    "tensordot",
+]
+
+# Sums of products of these are exact in float64.
+_SMALL = ("BOOL", "I8", "U8", "I16")
+
+
+def product(
+    a: Tensor, b: Tensor, alpha: float = 1.0, out: Any = None, name: str = "matmul"
+) -> Tensor:
+    """alpha * a @ b, with torch's rules for vectors and batches."""
+    for each, argument in ((a, "input"), (b, "other")):
+        if not isinstance(each, Tensor) or not each.ndim:
+            raise RuntimeError(f"{name}: {argument} has no dimensions: expected a vector or more")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise RuntimeError(
+            f"{name}: shapes {tuple(a.shape)} and {tuple(b.shape)} don't fit: {a.shape[-1]} columns"
+            f" meet {b.shape[-2 if b.ndim > 1 else 0]} rows"
+        )
+    kind = result_type(a, b)
+    a, b = cast_to(a, kind), cast_to(b, kind)
+    rows, columns = a if a.ndim > 1 else a.unsqueeze(0), b if b.ndim > 1 else b.unsqueeze(1)
+    try:
+        batch = broadcast([tuple(rows.shape[:-2]), tuple(columns.shape[:-2])])
+    except ValueError:
+        raise RuntimeError(
+            f"{name}: the batches of {tuple(a.shape)} and {tuple(b.shape)} do not broadcast"
+        ) from None
+    outer_sizes = [*rows.shape[-2:-1]] if a.ndim > 1 else []
+    shape = (*batch, *outer_sizes, *(columns.shape[-1:] if b.ndim > 1 else ()))
+    if out is not None and tuple(out.shape) != shape:
+        raise ValueError(f"{name}: out has shape {tuple(out.shape)}: expected {shape}")
+    if category(kind) < 2:
+        made = _integers(rows, columns, batch, kind, alpha)
+        made = made.view(*shape) if shape else made.view(())
+        return placed(made, out)
+    target = out
+    if out is not None and (
+        out.dtype is not kind or _core.may_overlap(out, a) or _core.may_overlap(out, b)
+    ):
+        target = None
+    if target is not None:
+        target = target if b.ndim > 1 else target.unsqueeze(-1)
+        target = target if a.ndim > 1 else target.unsqueeze(-2)
+    made = _floats(rows, columns, batch, alpha, target)
+    if made is target:
+        return out
+    return placed(made.view(*shape) if shape else made.view(()), out)
+
+
+def placed(made: Tensor, out: Any) -> Tensor:
+    if out is None:
+        return made
+    return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
+
+
+def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
+    """Batches become one dimension, or more rows of one matrix. Gives `target` if that was
+    written, else a contiguous result whose shape is still to be set."""
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    if math.prod(b.shape[:-2]) == 1:
+        # One matrix for all: the batch is only more rows.
+        flat = _core.try_view(a, -1 if a.numel() else math.prod(batch) * m, k)
+        if flat is not None:
+            b2 = b.view(k, n) if b.ndim > 2 else b
+            into = None if target is None else _core.try_view(target, flat.shape[0], n)
+            made = emit("gemm", flat, b2, alpha=alpha, out=into)
+            return target if into is not None else made
+    a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
+    count = math.prod(batch)
+    flat_a, flat_b = a.reshape(count, m, k), b.reshape(count, k, n)
+    into = None if target is None else _core.try_view(target, count, m, n)
+    made = emit("gemm", flat_a, flat_b, alpha=alpha, out=into)
+    return target if into is not None else made
+
+
+def _integers(a: Tensor, b: Tensor, batch: tuple[int, ...], kind: Any, alpha: float) -> Tensor:
+    if alpha != int(alpha):
+        raise RuntimeError(f"matmul: alpha is {alpha}: expected an integer, as the tensors have")
+    if kind._code in _SMALL:
+        wide = _floats(cast_to(a, float64), cast_to(b, float64), batch, float(alpha), None)
+        return cast_to(cast_to(wide, int64), kind)
+    spread = emit("mul", a.unsqueeze(-1), b.unsqueeze(-3))
+    made = cast_to(emit("sum", spread, dim=[spread.ndim - 2]), kind)
+    return made if alpha == 1 else emit("mul", made, int(alpha))
+
+
+@function
+def matmul(input: Tensor, other: Tensor, *, alpha: float = 1.0, out: Any = None) -> Tensor:
+    """alpha * input @ other: of matrices [.., M, K] and [.., K, N], whose leading dimensions are
+    batches and broadcast, or of vectors [K].
+
+    >>> infinicore.matmul(infinicore.ones(2, 3), infinicore.ones(3))
+    tensor([3., 3.])
+    """
+    return product(input, other, alpha, out)
+
+
+def check_ranks(name: str, **tensors: Any) -> None:
+    for argument, (tensor, rank) in tensors.items():
+        if not isinstance(tensor, Tensor) or tensor.ndim != rank:
+            got = (
+                f"{tensor.ndim} dimensions" if isinstance(tensor, Tensor) else type(tensor).__name__
+            )
+            raise RuntimeError(f"{name}: {argument} has {got}: expected a tensor of {rank}")
+
+
+@function
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The product of two matrices.
+
+    >>> infinicore.mm(infinicore.ones(1, 2), infinicore.ones(2, 1))
+    tensor([[2.]])
+    """
+    check_ranks("mm", input=(input, 2), mat2=(mat2, 2))
+    return product(input, mat2, 1.0, out, "mm")
+
+
+@function
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """Products of a batch of matrices [B, M, K] with another [B, K, N].
+
+    >>> infinicore.bmm(infinicore.ones(2, 1, 3), infinicore.ones(2, 3, 1)).shape
+    infinicore.Size([2, 1, 1])
+    """
+    check_ranks("bmm", input=(input, 3), mat2=(mat2, 3))
+    if input.shape[0] != mat2.shape[0]:
+        raise RuntimeError(
+            f"bmm: batches of {input.shape[0]} and {mat2.shape[0]}: expected equal ones"
+        )
+    return product(input, mat2, 1.0, out, "bmm")
+
+
+@function
+def bmm_strided(input: Tensor, mat2: Tensor, *, out: Any) -> Tensor:
+    """Products of a batch of matrices, written into `out`, which may have any strides.
+
+    >>> a, b, out = infinicore.ones(1, 1, 2), infinicore.ones(1, 2, 1), infinicore.empty(1, 1, 1)
+    >>> infinicore.bmm_strided(a, b, out=out)
+    tensor([[[2.]]])
+    """
+    check_ranks("bmm_strided", input=(input, 3), mat2=(mat2, 3))
+    if not isinstance(out, Tensor):
+        raise TypeError(f"bmm_strided: out is {type(out).__name__}: expected a tensor")
+    return product(input, mat2, 1.0, out, "bmm_strided")
+
+
+@function
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
+    """The product of a matrix and a vector.
+
+    >>> infinicore.mv(infinicore.ones(2, 3), infinicore.ones(3))
+    tensor([3., 3.])
+    """
+    check_ranks("mv", input=(input, 2), vec=(vec, 1))
+    return product(input, vec, 1.0, out, "mv")
+
+
+@function
+def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """Sums of products along the last dimension of both.
+
+    >>> infinicore.inner(infinicore.ones(2, 3), infinicore.ones(4, 3)).shape
+    infinicore.Size([2, 4])
+    """
+    if not input.ndim or not other.ndim:
+        return placed(emit("mul", input, other), out)
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner: last sizes are {input.shape[-1]} and {other.shape[-1]}: expected equal ones"
+        )
+    size = input.shape[-1]
+    rows = input.reshape(math.prod(input.shape[:-1]), size)
+    columns = other.reshape(math.prod(other.shape[:-1]), size)
+    made = product(rows, columns.transpose(0, 1), 1.0, None, "inner")
+    shape = (*input.shape[:-1], *other.shape[:-1])
+    return placed(made.view(*shape) if shape else made.view(()), out)
+
+
+@function
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """All products of two vectors' elements.
+
+    >>> infinicore.outer(infinicore.tensor([1, 2]), infinicore.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    check_ranks("outer", input=(input, 1), vec2=(vec2, 1))
+    return emit("mul", input.unsqueeze(1), vec2, out=out)
+
+
+@function
+def _tensordot(input: Tensor, other: Tensor, one: Any, two: Any) -> Tensor:
+    first = [dim_of("tensordot", input, each, "dims") for each in one]
+    second = [dim_of("tensordot", other, each, "dims") for each in two]
+    rest, more = (
+        [d for d in range(tensor.ndim) if d not in taken]
+        for tensor, taken in ((input, first), (other, second))
+    )
+    sizes = [input.shape[d] for d in first]
+    if sizes != [other.shape[d] for d in second]:
+        raise RuntimeError(
+            f"tensordot: sizes {sizes} meet {[other.shape[d] for d in second]}: expected equal ones"
+        )
+    shape = [*(input.shape[d] for d in rest), *(other.shape[d] for d in more)]
+    inside = math.prod(sizes)
+    left = input.permute(*rest, *first) if input.ndim else input
+    right = other.permute(*second, *more) if other.ndim else other
+    left = left.reshape(math.prod(input.shape[d] for d in rest), inside)
+    right = right.reshape(inside, math.prod(other.shape[d] for d in more))
+    made = product(left, right, 1.0, None, "tensordot")
+    return made.view(*shape) if shape else made.view(())
+
+
+def tensordot(input: Tensor, other: Tensor, dims: Any = 2, *, out: Any = None) -> Tensor:
+    """Sums of products over several dimensions: the last n of the first with the first n of the
+    second, or those in two lists.
+
+    >>> infinicore.tensordot(infinicore.ones(2, 3), infinicore.ones(3, 4), 1).shape
+    infinicore.Size([2, 4])
+    """
+    for each in (input, other):
+        need_tensor("tensordot", "input", each)
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(input.ndim, other.ndim):
+            raise RuntimeError(f"tensordot: dims is {dims}: expected 0 to the number of dimensions")
+        one, two = tuple(range(input.ndim - dims, input.ndim)), tuple(range(dims))
+    else:
+        one, two = (tuple(each) if isinstance(each, (tuple, list)) else (each,) for each in dims)
+    return _tensordot(input, other, one, two, out=out)
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices.
+
+    >>> infinicore.chain_matmul(infinicore.ones(1, 2), infinicore.ones(2, 3), infinicore.ones(3, 1))
+    tensor([[6.]])
+    """
+    made = matrices[0]
+    for each in matrices[1:]:
+        made = mm(made, each)
+    return made

@@ -1,0 +1,1 @@
+"""Quantised rows, and products with quantised weights."""

@@ -1,0 +1,78 @@
+"""Covariances and correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._dtype import category, get_default_dtype
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._operands import wide
+from infinicore.functions.copy.views import diagonal
+from infinicore.functions.matmul.matmul import product
+
+__all__ = ["corrcoef", "cov"]
+
+
+def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) -> Tensor:
+    if input.ndim > 2:
+        raise RuntimeError(f"cov: input has {input.ndim} dimensions: expected 2 at most")
+    kind = input.dtype if category(input.dtype) > 1 else get_default_dtype()
+    x = wide(cast_to(input, kind))
+    x = x.reshape(1, x.numel()) if x.ndim < 2 else x
+    weights = None
+    for each in (fweights, aweights):
+        if each is not None:
+            each = cast_to(each, x.dtype)
+            weights = each if weights is None else emit("mul", weights, each)
+    if weights is None:
+        count = x.shape[1]
+        mean = emit("mean", x, dim=[1], keepdim=True)
+        total: Any = tensor_for(count - correction if count > correction else 0, x.dtype, x.device)
+        centred = scaled = emit("sub", x, mean)
+    else:
+        whole = emit("sum", weights, dim=[0])
+        mean = emit("div", emit("sum", emit("mul", x, weights), dim=[1], keepdim=True), whole)
+        if aweights is None or correction == 0:
+            total = emit("sub", whole, float(correction))
+        else:
+            again = emit("mul", weights, cast_to(aweights, x.dtype))
+            share = emit("div", emit("sum", again, dim=[0]), whole)
+            total = emit("sub", whole, emit("mul", share, float(correction)))
+        total = emit("maximum", total, 0.0)
+        centred = emit("sub", x, mean)
+        scaled = emit("mul", centred, weights)
+    made = emit("div", product(scaled, centred.transpose(0, 1)), total)
+    made = cast_to(made, kind)
+    return made if input.ndim > 1 else made.view(())
+
+
+@function
+def cov(
+    input: Tensor, *, correction: float = 1, fweights: Any = None, aweights: Any = None
+) -> Tensor:
+    """Covariances of variables (rows) over observations (columns), which may count several times
+    (`fweights`) or have a weight (`aweights`).
+
+    >>> infinicore.cov(infinicore.tensor([[1., 2., 3.], [3., 2., 1.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    return _covariance(input, correction, fweights, aweights)
+
+
+@function
+def corrcoef(input: Tensor) -> Tensor:
+    """Correlations of variables (rows) over observations (columns).
+
+    >>> infinicore.corrcoef(infinicore.tensor([[1., 2., 3.], [3., 2., 1.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    made = _covariance(input, 1, None, None)
+    if not made.ndim:
+        return emit("div", made, made)
+    spread = emit("sqrt", diagonal(made))
+    made = emit("div", emit("div", made, spread.unsqueeze(1)), spread)
+    return emit("minimum", emit("maximum", made, -1.0), 1.0)

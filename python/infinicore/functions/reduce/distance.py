@@ -1,0 +1,74 @@
+"""Distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._data import tensor
+from infinicore._dtype import int64
+from infinicore._emit import cast_to, emit, result_type
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_tensor
+from infinicore.functions._operands import wide
+from infinicore.functions.index.gather import take
+from infinicore.functions.reduce.statistics import vector_norm
+
+__all__ = ["cdist", "dist", "pdist"]
+
+
+@function
+def dist(input: Tensor, other: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm of the difference of two tensors; broadcast.
+
+    >>> infinicore.dist(infinicore.tensor([0., 0.]), infinicore.tensor([3., 4.]))
+    tensor(5.)
+    """
+    kind = result_type(input, other)
+    difference = emit("sub", wide(cast_to(input, kind)), wide(cast_to(other, kind)))
+    return cast_to(vector_norm(difference, p, None, False), kind)
+
+
+def _rows_apart(a: Tensor, b: Tensor, p: float) -> Tensor:
+    return vector_norm(emit("sub", a.unsqueeze(-2), b.unsqueeze(-3)), p, -1, False)
+
+
+@function
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+    """The p-norm of the difference of every row of one matrix and every row of another; leading
+    dimensions are batches and broadcast.
+
+    >>> infinicore.cdist(infinicore.zeros(1, 2), infinicore.tensor([[3., 4.]]))
+    tensor([[5.]])
+    """
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(
+            f"cdist: shapes {tuple(x1.shape)} and {tuple(x2.shape)}: expected matrices with as"
+            " many columns"
+        )
+    if p < 0:
+        raise RuntimeError(f"cdist: p is {p}: expected 0 or more")
+    kind = result_type(x1, x2)
+    a, b = cast_to(x1, kind), cast_to(x2, kind)
+    if kind._code == "F64" or not x1.shape[-1]:
+        if not x1.shape[-1]:
+            return emit("sum", emit("sub", a.unsqueeze(-2), b.unsqueeze(-3)), dim=[-1])
+        return _rows_apart(a, b, p)
+    return emit("cdist", a, b, p=p)
+
+
+def pdist(input: Tensor, p: float = 2.0, *, out: Any = None) -> Tensor:
+    """The p-norm of the difference of each two rows of a matrix.
+
+    >>> infinicore.pdist(infinicore.tensor([[0., 0.], [3., 4.]]))
+    tensor([5.])
+    """
+    need_tensor("pdist", "input", input)
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist: input has {input.ndim} dimensions: expected 2")
+    count = input.shape[0]
+    places = [i * count + j for i in range(count) for j in range(i + 1, count)]
+    if not places:
+        return input.new_empty(0) if out is None else out
+    index = tensor(places, dtype=int64, device=input.device)
+    return take(cdist(input, input, p), index, out=out)

@@ -1,0 +1,136 @@
+"""Elements counted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, category, float64, int64
+from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._function import function
+from infinicore._ranges import linspace
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import need_tensor
+from infinicore.functions._results import Histogram
+
+__all__ = ["bincount", "histc", "histogram"]
+
+
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0, *, out: Any = None) -> Tensor:
+    """How often each number occurs in a vector of integers of 0 or more, or the sums of their
+    weights. The largest number decides about the size, so this can't be recorded.
+
+    >>> infinicore.bincount(infinicore.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+    _core.refuse_while_recording("bincount")
+    if need_tensor("bincount", "input", input).ndim != 1 or category(input.dtype) > 1:
+        raise RuntimeError("bincount: expected a vector of integers")
+    if minlength < 0:
+        raise RuntimeError(f"bincount: minlength is {minlength}: expected 0 or more")
+    length = minlength
+    if input.numel():
+        if int(input.min().item()) < 0:
+            raise RuntimeError("bincount: input has negative numbers: expected 0 or more")
+        length = max(length, int(input.max().item()) + 1)
+    return _bincount(input, weights, length, out=out)
+
+
+@function
+def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
+    kind = int64
+    if weights is not None:
+        kind = weights.dtype if weights.dtype._code in ("F32", "F64") else result_type(0.0)
+        if weights.dtype._code not in ("F32", "F64"):
+            kind = float64
+        weights = cast_to(weights, kind)
+    input = cast_to(input, int64) if input.dtype is bool_ else input
+    target = _core.empty((length,), kind, input.device)
+    return emit("bincount", input, weights, out=target, length=length)
+
+
+def _edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
+    """The range of a histogram: that of the values if it is empty."""
+    if low == high:
+        if not input.numel():
+            return low, high + 1
+        _core.refuse_while_recording(f"{name} without a range")
+        low, high = float(input.min().item()), float(input.max().item())
+        if low == high:
+            low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"{name}: the range is {low} to {high}: expected finite numbers")
+    if low > high:
+        raise RuntimeError(f"{name}: the range is {low} to {high}: expected it in order")
+    return low, high
+
+
+@function
+def _histc(input: Tensor, bins: int, low: float, high: float) -> Tensor:
+    flat = input.reshape(input.numel())
+    return cast_to(emit("histc", flat, bins=bins, min_val=low, max_val=high), input.dtype)
+
+
+def histc(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
+) -> Tensor:
+    """How many elements lie in each of the equal parts of a range; if it is empty, in that of the
+    elements.
+
+    >>> infinicore.histc(infinicore.tensor([1., 2., 1.]), 4, 0, 3)
+    tensor([0., 2., 1., 0.])
+    """
+    need_tensor("histc", "input", input)
+    if bins < 1:
+        raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
+    low, high = _edges("histc", input, float(min), float(max))
+    return _histc(input, int(bins), low, high, out=out)
+
+
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Any = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """How many elements, or how much of their weight, lie in the parts of a range: of `bins` equal
+    ones, or between the given edges. `density` makes the whole 1.
+
+    >>> infinicore.histogram(infinicore.tensor([1., 2., 1.]), 4, range=(0., 3.)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    need_tensor("histogram", "input", input)
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        low, high = _edges("histogram", input, *(map(float, range) if range else (0.0, 0.0)))
+        edges = linspace(low, high, int(bins) + 1, dtype=input.dtype, device=input.device)
+    made = _histogram(input, edges, weight, density)
+    if out is None:
+        return Histogram(made, edges)
+    out[0].copy_(made)
+    out[1].copy_(edges)
+    return Histogram(*out)
+
+
+@function
+def _histogram(input: Tensor, edges: Tensor, weight: Any, density: bool) -> Tensor:
+    flat, count = input.reshape(input.numel()), edges.shape[0] - 1
+    at = emit("sub", emit("searchsorted", edges, flat, right=True), 1)
+    # The last edge belongs to the last part.
+    last = emit("equal", flat, edges.narrow(0, count, 1))
+    at = emit("where", last, tensor_for(count - 1, int64, input.device), at)
+    inside = emit("logical_and", emit("greater_equal", at, 0), emit("less", at, count))
+    at = emit("where", inside, at, tensor_for(count, int64, input.device))
+    one = tensor_for(1, input.dtype, input.device).expand(*flat.shape)
+    amount = one if weight is None else cast_to(weight, input.dtype).reshape(input.numel())
+    empty = tensor_for(0, input.dtype, input.device).expand(count + 1)
+    made = emit("scatter_add", empty, at, amount, dim=0).narrow(0, 0, count)
+    if density:
+        width = emit("sub", edges.narrow(0, 1, count), edges.narrow(0, 0, count))
+        return emit("div", emit("div", made, emit("sum", made, dim=[0])), width)
+    return emit("rearrange", made)

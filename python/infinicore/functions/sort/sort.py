@@ -1,0 +1,226 @@
+"""Sorting and searching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, category, int32, int64
+from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._results import Ordered
+
+__all__ = ["argsort", "bucketize", "isin", "kthvalue", "msort", "searchsorted", "sort", "topk"]
+
+
+def sorted_along(
+    input: Tensor, dim: int, descending: bool = False, stable: bool = True, out: Any = None
+) -> Any:
+    """Elements in order, and where they stood."""
+    return emit("sort", input, dim=dim, descending=descending, stable=stable, out=out)
+
+
+@function
+def _sort(input: Tensor, dim: int, descending: bool, stable: bool, *, out: Any = None) -> Any:
+    at = dim_of("sort", input, dim)
+    return Ordered(*sorted_along(input, at, descending, stable, out))
+
+
+def sort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """Elements in order along a dimension, and where they stood. NaN counts as the largest.
+
+    >>> infinicore.sort(infinicore.tensor([3, 1, 2])).values
+    tensor([1, 2, 3])
+    """
+    return _sort(input, dim, bool(descending), bool(stable), out=out)
+
+
+@function
+def argsort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+) -> Tensor:
+    """Where the elements stand that sorting along a dimension would give.
+
+    >>> infinicore.argsort(infinicore.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
+    return sorted_along(input, dim_of("argsort", input, dim), descending, stable)[1]
+
+
+@function
+def msort(input: Tensor) -> Tensor:
+    """Sorted along the first dimension.
+
+    >>> infinicore.msort(infinicore.tensor([3, 1, 2]))
+    tensor([1, 2, 3])
+    """
+    return sorted_along(input, 0)[0]
+
+
+@function
+def _topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool, *, out: Any = None) -> Any:
+    at = dim_of("topk", input, dim)
+    size = input.shape[at] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise RuntimeError(f"topk: k is {k}: expected 0 to {size}")
+    shape = list(input.shape)
+    flat = input if input.ndim else input.view(1)
+    shape[at : at + 1] = [k] if input.ndim else []
+    values = _core.empty(shape or (k,), input.dtype, input.device)
+    indices = _core.empty(shape or (k,), int32, input.device)
+    made = emit("topk", flat, k=k, dim=at, largest=largest, sorted=sorted, out=(values, indices))
+    if not input.ndim and k == 1:
+        made = tuple(each.view(()) for each in made)
+    if out is None:
+        return Ordered(*made)
+    for target, source in zip(out, made, strict=True):
+        emit("cast" if target.dtype is not source.dtype else "rearrange", source, out=target)
+    return Ordered(*out)
+
+
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    out: Any = None,
+) -> Any:
+    """The k largest (or smallest) elements along a dimension, and their int32 indices.
+
+    >>> infinicore.topk(infinicore.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
+    """
+    return _topk(input, int(k), -1 if dim is None else dim, bool(largest), bool(sorted), out=out)
+
+
+@function
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The k-th smallest elements along a dimension, and their indices.
+
+    >>> infinicore.kthvalue(infinicore.tensor([3, 1, 2]), 2).values
+    tensor(2)
+    """
+    at = dim_of("kthvalue", input, dim)
+    size = input.shape[at] if input.ndim else 1
+    if not 1 <= k <= size:
+        raise RuntimeError(f"kthvalue: k is {k}: expected 1 to {size}")
+    values, indices = sorted_along(input, at)
+    if not input.ndim:
+        return Ordered(values, indices)
+    parts = [each.narrow(at, k - 1, 1) for each in (values, indices)]
+    return Ordered(*(each if keepdim else each.squeeze(at) for each in parts))
+
+
+# ---- Sorted sequences ---------------------------------------------------------------------------
+
+
+@function
+def _searchsorted(
+    sorted_sequence: Tensor, values: Operand, right: bool, kind: Any, sorter: Any = None
+) -> Tensor:
+    common = result_type(sorted_sequence, values)
+    sequence = cast_to(sorted_sequence, common)
+    values = tensor_for(values, common, sequence.device)
+    if sorter is not None:
+        sequence = emit("gather", sequence, cast_to(sorter, int64), dim=sequence.ndim - 1)
+    if sequence.ndim == 1:
+        flat = values.reshape(values.numel())
+        made = emit("searchsorted", sequence, flat, right=right)
+        made = made.view(*values.shape) if values.ndim else made.view(())
+    else:
+        if tuple(sequence.shape[:-1]) != tuple(values.shape[:-1]):
+            raise RuntimeError(
+                f"searchsorted: values has shape {tuple(values.shape)}: expected the sizes of"
+                f" {tuple(sequence.shape)} but for the last"
+            )
+        made = emit("searchsorted", sequence, values, right=right)
+    return cast_to(made, kind)
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    values: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Where values would be put to keep a sequence in order: in front of equal ones, or behind them
+    if `right`. Sequences of several dimensions are searched row by row.
+
+    >>> infinicore.searchsorted(infinicore.tensor([1, 3, 5]), infinicore.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    if side is not None:
+        if side not in ("left", "right"):
+            raise ValueError(f"searchsorted: side is {side!r}: expected 'left' or 'right'")
+        right = side == "right"
+    kind = int32 if out_int32 else int64
+    return _searchsorted(sorted_sequence, values, right, kind, sorter, out=out)
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Tensor:
+    """The numbers of the intervals between boundaries that elements lie in.
+
+    >>> infinicore.bucketize(infinicore.tensor([0., 2.]), infinicore.tensor([1., 3.]))
+    tensor([0, 1])
+    """
+    if need_tensor("bucketize", "boundaries", boundaries).ndim != 1:
+        raise RuntimeError(f"bucketize: boundaries has {boundaries.ndim} dimensions: expected 1")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@function
+def _isin(elements: Operand, test_elements: Operand, invert: bool) -> Tensor:
+    common = result_type(elements, test_elements)
+    elements, tests = (tensor_for(e, common, e.device) for e in (elements, test_elements))
+    count = tests.numel()
+    if not count:
+        held = emit("not_equal", elements, elements) if category(common) < 2 else None
+        if held is None:
+            held = emit("logical_and", emit("isnan", elements), emit("isinf", elements))
+    elif count <= 16:
+        each = emit("equal", elements.unsqueeze(-1), tests.reshape(count))
+        held = emit("any", each, dim=[each.ndim - 1])
+    else:
+        order = cast_to(tests, int32) if common is bool_ else tests
+        order = sorted_along(order.reshape(count), 0)[0]
+        flat = cast_to(elements, order.dtype).reshape(elements.numel())
+        at = emit("searchsorted", order, flat, right=False)
+        at = emit("minimum", at, count - 1)
+        held = emit("equal", emit("gather", order, at, dim=0), flat)
+        held = held.view(*elements.shape) if elements.ndim else held.view(())
+    return emit("logical_not", held) if invert else held
+
+
+def isin(
+    elements: Any,
+    test_elements: Any,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """Where elements are among the others; with `invert` where they are not.
+
+    >>> infinicore.isin(infinicore.tensor([1, 2, 3]), infinicore.tensor([2]))
+    tensor([False,  True, False])
+    """
+    return _isin(elements, test_elements, invert, out=out)

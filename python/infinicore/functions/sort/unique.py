@@ -1,0 +1,124 @@
+"""Elements without repetition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import bool_, int64
+from infinicore._emit import emit, tensor_for
+from infinicore._function import function
+from infinicore._places import places
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions.copy.cat import cat
+from infinicore.functions.index.gather import index_select
+from infinicore.functions.sort.sort import argsort, sort
+
+__all__ = ["unique", "unique_consecutive"]
+
+
+@function
+def _new_ones(input: Tensor) -> Tensor:
+    """Where an element, or a row, differs from the one before it."""
+    count = input.shape[0]
+    later, earlier = input.narrow(0, 1, count - 1), input.narrow(0, 0, count - 1)
+    differs = emit("not_equal", later, earlier)
+    if differs.ndim > 1:
+        differs = emit("any", differs, dim=list(_range(1, differs.ndim)))
+    made = _core.empty((count,), bool_, input.device)
+    emit("rearrange", tensor_for(True, bool_, input.device).expand(1), out=made.narrow(0, 0, 1))
+    emit("rearrange", differs, out=made.narrow(0, 1, count - 1))
+    return made
+
+
+_range = range
+
+
+def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) -> Any:
+    """Rows without repetitions; which of these each was; how many there were of each."""
+    size = rows.shape[0]
+    if size == 0:
+        nothing = rows.new_empty(*shape, dtype=int64)
+        return rows, nothing, nothing
+    flags = _new_ones(rows)
+    index = places(flags)[0]
+    made = index_select(rows, 0, index)
+    which = None
+    if inverse:
+        which = flags.to(int64).cumsum(0) - 1
+        if back is not None:
+            which = which.new_empty(size).scatter(0, back, which)
+        which = which.view(*shape) if shape else which.view(())
+    if not counts:
+        return made, which, None
+    ends = cat([index[1:], index.new_full((1,), size)])
+    return made, which, ends - index
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The elements (or the parts along a dimension) in order, each once; then which of them each
+    was, and how many there were of each. The values decide about the size, so this can't be
+    recorded.
+
+    >>> infinicore.unique(infinicore.tensor([2, 1, 2]))
+    tensor([1, 2])
+    """
+    need_tensor("unique", "input", input)
+    _core.refuse_while_recording("unique")
+    if dim is None:
+        flat = input.reshape(input.numel())
+        order, came_from = sort(flat, 0, stable=True)
+        made, which, counts = _distinct(
+            order, came_from, return_inverse, return_counts, tuple(input.shape)
+        )
+    else:
+        at = dim_of("unique", input, dim)
+        rows = input.movedim(at, 0).contiguous()
+        flat = rows.reshape(rows.shape[0], rows.numel() // max(rows.shape[0], 1))
+        # Sorted by the last column first: stable sorts leave the first one to decide.
+        came_from = None
+        for column in reversed(_range(flat.shape[1])):
+            found = argsort(flat[:, column], 0, stable=True)
+            flat = flat[found]
+            came_from = found if came_from is None else came_from[found]
+        made, which, counts = _distinct(
+            flat, came_from, return_inverse, return_counts, (rows.shape[0],)
+        )
+        made = made.reshape(made.shape[0], *rows.shape[1:]).movedim(0, at)
+    return _chosen(made, which, counts, return_inverse, return_counts)
+
+
+def _chosen(made: Tensor, which: Any, counts: Any, inverse: bool, with_counts: bool) -> Any:
+    results = [made, *([which] if inverse else ()), *([counts] if with_counts else ())]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """As `unique`, but only neighbours that are equal are taken together, and nothing is sorted.
+
+    >>> infinicore.unique_consecutive(infinicore.tensor([2, 2, 1, 2]))
+    tensor([2, 1, 2])
+    """
+    need_tensor("unique_consecutive", "input", input)
+    _core.refuse_while_recording("unique_consecutive")
+    if dim is None:
+        rows, shape, at = input.reshape(input.numel()), tuple(input.shape), 0
+    else:
+        at = dim_of("unique_consecutive", input, dim)
+        rows = input.movedim(at, 0)
+        shape = (rows.shape[0],)
+    made, which, counts = _distinct(rows, None, return_inverse, return_counts, shape)
+    made = made.movedim(0, at) if at else made
+    return _chosen(made, which, counts, return_inverse, return_counts)

@@ -1,0 +1,1 @@
+"""Activations, thresholds and gates."""

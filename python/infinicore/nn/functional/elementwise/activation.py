@@ -1,0 +1,126 @@
+"""Activations, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
+
+__all__ = ["celu", "elu", "gelu", "hardsigmoid", "hardtanh", "leaky_relu", "logsigmoid", "prelu"]
+
+
+@function
+def gelu(input: Tensor, approximate: str = "none", *, out: Any = None) -> Tensor:
+    """input times the share of a normal distribution below it; `approximate="tanh"` is the usual
+    formula with tanh.
+
+    >>> F.gelu(infinicore.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    expect(approximate in ("none", "tanh"), "gelu", "approximate", approximate, "'none' or 'tanh'")
+    return emit("gelutanh" if approximate == "tanh" else "gelu", input, out=out)
+
+
+@function
+def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """log(sigmoid(input)).
+
+    >>> F.logsigmoid(infinicore.zeros(1))
+    tensor([-0.6931])
+    """
+    tail = emit("log1p", emit("exp", emit("neg", emit("abs", input))))
+    return emit("sub", emit("minimum", input, 0.0), tail, out=out)
+
+
+@function
+def leaky_relu(
+    input: Tensor, negative_slope: float = 0.01, inplace: bool = False, *, out: Any = None
+) -> Tensor:
+    """input where it is positive, negative_slope * input elsewhere.
+
+    >>> F.leaky_relu(infinicore.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    scaled = emit("mul", input, float(negative_slope))
+    return emit("where", emit("greater", input, 0.0), input, scaled, out=input if inplace else out)
+
+
+@function
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input where it is positive, alpha * (exp(input) - 1) elsewhere.
+
+    >>> F.elu(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
+    below = emit("mul", emit("expm1", emit("minimum", input, 0.0)), float(alpha))
+    return emit("where", emit("greater", input, 0.0), input, below, out=input if inplace else out)
+
+
+@function
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    >>> F.celu(infinicore.tensor([0.0, 2.0]))
+    tensor([0., 2.])
+    """
+    expect(alpha != 0, "celu", "alpha", alpha, "another number than 0")
+    share = emit("div", emit("minimum", input, 0.0), float(alpha))
+    below = emit("mul", emit("expm1", share), float(alpha))
+    return emit("where", emit("greater", input, 0.0), input, below, out=input if inplace else out)
+
+
+@function
+def hardsigmoid(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """relu6(input + 3) / 6.
+
+    >>> F.hardsigmoid(infinicore.tensor([-3.0, 0.0]))
+    tensor([0.0000, 0.5000])
+    """
+    part = emit("relu6", emit("add", input, 3.0))
+    return emit("div", part, 6.0, out=input if inplace else out)
+
+
+@function
+def hardtanh(
+    input: Tensor,
+    min_val: float = -1.0,
+    max_val: float = 1.0,
+    inplace: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """input between two bounds.
+
+    >>> F.hardtanh(infinicore.tensor([-3.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
+    lower = emit("maximum", input, min_val)
+    return emit("minimum", lower, max_val, out=input if inplace else out)
+
+
+@function
+def prelu(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
+    """input where it is positive, weight * input elsewhere; weight has one element, or one for each
+    channel, which dimension 1 counts.
+
+    >>> F.prelu(infinicore.tensor([-2.0, 2.0]), infinicore.tensor([0.5]))
+    tensor([-1.,  2.])
+    """
+    channels = input.shape[1] if input.ndim > 1 else 1
+    expect(
+        weight.numel() in (1, channels) and weight.ndim <= 1,
+        "prelu",
+        "weight.shape",
+        tuple(weight.shape),
+        f"[1] or [{channels}]",
+    )
+    if weight.numel() != 1 or input.ndim > 1:
+        slope = weight.reshape(-1, *[1] * (input.ndim - 2))
+    else:
+        slope = weight.reshape(()) if input.ndim == 0 else weight.reshape(1)
+    scaled = emit("mul", input, slope)
+    return emit("where", emit("greater", input, 0.0), input, scaled, out=out)

@@ -1,0 +1,72 @@
+"""Activations of one half by the other, and other gates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._emit import emit
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dimension, expect
+
+__all__ = ["fused_gated_delta_net_gating", "glu", "silu_and_mul"]
+
+
+@function
+def silu_and_mul(input: Tensor, out: Any = None) -> Tensor:
+    """silu(first half) * second half of the last dimension.
+
+    >>> F.silu_and_mul(infinicore.tensor([0.0, 5.0]))
+    tensor([0.])
+    """
+    width = input.shape[-1] if input.ndim else 1
+    expect(width % 2 == 0, "silu_and_mul", "the last size of input", width, "an even number")
+    half = width // 2
+    gate, up = input.narrow(-1, 0, half), input.narrow(-1, half, half)
+    return emit("swiglu", up, gate, out=out)  # type: ignore[no-any-return]
+
+
+@function
+def glu(input: Tensor, dim: int = -1, *, out: Any = None) -> Tensor:
+    """first half * sigmoid(second half) along a dimension.
+
+    >>> F.glu(infinicore.tensor([4.0, 0.0]))
+    tensor([2.])
+    """
+    place = dimension("glu", dim, input.ndim)
+    width = input.shape[place] if input.ndim else 1
+    expect(width % 2 == 0, "glu", f"size {place} of input", width, "an even number")
+    half = width // 2
+    kept, gate = input.narrow(place, 0, half), input.narrow(place, half, half)
+    return emit("mul", kept, emit("sigmoid", gate), out=out)  # type: ignore[no-any-return]
+
+
+@function
+def fused_gated_delta_net_gating(
+    A_log: Tensor,
+    a: Tensor,
+    b: Tensor,
+    dt_bias: Tensor,
+    beta: float = 1.0,
+    threshold: float = 20.0,
+    *,
+    out: Any = None,
+) -> tuple[Tensor, Tensor]:
+    """g = -exp(A_log) * softplus(a + dt_bias, beta, threshold) and sigmoid(b), both float32; a and
+    b are [B, T, H], A_log and dt_bias [H].
+
+    >>> zero, h = infinicore.zeros(1, 1, 1), infinicore.zeros(1)
+    >>> F.fused_gated_delta_net_gating(h, zero, zero, h)
+    (tensor([[[-0.6931]]]), tensor([[[0.5000]]]))
+    """
+    made: tuple[Tensor, Tensor] = emit(
+        "fused_gated_delta_net_gating",
+        A_log,
+        a,
+        b,
+        dt_bias,
+        beta=float(beta),
+        threshold=float(threshold),
+        out=out,
+    )
+    return made

@@ -1,0 +1,140 @@
+"""Rows of a table, their sums, and one-hot rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import int64
+from infinicore._emit import cast_to, emit
+from infinicore._function import function, write
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._index_checks import check_indices
+from infinicore.functions._operands import counting, filled, is_dense, run_into, wide_floats
+
+__all__ = ["embedding", "embedding_bag", "one_hot"]
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """Rows of weight [rows, width] by the indices in input: the result is [*input.shape, width].
+    `padding_idx`, `scale_grad_by_freq` and `sparse` are about gradients and change nothing here.
+
+    >>> F.embedding(infinicore.tensor([1, 0]), infinicore.tensor([[0.0, 1.0], [2.0, 3.0]]))
+    tensor([[2., 3.],
+            [0., 1.]])
+    """
+    if max_norm is not None:
+        raise ValueError("embedding: max_norm changes weights while training: expected None")
+    if isinstance(weight, Tensor) and weight.ndim == 2:
+        check_indices("embedding", input, weight.shape[0], 0)
+    rows: Tensor = _embedding(input, weight, out=out)
+    return rows
+
+
+@function
+def _embedding(input: Tensor, weight: Tensor, *, out: Any = None) -> Tensor:
+    need_tensor("embedding", "input", input)
+    need_tensor("embedding", "weight", weight)
+    expect(weight.ndim == 2, "embedding", "weight.ndim", weight.ndim, "2")
+    indices, table = input.contiguous(), weight.contiguous()
+    return run_into(
+        "embedding", out, is_dense(out), lambda to: emit("embedding", indices, table, out=to)
+    )
+
+
+@function
+def _one_hot(input: Tensor, classes: int) -> Tensor:
+    hit = emit("equal", cast_to(input, int64).unsqueeze(-1), counting(classes, input))
+    return cast_to(hit, int64)
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor:
+    """[*shape] of classes as [*shape, num_classes] with a 1 at each class. With -1 there are as
+    many classes as the largest one needs, which is read from the tensor.
+
+    >>> F.one_hot(infinicore.tensor([1, 0]), 3)
+    tensor([[0, 1, 0],
+            [1, 0, 0]])
+    """
+    need_tensor("one_hot", "tensor", tensor)
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        raise TypeError(f"one_hot: tensor has type {tensor.dtype!r}: expected integers")
+    if num_classes == -1:
+        _core.refuse_while_recording("one_hot without num_classes")
+        expect(tensor.numel() > 0, "one_hot", "tensor", "empty", "some elements, or num_classes")
+        num_classes = int(emit("amax", tensor.reshape(-1), dim=[0], keepdim=False).item()) + 1
+    expect(num_classes >= 1, "one_hot", "num_classes", num_classes, "1 or more, or -1")
+    check_indices("one_hot", tensor, num_classes, tensor.ndim)
+    result: Tensor = _one_hot(tensor, num_classes)
+    if out is None:
+        return result
+    made: Tensor = write("one_hot", out, result)
+    return made
+
+
+@function
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+) -> Tensor:
+    """The sum, the mean or the maximum of rows of weight [rows, width] for each bag of indices: a
+    row of input [bags, size], or a part of input [count] that begins at one of `offsets` [bags].
+
+    >>> table = infinicore.tensor([[1.0], [3.0]])
+    >>> F.embedding_bag(infinicore.tensor([[0, 1]]), table)
+    tensor([[2.]])
+    """
+    name = "embedding_bag"
+    expect(mode in ("sum", "mean", "max"), name, "mode", repr(mode), "'sum', 'mean' or 'max'")
+    if max_norm is not None:
+        raise ValueError(f"{name}: max_norm changes weights while training: expected None")
+    if per_sample_weights is not None:
+        expect(mode == "sum", name, "mode", repr(mode), "'sum' with per_sample_weights")
+        expect(
+            tuple(per_sample_weights.shape) == tuple(input.shape),
+            name,
+            "per_sample_weights.shape",
+            tuple(per_sample_weights.shape),
+            f"that of input, {tuple(input.shape)}",
+        )
+    expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
+    rows = wide_floats(emit("embedding", input.contiguous(), weight.contiguous()))
+    if per_sample_weights is not None:
+        rows = emit("mul", rows, wide_floats(per_sample_weights).unsqueeze(-1))
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                f"{name}: offsets is a tensor: expected None with input of 2 dimensions"
+            )
+        operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
+        return cast_to(emit(operator, rows, dim=[1], keepdim=False), weight.dtype)
+    if offsets is None:
+        raise ValueError(f"{name}: offsets is None: expected a tensor with input of 1 dimension")
+    bags, count = offsets.shape[0], input.shape[0]
+    # The bag of an index: how many bags begin at it or before it.
+    place = counting(count, input)
+    begun = emit("greater_equal", place.unsqueeze(1), cast_to(offsets, int64))
+    bag = emit("sub", emit("sum", cast_to(begun, int64), dim=[1], keepdim=False), 1)
+    target = bag.unsqueeze(1).expand(count, weight.shape[1])
+    zeros = filled((bags, weight.shape[1]), 0.0, rows.dtype, rows)
+    reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
+    made = emit("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
+    return cast_to(made, weight.dtype)

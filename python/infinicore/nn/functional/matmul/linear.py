@@ -1,0 +1,118 @@
+"""Products with a weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._dtype import float64
+from infinicore._emit import cast_to, emit, result_type
+from infinicore._function import function, write
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_tensor
+
+__all__ = ["bilinear", "linear"]
+
+
+def matrix_product(rows: Tensor, columns: Tensor, alpha: float = 1.0, out: Any = None) -> Tensor:
+    """alpha * rows [M, K] @ columns [K, N], or batches of both."""
+    if rows.dtype is float64 and alpha != 1:  # the operator's factor is a float32
+        return emit("mul", emit("gemm", rows, columns), float(alpha), out=out)
+    return emit("gemm", rows, columns, alpha=float(alpha), out=out)
+
+
+@function
+def linear(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    alpha: float = 1.0,
+    out: Any = None,
+) -> Tensor:
+    """alpha * (input @ weight.T) + bias: input [..., in], weight [out, in] (or [in]), bias [out].
+
+    >>> F.linear(infinicore.ones(2, 3), infinicore.ones(1, 3))
+    tensor([[3.],
+            [3.]])
+    """
+    need_tensor("linear", "input", input)
+    need_tensor("linear", "weight", weight)
+    expect(weight.ndim in (1, 2), "linear", "weight.ndim", weight.ndim, "1 or 2")
+    expect(
+        input.ndim > 0 and input.shape[-1] == weight.shape[-1],
+        "linear",
+        "input.shape",
+        tuple(input.shape),
+        f"[..., {weight.shape[-1]}]",
+    )
+    table = weight if weight.ndim == 2 else weight.unsqueeze(0)
+    width, count = table.shape[1], table.shape[0]
+    shape = (*input.shape[:-1], *weight.shape[:-1])
+    rows = input.numel() // width if width else _count(input.shape[:-1])
+    if bias is not None:
+        expect(
+            bias.ndim <= 1 and bias.numel() in (1, count),
+            "linear",
+            "bias.shape",
+            tuple(bias.shape),
+            f"[{count}]",
+        )
+    kind = result_type(input, weight)
+    folded, table = cast_to(input, kind).reshape(rows, width), cast_to(table, kind)
+    # Results go straight into `out` where that can be seen as a matrix.
+    flat = None
+    if isinstance(out, _core.Tensor) and tuple(out.shape) == shape and out.dtype is kind:
+        flat = _core.try_view(out, rows, count)
+    if bias is None:
+        result = matrix_product(folded, table.transpose(0, 1), alpha, flat)
+    else:
+        product = matrix_product(folded, table.transpose(0, 1), alpha)
+        result = emit("add", product, bias, out=flat)
+    if flat is not None:
+        return out  # type: ignore[no-any-return]
+    result = result.view(*shape)
+    return result if out is None else write("linear", out, result)
+
+
+def _count(shape: Any) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+@function
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input1 [..., I] and input2 [..., J] with weight [O, I, J]: for each o the sum of
+    input1[i] * weight[o, i, j] * input2[j], plus bias [O].
+
+    >>> ones = infinicore.ones(1, 2)
+    >>> F.bilinear(ones, ones, infinicore.ones(1, 2, 2))
+    tensor([[4.]])
+    """
+    expect(weight.ndim == 3, "bilinear", "weight.shape", tuple(weight.shape), "three dimensions")
+    count, left, right = weight.shape
+    found = (input1.shape[-1:], input2.shape[-1:])
+    expect(
+        tuple(found[0]) == (left,) and tuple(found[1]) == (right,),
+        "bilinear",
+        "the size of the inputs' last dimensions",
+        (tuple(found[0]), tuple(found[1])),
+        f"{left} and {right}",
+    )
+    expect(
+        tuple(input1.shape[:-1]) == tuple(input2.shape[:-1]),
+        "bilinear",
+        "input2.shape",
+        tuple(input2.shape),
+        f"that of input1 up to the last dimension, {tuple(input1.shape[:-1])}",
+    )
+    # [rows, I] @ [I, O * J], then with input2 over J.
+    rows = _count(input1.shape[:-1])
+    spread = weight.permute(1, 0, 2).reshape(left, count * right)
+    half = matrix_product(input1.reshape(rows, left), spread).view(rows, count, right)
+    result = emit("sum", emit("mul", half, input2.reshape(rows, 1, right)), dim=[2])
+    if bias is not None:
+        result = emit("add", result, bias)
+    return result.view(*input1.shape[:-1], count)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""Recurrent and linear attention."""

@@ -1,0 +1,1 @@
+"""Windows of images: pooling, resampling, columns."""
