@@ -21,7 +21,7 @@ ALIASES = {
 }
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.partition("functions.")[2])
 def test_all_are_tried(module: object) -> None:
     names = module.__all__  # type: ignore[attr-defined]
     missing = [n for n in names if n not in WORDS and id(getattr(module, n)) not in ALIASES]

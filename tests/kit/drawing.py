@@ -1,7 +1,7 @@
 """Cases drawn from declarations: sizes for the symbols, attributes, dtypes, absent tensors, values.
 
 What a declaration cannot say (indices that point somewhere, packed weights, lengths that add up)
-stands in `Rules`, one for an operator; see tests/operators/cases.py.
+stands in `Rules`, one for an operator; see tests/operators/cases.
 """
 
 from __future__ import annotations

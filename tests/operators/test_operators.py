@@ -1,7 +1,7 @@
 """Every operator, in every dtype and layout, against its definition: at once, on a stream,
 captured, replayed with new data.
 
-Cases come from the declarations; what those cannot say stands in cases.py.
+Cases come from the declarations; what those cannot say is in cases/.
 """
 
 from __future__ import annotations

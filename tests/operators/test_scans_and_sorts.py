@@ -16,7 +16,7 @@ torch = need("torch")
 
 from kit.from_host import op  # noqa: E402
 
-from .test_folds import ALL, FLOATS, data, layouts, same, with_nan  # noqa: E402
+from .test_reductions import ALL, FLOATS, data, layouts, same, with_nan  # noqa: E402
 
 SHAPES = ((), (1,), (7,), (6, 40), (40, 6), (3, 33, 17), (300, 20), (0, 3), (3, 0))
 

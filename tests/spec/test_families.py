@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 
+from operators.cases import SHARED
 from spec.operators import FAMILIES, OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,5 +75,17 @@ def test_a_function_is_in_the_folder_of_its_operator(tree: str) -> None:
         for path in sorted((ROOT / tree).rglob("*.py"))
         for name in public_names(path)
         if name in FAMILY and path.parent.name not in (FAMILY[name], "declared")
+    ]
+    assert not misplaced, "\n".join(misplaced)
+
+
+def test_cases_of_an_operator_are_in_the_module_of_its_family() -> None:
+    modules = {path.stem for path in (ROOT / "tests/operators/cases").glob("[!_]*.py")} - {SHARED}
+    assert modules <= set(FAMILIES)
+    misplaced = [
+        f"{name}: cases/{module}.py, not {FAMILY[name]}.py"
+        for module in sorted(modules)
+        for name in importlib.import_module(f"operators.cases.{module}").CASES
+        if FAMILY[name] != module
     ]
     assert not misplaced, "\n".join(misplaced)

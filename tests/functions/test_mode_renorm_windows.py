@@ -1,4 +1,4 @@
-"""Functions that programs written for torch look for."""
+"""mode, renorm, windows for signals, small functions, and contexts without gradients."""
 
 from __future__ import annotations
 

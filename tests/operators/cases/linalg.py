@@ -1,4 +1,4 @@
-"""Cases of what tensor libraries need: indices, random numbers, linear algebra."""
+"""Cases of linear algebra, compared by what defines the results."""
 
 from __future__ import annotations
 
@@ -8,100 +8,7 @@ import numpy as np
 
 from kit.drawing import Draw, Rules, Shape
 
-from .cases import like_input
-
-# ---- Indices ------------------------------------------------------------------------------------
-
-SIZES = ((5,), (4, 6), (3, 5, 7), (2, 3, 4, 5))
-
-
-def any_dim(draw: Draw) -> int:
-    rank = len(draw["*S"])
-    return int(draw.integers(-rank, rank))
-
-
-def along_dim(draw: Draw) -> Shape:
-    """Not longer than the input, but along `dim`."""
-    sizes = [int(draw.integers(1, size + 1)) if size else 0 for size in draw["*S"]]
-    sizes[draw["dim"]] = int(draw.integers(1, 9))
-    return tuple(sizes)
-
-
-def some_rows(draw: Draw, shape: Shape) -> Any:
-    """Rows along `dim`, now and then one that does not exist."""
-    return draw.integers(-1, draw["*S"][draw["dim"]] + 1, shape)
-
-
-def updates(**more: Any) -> Rules:
-    return Rules(
-        symbols={"*S": SIZES, "*U": lambda draw: draw["*S"]},  # its shape follows below
-        attributes={"dim": any_dim, **more},
-        shapes={
-            "index": along_dim,
-            "src": lambda draw: draw.shapes["index"],
-        },
-        values={"index": some_rows},
-        kinds=("usual", "one", "large"),
-        large={"*S": ((150, 40), (60, 5, 17)), "*U": lambda draw: draw["*S"]},
-    )
-
-
-REDUCTIONS: dict[str, Any] = {"reduce": (0, 1, 2, 3, 4), "include_self": (0, 1)}
-
-PICKING = {
-    "gather": Rules(
-        symbols={"*S": SIZES, "*I": lambda draw: draw["*S"]},
-        attributes={"dim": any_dim},
-        shapes={
-            "output": along_dim,
-            "index": lambda draw: draw.shapes["output"],
-        },
-        values={"index": some_rows},
-        kinds=("usual", "one", "large"),
-        large={"*S": ((300, 70), (7, 30000)), "*I": lambda draw: draw["*S"]},
-    ),
-    "index_select": Rules(
-        symbols={"*S": SIZES, "N": (1, 3, 9), "*O": lambda draw: draw["*S"]},
-        attributes={"dim": any_dim},
-        shapes={"output": like_input},
-        values={"index": some_rows},
-        kinds=("usual", "one", "empty", "large"),
-        large={"*S": ((300, 70), (70, 5, 31)), "N": (200,), "*O": lambda draw: draw["*S"]},
-    ),
-    "scatter_add": updates(),
-    "scatter_reduce": updates(**REDUCTIONS),
-    "index_reduce": Rules(
-        symbols={"*S": SIZES, "N": (1, 3, 9), "*U": lambda draw: draw["*S"]},
-        attributes={"dim": any_dim, **REDUCTIONS},
-        shapes={"source": like_input},
-        values={
-            "index": lambda draw, shape: draw.integers(
-                -draw["*S"][draw["dim"]] - 1, draw["*S"][draw["dim"]] + 1, shape
-            )
-        },
-        kinds=("usual", "one", "large"),
-        large={"*S": ((60, 70),), "N": (200,), "*U": lambda draw: draw["*S"]},
-    ),
-}
-
-# ---- Random numbers -----------------------------------------------------------------------------
-
-PLACES: dict[str, Any] = {
-    "seed": (0, 1, 2**40 + 12345, 2**63 - 1),
-    "offset": (0, 7, 2**32 - 1, 2**63 - 2),
-}
-
-RANDOM = {
-    "random_uniform": Rules(scalars={**PLACES, "low": (0.0, -2.5), "high": (1.0, 3.25)}, large={}),
-    "random_normal": Rules(
-        scalars={**PLACES, "mean": (0.0, 10.0), "std": (1.0, 0.0, 2.5)}, noise=8.0, large={}
-    ),
-    "random_integers": Rules(
-        scalars={**PLACES, "low": (0, -100, -(2**62)), "high": (2, 100, 2**62)}, large={}
-    ),
-}
-
-# ---- Linear algebra -----------------------------------------------------------------------------
+from .values import normal
 
 UNITS = {"F16": 2.0**-10, "BF16": 2.0**-7, "F32": 2.0**-23, "F64": 2.0**-52}
 
@@ -212,7 +119,8 @@ def matrices(compare: Any, **more: Any) -> Rules:
     )
 
 
-FACTORS = {
+CASES: dict[str, Rules] = {
+    "logdet": Rules(symbols={"N": (1, 2, 3, 5, 8, 33)}, tolerance=64.0, kinds=("usual", "one")),
     "det": matrices(check_determinant),
     "slogdet": matrices(check_determinant),
     "inverse": matrices(check_inverse),
@@ -222,4 +130,19 @@ FACTORS = {
     "svd": matrices(check_svd, sizes=("M",)),
     "eigh": matrices(check_eigh),
     "matrix_exp": matrices(None, spread=0.7, noise=64.0),
+    "kron": Rules(
+        symbols={
+            "*A": ((3,), (2, 4), (2, 3, 2)),
+            "*B": lambda draw: tuple(draw.choose((1, 2, 5)) for _ in draw["*A"]),
+            "*Y": lambda draw: tuple(a * b for a, b in zip(draw["*A"], draw["*B"], strict=True)),
+        },
+        kinds=("usual", "large"),
+        large={"*A": ((20, 30),), "*B": ((17, 9),), "*Y": ((340, 270),)},
+    ),
+    "vander": Rules(
+        attributes={"N": (0, 1, 4), "increasing": (0, 1)},
+        values={"input": normal(0.8)},
+        symbols={"R": (1, 3, 6)},
+        kinds=("usual", "one"),
+    ),
 }

@@ -1,4 +1,4 @@
-"""Latent attention, its caches, and the index of sparse attention, against their definitions."""
+"""MLA, its caches, and the index of sparse attention (DSA), against their definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of language models: mixtures of experts, and weights that are packed."""
+"""Cases of mixtures of experts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 
 from kit.drawing import Draw, Extra, Rules, Shape
 
-from .cases import below, distinct, one_of, separated, spread
-
-# ---- Mixture of experts -------------------------------------------------------------------------
+from .values import below, normal, separated
 
 
 def gate_rules(**more: Any) -> Rules:
@@ -20,8 +18,8 @@ def gate_rules(**more: Any) -> Rules:
             "gating_output": separated,
             "input": separated,
             "x": separated,
-            "correction_bias": spread(1e-4),
-            "bias": spread(1e-4),
+            "correction_bias": normal(1e-4),
+            "bias": normal(1e-4),
             **more.pop("values", {}),
         },
         kinds=("usual", "empty", "one", "large"),
@@ -104,7 +102,7 @@ def e8m0(draw: Draw, shape: Shape) -> Any:
     return draw.integers(122, 127, shape)
 
 
-MOE = {
+CASES: dict[str, Rules] = {
     "topksoftmax": gate_rules(
         extra={
             "values": lambda draw: Extra("F32", (draw["N"], draw.scalars["topk"]), "out"),
@@ -131,7 +129,7 @@ MOE = {
             "num_fused_shared_experts": (0, 1),
             "routed_scaling_factor": (2.5,),
         },
-        values={"input": separated, "bias": spread(1e-4)},
+        values={"input": separated, "bias": normal(1e-4)},
         kinds=("usual", "large"),
         large={"T": (300,)},
     ),
@@ -250,124 +248,4 @@ MOE = {
         tolerance=3.0,
         kinds=("usual",),
     ),
-}
-
-# ---- Packed weights -----------------------------------------------------------------------------
-
-UINT4, UINT8, UINT4B8, UINT8B128 = (
-    1125899906843648,
-    1125899906844672,
-    1125899907892224,
-    1125899923621888,
-)
-
-
-def words(draw: Draw, shape: Shape) -> Any:
-    return draw.integers(-(2**31), 2**31, shape)
-
-
-def marlin_rules(bias: bool) -> Rules:
-    """A case has 4 or 8 bits by the width of the packed words, and zeros or none."""
-
-    def bits(draw: Draw) -> int:
-        return 4 if draw["W"] == 2 * draw["N"] else 8
-
-    def absent(draw: Draw) -> set[str]:
-        gone = {"global_scales", "g_idx", "perm", "a_scales"}
-        if draw.seed % 2:
-            gone |= {"b_zeros", "b_bias"}
-        if not draw.main.startswith("I"):
-            return gone & {tensor.name for tensor in draw.operator.tensors}
-        return gone & {tensor.name for tensor in draw.operator.tensors} - {"a_scales"}
-
-    def type_id(draw: Draw) -> int:
-        if draw.present("b_zeros"):
-            return UINT4 if bits(draw) == 4 else UINT8
-        return UINT4B8 if bits(draw) == 4 else UINT8B128
-
-    return Rules(
-        symbols={
-            "M": (1, 3, 17),
-            "K": (64, 128),
-            "N": (64, 128),
-            "G": (1, 2),
-            "R": lambda draw: draw["K"] // 16,
-            "W": lambda draw: draw["N"] * draw.choose((2, 4)),
-        },
-        absent=absent,
-        dtypes={"a": lambda draw: draw.dtypes["out"]},
-        shapes={
-            "b_zeros": lambda draw: (draw["G"], draw["N"] * bits(draw) // 32),
-            "b_bias": lambda draw: (draw["N"],),
-        },
-        values={"b": words, "b_zeros": words, "b_scales": spread(0.05), "a": spread(1.0)},
-        scalars={
-            "b_q_type_id": type_id,
-            "is_k_full": (1,),
-            "use_atomic_add": (0,),
-            "use_fp32_reduce": (1,),
-            "is_zp_float": (0,),
-        },
-        tolerance=1.0,
-        kinds=("usual", "large"),
-        large={
-            "M": (40,),
-            "K": (512,),
-            "N": (256,),
-            "G": (4,),
-            "R": lambda draw: draw["K"] // 16,
-            "W": lambda draw: draw["N"] * draw.choose((2, 4)),
-        },
-    )
-
-
-QUANTISED = {
-    "gptq_marlin_gemm": marlin_rules(bias=False),
-    "awq_marlin_gemm": marlin_rules(bias=True),
-    "awq_marlin_repack": Rules(
-        attributes={"num_bits": (4, 8)},
-        symbols={
-            "K": (32, 64),
-            "C": lambda draw: 16 * draw.choose((1, 2)),
-            "R": lambda draw: draw["K"] // 16,
-            "W": lambda draw: draw["C"] * 16,
-        },
-        values={"input": words},
-        kinds=("usual",),
-    ),
-    "gptq_marlin_repack": Rules(
-        symbols={
-            "R": (2, 4),
-            "N": (64, 128),
-            "C": lambda draw: draw["R"] * draw.choose((2, 4)),
-            "W": lambda draw: draw["N"] * draw["C"] // draw["R"],
-            "P": lambda draw: draw["R"] * 16,
-        },
-        attributes={"num_bits": lambda draw: 2 * draw["C"] // draw["R"]},
-        values={"input": words, "perm": distinct(lambda draw: draw["R"] * 16)},
-        kinds=("usual",),
-    ),
-    "mxfp4_dequantize": Rules(
-        symbols={"*B": ((), (3,), (2, 5)), "K": (32, 96)}, large={"*B": ((200,),), "K": (3200,)}
-    ),
-    "dequantize_awq": Rules(
-        symbols={"K": (8, 32), "N": (8, 40), "G": (1, 2, 4)},
-        values={"qweight": words, "zeros": words},
-        large={"K": (512,), "N": (1000,), "G": (4,)},
-        kinds=("usual", "large"),
-    ),
-    "dequantize_gptq": Rules(
-        symbols={"K": (8, 32), "N": (8, 40), "G": (1, 2, 4)},
-        values={"qweight": words, "zeros": words, "g_idx": below("G", -1, 1)},
-        large={"K": (512,), "N": (1000,), "G": (4,)},
-        kinds=("usual", "large"),
-    ),
-    "per_channel_quant_int8": Rules(large={"M": (60,), "K": (5000,)}),
-    "per_tensor_quant_int8": Rules(
-        absent=({"x_zero"},),
-        scalars={"is_static": (0, 1)},
-        values={"x_scale": one_of(0.0, 0.01, 0.05)},
-        large={},
-    ),
-    "per_tensor_dequant_int8": Rules(absent=({"x_zero"},), large={}),
 }
