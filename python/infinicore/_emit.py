@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core, _op
-from infinicore import _registered as registered
 from infinicore._device import device
 from infinicore._dtype import (
     ALL,
@@ -23,6 +22,7 @@ from infinicore._dtype import (
 from infinicore.op._operator import Function
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
+from infinicore.python_kernels import registry
 
 Tensor = _core.Tensor
 
@@ -339,8 +339,8 @@ def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
     bare = [tensors[place] for place in this.data_places if place >= count]
     attributes = this.attribute_values(values) if this.attributes else ()
     scalars = [values.get(name, 0) for name in this.scalars] if this.scalars else ()
-    if registered.kernels:
-        kernel = registered.find(this, tensors[:count], values)
+    if registry.kernels:
+        kernel = registry.find(this, tensors[:count], values)
         if kernel is not None:
             kernel._emit(tensors[:count], values, attributes, scalars)
             return

@@ -16,7 +16,7 @@ from infinicore._dtype import ALL, bool_, category, dtype, int32, int64
 from infinicore._elements import copy, fill
 from infinicore._emit import _step, emit, tensor_for
 from infinicore._function import Operand, function
-from infinicore._places import places
+from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor, attach
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
@@ -80,7 +80,7 @@ def _is_empty(item: Any) -> bool:
     return isinstance(item, (list, tuple)) and all(_is_empty(each) for each in item)
 
 
-def _places(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
+def _indices_of(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
     """Where a mask is true: indices for each of its dimensions."""
     if tuple(mask.shape) != sizes:
         raise IndexError(
@@ -88,7 +88,7 @@ def _places(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
             f" {dim} on"
         )
     _core.refuse_while_recording("indexing with a mask")
-    return places(mask)
+    return mask_indices(mask)
 
 
 def _take_apart(tensor: Tensor, key: Any) -> _Parts:
@@ -127,7 +127,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
             continue
         if isinstance(item, Tensor) and item.dtype is bool_:
             sizes = tuple(tensor.shape[source : source + item.ndim])
-            found = _places(_moved_to(tensor.device, item), sizes, source)
+            found = _indices_of(_moved_to(tensor.device, item), sizes, source)
             # A mask of no dimensions indexes one that is made for it.
             basic += [slice(None)] * item.ndim or [None]
             dims += range(out, out + len(found))

@@ -8,7 +8,7 @@ from infinicore import _core
 from infinicore._dtype import bool_, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
-from infinicore._places import places as all_places
+from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 from infinicore.functions._index_checks import check_indices
@@ -47,9 +47,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
     mask = mask if mask.dtype is bool_ else mask != 0
     mask = mask.expand(*shape) if shape else mask
-    places = all_places(mask if shape else mask.view(1))
+    indices = mask_indices(mask if shape else mask.view(1))
     values = input.expand(*shape) if shape else input.view(1)
-    made = values[tuple(places)]
+    made = values[tuple(indices)]
     return made if out is None else out.copy_(made)
 
 

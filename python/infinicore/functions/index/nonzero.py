@@ -6,7 +6,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import bool_, int64
-from infinicore._places import places
+from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
 from infinicore.functions.copy.cat import stack
@@ -29,7 +29,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             return nonzero(input.view(1), as_tuple=True)
         count = int(input.item() != 0)
         return input.new_empty(count, 0, dtype=int64)
-    found = places(input if input.dtype is bool_ else input != 0)
+    found = mask_indices(input if input.dtype is bool_ else input != 0)
     if as_tuple:
         return tuple(found)
     return stack(found, 1, out=out)

@@ -8,7 +8,7 @@ from infinicore import _core
 from infinicore._dtype import bool_, int64
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
-from infinicore._places import places
+from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
 from infinicore.functions.copy.cat import cat
@@ -42,7 +42,7 @@ def _distinct(rows: Tensor, back: Any, inverse: bool, counts: bool, shape: Any) 
         nothing = rows.new_empty(*shape, dtype=int64)
         return rows, nothing, nothing
     flags = _new_ones(rows)
-    index = places(flags)[0]
+    index = mask_indices(flags)[0]
     made = index_select(rows, 0, index)
     which = None
     if inverse:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from infinicore import _core
-from infinicore import _registered as registered
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
-from infinicore.library._languages import LANGUAGES
 from infinicore.op._operator import Function, function
 from infinicore.op._table import FUNCTIONS
+from infinicore.python_kernels import registry
+from infinicore.python_kernels.languages import LANGUAGES
 
 __all__ = ["Kernel", "builtin", "kernels", "register", "signature", "unregister"]
 
@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def is_registered(self) -> bool:
-        return self in registered.kernels.get(self._place, ())
+        return self in registry.kernels.get(self._place, ())
 
     def __enter__(self) -> Kernel:
         return self
@@ -182,7 +182,7 @@ def register(
         if not isinstance(kind, dtype_class):
             raise TypeError(f"register: dtypes has {kind!r}: expected types as infinicore.float16")
     kernel = Kernel(operator, call, where, language, when, kinds)
-    registered.kernels.setdefault(kernel._place, []).insert(0, kernel)
+    registry.kernels.setdefault(kernel._place, []).insert(0, kernel)
     _core.forget_all_recipes()
     return kernel
 
@@ -229,7 +229,7 @@ def unregister(kernel: Kernel | str, *, device: Any = None) -> None:
     if isinstance(kernel, Kernel):
         if not kernel.is_registered:
             raise ValueError(f"unregister: {kernel!r} is not registered")
-        registered.kernels[kernel._place].remove(kernel)
+        registry.kernels[kernel._place].remove(kernel)
     else:
         _operator(kernel)
         found = [each for each in kernels(kernel) if device is None or _is_on(each, device)]
@@ -237,9 +237,9 @@ def unregister(kernel: Kernel | str, *, device: Any = None) -> None:
             where = "" if device is None else f" on {device}"
             raise ValueError(f"unregister: no kernel serves {kernel}{where}")
         for each in found:
-            registered.kernels[each._place].remove(each)
-    for place in [place for place, left in registered.kernels.items() if not left]:
-        del registered.kernels[place]
+            registry.kernels[each._place].remove(each)
+    for place in [place for place, left in registry.kernels.items() if not left]:
+        del registry.kernels[place]
     _core.forget_all_recipes()
 
 
@@ -255,7 +255,7 @@ def kernels(operator: str | None = None) -> list[Kernel]:
     """
     return [
         kernel
-        for (name, _), each in sorted(registered.kernels.items(), key=lambda item: item[0])
+        for (name, _), each in sorted(registry.kernels.items(), key=lambda item: item[0])
         for kernel in each
         if operator is None or name == operator
     ]
@@ -268,11 +268,11 @@ def builtin() -> Iterator[None]:
     >>> with library.builtin():
     ...     expected = infinicore.nn.functional.swiglu(x, x)
     """
-    before = dict(registered.kernels)
-    registered.kernels.clear()
+    before = dict(registry.kernels)
+    registry.kernels.clear()
     _core.forget_all_recipes()
     try:
         yield
     finally:
-        registered.kernels.update(before)
+        registry.kernels.update(before)
         _core.forget_all_recipes()

@@ -1,4 +1,4 @@
-"""Where a mask holds. The values decide how many places there are, so the host has to be told."""
+"""Indices of the true elements of a mask. Their number depends on the values, so the host waits."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _CPU = device("cpu")
 
 @function
 def _counted(mask: Tensor) -> Tensor:
-    """How many places there are up to each element."""
+    """How many elements are true up to each one."""
     return emit("cumsum", cast_to(mask.reshape(mask.numel()), int64), dim=0)  # type: ignore[no-any-return]
 
 
 @function
 def _found(counts: Tensor, count: int, sizes: tuple[int, ...]) -> list[Tensor]:
-    """The n-th place is where the count gets to n."""
+    """The n-th true element is where the count reaches n."""
     wanted = emit("arange", out=_core.empty((count,), int64, counts.device), start=1, step=1)
     line = emit("searchsorted", counts, wanted, right=False)
     made: list[Tensor] = []
@@ -32,9 +32,9 @@ def _found(counts: Tensor, count: int, sizes: tuple[int, ...]) -> list[Tensor]:
     return made[::-1]
 
 
-def places(mask: Tensor) -> list[Tensor]:
+def mask_indices(mask: Tensor) -> list[Tensor]:
     """Indices for each dimension of a tensor of truth values, in row-major order. A device is
-    waited for, but only the number of places comes to the host."""
+    waited for, but only the number of true elements is copied to the host."""
     if mask.device is _CPU:
         return _core.nonzero(mask)
     sizes = tuple(mask.shape) or (1,)

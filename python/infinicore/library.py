@@ -22,7 +22,7 @@ called once, when the graph is made, and captured: replays call no Python.
 
 from __future__ import annotations
 
-from infinicore.library._kernels import (
+from infinicore.python_kernels.registration import (
     Kernel,
     builtin,
     kernels,

@@ -1,4 +1,4 @@
-"""Kernels in Python that serve operators: what `infinicore.library` keeps, and `_emit` asks for."""
+"""The kernels that users have registered: `_emit` asks here before each call."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Kernels of users that serve operators: `infinicore.library` is their public interface."""
