@@ -65,7 +65,7 @@ def empty(
     pin_memory: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """A tensor whose elements are not set. Sizes stand one by one or in a sequence.
+    """A tensor whose elements are not set. Sizes are given one by one or in a sequence.
 
     >>> infinicore.empty(2, 3).shape
     infinicore.Size([2, 3])

@@ -48,7 +48,7 @@ class device:  # noqa: N801
             raise TypeError(f"device: expected a name such as 'cpu' or 'cuda:1', got {type!r}")
         if ":" in word:
             if index is not None:
-                raise ValueError(f"device: index must be left out when it stands in {word!r}")
+                raise ValueError(f"device: index must be left out when it is part of {word!r}")
             word, _, number = word.partition(":")
             if not number.isdigit():
                 raise ValueError(f"device: expected a number behind the colon in {type!r}")

@@ -64,7 +64,7 @@ def _drawn(input: Tensor, count: int) -> Tensor:
 
 
 def bernoulli(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 with the probability that stands in each element, else 0.
+    """1 with the probability that each element gives, else 0.
 
     >>> infinicore.bernoulli(infinicore.tensor([0.0, 1.0]))
     tensor([0., 1.])

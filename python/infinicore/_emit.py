@@ -139,7 +139,7 @@ def _is_covered(this: Function, name: str, out: Tensor, given: Sequence[Any]) ->
 
 
 def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
-    """Run an operator. Inputs stand in the order of `infinicore.op`'s function of that name.
+    """Run an operator. Inputs are in the order of `infinicore.op`'s function of that name.
 
     Operands that share a type in the declaration are promoted to a common one, numbers among them;
     operands of one shape are broadcast. Without `out` results are made.

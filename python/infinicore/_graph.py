@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
 
 class Argument(NamedTuple):
-    memory: str  # a name for the memory it lies in: i0 an input, c0 a constant, t0 inside the graph
+    memory: str  # a name for its memory: i0 an input, c0 a constant, t0 inside the graph
     offset: int
     dtype: Any
     shape: tuple[int, ...]

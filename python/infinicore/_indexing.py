@@ -32,7 +32,7 @@ class _Parts(NamedTuple):
     view: Tensor
     dims: tuple[int, ...]  # of the view, that are indexed
     indices: tuple[Tensor, ...]  # one for each of them
-    place: int  # where their dimensions stand in the result
+    place: int  # where their dimensions are in the result
     wraps: bool  # whether some may be negative
 
 
@@ -69,8 +69,8 @@ def _moved_to(where: device, index: Tensor) -> Tensor:
 
 
 def _checked(index: Tensor, size: int, dim: int) -> bool:
-    """Whether an index has negative numbers, or may have: a device's are not looked at, for the
-    host would have to wait. Those that name no place choose nothing there."""
+    """Whether an index has negative numbers, or may have: a device's are not checked, since the
+    host would have to wait. Out-of-range ones select nothing there."""
     if index.device is not _CPU or _core.is_recording():
         return True
     return _core.check_indices(index, size, dim)
@@ -95,7 +95,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     rows_wrap = _core.check_rows(tensor, key)
     if rows_wrap is not None:
         return _Parts(tensor, (0,), (key,), 0, rows_wrap)
-    # Lists are looked at before they go to the device; a recording keeps them there.
+    # Lists are checked before they go to the device; a recording keeps them there.
     where = tensor.device if _core.is_recording() else _CPU
     items = [_as_index(item, where) for item in (key if isinstance(key, tuple) else (key,))]
     used = sum(
@@ -110,7 +110,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     if len(dots) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     rest = [slice(None)] * (tensor.ndim - used)
-    # The dots stay: they stand between what is on both sides of them, even for no dimension.
+    # The dots stay: they separate what is on both sides of them, even for no dimension.
     at = dots[0] if dots else len(items)
     items[at + 1 : at + 1] = rest
 
@@ -118,7 +118,7 @@ def _take_apart(tensor: Tensor, key: Any) -> _Parts:
     dims: list[int] = []
     indices: list[Tensor] = []
     advanced: list[bool] = []
-    source = out = place = 0  # dimensions of the tensor, of the view, of what stands before
+    source = out = place = 0  # dimensions of the tensor, of the view, of what comes before
     wraps = False
     for item in items:
         is_index = isinstance(item, (Tensor, int))
@@ -215,7 +215,7 @@ def _select(input: Tensor, indices: Any, dims: Any, place: int, wraps: bool = Tr
 
 
 def get(tensor: Tensor, key: Any) -> Tensor:
-    """What a key that is more than a view stands for. The extension module calls it."""
+    """What a key that is more than a view means. The extension module calls it."""
     wraps = _core.check_rows(tensor, key)
     if wraps is not None:
         return _select(tensor, (key,), (0,), 0, wraps)

@@ -133,7 +133,7 @@ def _add_methods(names: dict[str, Any]) -> None:
         is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)
         if is_method and not hasattr(Tensor, in_place) and in_place not in names:
             setattr(Tensor, in_place, _replacing(value))
-    # Equality is elementwise, so tensors are told apart by identity where they are keys.
+    # Equality is elementwise, so tensors are hashed by identity.
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 

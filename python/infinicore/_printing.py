@@ -93,7 +93,7 @@ def printoptions(
 
 
 class _Form:
-    """One form for all numbers of a tensor, so that columns stand under each other."""
+    """One form for all numbers of a tensor, so that columns are aligned."""
 
     def __init__(self, values: list[float]) -> None:
         precision, mode = int(_options["precision"]), _options["sci_mode"]

@@ -51,7 +51,7 @@ else:
 
 class _Methods(_Base):
     def untyped_storage(self) -> UntypedStorage:
-        """The memory that the tensor lies in.
+        """The tensor's memory.
 
         >>> infinicore.ones(2, 3)[1].untyped_storage().nbytes()
         24

@@ -142,12 +142,12 @@ class _Methods(_Base):
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it lies in memory of the host."""
+        """Whether it is in memory of the host."""
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
-        """Whether it lies on a device that is used like CUDA's."""
+        """Whether it is on a device that is used like CUDA's."""
         return self.device.type == "cuda"
 
     @property

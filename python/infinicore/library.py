@@ -13,7 +13,7 @@ From then on every function of infinicore that comes down to the operator calls 
 accepts the tensors; elsewhere the back end's own kernel runs. `infinicore.op.info(name)` tells the
 tensors and attributes of an operator: inputs are positional, attributes are keywords, `out` is the
 result (a tuple of several), all of them made already. What the kernel launches belongs into
-infinicore's stream: for Triton and NineToothed that is seen to; others ask for
+infinicore's stream: Triton and NineToothed are told so; others ask for
 `infinicore.get_stream()`.
 
 In a recording the kernel becomes a node of the graph. On a device with graphs of its own it is

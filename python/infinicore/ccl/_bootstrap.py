@@ -46,7 +46,7 @@ MPI_LAUNCHERS = ("Open MPI", "MPICH", "PMIx")
 
 @dataclass(frozen=True)
 class Place:
-    """Where this process stands among the others, as far as its environment tells."""
+    """This process's rank among the others, as far as its environment says."""
 
     rank: int | None = None
     ranks: int | None = None

@@ -99,7 +99,7 @@ def _beside(path: Path, rank: int) -> Path:
 
 
 def _read(path: Path, *names: str) -> Any:
-    """What a rank wrote; None where nobody has, or something else lies there."""
+    """What a rank wrote; None where nobody has, or something else is there."""
     try:
         found = json.loads(path.read_bytes())
         known = isinstance(found, dict) and {"mine", *names} <= set(found)

@@ -107,7 +107,7 @@ class Communicator:
     def _begin(self, handle: int | None, device: Any) -> None:
         self._handle, self.device = handle, device
         self._ranks, self._rank = self._ask("CommCount"), self._ask("CommRank")
-        # Operations go the short way; what it does not take is looked at by _run.
+        # Operations go the short way; what it does not take goes to _run.
         caller = _core.CollectiveCaller(self._live(), self._ranks, self._rank, device)
         self._enqueue: Callable[..., int] = caller.run
 
@@ -152,7 +152,7 @@ class Communicator:
         return Communicator._of(handle, self.device) if handle else None
 
     def close(self) -> None:
-        """Waits for its work on this rank, and leaves; raises what failed and was not told yet."""
+        """Waits for its work on this rank, and leaves; raises failures not reported yet."""
         self._leave("CommDestroy")
 
     def abort(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """The folder that holds include/ and lib/. It lies beside the extension module."""
+    """The folder that holds include/ and lib/. It is beside the extension module."""
     spec = find_spec("infinicore._rt")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("infinicore's extension module is not installed")

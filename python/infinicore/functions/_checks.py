@@ -30,7 +30,7 @@ def need_tensor(name: str, argument: str, value: Any, rank: int | None = None) -
 
 
 def need_shape(name: str, argument: str, value: Any, *shape: int | None) -> Tensor:
-    """A tensor of this shape; None stands for any size."""
+    """A tensor of this shape; None means any size."""
     need_tensor(name, argument, value)
     found = tuple(value.shape)
     fits = len(found) == len(shape) and all(
@@ -90,7 +90,7 @@ def dim_of(name: str, tensor: Tensor, dim: Any, argument: str = "dim") -> int:
 
 
 def dims_of(name: str, tensor: Tensor, dim: Any, argument: str = "dim") -> list[int]:
-    """Several dimensions, none twice; None and () stand for all."""
+    """Several dimensions, none twice; None and () mean all."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return list(range(tensor.ndim))
     given = dim if isinstance(dim, (tuple, list)) else (dim,)
@@ -120,7 +120,7 @@ def size_of(name: str, size: Sequence[Any]) -> tuple[int, ...]:
 
 
 def sizes(name: str, argument: str, value: Any, count: int, least: int = 0) -> list[int]:
-    """One integer for each of `count` dimensions: a number stands for all of them."""
+    """One integer for each of `count` dimensions: one number serves all of them."""
     given = [value] * count if hasattr(value, "__index__") else value
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise TypeError(f"{name}: {argument} is {value!r}: expected an integer or {count} of them")

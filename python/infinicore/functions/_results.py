@@ -8,7 +8,7 @@ from infinicore._tensor import Tensor
 
 
 class Ordered(NamedTuple):
-    """Elements, and where they stood."""
+    """Elements, and their indices."""
 
     values: Tensor
     indices: Tensor

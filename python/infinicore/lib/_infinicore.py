@@ -85,7 +85,7 @@ def fp8_mla_rmsnorm_dual_cache_(
     slot_mapping: Tensor,
     eps: float,
 ) -> None:
-    """As fp8_mla_rmsnorm_cache_, and what the bytes stand for into vendor_cache [pages, block_size,
+    """As fp8_mla_rmsnorm_cache_, and what the bytes mean into vendor_cache [pages, block_size,
     576] of bfloat16."""
     emit(
         "fp8_mla_rmsnorm_cache",

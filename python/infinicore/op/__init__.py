@@ -1,4 +1,4 @@
-"""The operators, on tensors of any library that lies in the current device's memory.
+"""The operators, on tensors of any library in the current device's memory.
 
     op.silu(x)                          # a new array or tensor, like x
     op.add(a, b, out=c, stream=s)       # into c, in the order of a stream
@@ -7,7 +7,7 @@
 
 Inputs are NumPy arrays, torch tensors, memory of `infinicore.rt` or anything else with DLPack, the
 buffer protocol or `__array_interface__`; nothing is copied, strides are honoured. Without a stream
-the work is done when the call returns. With one it stands in its order, what it needs is kept until
+the work is done when the call returns. With one it runs in its order, what it needs is kept until
 then, and if the stream is being captured it is recorded. Failing calls raise `InfiniOPError`.
 """
 

@@ -81,7 +81,7 @@ def _take_found(
 
 
 class Plan(_op.Plan):
-    """An operator that was described: it runs any number of times, with little ado.
+    """An operator that was described: it runs any number of times, with little overhead.
 
     Call it with the data in the order of the C run function (`parameters`), mostly the results
     first. Scalars of the run function are keywords.
@@ -114,7 +114,7 @@ def describe(name: str, *inputs: Any, out: Any = None, **arguments: Any) -> Plan
     """Check, plan and keep an operator for tensors of given shapes, strides and element types.
 
     Inputs are given as to the function of that name, positionally or by name; only their layouts
-    are looked at. Without `out`, results are taken to be dense, of the shape that follows.
+    matter. Without `out`, results are taken to be dense, of the shape that follows.
 
     >>> plan = op.describe("add", a, b)
     >>> plan.workspace_size

@@ -61,7 +61,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 class Sizes:
-    """What the symbols of a declaration stand for. Wrong shapes are left to the library, which
+    """The sizes that the symbols of a declaration mean. Wrong shapes are left to the library, which
     says what it expected."""
 
     def __init__(self, values: dict[str, Any], where: Sequence[str], given: dict[str, str]) -> None:
@@ -99,7 +99,7 @@ class Sizes:
                 at += 1
 
     def solve(self) -> None:
-        """Find symbols that stand in expressions: `2 * D` of known size, `R * 16 == K`."""
+        """Find symbols inside expressions: `2 * D` of known size, `R * 16 == K`."""
         for name, parts in self.loose.items():
             if name not in self.known and len(parts) > 1:
                 self.known[name] = broadcast(parts)

@@ -123,7 +123,7 @@ def _attributes(this: Function) -> list[str]:
 
 
 def _known(call: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Of these keywords, those that a function takes: predicates name what they look at."""
+    """Of these keywords, those that a function takes: predicates name what they read."""
     parameters = inspect.signature(call).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return keywords

@@ -3,7 +3,7 @@
 Every function of the C API is here by its name without the prefix (`Malloc`,
 `StreamCreateWithFlags`, `GraphAddMemcpyNode`): out parameters are returned, handles and addresses
 are ints, errors raise `InfiniRTError`. Enums, flags and structs go by their C names too. The
-classes below them own what they stand for and keep alive what they need; wherever a function takes
+classes below them own what they represent and keep alive what they need; wherever a function takes
 a handle or an address, it takes such an object as well.
 """
 

@@ -35,7 +35,7 @@ _failed: list[Backend] = []
 
 
 def _some_package_offers_any() -> bool:
-    """A look at the installed packages' files, much quicker than importing importlib.metadata."""
+    """Reads the installed packages' files, much quicker than importing importlib.metadata."""
     for folder in sys.path:
         try:
             entries = list(os.scandir(folder or "."))

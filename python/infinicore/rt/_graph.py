@@ -156,7 +156,7 @@ class Graph(_rt._Owner):
         return self._add(_rt.GraphAddHostNode(self, after, function))
 
     def add_empty(self, after: Iterable[Node] = ()) -> Node:
-        """Add a node that does nothing: a place where many others meet.
+        """Add a node that does nothing, which joins many others.
 
         >>> join = graph.add_empty(after=[a, b])
         """

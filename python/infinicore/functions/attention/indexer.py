@@ -1,7 +1,7 @@
 """The index of sparse attention (DSA): scores of all keys, and the best of them.
 
-What is assumed of these functions stands with each: they are known as kernels of one vendor only.
-Positions of keys count within their sequence; -1 stands for none.
+The help of each function says what is assumed of it: they are known as kernels of one vendor only.
+Positions of keys count within their sequence; -1 means none.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _select(name: str, chosen: Tensor, logits: Tensor, begins: Tensor | None, en
         _core.empty(shape, int64, logits.device),
     )
     _, indices = emit("topk", masked, dim=1, k=count, largest=True, sorted=True, out=results)
-    # Closed columns are as small as those with -inf, so what was chosen is looked at again.
+    # Closed columns are as small as those with -inf, so what was chosen is checked again.
     valid = indices < ends.view(rows, 1)
     if begins is not None:
         valid = valid & (indices >= begins.view(rows, 1))
@@ -286,7 +286,7 @@ def map_decode_request_block_indices_(
 ) -> None:
     """Positions of keys within requests as rows of the cache: output[t, k] becomes page *
     block_size + offset, with the page of block_table[req_id[t]] that holds position
-    token_indices[t, k]; -1 stays -1, and stands for positions without a page.
+    token_indices[t, k]; -1 stays -1, and marks positions without a page.
 
     >>> output = infinicore.zeros(1, 2, dtype=infinicore.int32)
     >>> table, places = infinicore.tensor([[7]]), infinicore.tensor([[3, -1]])

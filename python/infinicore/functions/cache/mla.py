@@ -23,7 +23,7 @@ def joined(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _flat(name: str, argument: str, x: Any, tokens: int) -> Tensor:
-    """Rows of tokens; a dimension of one head may stand in between."""
+    """Rows of tokens; a dimension of one head may be in between."""
     need_tensor(name, argument, x)
     expect(x.ndim >= 2 and x.shape[0] == tokens, name, f"{argument}.shape", tuple(x.shape), "rows")
     return x.reshape(tokens, x.shape[-1])  # type: ignore[no-any-return]

@@ -89,8 +89,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1), *, out: Any =
 
 @function
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements moved along dimensions, by so many places each; what leaves comes back at the other
-    end. Without dims the elements are moved in order.
+    """Elements shifted along dimensions, by a number each; those that leave one end enter at the
+    other. Without dims the elements are moved in order.
 
     >>> infinicore.roll(infinicore.arange(4), 1)
     tensor([3, 0, 1, 2])

@@ -42,7 +42,7 @@ def split(
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """A dimension in so many parts of one size; the last may be smaller, or some be missing.
+    """A dimension in a number of parts of one size; the last may be smaller, or some be missing.
 
     >>> infinicore.chunk(infinicore.arange(5), 2)[1]
     tensor([3, 4])
@@ -55,7 +55,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """A dimension in so many parts of sizes that differ by 1 at most, or cut at the given places.
+    """A dimension in a number of parts whose sizes differ by at most 1, or cut at given indices.
 
     >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
     tensor([0, 1])

@@ -71,7 +71,7 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def frac(input: Tensor, *, out: Any = None) -> Tensor:
-    """What stands behind the point: input - trunc(input).
+    """The fractional part: input - trunc(input).
 
     >>> infinicore.frac(infinicore.tensor([1.5, -2.25]))
     tensor([ 0.5000, -0.2500])

@@ -180,7 +180,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 @function
 def eigh(input: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues of symmetric matrices, the smallest first, and eigenvectors as columns. Only the
-    lower triangle is looked at; with UPLO "U" the upper one.
+    lower triangle is read; with UPLO "U" the upper one.
 
     >>> infinicore.eigh(infinicore.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
@@ -266,7 +266,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
 
 @function
 def kron(a: Tensor, b: Tensor) -> Tensor:
-    """All products of elements: each element of the first stands for a copy of the second.
+    """The Kronecker product: each element of the first, multiplied by the whole second.
 
     >>> infinicore.kron(infinicore.tensor([1, 2]), infinicore.tensor([1, 1]))
     tensor([1, 1, 2, 2])

@@ -24,7 +24,7 @@ def cross_entropy(
     """-log of the target's share in the softmax of its row: logits [..., classes], target [...] of
     integers, losses [...]; `reduction` is "none" here, "mean" or "sum". As in
     `nn.functional.cross_entropy`, classes may also be dimension 1 of [N, classes, ...], targets may
-    be probabilities, classes have weights, and one index may be left out.
+    be probabilities, classes have weights, and one index may be ignored.
 
     >>> infinicore.cross_entropy(infinicore.zeros(1, 2), infinicore.tensor([1]))
     tensor([0.6931])
@@ -37,7 +37,7 @@ def cross_entropy(
     rows, shape = logits, None
     last = tuple(target.shape) == tuple(logits.shape[:-1])
     if logits.ndim > 2 and last and not target.dtype.is_floating_point:
-        # Classes stand last: one row for each target.
+        # Classes are last: one row for each target.
         shape = target.shape
         rows, target = logits.reshape(-1, logits.shape[-1]), target.reshape(-1)
     left_out = -100 if ignore_index is None else ignore_index

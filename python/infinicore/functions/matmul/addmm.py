@@ -14,7 +14,7 @@ __all__ = ["addbmm", "addmm", "addmv", "baddbmm"]
 
 
 def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
-    """made + beta * input. The input is not looked at when beta is 0."""
+    """made + beta * input. The input is not read when beta is 0."""
     try:
         input = input.expand(*made.shape)
     except RuntimeError:

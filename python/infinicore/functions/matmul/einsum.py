@@ -48,7 +48,7 @@ def _terms(equation: str, ranks: list[int]) -> tuple[list[str], str]:
 
 
 def _without_twins(tensor: Tensor, term: str) -> tuple[Tensor, str]:
-    """A letter that stands twice means the diagonal."""
+    """A letter that occurs twice means the diagonal."""
     for c in dict.fromkeys(term):
         while term.count(c) > 1:
             one = term.index(c)
@@ -113,7 +113,7 @@ def _evaluate(equation: str, operands: Any) -> Tensor:
 
 
 def einsum(equation: str, *operands: Any, out: Any = None) -> Tensor:
-    """Sums of products as an equation names their dimensions; `...` stands for those that
+    """Sums of products as an equation names their dimensions; `...` means those that
     broadcast.
 
     >>> infinicore.einsum("ij,jk->ik", infinicore.ones(2, 3), infinicore.ones(3, 4)).shape

@@ -1,6 +1,6 @@
 """Products of groups of rows with the weights of their experts.
 
-Rows stand in the order of their experts: the first tokens_per_experts[0] belong to expert 0, and so
+Rows are in the order of their experts: the first tokens_per_experts[0] belong to expert 0, and so
 on. Run at once, the counts are read and each expert's rows meet its weights. In a graph nothing is
 read: all rows meet all weights, and each keeps what its expert made of it.
 """

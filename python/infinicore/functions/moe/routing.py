@@ -300,7 +300,7 @@ def moe_argsort_bincount_with_inv_pos_(
 ) -> None:
     """Groups pairs of tokens and experts: with the ids [tokens, topk] as one row,
     tokens_per_experts [num_experts] gets how often each expert occurs, `sorted_indices` the pairs
-    in the order of their experts (equal ones as they stood), `inv_pos` the place of each pair in
+    in the order of their experts (equal ones in their order), `inv_pos` the place of each pair in
     that order.
 
     >>> counts, order, places = (infinicore.zeros(n, dtype=infinicore.int32) for n in (2, 3, 3))

@@ -69,7 +69,7 @@ def unpacked(weights: Tensor) -> Tensor:
     if codes.dtype is not int8:
         low = emit("bitwise_and", codes, 15)
         high = emit("bitwise_right_shift", codes, 4)
-        # Numbers from 8 on stand for negative ones.
+        # Numbers from 8 on mean negative ones.
         low, high = (cast_to(emit("bitwise_xor", p, 8), int8) - 8 for p in (low, high))
     else:
         low = emit("bitwise_right_shift", emit("bitwise_left_shift", codes, 4), 4)

@@ -24,7 +24,7 @@ __all__ = ["median", "mode", "nanmedian", "nanquantile", "quantile"]
 
 
 def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> Any:
-    """The lower median along a dimension and where it stood."""
+    """The lower median along a dimension and its index."""
     at = 0 if dim is None else dim_of(name, input, dim)
     x = input.reshape(input.numel()) if dim is None else input
     x = x if x.ndim else x.view(1)
@@ -43,7 +43,7 @@ def _middle(name: str, input: Tensor, dim: Any, keepdim: bool, skips: bool) -> A
             half = emit("floor_divide", emit("sub", count - 1, missing), 2)
             index = emit("maximum", half, 0)
         else:
-            # NaN stands behind all others: the first one is the result if there is one.
+            # NaN is sorted last: the first one is the result if there is one.
             first = emit("sub", count, missing)
             middle = tensor_for((count - 1) // 2, int64, x.device)
             index = emit("where", emit("greater", missing, 0), first, middle)
@@ -149,7 +149,7 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """Values that a part q (0 to 1) of the elements lies below; several q make a first dimension.
+    """Values that a fraction q (0 to 1) of the elements is below; several q make a first dimension.
 
     >>> infinicore.quantile(infinicore.tensor([1., 2., 3.]), 0.25)
     tensor(1.5000)
@@ -176,8 +176,8 @@ def nanquantile(
 
 @function
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element along a dimension (the smallest of several), and the last place
-    where it stands.
+    """The most frequent element along a dimension (the smallest of several), and its last
+    index.
 
     >>> infinicore.mode(infinicore.tensor([2, 1, 2, 3])).values
     tensor(2)

@@ -18,7 +18,7 @@ __all__ = ["argsort", "bucketize", "isin", "kthvalue", "msort", "searchsorted", 
 def sorted_along(
     input: Tensor, dim: int, descending: bool = False, stable: bool = True, out: Any = None
 ) -> Any:
-    """Elements in order, and where they stood."""
+    """Elements in order, and their indices."""
     return emit("sort", input, dim=dim, descending=descending, stable=stable, out=out)
 
 
@@ -36,7 +36,7 @@ def sort(
     *,
     out: Any = None,
 ) -> Any:
-    """Elements in order along a dimension, and where they stood. NaN counts as the largest.
+    """Elements in order along a dimension, and their indices. NaN counts as the largest.
 
     >>> infinicore.sort(infinicore.tensor([3, 1, 2])).values
     tensor([1, 2, 3])
@@ -51,7 +51,7 @@ def argsort(
     descending: bool = False,
     stable: bool = False,
 ) -> Tensor:
-    """Where the elements stand that sorting along a dimension would give.
+    """The indices that would sort the elements along a dimension.
 
     >>> infinicore.argsort(infinicore.tensor([3, 1, 2]))
     tensor([1, 2, 0])

@@ -20,8 +20,8 @@ def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
     """More elements at the ends of dimensions: `pad` lists (before, after), beginning with the last
-    dimension; negative numbers cut. "constant" adds `value` (0), "reflect" what lies inwards in
-    reverse order, "replicate" the outermost element, "circular" what lies at the other end.
+    dimension; negative numbers cut. "constant" adds `value` (0), "reflect" the inner elements
+    in reverse order, "replicate" the outermost element, "circular" those of the other end.
 
     >>> F.pad(infinicore.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])

@@ -15,7 +15,7 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
 
 
 def _per_channel(x: Tensor, rank: int) -> Tensor:
-    """[C] as [C, 1, ...], to stand along dimension 1."""
+    """[C] as [C, 1, ...], to broadcast along dimension 1."""
     return wide_floats(x).reshape(-1, *[1] * (rank - 2))
 
 

@@ -20,7 +20,7 @@ __all__ = [
     "feature_alpha_dropout",
 ]
 
-# Where selu ends towards the left: what stands for a dropped element.
+# selu's limit for small x: the value of a dropped element.
 _LOWEST = -1.0507009873554805 * 1.6732632423543772
 
 

@@ -236,7 +236,7 @@ lp_pool1d, lp_pool2d, lp_pool3d = (_lp_pool(rank) for rank in (1, 2, 3))
 
 
 def _bins(name: str, x: Tensor, output_size: Any, rank: int) -> list[int]:
-    """Numbers of bins; None stands for the size of the input."""
+    """Numbers of bins; None means the size of the input."""
     given = output_size
     if given is None or hasattr(given, "__index__"):
         given = [given] * rank
