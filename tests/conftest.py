@@ -71,6 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from kit.combinations import Selection
     from kit.skip_summary import SkipSummary
 
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # files in the order below
     config.addinivalue_line("markers", "combination: one of kit/combinations.py")
     config.pluginmanager.register(Selection(config))
     config.pluginmanager.register(SkipSummary())
@@ -91,6 +93,10 @@ def match(item: pytest.Item, table: dict[str, str]) -> str:
     return next((reason for part, reason in table.items() if part in item.nodeid), "")
 
 
+# Folders whose tests are few and long: they compile programs and start processes.
+LONG = {"clients", "cuda", "spec", "collectives", "backends", "library", "typing", "benchmarks"}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     from kit.requirements import reason_without
 
@@ -107,6 +113,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=reason))
         elif reason := match(item, expected.EXPECTED_FAILURES):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    # At the end of a run they would keep one process busy while the others have nothing to do.
+    items.sort(key=lambda item: not LONG.intersection(item.path.relative_to(HERE).parts[:1]))
 
 
 @pytest.fixture(autouse=True)
