@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from infinicore import _core
+from infinicore._dtype import BY_NUMBER
 from infinicore.op._table import DEVICES
 
 # Types of infiniDevice_t by the word that people use. Several vendors' devices are used like
@@ -143,3 +144,7 @@ class Size(tuple[int, ...]):
 
     def __repr__(self) -> str:
         return f"infinicore.Size({list(self)})"
+
+
+# What the extension module makes of its numbers, from the first call on.
+_core._set_types(BY_NUMBER, Size, _at)

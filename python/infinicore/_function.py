@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 from infinicore import _core
 from infinicore._data import as_tensor
-from infinicore._device import Size, _at, device
-from infinicore._dtype import BY_NUMBER, dtype
+from infinicore._device import device
+from infinicore._dtype import dtype
 from infinicore._emit import copy
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 else:
     Operand = Annotated[Any, "Operand"]  # known again by this word
 
-_core._set_types(BY_NUMBER, Size, _at)
 _core.add_identity_type(dtype)
 _core.add_identity_type(device)
 # By name, as Python's functions.

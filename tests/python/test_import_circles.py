@@ -5,8 +5,13 @@ they only hide a circle. What type checkers alone import does not, nor what `inf
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from kit import process
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "infinicore"
 LOADERS = ("infinicore", "infinicore._namespace")
@@ -98,3 +103,13 @@ def test_a_circle_is_found(tmp_path: Path) -> None:
     assert circles(tmp_path / "infinicore") == [
         ["infinicore.a", "infinicore.b", "infinicore.inner.c"]
     ]
+
+
+@pytest.mark.parametrize("name", ["ccl", "context", "nn", "op", "rt"])
+def test_a_module_works_alone(name: str) -> None:
+    """Whichever is imported first: what it hands to the extension module is registered."""
+    program = (
+        f"import infinicore.{name}; from infinicore import context; print(context.get_device())"
+    )
+    done = process.run([sys.executable, "-c", program])
+    assert done.returncode == 0, done.stderr
