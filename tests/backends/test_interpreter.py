@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kit import process
+from kit import build, process
+from kit.binding import root
+from kit.requirements import need
 from spec.operators import OPERATORS
+from spec.operators.language.nodes import OPS
 
 DOCS = process.PROJECT / "docs" / "backends.md"
 RUNNABLE = {op.name for op in OPERATORS if not op.kernel and not op.unsupported}
@@ -83,6 +86,15 @@ def test_half_of_the_operators_have_a_program() -> None:
     stated = re.search(r"over (\d+) operators", DOCS.read_text())
     assert stated, "docs/backends.md says how many operators the interpreter runs"
     assert len(RUNNABLE) > int(stated[1])
+
+
+def test_refusals(tmp_path: Path) -> None:
+    need("c++")
+    source, program = Path(__file__).parent / "interpreter.cc", tmp_path / "interpreter"
+    options = ["-std=c++17", *build.WARNINGS, f"-I{root() / 'include'}"]
+    build.compile_([build.CXX, *options, str(source), "-o", str(program)])
+    done = process.run([str(program), str(len(OPS))])
+    assert (done.returncode, done.stdout) == (0, "ok\n")
 
 
 # Programs that the fuser joined: a map of maps, and folds with what surrounds them.
