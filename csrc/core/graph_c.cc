@@ -3,10 +3,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "../runtime/handles.h"
 #include "graph_state.h"
 #include "infini/graph.h"
 
 struct InfiniGraph {
+    InfiniGraph(std::shared_ptr<infinicore::graph::Graph> graph,
+                infinicore::detail::DeviceRuntime *runtime)
+        : graph(std::move(graph)), runtime(runtime) {}
     std::shared_ptr<infinicore::graph::Graph> graph;
     infinicore::detail::DeviceRuntime *runtime;
 };
@@ -27,16 +31,25 @@ infiniStatus_t guarded(const char *function, const Work &work) noexcept try {
     return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, error.what());
 }
 
-void require(const void *pointer, const char *name) {
-    if (!pointer)
-        throw std::invalid_argument(std::string(name) + " is null: expected a valid pointer");
+using Graphs = infini::rt::HandleTable<InfiniGraph>;
+
+void require(const void *pointer, size_t bytes, bool write, const char *name) {
+    if (!pointer || !infiniIsHostMemory(pointer, bytes, write))
+        throw std::invalid_argument(std::string(name) + (pointer ? " points to no" : " is null:") +
+                                    (pointer ? " host memory" : " expected a valid pointer"));
+}
+
+InfiniGraph &find(infiniGraph_t graph) {
+    if (InfiniGraph *found = Graphs::get().find(graph)) return *found;
+    throw std::invalid_argument("graph is no graph: expected one that infiniGraphLoad gave");
 }
 
 void fill(const std::vector<NamedTensor> &tensors, size_t index, infiniGraphTensor *to) {
-    require(to, "tensor");
+    require(to, sizeof to->size, true, "tensor");
     if (to->size < sizeof *to)
         throw std::invalid_argument("tensor->size is " + std::to_string(to->size) +
                                     ": expected sizeof(infiniGraphTensor)");
+    require(to, sizeof *to, true, "tensor");
     if (index >= tensors.size())
         throw std::invalid_argument("index is " + std::to_string(index) + ": the graph has " +
                                     std::to_string(tensors.size()));
@@ -57,65 +70,57 @@ void fill(const std::vector<NamedTensor> &tensors, size_t index, infiniGraphTens
 infiniStatus_t infiniGraphLoad(infiniGraph_t *graph, const char *path, infiniDevice_t device,
                                int device_index) {
     return guarded("infiniGraphLoad", [&] {
-        require(graph, "graph");
-        require(path, "path");
+        require(graph, sizeof *graph, true, "graph");
+        require(path, 1, false, "path");
         const infinicore::Device where{infinicore::Device::Type(device), size_t(device_index)};
-        auto made = std::make_unique<InfiniGraph>();
-        made->graph = infinicore::graph::Graph::load(path, where);
-        made->runtime = &infinicore::detail::runtime_of(where, "infiniGraphLoad");
-        *graph = made.release();
+        auto loaded = infinicore::graph::Graph::load(path, where);
+        *graph = Graphs::get().make(std::move(loaded),
+                                    &infinicore::detail::runtime_of(where, "infiniGraphLoad"));
+        if (!*graph) throw std::runtime_error("too many graphs");
     });
 }
 
 infiniStatus_t infiniGraphDestroy(infiniGraph_t graph) {
     return guarded("infiniGraphDestroy", [&] {
-        require(graph, "graph");
-        delete graph;
+        if (!Graphs::get().destroy_once(&find(graph))) find(nullptr);
     });
 }
 
 infiniStatus_t infiniGraphGetInputCount(infiniGraph_t graph, size_t *count) {
     return guarded("infiniGraphGetInputCount", [&] {
-        require(graph, "graph");
-        require(count, "count");
-        *count = graph->graph->inputs().size();
+        require(count, sizeof *count, true, "count");
+        *count = find(graph).graph->inputs().size();
     });
 }
 
 infiniStatus_t infiniGraphGetInput(infiniGraph_t graph, size_t index, infiniGraphTensor *tensor) {
-    return guarded("infiniGraphGetInput", [&] {
-        require(graph, "graph");
-        fill(graph->graph->inputs(), index, tensor);
-    });
+    return guarded("infiniGraphGetInput",
+                   [&] { fill(find(graph).graph->inputs(), index, tensor); });
 }
 
 infiniStatus_t infiniGraphGetOutputCount(infiniGraph_t graph, size_t *count) {
     return guarded("infiniGraphGetOutputCount", [&] {
-        require(graph, "graph");
-        require(count, "count");
-        *count = graph->graph->outputs().size();
+        require(count, sizeof *count, true, "count");
+        *count = find(graph).graph->outputs().size();
     });
 }
 
 infiniStatus_t infiniGraphGetOutput(infiniGraph_t graph, size_t index, infiniGraphTensor *tensor) {
-    return guarded("infiniGraphGetOutput", [&] {
-        require(graph, "graph");
-        fill(graph->graph->outputs(), index, tensor);
-    });
+    return guarded("infiniGraphGetOutput",
+                   [&] { fill(find(graph).graph->outputs(), index, tensor); });
 }
 
 infiniStatus_t infiniGraphRun(infiniGraph_t graph) {
     return guarded("infiniGraphRun", [&] {
-        require(graph, "graph");
-        infinicore::detail::DeviceScope scope(*graph->runtime);
-        graph->graph->run();
+        InfiniGraph &found = find(graph);
+        infinicore::detail::DeviceScope scope(*found.runtime);
+        found.graph->run();
     });
 }
 
 infiniStatus_t infiniGraphSynchronize(infiniGraph_t graph) {
     return guarded("infiniGraphSynchronize", [&] {
-        require(graph, "graph");
-        infinicore::detail::DeviceScope scope(*graph->runtime);
+        infinicore::detail::DeviceScope scope(*find(graph).runtime);
         infinicore::context::syncStream();
     });
 }

@@ -203,7 +203,8 @@ private:
         Strides strides;
         for (uint64_t d = 0; d < ndim; ++d)
             shape.push_back(file_.number(field + ", shape", kMostBytes));
-        file_.number(field + ", strides", ndim + 1);
+        if (file_.number(field + ", strides") != ndim)
+            file_.fail(field + ", strides", "expected as many as sizes");
         for (uint64_t d = 0; d < ndim; ++d)
             strides.push_back(Stride(file_.number(field + ", strides")));
         const auto [memory, offset] = read_place(field);

@@ -41,5 +41,8 @@ int main(int argc, char **argv) {
     infiniGraphTensor wrong = {.size = 3};
     if (infiniGraphGetInput(graph, 0, &wrong) != INFINI_STATUS_BAD_PARAM) return fail("size");
     if (infiniGraphGetInput(graph, 99, &wrong) != INFINI_STATUS_BAD_PARAM) return fail("index");
-    return infiniGraphDestroy(graph) == INFINI_STATUS_SUCCESS ? 0 : fail("destroy");
+    if (infiniGraphRun((infiniGraph_t)&wrong) != INFINI_STATUS_BAD_PARAM) return fail("handle");
+    if (infiniGraphGetInputCount(graph, NULL) != INFINI_STATUS_BAD_PARAM) return fail("null");
+    if (infiniGraphDestroy(graph) != INFINI_STATUS_SUCCESS) return fail("destroy");
+    return infiniGraphDestroy(graph) == INFINI_STATUS_BAD_PARAM ? 0 : fail("destroy again");
 }
