@@ -37,10 +37,11 @@ struct Stream {
 
 // ---- Device code --------------------------------------------------------------------------------
 
-// The text of a kernel: a file of device/, with types and constants that stand before it. Two
+// The text of a kernel: a file of device/, with types and constants that are defined before it. Two
 // sources that have the same text are one kernel.
 class Source {
 public:
+    // "index/scatter.cuh:keys" is the kernel `keys` of a file with several.
     explicit Source(const char *file) : file_(file) {}
 
     Source &type(const char *name, int dtype);  // using T = f16;

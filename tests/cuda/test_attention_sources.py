@@ -69,7 +69,7 @@ CASES = [
         "sm_90a",
         "kPaged=0,kRagged=0,kCausal=0,kDepth=576,kValue=512,kRows=32,kSlots=22",
     ),
-    ("combine_parts", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kKeys=64"),
+    ("combine:parts", "sm_90", "kPaged=1,kRagged=0,kCausal=1,kKeys=64"),
     (
         "mla_sm80",
         "sm_90",
@@ -83,8 +83,8 @@ CASES = [
 ]
 
 
-def flattened(name: str, seen: set[str]) -> str:
-    """A file of device code with its includes, each once."""
+def flattened(name: str, seen: set[str], selector: str = "") -> str:
+    """A file of device code with its includes, each once, and one of its kernels."""
     if name in seen:
         return ""
     seen.add(name)
@@ -92,9 +92,14 @@ def flattened(name: str, seen: set[str]) -> str:
 
     def include(match: re.Match[str]) -> str:
         beside = folder + match[1]
-        return flattened(beside if (DEVICE / beside).exists() else match[1], seen)
+        return flattened(beside if (DEVICE / beside).exists() else match[1], seen, selector)
+
+    def choose(match: re.Match[str]) -> str:
+        return match[0] if selector and re.search(rf"\b{selector}\b", match[1]) else ""
 
     text = (DEVICE / name).read_text().replace("#pragma once\n", "")
+    sections = r"^(#if(?:def|) .*\bINFINI_KERNEL_.*)\n(?:.*\n)*?#endif\n"
+    text = re.sub(sections, choose, text, flags=re.MULTILINE)
     return re.sub(r'^#include "([^"]+)"$', include, text, flags=re.MULTILINE)
 
 
@@ -105,9 +110,11 @@ def test_kernels_stay_in_registers(
 ) -> None:
     assert library is not None
     seen: set[str] = set()
-    text = flattened("prelude.cuh", seen)
+    file, _, kernel = file.partition(":")
+    selector = f"INFINI_KERNEL_{file}_{kernel}".upper() if kernel else ""
+    text = (f"#define {selector}\n" if selector else "") + flattened("prelude.cuh", seen)
     lines = COMMON.format(type=dtype) + f" constexpr int {constants};"
-    text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen)
+    text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen, selector)
     with Compiler(library) as compiler:
         used = compiler.compile(text, architecture)
     assert used.spilled == 0

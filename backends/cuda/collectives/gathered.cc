@@ -1,6 +1,6 @@
 #include "collectives/gathered.h"
 
-#include "device/collectives/combine_params.h"
+#include "device/collectives/combine.cuh"
 #include "runtime/vendor_call.h"
 
 namespace infini::cuda::collectives {

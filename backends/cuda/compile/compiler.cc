@@ -74,7 +74,7 @@ void dump(const Source &source, const std::string &text, const Key &key) {
     if (!folder || !*folder) return;
     std::string name = source.file();
     for (char &c : name)
-        if (c == '/' || c == '.') c = '_';
+        if (c == '/' || c == '.' || c == ':') c = '_';
     const std::string path = std::string(folder) + "/" + name + "-" + key.hex() + ".cu";
     if (FILE *file = fopen(path.c_str(), "w")) {
         if (source.is_architecture_specific()) fputs("// architecture-specific\n", file);

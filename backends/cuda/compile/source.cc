@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include <cctype>
 #include <cstring>
 #include <set>
 
@@ -14,11 +15,23 @@ const char *find_file(const std::string &name) {
     return nullptr;
 }
 
+// The macro that selects a kernel of a file: INFINI_KERNEL_SCATTER_KEYS for index/scatter.cuh:keys.
+std::string selector_of(const std::string &file, const std::string &kernel) {
+    const size_t begin = file.rfind('/') + 1;
+    std::string name = file.substr(begin, file.rfind('.') - begin) + "_" + kernel;
+    for (char &c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
+    return "INFINI_KERNEL_" + name;
+}
+
+bool begins(const std::string &line, const char *with) { return line.rfind(with, 0) == 0; }
+
 // Puts a file's text, each file once, in place of its #include. A name is looked for beside the
-// file that includes it, then from the top.
+// file that includes it, then from the top. A file with several kernels has each in an #ifdef of
+// its selector: sections of other kernels are left out, with what they include.
 class Flattener {
 public:
-    explicit Flattener(std::string &out) : out_(out) {}
+    Flattener(std::string &out, const std::string &selector)
+        : out_(out), selector_(selector.empty() ? "" : selector + ")") {}
 
     void add(const std::string &name) {
         if (!seen_.insert(name).second) return;
@@ -30,19 +43,37 @@ public:
     }
 
     void add_text(const char *text, const std::string &folder) {
+        int left_out = 0;  // depth of conditions since a section that is left out began
         while (*text) {
             const char *end = std::strchr(text, '\n');
             const size_t length = end ? size_t(end - text) + 1 : std::strlen(text);
-            add_line(std::string(text, length), folder);
+            const std::string line(text, length);
             text += length;
+            if (left_out)
+                left_out += begins(line, "#if") - begins(line, "#endif");
+            else if (is_other_kernel(line))
+                left_out = 1;
+            else
+                add_line(line, folder);
         }
     }
 
 private:
+    // Whether a line begins the section of kernels that were not asked for.
+    bool is_other_kernel(std::string line) const {
+        if (begins(line, "#ifdef INFINI_KERNEL_")) {
+            line.pop_back();
+            line += ")";
+        } else if (!begins(line, "#if defined(INFINI_KERNEL_")) {
+            return false;
+        }
+        return selector_.empty() || line.find(selector_) == std::string::npos;
+    }
+
     void add_line(const std::string &line, const std::string &folder) {
         constexpr char kInclude[] = "#include \"";
-        if (line.rfind("#pragma once", 0) == 0) return;
-        if (line.rfind(kInclude, 0) != 0) {
+        if (begins(line, "#pragma once")) return;
+        if (!begins(line, kInclude)) {
             out_ += line;
             return;
         }
@@ -52,6 +83,7 @@ private:
     }
 
     std::string &out_;
+    const std::string selector_;  // with a parenthesis, where it ends
     std::set<std::string> seen_;
 };
 
@@ -86,11 +118,17 @@ Source &Source::architecture_specific() {
 }
 
 std::string Source::text() const {
-    std::string result;
-    Flattener flattener(result);
+    const size_t colon = file_.find(':');
+    const std::string file = file_.substr(0, colon);
+    std::string result, selector;
+    if (colon != std::string::npos) {
+        selector = selector_of(file, file_.substr(colon + 1));
+        result = "#define " + selector + "\n";
+    }
+    Flattener flattener(result, selector);
     flattener.add("prelude.cuh");
     flattener.add_text(("namespace infini {\n" + lines_ + "}\n").c_str(), "");
-    flattener.add(file_);
+    flattener.add(file);
     return result;
 }
 

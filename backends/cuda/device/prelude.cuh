@@ -1,11 +1,15 @@
 // What every kernel begins with. Device code includes nothing but files of this folder: the
 // run-time compiler then needs no include path, and a kernel compiles in a fraction of a second.
 //
-// A source is one kernel, with one struct as its parameter:
+// A file begins with the struct of its kernels' parameters, which planners on the host include too:
+// what follows is in an #ifdef INFINI_DEVICE. A source is one kernel:
 //
 //     INFINI_ENTRY(GatherParams, 256, 1) { ... p.count ... }
 //
-// Types and constants that the host chose stand before the file is included, as members of
+// A file with several kernels has each in an #ifdef; "index/scatter.cuh:keys" is the one in
+// INFINI_KERNEL_SCATTER_KEYS.
+//
+// Types and constants that the host chose are defined before the file is included, as members of
 // namespace infini: `using T = f16; constexpr int kDims = 2;`.
 //
 // Tests compile the same text for the host, where every thread of a block is a fiber and what CUDA

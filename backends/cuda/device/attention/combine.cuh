@@ -1,8 +1,89 @@
-// Puts the results of ranges of keys together: a block for each row.
+// Split-KV attention (flash decoding): combines the partial results that blocks left for ranges of
+// keys; and stores new keys and values into their caches.
+#pragma once
+
+#include "attention_params.h"
+
+#if defined(INFINI_KERNEL_COMBINE_ROWS) || defined(INFINI_KERNEL_COMBINE_PARTS)
+// Combines the partial results of a row, in their order within each warp. Of few parts warps share
+// the columns, of many the parts, so that many loads are in flight before the first one is used.
 //
 // Before this: type T.
-#include "combine_row.cuh"
+namespace infini {
 
+inline constexpr int kCombineWarps = 4, kCombineThreads = kCombineWarps * kWarp;
+inline constexpr float kNoScore = __builtin_bit_cast(float, 0xff800000u);
+
+// By all threads of a block. part(i) is where the values of a part are; the greatest score and the
+// sum stand behind them, at the next multiple of four.
+template <class Part>
+INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int64_t inner) {
+    constexpr int kAtOnce = 4, kColumns = 4 * kWarp;
+    INFINI_SHARED float shared[kCombineWarps][kColumns];
+    const int behind = (size + 3) / 4 * 4;
+    float greatest = kNoScore, sum = 0;
+#pragma unroll 1
+    for (int i = lane(); i < parts; i += kWarp) greatest = fmaxf(greatest, part(i)[behind]);
+    greatest = fold_warp(greatest, fold::Max());
+    const float base = greatest == kNoScore ? 0.0f : greatest;
+#pragma unroll 1
+    for (int i = lane(); i < parts; i += kWarp)
+        sum += part(i)[behind + 1] * exp2f(part(i)[behind] - base);
+    sum = fold_warp(sum, fold::Sum());
+    const float inverse = sum == 0 ? 0.0f : 1 / sum;
+    const bool shared_columns = parts > kAtOnce;
+    const int each = shared_columns ? kCombineWarps : 1;  // how far a warp's parts are apart
+#pragma unroll 1
+    for (int first = shared_columns ? 0 : warp() * kColumns; first < size;
+         first += shared_columns ? kColumns : kCombineWarps * kColumns) {
+        const int e = first + 4 * lane();
+        float value[4] = {};
+#pragma unroll 1
+        for (int i = shared_columns ? warp() : 0; i < parts; i += each * kAtOnce) {
+            float weight[kAtOnce];
+            Vec<float, 4> some[kAtOnce];
+#pragma unroll
+            for (int j = 0; j < kAtOnce; ++j) {
+                const int at = i + j * each;
+                const bool valid = at < parts;
+                weight[j] = valid ? part(at)[behind] : kNoScore;
+                some[j] = valid && e < size ? load<4>(part(at) + e) : Vec<float, 4>{0, 0, 0, 0};
+            }
+#pragma unroll
+            for (int j = 0; j < kAtOnce; ++j) {
+                weight[j] = exp2f(weight[j] - base);
+#pragma unroll
+                for (int k = 0; k < 4; ++k)
+                    if (weight[j] != 0) value[k] += some[j][k] * weight[j];
+            }
+        }
+        if (!shared_columns) {
+#pragma unroll
+            for (int k = 0; k < 4; ++k)
+                if (e + k < size) to[(e + k) * inner] = convert<T>(value[k] * inverse);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) shared[warp()][4 * lane() + k] = value[k];
+        __syncthreads();
+        const int mine = int(threadIdx.x);
+        if (first + mine < size) {
+            float total = 0;
+#pragma unroll
+            for (int j = 0; j < kCombineWarps; ++j) total += shared[j][mine];
+            to[(first + mine) * inner] = convert<T>(total * inverse);
+        }
+        __syncthreads();
+    }
+}
+
+}  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_COMBINE_ROWS
+// Combines the results of split keys: a block for each row.
+//
+// Before this: type T.
 namespace infini {
 
 INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
@@ -20,3 +101,70 @@ INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
 }
 
 }  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_COMBINE_PARTS
+#include "ranges.cuh"
+
+// Combines units whose keys are in the ranges of several blocks, see ranges.cuh: a block has rows
+// of one unit, which are as far apart as blocks have that unit.
+//
+// Before this: what sequence.cuh wants; constant kKeys, of a tile.
+namespace infini {
+
+INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
+    ptx::launch_dependents();
+    const unsigned each = gridDim.x / unsigned(p.sequences * p.heads);
+    const unsigned unit = blockIdx.x / each;
+    const int index = int(unit / unsigned(p.heads)), head = int(unit) - index * p.heads;
+    const TileCounts counts = count_tiles(p, index);
+    const int tiles = tiles_of_sequence(p, index);
+    const Ranges ranges(counts.all * p.heads, p.splits);
+    const int begin = counts.before * p.heads + head * tiles;
+    const int first = ranges.find(begin), last = ranges.find(begin + tiles - 1);
+    if (first == last) return;  // it was whole
+    const bool alone = ranges.begin(first) == begin;
+    const Sequence s = find_sequence(p, index, head);
+    const int64_t step = int64_t(2 * p.tiles * p.chunk) * partial_pitch(p);
+#pragma unroll 1
+    for (int row = int(blockIdx.x - unit * each); row < p.rows; row += int(each)) {
+        // Places of parts are a step from each other, but for that of the first one.
+        const int place = 2 * (first * p.tiles + row / p.chunk), at = row % p.chunk;
+        const float *start = partial_row(p, alone ? place : place + 1, at);
+        const float *rest = partial_row(p, place, at);
+        combine_row(
+            last - first + 1, p.value_depth,
+            [&](int i) { return i == 0 ? start : rest + i * step; }, result_row(p, s, head, row),
+            p.out_stride.inner);
+    }
+}
+
+}  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_COMBINE_STORE
+// Rows of new keys and values into their caches: [heads, rows, pieces] each.
+//
+// Before this: type T, of a piece of an element or of 16 bytes.
+namespace infini {
+
+INFINI_ENTRY(StoreRowsParams, 256, 1) {
+    for (int64_t i = grid_thread(); i < p.count; i += grid_threads()) {
+        const Quotient piece = p.pieces.split(uint32_t(i));
+        const Quotient row = p.rows.split(piece.quotient);
+        const Quotient head = p.heads.split(row.quotient);
+        const uint32_t which = head.quotient;
+        // Of keys or of values; chosen without an index, so that the parameters stay where they
+        // are.
+        const T *from = static_cast<const T *>(which ? p.from[1] : p.from[0]);
+        T *to = static_cast<T *>(which ? p.to[1] : p.to[0]);
+        from += head.remainder * (which ? p.from_head[1] : p.from_head[0]) +
+                row.remainder * (which ? p.from_row[1] : p.from_row[0]);
+        to += head.remainder * (which ? p.to_head[1] : p.to_head[0]) +
+              row.remainder * (which ? p.to_row[1] : p.to_row[0]);
+        to[piece.remainder] = from[piece.remainder];
+    }
+}
+
+}  // namespace infini
+#endif

@@ -1,10 +1,29 @@
+// The lightning indexer of sparse attention (DSA): quantised queries and keys, and the logits by
+// which keys are selected.
+#pragma once
+
+#include "sparse_params.h"
+
+namespace infini {
+
+struct IndexerQuantParams {
+    uint8_t *out;
+    float *weights_out;
+    const void *q, *weights;
+    int64_t rows, vectors;  // of a row
+    int32_t whole;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+#ifdef INFINI_KERNEL_INDEXER_SELECT
 // fused_fp8_indexer. A warp has one head of a token's queries, or its key: rotated, rounded to T,
 // then in e4m3 with a scale that is a power of two. Keys are normalised before, in doubles: there
 // is one for many queries.
 //
 // Before this: types T, Angle, NormWeight, NormBias.
-#include "sparse_params.h"
-
 namespace infini {
 
 inline constexpr int kWarps = 4;
@@ -111,3 +130,262 @@ INFINI_ENTRY(IndexerParams, kWarps *kWarp, 1) {
 }
 
 }  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_INDEXER_LOGITS
+// fp8_indexer_logits: for each token the score of every key, the sum over heads of weight * relu(q
+// . k * scale). A block has one token and one page of 64 keys; the page and 16 heads at a time
+// stand in shared memory as floats. Each thread has a key and every fourth head.
+namespace infini {
+
+inline constexpr int kKeys = 64, kDepth = 128, kHeads = 16, kParts = 4;
+inline constexpr int kThreads = kKeys * kParts;
+inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
+
+// A F32 that may lie anywhere.
+INFINI_DEVICE float load_scale(const uint8_t *from) {
+    return bit_cast<float>(from[0] | uint32_t(from[1]) << 8 | uint32_t(from[2]) << 16 |
+                           uint32_t(from[3]) << 24);
+}
+
+INFINI_DEVICE void read_codes(float *to, const uint8_t *from, bool vector) {
+    if (vector) {
+        const Vec<uint8_t, 16> codes = load<16>(from);
+#pragma unroll
+        for (int i = 0; i < 16; ++i) to[i] = to_float(f8{codes[i]});
+        return;
+    }
+    for (int i = 0; i < 16; ++i) to[i] = to_float(f8{from[i]});
+}
+
+INFINI_ENTRY(IndexerLogitsParams, kThreads, 1) {
+    INFINI_SHARED float keys[kKeys][kDepth + 1];
+    INFINI_SHARED float queries[kHeads][kDepth];
+    INFINI_SHARED float parts[kParts][kKeys];
+    const int64_t token = blockIdx.x / p.blocks, block = blockIdx.x % p.blocks;
+    const int key = int(threadIdx.x) % kKeys, part = int(threadIdx.x) / kKeys;
+    const int64_t first = block * kKeys;
+    // What lies behind the position, or what the tables do not have, is -inf.
+    const int64_t request = p.requests[token], position = p.positions[token];
+    int64_t seen = p.most_pages * kKeys < p.context ? p.most_pages * kKeys : p.context;
+    if (request < 0 || request >= p.request_count) seen = 0;
+    if (position < seen) seen = position + 1;  // none for negative ones
+    int64_t page = -1;
+    if (first < seen) page = p.tables[request * p.most_pages + block];
+    float score = 0;
+    const bool known = page >= 0 && page < p.pages;
+    if (known) {
+        const uint8_t *from = p.cache + page * kKeys * (kDepth + 4);
+        for (int i = int(threadIdx.x); i < kKeys * kDepth / 16; i += kThreads)
+            read_codes(&keys[i / (kDepth / 16)][i % (kDepth / 16) * 16], from + i * 16, p.vector);
+        const float scale = load_scale(from + kKeys * kDepth + key * 4);
+        for (int head = 0; head < p.heads; head += kHeads) {
+            const int count = p.heads - head < kHeads ? p.heads - head : kHeads;
+            __syncthreads();  // the last heads have been used
+            for (int i = int(threadIdx.x); i < count * kDepth / 16; i += kThreads)
+                read_codes(&queries[i / (kDepth / 16)][i % (kDepth / 16) * 16],
+                           p.q + (token * p.heads + head) * kDepth + i * 16, p.vector);
+            __syncthreads();
+            for (int h = part; h < count; h += kParts) {
+                float sum = 0;
+#pragma unroll 16
+                for (int d = 0; d < kDepth; ++d) sum += queries[h][d] * keys[key][d];
+                sum *= scale;
+                score +=
+                    (sum > 0 || sum != sum ? sum : 0.0f) * p.weights[token * p.heads + head + h];
+            }
+        }
+    }
+    parts[part][key] = score;
+    __syncthreads();
+    if (part != 0 || first + key >= p.context) return;
+    score = parts[0][key];
+#pragma unroll
+    for (int i = 1; i < kParts; ++i) score += parts[i][key];
+    p.logits[token * p.context + first + key] = known && first + key < seen ? score : kNone;
+}
+
+}  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_INDEXER_TILES
+#include "mma.cuh"
+
+// fp8_indexer_logits on the tensor cores: a block has one token and some pages of 64 keys. Codes
+// become bf16, which holds them exactly; each warp has 16 heads at a time, with all keys of a page.
+//
+// FLOPs: 2 * 128 for each head and key; bytes: 132 for each key.
+namespace infini {
+
+inline constexpr int kKeys = 64, kDepth = 128, kWarps = 4, kThreads = kWarps * 32;
+inline constexpr int kPitch = kDepth + 8;  // so that rows lie in different banks
+inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);
+
+// 16 codes as bf16.
+INFINI_DEVICE void decode_codes(bf16 *to, const uint8_t *from, bool vector) {
+    Vec<uint8_t, 16> codes;
+    if (vector) {
+        codes = load<16>(from);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 16; ++i) codes[i] = from[i];
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float values[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) values[i] = to_float(f8{codes[8 * half + i]});
+        store(to + 8 * half, narrow<bf16>(values));
+    }
+}
+
+INFINI_ENTRY(IndexerLogitsParams, kThreads, 2) {
+    INFINI_DYNAMIC_SHARED(memory);
+    INFINI_SHARED float scales[kKeys], parts[kWarps][kKeys];
+    const int head_tiles = (p.heads + 15) / 16;
+    bf16 *keys = reinterpret_cast<bf16 *>(memory), *queries = keys + kKeys * kPitch;
+    float *weights = reinterpret_cast<float *>(queries + head_tiles * 16 * kPitch);
+    const int64_t token = blockIdx.x / p.blocks;
+    const int64_t first_page = blockIdx.x % p.blocks * p.pages_at_once;
+    // What lies behind the position, or what the tables do not have, is -inf.
+    const int64_t request = p.requests[token], position = p.positions[token];
+    int64_t seen = p.most_pages * kKeys < p.context ? p.most_pages * kKeys : p.context;
+    if (request < 0 || request >= p.request_count) seen = 0;
+    if (position < seen) seen = position + 1;  // none for negative ones
+
+    for (int i = int(threadIdx.x); i < head_tiles * 16 * (kDepth / 16); i += kThreads) {
+        const int head = i / (kDepth / 16), column = i % (kDepth / 16) * 16;
+        bf16 *to = queries + head * kPitch + column;
+        if (head < p.heads)
+            decode_codes(to, p.q + (token * p.heads + head) * kDepth + column, p.vector);
+        else
+            for (int j = 0; j < 16; ++j) to[j] = bf16{0};
+    }
+    for (int i = int(threadIdx.x); i < head_tiles * 16; i += kThreads)
+        weights[i] = i < p.heads ? p.weights[token * p.heads + i] : 0.0f;
+
+    for (int step = 0; step < p.pages_at_once; ++step) {
+        const int64_t block = first_page + step, first = block * kKeys;
+        if (first >= p.context) return;
+        int64_t page = -1;
+        if (first < seen) page = p.tables[request * p.most_pages + block];
+        const bool known = page >= 0 && page < p.pages;
+        __syncthreads();  // the last page has been used
+        if (known) {
+            const uint8_t *from = p.cache + page * kKeys * (kDepth + 4);
+            for (int i = int(threadIdx.x); i < kKeys * (kDepth / 16); i += kThreads)
+                decode_codes(keys + i / (kDepth / 16) * kPitch + i % (kDepth / 16) * 16,
+                             from + i * 16, p.vector);
+            if (threadIdx.x < kKeys) {
+                const uint8_t *at = from + kKeys * kDepth + threadIdx.x * 4;
+                scales[threadIdx.x] = bit_cast<float>(
+                    at[0] | uint32_t(at[1]) << 8 | uint32_t(at[2]) << 16 | uint32_t(at[3]) << 24);
+            }
+        }
+        __syncthreads();
+        float sums[kKeys / 8][2] = {};  // of keys 8 n + 2 t, + 1, over the heads of this thread
+        if (known)
+            for (int tile = warp(); tile < head_tiles; tile += kWarps) {
+                const int row = lane() / 8 % 2 * 8 + lane() % 8, column = lane() / 16 * 8;
+                const bf16 *a_row = queries + (tile * 16 + row) * kPitch + column;
+                const bf16 *b_row =
+                    keys + (lane() / 16 * 8 + lane() % 8) * kPitch + lane() / 8 % 2 * 8;
+                float scores[kKeys / 8][4] = {};
+#pragma unroll
+                for (int k = 0; k < kDepth / 16; ++k) {
+                    uint32_t a[4];
+                    load_matrices<4>(a, a_row + 16 * k);
+#pragma unroll
+                    for (int n = 0; n < kKeys / 16; ++n) {
+                        uint32_t b[4];
+                        load_matrices<4>(b, b_row + 16 * n * kPitch + 16 * k);
+                        const uint32_t low[2] = {b[0], b[1]}, high[2] = {b[2], b[3]};
+                        mma<bf16>(scores[2 * n], a, low);
+                        mma<bf16>(scores[2 * n + 1], a, high);
+                    }
+                }
+#pragma unroll
+                for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        const float score = scores[n][i] * scales[8 * n + 2 * (lane() % 4) + i % 2];
+                        const float weight = weights[tile * 16 + lane() / 4 + i / 2 * 8];
+                        // A NaN stays one; heads that are only padding have scores of 0.
+                        sums[n][i % 2] += (score > 0 || score != score ? score : 0.0f) * weight;
+                    }
+            }
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                float sum = sums[n][i];
+                sum += shuffle_xor(sum, 4);
+                sum += shuffle_xor(sum, 8);
+                sum += shuffle_xor(sum, 16);
+                if (lane() < 4) parts[warp()][8 * n + 2 * lane() + i] = sum;
+            }
+        __syncthreads();
+        if (threadIdx.x < kKeys && first + threadIdx.x < p.context) {
+            float sum = parts[0][threadIdx.x];
+#pragma unroll
+            for (int i = 1; i < kWarps; ++i) sum += parts[i][threadIdx.x];
+            const bool visible = known && first + threadIdx.x < seen;
+            p.logits[token * p.context + first + threadIdx.x] = visible ? sum : kNone;
+        }
+    }
+}
+
+}  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_INDEXER_QUANT
+#include "words.cuh"
+
+// fp8_indexer_quant: rows of T in e4m3 with a scale that is a power of two, multiplied into the
+// row's weight of type U. A warp for each row, vectors of kVector elements.
+namespace infini {
+
+constexpr int kWarps = 8;
+constexpr float kLargestCode = 448.0f;
+
+// The least power of two that is not less than the greatest element (1e-4 at least) by the largest
+// code.
+INFINI_DEVICE float power_scale(float greatest) {
+    const uint32_t bits = bit_cast<uint32_t>((greatest > 1e-4f ? greatest : 1e-4f) / kLargestCode);
+    return bit_cast<float>((bits + 0x007fffffu) & 0x7f800000u);
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(IndexerQuantParams, kWarps *kWarp, 1) {
+    constexpr int n = kVector;
+    const int64_t row = int64_t(blockIdx.x) * kWarps + warp();
+    if (row >= p.rows) return;
+    const T *q = static_cast<const T *>(p.q) + row * p.vectors * n;
+    float most = 0;
+    for (int64_t i = lane(); i < p.vectors; i += kWarp) {
+        float v[n];
+        widen(load_some<n>(q + i * n, p.whole), v);
+#pragma unroll
+        for (int k = 0; k < n; ++k) {
+            const float size = v[k] < 0 ? -v[k] : v[k];
+            most = size > most ? size : most;
+        }
+    }
+    const float scale = power_scale(fold_warp(most, fold::Max())), inverse = 1 / scale;
+    for (int64_t i = lane(); i < p.vectors; i += kWarp) {
+        float v[n];
+        widen(load_some<n>(q + i * n, p.whole), v);
+        Vec<uint8_t, n> codes;
+#pragma unroll
+        for (int k = 0; k < n; ++k) codes[k] = convert<f8>(v[k] * inverse).bits;
+        store_some<n>(p.out + (row * p.vectors + i) * n, codes, p.whole);
+    }
+    if (lane() == 0)
+        p.weights_out[row] = convert<float>(static_cast<const U *>(p.weights)[row]) * scale;
+}
+#endif
+
+#endif  // INFINI_DEVICE

@@ -1,12 +1,134 @@
+// A ring of panels of keys in shared memory, that one warp fills with the bulk engine: the tiles of
+// a block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
+// that the next ones are on their way while others are used.
+//
+// Before this: what ranges.cuh wants; constants kSlots, of the ring; kPanels, of a tile;
+// kHalfPanels: so many of every second tile's come after the same number of the following; kAhead:
+// so many tiles before there is room for one, L2 is asked for it.
+#pragma once
+
+#include "hopper.cuh"
+#include "ranges.cuh"
+#include "tile.cuh"
+
+namespace infini {
+
+inline constexpr int kPanelBytes = kKeys * kPanelRow;
+inline constexpr int kTilesAtOnce = 4;
+static_assert(kSlots >= kPanels && kSlots <= (kTilesAtOnce - 1) * kPanels);
+
+struct Ring {
+    PhaseBarrier here[kSlots], used[kSlots];
+    uint32_t missing[kTilesAtOnce];  // bits: 16 keys each that have no page
+
+    // By one thread; `readers` arrivals free a panel.
+    INFINI_DEVICE void start(int readers) {
+#pragma unroll 1
+        for (int i = 0; i < kSlots; ++i) here[i].start(1), used[i].start(readers);
+        show_barriers();
+    }
+};
+
+// A tile's place in the ring, after `step` others.
+struct RingPlace {
+    int first, parity;  // slot of the first panel, and the parity of its phase
+    int tile;           // among those that are here
+
+    INFINI_DEVICE explicit RingPlace(int step)
+        : first(int(unsigned(step) * kPanels % kSlots)),
+          parity(int(unsigned(step) * kPanels / kSlots & 1)),
+          tile(step % kTilesAtOnce) {}
+    INFINI_DEVICE bool is_behind(int panel) const {
+        return kSlots % kPanels != 0 && first + panel >= kSlots;
+    }
+    INFINI_DEVICE int slot(int panel) const {
+        return is_behind(panel) ? first + panel - kSlots : first + panel;
+    }
+    INFINI_DEVICE int parity_of(int panel) const { return is_behind(panel) ? parity ^ 1 : parity; }
+};
+
+// The panel that comes as number `i` of a unit's tile.
+INFINI_DEVICE int panel_in_turn(int i, int tile) {
+    if (tile % 2 == 0 || i >= 2 * kHalfPanels) return i;
+    return i < kHalfPanels ? i + kHalfPanels : i - kHalfPanels;
+}
+
+struct Box {
+    int row, of;  // in a page or sequence, which is number `of`
+};
+
+// By one warp: all tiles of a range.
+INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *slots, Walk walk) {
+    constexpr int kAtOnce = 4;                          // panels
+    const int boxes = kPaged ? kKeys / p.box_rows : 1;  // of a panel: 1, 2 or 4
+    const int known_tiles = kWarp / boxes;              // whose pages lanes know
+    const int box = lane() % boxes;
+    int step = 0;
+    for (; walk.left > 0; walk.next_unit(p)) {
+        const Sequence s = find_sequence(p, walk.index, walk.head);
+        int page = walk.index;
+        for (int i = 0, count = walk.count(); i < count; ++i, ++step) {
+            const RingPlace place(step);
+            const int first = (walk.tile + i) * kKeys, turn = i % known_tiles;
+            if (kPaged && turn == 0) {
+                const int t = first + lane() * p.box_rows;
+                int64_t of = -1;
+                if (t < s.keys) of = s.table[p.page_size.divide(uint32_t(t)) * p.table_stride];
+                page = of >= 0 && of < p.pages ? int(of) : -1;
+            }
+            // This lane's box of the tile, or of one that follows it.
+            auto find = [&](int ahead) {
+                Box at = {first + ahead * kKeys, page};
+                if constexpr (kPaged) {
+                    at.of = shuffle(page, (turn + ahead) * boxes + box);
+                    if (at.of < 0) at.of = int(p.pages);  // comes as zeros
+                    at.row = int(p.page_size.split(uint32_t(at.row + box * p.box_rows)).remainder);
+                }
+                return at;
+            };
+            if (kAhead && i + kAhead < count && turn + kAhead < known_tiles) {
+                const Box at = find(kAhead);
+#pragma unroll 1
+                for (int panel = lane() / boxes; panel < kPanels; panel += known_tiles)
+                    prefetch_box(p.k_map, panel * kPanelColumns, at.row, walk.head, at.of);
+            }
+            const Box at = find(0);
+            uint32_t missing = 0;
+            if constexpr (kPaged) {
+                missing = __ballot_sync(kAllLanes, page < 0) >> turn * boxes;
+                missing = boxes == 1   ? missing % 2 * 15
+                          : boxes == 2 ? missing % 2 * 3 + missing / 2 % 2 * 12
+                                       : missing % 16;
+            }
+#pragma unroll 1
+            for (int begin = 0; begin < kPanels; begin += kAtOnce) {
+                const int number = begin + lane() / boxes;
+                const bool mine = lane() / boxes < kAtOnce && number < kPanels;
+                const int panel = panel_in_turn(mine ? number : begin, i);
+                const int slot = place.slot(panel);
+                ring.used[slot].wait(place.parity_of(panel) ^ 1);
+                if (mine && box == 0) {
+                    if (kPaged) ring.missing[place.tile] = missing;
+                    ring.here[slot].expect(kPanelBytes);
+                }
+                __syncwarp();
+                if (mine)
+                    copy_box(
+                        slots + slot * kPanelBytes + (kPaged ? box * p.box_rows * kPanelRow : 0),
+                        p.k_map, panel * kPanelColumns, at.row, walk.head, at.of, ring.here[slot]);
+                __syncwarp();
+                if (mine && box == 0) ring.here[slot].arrive();
+            }
+        }
+    }
+}
+
+}  // namespace infini
+
 // What the kernels of latent attention on Hopper share: queries, values and results in panels.
 //
 // Before this: what ring.cuh and tile.cuh want; constants kRows, kConsumers (threads),
 // kValuePanels.
-#pragma once
-
-#include "ring.cuh"
-#include "tile.cuh"
-
 namespace infini {
 
 inline constexpr int kQueryPanel = kRows * kPanelRow;

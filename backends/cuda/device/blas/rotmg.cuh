@@ -1,6 +1,22 @@
-// rotmg: the modified Givens rotation of the reference BLAS, by one thread.
-#include "rotmg_params.h"
+// rotmg: its scalars are in device memory.
+#pragma once
 
+#include "divide.h"
+
+namespace infini {
+
+struct RotmgParams {
+    void *d1, *d2, *x;
+    const void *y;
+    void *param;
+    int64_t step;  // from one entry of param to the next
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+// rotmg: the modified Givens rotation of the reference BLAS, by one thread.
 namespace infini {
 
 using C = Choose<kSame<T, double>, double, float>;
@@ -65,3 +81,5 @@ INFINI_ENTRY(RotmgParams, 32, 1) {
     if (r.flag != 0) param[p.step] = convert<T>(r.h11), param[4 * p.step] = convert<T>(r.h22);
     if (r.flag != 1) param[2 * p.step] = convert<T>(r.h21), param[3 * p.step] = convert<T>(r.h12);
 }
+
+#endif  // INFINI_DEVICE

@@ -1,7 +1,25 @@
+// Reduces the elements of all ranks; each rank has a part of them.
+#pragma once
+
+#include "divide.h"
+
+namespace infini {
+
+enum CombineOp { kCombineSum, kCombineProduct, kCombineMax, kCombineMin, kCombineAverage };
+
+struct CombineRanksParams {
+    void *to;
+    const void *from;  // `ranks` parts of `count` elements, one after the other
+    int64_t count;
+    int32_t ranks, op;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
 // The elements T of all ranks into one, in the order of the ranks; rounded once, and small integers
 // do not wrap before they are divided. The CPU's collectives do the same.
-#include "combine_params.h"
-
 using namespace infini;
 
 using C = Compute<T>;
@@ -43,3 +61,5 @@ INFINI_ENTRY(CombineRanksParams, 256, 1) {
             return combine<kCombineAverage>(p);
     }
 }
+
+#endif  // INFINI_DEVICE

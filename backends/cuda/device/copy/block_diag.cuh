@@ -1,6 +1,24 @@
-// Rows of block_diag: elements E of a matrix, zeros before and behind it.
-#include "block_diag_params.h"
+// block_diag: the rows of the output that one of the inputs is in. Strides in elements.
+#pragma once
 
+#include "divide.h"
+
+namespace infini {
+
+struct BlockDiagParams {
+    void *to;
+    const void *from;
+    int64_t rows, columns;  // of the output's part
+    int64_t first, width;   // where the input stands in it
+    int64_t to_row, to_step, from_row, from_step;
+    int64_t row_blocks;  // rows that the grid has at a time
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+// Rows of block_diag: elements E of a matrix, zeros before and behind it.
 using namespace infini;
 
 INFINI_ENTRY(BlockDiagParams, 256, 1) {
@@ -14,3 +32,5 @@ INFINI_ENTRY(BlockDiagParams, 256, 1) {
         static_cast<E *>(p.to)[row * p.to_row + column * p.to_step] = value;
     }
 }
+
+#endif  // INFINI_DEVICE

@@ -1,10 +1,40 @@
+// pad and roll; strides are in bytes.
+#pragma once
+
+#include "places.h"
+
+namespace infini {
+
+enum class Beyond : int32_t { kConstant, kReflect, kReplicate, kCircular };
+
+struct MovedDim {
+    int64_t size, to;         // of the output, in words: elements of the innermost one with kPack
+    int64_t before;           // elements of the output before the input's; negative: left out
+    int64_t from_size, from;  // of the input
+    Divider divider;
+};
+
+struct MovedParams {
+    void *to;
+    const void *from;
+    double value;
+    int64_t count;    // words
+    MovedDim dim[8];  // the innermost one first
+    int32_t ndim, large;
+    Beyond mode;
+    int32_t whole;  // both sides are aligned for words
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+#include "words.cuh"
+
 // An input in a frame, or turned round: each dimension has a map from places of the output to
 // places of the input. Words W have one or more elements E; with kPack a word of the output takes
 // that many elements, each with a place of its own. T: the numbers, where there are constants
 // (kConstants) among them.
-#include "moved_params.h"
-#include "words.cuh"
-
 namespace infini {
 
 // The place in an input of `size` elements that `at` stands for; -1: the constant.
@@ -89,3 +119,5 @@ INFINI_ENTRY(MovedParams, 256, 1) {
     }
     store_word<E>(to, word, p.whole);
 }
+
+#endif  // INFINI_DEVICE

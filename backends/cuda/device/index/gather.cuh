@@ -1,8 +1,28 @@
-// Words W, of one or more elements E, from the places that an index of type I names. One that names
-// no place gives zeros; with kSkip it leaves the output as it is.
-#include "gather_params.h"
+// Operators that pick elements or rows by an index. Strides of the index are in entries, others
+// in bytes.
+#pragma once
+
+#include "places.h"
+
+namespace infini {
+
+struct GatherParams {
+    void *to;
+    const void *from, *index;
+    Places<3> words;      // in the output, the input (at place 0) and the index
+    int64_t limit, step;  // places that there are; from one to the next
+    int64_t shift;        // what is added to an entry of the index
+    int32_t whole;        // words are aligned
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
 #include "words.cuh"
 
+// Words W, of one or more elements E, from the places that an index of type I names. One that names
+// no place gives zeros; with kSkip it leaves the output as it is.
 namespace infini {
 
 constexpr int kAtOnce = 4;  // words of a thread that are on their way together
@@ -39,3 +59,5 @@ INFINI_ENTRY(GatherParams, 256, 1) {
             store_word<E>(static_cast<char *>(p.to) + to[i], word[i], p.whole);
     }
 }
+
+#endif  // INFINI_DEVICE

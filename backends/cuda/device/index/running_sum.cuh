@@ -1,5 +1,5 @@
 // Running sums of numbers N by one block.
-#include "group_params.h"
+#include "group.cuh"
 
 namespace infini {
 

@@ -1,8 +1,45 @@
-// Where the entries of a scatter go.
+// scatter and its relatives. An entry of the index and its update go to `row`, the number that
+// the index has there, of a line of the output; places are numbered line by line. Strides in
+// elements.
 #pragma once
 
-#include "scatter_place.cuh"
+#include "places.h"
 
+namespace infini {
+
+struct ScatterParams {
+    void *out;
+    const void *index, *updates;
+    uint32_t *keys;                  // place of each entry; `groups`: none
+    int32_t *last;                   // the last entry of each place
+    const uint32_t *sorted, *order;  // entries by their places
+    Places<3> entries;               // in the index, the updates, and the first place of the line
+    Places<1> lines;                 // in the output
+    Divider rows_divider;
+    int64_t rows, step;  // of a line of the output
+    int64_t groups;      // places in all
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+// Where the places of a scatter are in the output.
+namespace infini {
+
+// The offset of a place in the output.
+INFINI_DEVICE int64_t offset_of(const ScatterParams &p, int64_t place) {
+    int64_t line[1];
+    const int64_t number = p.groups < (int64_t(1) << 31) ? p.rows_divider.divide(uint32_t(place))
+                                                         : divide_apart(place, p.rows);
+    p.lines.at(number, line);
+    return line[0] + (place - number * p.rows) * p.step;
+}
+
+}  // namespace infini
+
+#if defined(INFINI_KERNEL_SCATTER_KEYS) || defined(INFINI_KERNEL_SCATTER_ASSIGN)
+// Where the entries of a scatter go.
 namespace infini {
 
 struct Entry {
@@ -18,3 +55,92 @@ INFINI_DEVICE Entry entry_at(const ScatterParams &p, int64_t i) {
 }
 
 }  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_SCATTER_KEYS
+// The place of each entry, for a sort; or (kLast) the last entry of each place, an integer maximum,
+// so that the order of the threads does not matter.
+using namespace infini;
+
+INFINI_ENTRY(ScatterParams, 256, 1) {
+    const int64_t i = grid_thread();
+    if (i >= p.entries.count) return;
+    const int64_t place = entry_at(p, i).place;
+    if (!kLast)
+        p.keys[i] = uint32_t(place < 0 ? p.groups : place);
+    else if (place >= 0)
+        atomicMax(&p.last[place], int32_t(i));
+}
+#endif
+
+#ifdef INFINI_KERNEL_SCATTER_ASSIGN
+// The last update of each place is written. Elements E are only moved.
+using namespace infini;
+
+INFINI_ENTRY(ScatterParams, 256, 1) {
+    const int64_t i = grid_thread();
+    if (i >= p.entries.count) return;
+    const Entry entry = entry_at(p, i);
+    if (entry.place < 0 || p.last[entry.place] != i) return;
+    static_cast<E *>(p.out)[offset_of(p, entry.place)] =
+        static_cast<const E *>(p.updates)[entry.update];
+}
+#endif
+
+#ifdef INFINI_KERNEL_SCATTER_FOLD
+#include "fold.cuh"
+
+// Folds the updates of each place, sorted by places. The thread of a place's first entry folds up
+// to kAlone of them; the rest of a long run is done by the whole warp.
+namespace infini {
+
+using C = Sum<T>;
+constexpr int kAlone = 64;
+
+INFINI_DEVICE C update_at(const ScatterParams &p, int64_t i) {
+    int64_t offset[3];
+    p.entries.at(p.order[i], offset);
+    return convert<C>(static_cast<const T *>(p.updates)[offset[1]]);
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(ScatterParams, 256, 1) {
+    const int64_t i = grid_thread(), count = p.entries.count;
+    const uint32_t key = i < count ? p.sorted[i] : uint32_t(p.groups);
+    const bool first = key < p.groups && (i == 0 || p.sorted[i - 1] != key);
+    const Folding fold;
+    int64_t next = i;
+    C sum = neutral<C>();
+    T *out = nullptr;
+    if (first) {
+        out = static_cast<T *>(p.out) + offset_of(p, key);
+        if (kIncludeSelf) sum = convert<C>(*out);
+        for (; next < count && next < i + kAlone && p.sorted[next] == key; ++next)
+            sum = fold(sum, update_at(p, next));
+    }
+    Lanes more = vote(first && next < count && p.sorted[next] == key);
+    while (more) {
+        const int source = first_lane(more);
+        more &= more - 1;
+        const uint32_t run = shuffle(key, source);
+        const int64_t begin = shuffle(next, source);
+        C part = neutral<C>();
+        int64_t at = begin + lane();
+        for (; at < count && p.sorted[at] == run; at += kWarp) part = fold(part, update_at(p, at));
+        part = fold_warp(part, fold);
+        const int64_t folded = fold_warp((at - begin - lane()) / kWarp, fold::Sum());
+        if (lane() == source) {
+            sum = fold(sum, part);
+            next += folded;
+        }
+    }
+    if (!first) return;
+    if (kMean) sum = average(sum, next - i + kIncludeSelf);
+    *out = convert<T>(sum);
+}
+#endif
+
+#endif  // INFINI_DEVICE

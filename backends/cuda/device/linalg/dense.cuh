@@ -1,10 +1,33 @@
+// Batches of dense matrices: parameters, and what the kernels of linear algebra share.
+#pragma once
+
+#include "offsets.h"
+
+namespace infini {
+
+// A tensor as a batch of matrices, of vectors (one row) or of numbers.
+struct MatrixParams {
+    void *data = nullptr;
+    Offsets batch;
+    int64_t rows = 1, columns = 1, row_step = 0, column_step = 1;
+};
+
+struct LinalgParams {
+    MatrixParams x, b;     // inputs
+    MatrixParams y, z, w;  // outputs
+    double *rooms;         // a block's own memory: `room` doubles each
+    int64_t count, room;   // matrices
+    int64_t first;         // of a kernel that is one of several stages: the first block's matrix
+    double least;          // a pivot that is not greater counts as none
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
 // What the kernels of linear algebra share: a block works on a matrix of doubles in memory of its
 // own, rows one after the other. kThreads: of a block. Every function here is called by all threads
 // and begins after, and ends before, a barrier of its callers' unless it says otherwise.
-#pragma once
-
-#include "linalg_params.h"
-
 namespace infini {
 
 // Long functions are called, not copied: they compile once, and take long enough.
@@ -98,3 +121,5 @@ INFINI_CALLED void add_product(Block c, Block a, Block b, int64_t rows, int64_t 
 }
 
 }  // namespace infini
+
+#endif  // INFINI_DEVICE

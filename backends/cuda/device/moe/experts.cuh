@@ -1,11 +1,68 @@
-// Rows times the matrices of their experts: a block for each tile, which has rows of one expert
-// only. The host gives T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro;
-// kVector: rows of a and of the weights are aligned vectors; kMxfp4: the weights are codes.
-#include "experts_params.h"
+// Mixtures of experts: grouped products. A pair is a token and one of its choices; the pairs that
+// have an expert are sorted by it, and what belongs to the one at place i is row i.
+#pragma once
+
+#ifndef INFINI_DEVICE
+#include <cstdint>
+#endif
+
+namespace infini {
+
+struct SortPairsParams {
+    const int *ids;  // [pairs]: experts; what is none gives nothing
+    int pairs, experts, tile;
+    // Of the blocks that moe_align made, if ids are to be found there (null: they are given).
+    const int *sorted, *labels, *used;
+    int positions, labelled, *place;  // place: [pairs], for the position of a pair
+    // Results. starts, tiles: [experts + 1], where the rows and the tiles of rows of an expert
+    // begin; cursors: [experts]; order: [pairs], the pair of a row; rows: [pairs], the row of a
+    // pair or -1.
+    int *starts, *tiles, *cursors, *order, *rows;
+};
+
+// Rows times their expert's matrix [n, k], all rows of a tile of one expert.
+struct ExpertsParams {
+    const void *a;                // rows, dense; or tokens
+    const void *weights;          // all matrices, one after the other
+    const void *const *pointers;  // or each by itself; null: not so
+    const uint8_t *scales;        // of MXFP4: one for 32 elements
+    const void *bias;             // [experts, n]; may be null
+    void *c;
+    int64_t c_row;
+    const int *starts, *tiles, *order;
+    int experts, choices, n, k, tiles_n;  // choices 0: a has rows
+};
+
+// out[token] = the sum of its rows, times their scales.
+struct SumPairsParams {
+    void *out;
+    const void *rows;     // [rows, columns]
+    const float *scales;  // [tokens, choices]; null: 1
+    const int *places;    // [tokens, choices]: the row, or -1
+    int64_t tokens, columns;
+    int choices;
+};
+
+// Pointers that the host knows, for the device.
+struct StorePointersParams {
+    static constexpr int kMost = 480;
+    const void **to;
+    int count;
+    const void *pointers[kMost];
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+#ifdef INFINI_KERNEL_EXPERTS_EXPERTS
 #include "matmul/mma_tile.cuh"
 #include "matmul/simt_tile.cuh"
 #include "quant/mxfp4_source.cuh"
 
+// Rows times the matrices of their experts: a block for each tile, which has rows of one expert
+// only. The host gives T, kRows, kColumns; INFINI_MMA 1 with kWarpsM, kWarpsN or 0 with kMicro;
+// kVector: rows of a and of the weights are aligned vectors; kMxfp4: the weights are codes.
 namespace infini {
 
 #if INFINI_MMA
@@ -108,3 +165,134 @@ INFINI_ENTRY(infini::ExpertsParams, infini::Product::kThreads, 1) {
     product.store_runs(rows, p.n - column, finish);
 #endif
 }
+#endif
+
+#ifdef INFINI_KERNEL_EXPERTS_SORT
+// Sorts pairs by their expert: counts, then starts, then places. The order inside an expert is left
+// to chance, and nothing depends on it: a row's results are its own. The host gives kPhase: 0, all
+// by one block; else a part of it: 1 and 3 by many blocks, 2 by one. What comes before 1 is then
+// for kPhase 4.
+namespace infini {
+
+constexpr int kThreads = 512;
+
+INFINI_DEVICE int expert_of(const SortPairsParams &p, int pair) {
+    int id = p.ids ? p.ids[pair] : -1;
+    if (p.sorted) id = p.place[pair] < 0 ? -1 : p.labels[p.place[pair] / p.labelled];
+    return id >= 0 && id < p.experts ? id : -1;
+}
+
+// Where each pair stands; of several positions the last counts. `place` is -1 everywhere before.
+INFINI_DEVICE void find_places(const SortPairsParams &p) {
+    int used = *p.used;
+    used = used < 0 ? 0 : used < p.positions ? used : p.positions;
+    for (int64_t i = grid_thread(); i < used; i += grid_threads()) {
+        const int pair = p.sorted[i];
+        if (pair >= 0 && pair < p.pairs) atomicMax(p.place + pair, int(i));
+    }
+}
+
+// The sum of the values of all threads before this one; `total` of all. Called by all.
+INFINI_DEVICE int scan_block(int value, int &total) {
+    INFINI_SHARED int sums[kThreads / kWarp];
+    int inclusive = value;
+#pragma unroll
+    for (int step = 1; step < kWarp; step *= 2) {
+        const int other = shuffle_up(inclusive, step);
+        if (lane() >= step) inclusive += other;
+    }
+    __syncthreads();  // the last sums have been read
+    if (lane() == kWarp - 1) sums[warp()] = inclusive;
+    __syncthreads();
+    int before = 0;
+    total = 0;
+    for (int i = 0; i < kThreads / kWarp; ++i) {
+        before += i < warp() ? sums[i] : 0;
+        total += sums[i];
+    }
+    return before + inclusive - value;
+}
+
+}  // namespace infini
+
+INFINI_ENTRY(infini::SortPairsParams, infini::kThreads, 1) {
+    using namespace infini;
+    const int first = int(grid_thread()), step = int(grid_threads());
+    if constexpr (kPhase == 0) {
+        for (int i = first; i < p.experts; i += step) p.cursors[i] = 0;
+        if (p.sorted)
+            for (int i = first; i < p.pairs; i += step) p.place[i] = -1;
+        __syncthreads();
+    }
+    if constexpr (kPhase == 0 || kPhase == 4) {
+        if (p.sorted) find_places(p);
+        __syncthreads();
+    }
+    if constexpr (kPhase == 0 || kPhase == 1) {
+        for (int i = first; i < p.pairs; i += step) {
+            const int expert = expert_of(p, i);
+            if (expert >= 0) atomicAdd(p.cursors + expert, 1);
+        }
+        __syncthreads();
+    }
+    if constexpr (kPhase == 0 || kPhase == 2) {
+        int rows = 0, tiles = 0;
+        for (int base = 0; base < p.experts; base += kThreads) {
+            const int expert = base + int(threadIdx.x);
+            const int count = expert < p.experts ? p.cursors[expert] : 0;
+            int some_rows, some_tiles;
+            const int row = rows + scan_block(count, some_rows);
+            const int tile = tiles + scan_block((count + p.tile - 1) / p.tile, some_tiles);
+            rows += some_rows, tiles += some_tiles;
+            if (expert < p.experts) {
+                p.starts[expert] = row, p.tiles[expert] = tile;
+                p.cursors[expert] = row;
+            }
+        }
+        if (threadIdx.x == 0) p.starts[p.experts] = rows, p.tiles[p.experts] = tiles;
+        __syncthreads();
+    }
+    if constexpr (kPhase == 0 || kPhase == 3) {
+        for (int i = first; i < p.pairs; i += step) {
+            const int expert = expert_of(p, i);
+            const int row = expert < 0 ? -1 : atomicAdd(p.cursors + expert, 1);
+            p.rows[i] = row;
+            if (row >= 0) p.order[row] = i;
+        }
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_EXPERTS_SUM
+// The rows of a token's pairs, summed in the order of its choices. The host gives T and kVector:
+// rows are multiples of 16 bytes.
+INFINI_ENTRY(infini::SumPairsParams, 256, 1) {
+    using namespace infini;
+    constexpr int kRun = kVector ? kWide<T> : 1;
+    const int64_t runs = p.columns / kRun;
+    for (int64_t run = grid_thread(); run < p.tokens * runs; run += grid_threads()) {
+        const int64_t token = run / runs, column = run % runs * kRun;
+        float sums[kRun] = {};
+        for (int i = 0; i < p.choices; ++i) {
+            const int64_t pair = token * p.choices + i;
+            const int row = p.places[pair];
+            if (row < 0) continue;
+            const float scale = p.scales ? p.scales[pair] : 1.0f;
+            const Vec<T, kRun> values =
+                load<kRun>(static_cast<const T *>(p.rows) + row * p.columns + column);
+#pragma unroll
+            for (int j = 0; j < kRun; ++j) sums[j] += scale * convert<float>(values[j]);
+        }
+        store(static_cast<T *>(p.out) + token * p.columns + column, narrow<T, kRun>(sums));
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_EXPERTS_STORE
+// Writes pointers that came with the launch.
+INFINI_ENTRY(infini::StorePointersParams, 256, 1) {
+    for (int i = int(threadIdx.x); i < p.count; i += 256) p.to[i] = p.pointers[i];
+}
+#endif
+
+#endif  // INFINI_DEVICE

@@ -1,7 +1,34 @@
+// Gates of mixtures of experts: top-k routing. Strides in elements.
+#pragma once
+
+#include "divide.h"
+
+namespace infini {
+
+enum Gate { kTopkSoftmax, kTopkRouter, kMoeSoftmax, kMoeSigmoid, kFusedGate };
+
+struct GateParams {
+    float *values;
+    int32_t *indices;
+    const void *x;
+    const float *bias;
+    float *room;  // where shared memory does not suffice: for each warp of the grid
+    int64_t rows, x_row, x_step, bias_step;
+    int64_t value_row, value_step, index_row, index_step;
+    int32_t experts, chosen;  // of each row
+    int32_t slots;            // entries of a row of results: more than are chosen have no expert
+    int32_t groups, keep;
+    int32_t shared;  // entries behind the chosen ones, for experts that all share
+    int32_t normalise, scaled;
+    float cap, factor;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
 // A score for every expert, the best of them, and their weights: a warp for each row. T: the type
 // of the logits. kGate: which gate. kBias: a bias takes part in the choice.
-#include "gate_params.h"
-
 namespace infini {
 
 constexpr int kWarps = 4;
@@ -178,3 +205,5 @@ INFINI_ENTRY(GateParams, kWarps *kWarp, 1) {
         write(p, row, number);
     }
 }
+
+#endif  // INFINI_DEVICE

@@ -1,9 +1,28 @@
+// causal_softmax. Strides in elements.
+#pragma once
+
+#include "places.h"
+
+namespace infini {
+
+struct CausalParams {
+    void *y;
+    const void *x;
+    Places<2> rows;
+    int64_t columns, lines;  // rows of a matrix
+    int64_t y_step, x_step;
+    int32_t whole;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+#include "words.cuh"
+
 // causal_softmax: row i of [L, T] is a softmax over its first T - L + i + 1 columns, zeros behind.
 // kRowThreads threads for each row, vectors of kVector elements. What is cut off is never read.
 // kHeld: the row is kept in registers, else it is read three times.
-#include "causal_params.h"
-#include "words.cuh"
-
 namespace infini {
 
 constexpr int kThreads = 256, kRounds = 4, n = kVector;
@@ -95,3 +114,5 @@ INFINI_ENTRY(CausalParams, kThreads, 1) {
         }
     }
 }
+
+#endif  // INFINI_DEVICE

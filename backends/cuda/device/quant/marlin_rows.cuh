@@ -1,7 +1,25 @@
-// The host gives From and T.
-#include "marlin_rows_params.h"
-#include "prelude.cuh"
+// Rows with their columns in another order, as another type: for Marlin's products.
+#pragma once
 
+#ifndef INFINI_DEVICE
+#include <cstdint>
+#endif
+
+namespace infini {
+
+struct MarlinRowsParams {
+    void *to;  // [rows, columns], dense
+    const void *from;
+    const int *order;  // null: as they are; a column that does not exist gives 0
+    int64_t rows, from_row;
+    int columns;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+// The host gives From and T.
 INFINI_ENTRY(infini::MarlinRowsParams, 256, 1) {
     using namespace infini;
     for (int64_t i = grid_thread(); i < p.rows * p.columns; i += grid_threads()) {
@@ -12,3 +30,5 @@ INFINI_ENTRY(infini::MarlinRowsParams, 256, 1) {
             inside ? convert<T>(static_cast<const From *>(p.from)[row * p.from_row + column]) : T{};
     }
 }
+
+#endif  // INFINI_DEVICE

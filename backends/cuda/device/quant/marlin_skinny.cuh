@@ -1,12 +1,48 @@
+// Products of few rows with Marlin's packed weights, on pairs of 16-bit floats in a register.
+#pragma once
+
+#include "matmul/finish.cuh"
+#include "matmul/packed_params.h"
+#include "mma.cuh"
+
+namespace infini {
+
+// a - b, both halves.
+template <class T>
+INFINI_DEVICE uint32_t subtract_pairs(uint32_t a, uint32_t b) {
+    if constexpr (kSame<T, f16>)
+        return ptx::subtract_f16x2(a, b);
+    else
+        return ptx::subtract_bf16x2(a, b);
+}
+
+// Two codes of `bits`, in the low bits of both halves of a word, less a whole number: exact.
+template <class T, int bits>
+struct CodesLess {
+    // A power of two whose last place is 1: codes are just put into the mantissa.
+    static constexpr bool kFits = kSame<T, f16> || bits == 4;
+    static constexpr uint32_t kBase = kSame<T, f16> ? 0x6400u : 0x4300u;  // 1024, 128
+
+    uint32_t less;
+
+    CodesLess() = default;
+    INFINI_DEVICE explicit CodesLess(int zero) {
+        const float base = kSame<T, f16> ? 1024.0f : 128.0f;
+        less = kFits ? pack_pair<T>(base + float(zero), base + float(zero)) : uint32_t(zero);
+    }
+    INFINI_DEVICE uint32_t operator()(uint32_t codes) const {
+        if constexpr (kFits) return subtract_pairs<T>(codes | kBase | kBase << 16, less);
+        const int zero = int(less);
+        return pack_pair<T>(float(int(codes & 0xffffu) - zero), float(int(codes >> 16) - zero));
+    }
+};
+
+}  // namespace infini
+
 // Few rows times Marlin's weights: the codes of a lane's words are those of its fragments. A block
 // has 64 columns; its warps share out the bands of 16 k. The host gives T, kBits, kZeros (groups
 // have zero points of their own), kTilesM (of 16 rows), kWarps, kSplit and kVector (pointers
 // are aligned to 16 bytes, and rows of a to 4). Groups are multiples of 16 long.
-#include "matmul/finish.cuh"
-#include "matmul/packed_params.h"
-#include "mma.cuh"
-#include "moe/pairs.cuh"
-
 namespace infini {
 
 constexpr int kThreads = 32 * kWarps, kColumns = 64, kUnroll = kTilesM == 1 ? 4 : 2;

@@ -1,4 +1,4 @@
-// Of random numbers by a counter, and of choices by one.
+// Parameters of counter-based random numbers and of sampling.
 #pragma once
 
 #include "places.h"

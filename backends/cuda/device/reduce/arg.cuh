@@ -1,9 +1,28 @@
-// argmax and argmin: which element is the largest or smallest, the first of equal ones; the first
-// NaN, if there is one. kLeast: argmin.
+// argmax and argmin.
 #pragma once
 
-#include "arg_params.h"
+#include "offsets.h"
 
+namespace infini {
+
+struct ArgParams {
+    const void *x;
+    int64_t *y;
+    void *parts;  // Best of each piece and row, if rows are cut
+    Offsets from, to, folded;
+    int64_t rows, total;  // elements of a row
+    int64_t piece;        // elements of a piece, below 2^31
+    int64_t columns = 1;  // across: rows that lie side by side, `from` then has those above them
+    int32_t pieces = 1;
+    int32_t vector = 0;  // 16 bytes can be read at once
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+// argmax and argmin: which element is the largest or smallest, the first of equal ones; the first
+// NaN, if there is one. kLeast: argmin.
 namespace infini {
 
 // What elements are compared as.
@@ -135,3 +154,162 @@ INFINI_DEVICE void put(const ArgParams &p, int64_t row, int64_t piece, C value, 
 }
 
 }  // namespace infini
+
+#ifdef INFINI_KERNEL_ARG_ALONG
+// Along rows: kRowThreads threads take a piece of a row. Whole vectors are folded, and only the
+// best one is searched in the end. kGeneral: a row has several strides.
+namespace infini {
+
+INFINI_DEVICE Best best_of_vectors(const T *row, uint32_t n, uint32_t thread) {
+    const uint32_t vectors = n / kV;
+    Best best = {worst(), kNowhere};
+    if (thread < vectors) {
+        best.place = thread;
+        Vec<T, kV> held = {};  // the best one so far
+        uint32_t v = thread;
+        for (; v + (kAtOnce - 1) * kRowThreads < vectors; v += kAtOnce * kRowThreads) {
+            Vec<T, kV> x[kAtOnce];
+#pragma unroll
+            for (uint32_t i = 0; i < kAtOnce; ++i)
+                x[i] = load_once<kV>(row + size_t(v + i * kRowThreads) * kV);
+#pragma unroll
+            for (uint32_t i = 0; i < kAtOnce; ++i) {
+                const C value = best_of(x[i]);
+                if (beats(value, best.value)) best = {value, v + i * kRowThreads}, held = x[i];
+            }
+        }
+        for (; v < vectors; v += kRowThreads) {
+            const Vec<T, kV> x = load_once<kV>(row + size_t(v) * kV);
+            const C value = best_of(x);
+            if (beats(value, best.value)) best = {value, v}, held = x;
+        }
+        uint32_t found = 0;
+#pragma unroll
+        for (int i = kV - 1; i >= 0; --i)
+            if (same(convert<C>(held[i]), best.value)) found = uint32_t(i);
+        best.place = best.place * kV + found;
+    }
+    const uint32_t last = vectors * kV + thread;
+    if (last < n) {
+        const C value = convert<C>(row[last]);
+        if (best.place == kNowhere || beats(value, best.value)) best = {value, last};
+    }
+    return best;
+}
+
+INFINI_DEVICE Best best_of_elements(const ArgParams &p, const T *row, int64_t begin, uint32_t n,
+                                    uint32_t thread) {
+    Best best = {worst(), kNowhere};
+    const int64_t step = p.folded.step();
+    if (thread < n) best.place = thread;
+    for (uint32_t i = thread; i < n; i += kRowThreads) {
+        const int64_t at = kGeneral ? p.folded(begin + i) : (begin + i) * step;
+        const C value = convert<C>(row[at]);
+        if (beats(value, best.value)) best = {value, i};
+    }
+    return best;
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(ArgParams, kBlockThreads, 1) {
+    const uint32_t thread = threadIdx.x % kRowThreads;
+    const int64_t task = (int64_t(blockIdx.x) * kBlockThreads + threadIdx.x) / kRowThreads;
+    if (task >= p.rows * p.pieces) return;  // of whole warps
+    const int64_t row = task / p.pieces, piece = task - row * p.pieces;
+    const int64_t begin = piece * p.piece;
+    const uint32_t n = uint32_t(p.total - begin < p.piece ? p.total - begin : p.piece);
+    const T *data = static_cast<const T *>(p.x) + p.from(row);
+    Best best;
+    if (!kGeneral && p.vector)
+        best = best_of_vectors(data + begin, n, thread);
+    else
+        best = best_of_elements(p, data, begin, n, thread);
+    best = best_of_block<kRowThreads>(best);
+    if (thread == 0) put(p, row, piece, best.value, begin + best.place);
+}
+#endif
+
+#ifdef INFINI_KERNEL_ARG_ACROSS
+// Where rows lie side by side: a lane takes kV neighbouring rows, and the warps of a block share
+// the lines of a piece.
+using namespace infini;
+
+INFINI_ENTRY(ArgParams, 256, 1) {
+    constexpr int kLines = 256 / kWarp, kTile = kWarp * kV;
+    const uint32_t tiles = uint32_t((p.columns + kTile - 1) / kTile);
+    const uint32_t rest = blockIdx.x / tiles;
+    const int64_t tile = blockIdx.x % tiles;
+    const int64_t piece = rest % uint32_t(p.pieces), outer = rest / uint32_t(p.pieces);
+    const int64_t column = tile * kTile + lane() * kV;
+    const int64_t begin = piece * p.piece, step = p.folded.step();
+    const uint32_t n = uint32_t(p.total - begin < p.piece ? p.total - begin : p.piece);
+    const T *data = static_cast<const T *>(p.x) + p.from(outer) + begin * step + column;
+
+    C values[kV];
+    uint32_t places[kV];
+#pragma unroll
+    for (int i = 0; i < kV; ++i)
+        values[i] = worst(), places[i] = uint32_t(warp()) < n ? warp() : kNowhere;
+    if (p.vector && column < p.columns) {
+#pragma unroll 4
+        for (uint32_t line = warp(); line < n; line += kLines) {
+            const Vec<T, kV> x = load_once<kV>(data + line * step);
+#pragma unroll
+            for (int i = 0; i < kV; ++i) {
+                const C value = convert<C>(x[i]);
+                if (beats(value, values[i])) values[i] = value, places[i] = line;
+            }
+        }
+    } else {
+        for (uint32_t line = warp(); line < n; line += kLines)
+#pragma unroll
+            for (int i = 0; i < kV; ++i)
+                if (column + i < p.columns) {
+                    const C value = convert<C>(data[line * step + i]);
+                    if (beats(value, values[i])) values[i] = value, places[i] = line;
+                }
+    }
+
+    INFINI_SHARED C value_of[kLines][kTile];
+    INFINI_SHARED uint32_t place_of[kLines][kTile];
+#pragma unroll
+    for (int i = 0; i < kV; ++i) {
+        value_of[warp()][i * kWarp + lane()] = values[i];
+        place_of[warp()][i * kWarp + lane()] = places[i];
+    }
+    __syncthreads();
+    for (int at = threadIdx.x; at < kTile; at += 256) {
+        C value = value_of[0][at];
+        uint32_t place = place_of[0][at];
+        for (int line = 1; line < kLines; ++line) {
+            const C other = value_of[line][at];
+            if (same(other, value) ? place_of[line][at] < place : beats(other, value))
+                value = other, place = place_of[line][at];
+        }
+        const int64_t mine = tile * kTile + at % kWarp * kV + at / kWarp;
+        if (mine < p.columns) put(p, outer * p.columns + mine, piece, value, begin + place);
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_ARG_JOIN
+// The best of the pieces of each row.
+using namespace infini;
+
+INFINI_ENTRY(ArgParams, 256, 1) {
+    const int64_t row = grid_thread();
+    if (row >= p.rows) return;
+    const Part *parts = static_cast<const Part *>(p.parts) + row;
+    Part best = parts[0];
+    for (int piece = 1; piece < p.pieces; ++piece) {
+        const Part other = parts[piece * p.rows];
+        if (beats(other.value, best.value)) best = other;
+    }
+    p.y[p.to(row)] = best.place;
+}
+#endif
+
+#endif  // INFINI_DEVICE

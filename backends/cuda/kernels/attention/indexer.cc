@@ -1,5 +1,6 @@
 // Queries of the indexer in e4m3: fp8_indexer_quant.
-#include "device/attention/indexer_params.h"
+#include "device/attention/indexer.cuh"
+
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -13,7 +14,7 @@ std::unique_ptr<Plan> plan_indexer_quant(const Operation &operation, Device &dev
     const int64_t n = common_word({q.size(2) * element}) / element;
     IndexerQuantParams params = {};
     params.rows = q.size(0) * q.size(1), params.vectors = q.size(2) / n;
-    Source source("attention/indexer_quant.cuh");
+    Source source("attention/indexer.cuh:quant");
     source.type("T", q.dtype).type("U", operation.tensor(3).dtype).constant("kVector", n);
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {

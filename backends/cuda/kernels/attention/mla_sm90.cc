@@ -80,7 +80,7 @@ std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device)
     const int64_t blocks = ranges * row_tiles;
     // Without lengths all units are equal.
     const bool whole = ranges == 1 || (c.lengths_at < 0 && units % ranges == 0);
-    Source joining = c.source("attention/combine_parts.cuh");
+    Source joining = c.source("attention/combine.cuh:parts");
     joining.constant("kKeys", kMlaSm90Keys);
     // Most units may be whole, for which there is nothing to do: as many blocks as run at once.
     const int64_t joined =

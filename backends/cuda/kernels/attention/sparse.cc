@@ -78,7 +78,7 @@ std::unique_ptr<Plan> plan_logits(const Operation &operation, Device &device) {
     const int64_t blocks = int64_t(fixed.tokens) * fixed.blocks;
     const unsigned threads = tiles ? 128 : 256;
     auto kernel = device.compile(
-        Source(tiles ? "attention/indexer_tiles.cuh" : "attention/indexer_logits.cuh"));
+        Source(tiles ? "attention/indexer.cuh:tiles" : "attention/indexer.cuh:logits"));
     return make_plan([=](const Arguments &a, const Stream &stream) {
         IndexerLogitsParams p = fixed;
         p.logits = a.pointer<float>(0), p.q = a.pointer<uint8_t>(1);
@@ -101,7 +101,7 @@ std::unique_ptr<Plan> plan_indexer(const Operation &operation, Device &device) {
     fixed.eps = operation.number(1), fixed.weights_scale = operation.number(2);
     const int64_t items = q.size[0] * (q.size[1] + 1);
     if (items == 0) return make_empty_plan();
-    Source source("attention/indexer.cuh");
+    Source source("attention/indexer.cuh:select");
     source.type("T", q.dtype).type("Angle", operation.tensor(8).dtype);
     source.type("NormWeight", operation.tensor(5).dtype);
     source.type("NormBias", operation.tensor(6).dtype);

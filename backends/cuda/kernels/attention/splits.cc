@@ -14,7 +14,7 @@ int64_t choose_splits(int64_t units, int64_t slots, int64_t most) {
 }
 
 std::shared_ptr<const Kernel> compile_combine(const AttentionCase &c, Device &device) {
-    Source source("attention/combine.cuh");
+    Source source("attention/combine.cuh:rows");
     source.type("T", c.q.dtype);
     return device.compile(source);
 }

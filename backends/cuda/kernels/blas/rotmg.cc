@@ -1,5 +1,5 @@
 // rotmg: it rescales in loops, so it is no program.
-#include "device/blas/rotmg_params.h"
+#include "device/blas/rotmg.cuh"
 #include "kernel.h"
 
 namespace infini::cuda {

@@ -33,7 +33,7 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation, Device &device
         params.words[k] = dims.places();
         params.row[k] = cache.stride(2) * element;
     }
-    Source source("cache/append.cuh");
+    Source source("cache/slots.cuh:append");
     source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
     const auto kernel = device.compile(source.type("L", past.dtype));
     return make_plan([=](const Arguments &a, const Stream &stream) {
@@ -73,7 +73,7 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation, Device &dev
     }
     const Slots slots(device, operation.tensor(4), first.size(0) * first.size(2));
     if (first.size(0) * first.size(2) == 0 || slots.tokens() == 0) return make_empty_plan();
-    Source source("cache/paged.cuh");
+    Source source("cache/slots.cuh:paged");
     source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
     const auto kernel = device.compile(source);
     auto run = [=](const Arguments &a, const Stream &stream) {

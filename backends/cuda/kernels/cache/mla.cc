@@ -12,7 +12,7 @@ std::unique_ptr<Plan> plan_latent_cache(const Operation &operation, Device &devi
     const bool plain = bool(operation.tensor(1));
     const Slots slots(device, operation.tensor(5), cache.size(0) * cache.size(1));
     const auto kernel =
-        device.compile(Source("cache/mla.cuh").type("T", operation.tensor(3).dtype));
+        device.compile(Source("cache/slots.cuh:mla").type("T", operation.tensor(3).dtype));
     auto run = [=](const Arguments &a, const Stream &stream) {
         LatentCacheParams here = params;
         INFINI_CUDA_TRY(slots.find(stream, a.pointer<void>(5), a.workspace(), here.slots));
@@ -50,7 +50,7 @@ std::unique_ptr<Plan> plan_compress(const Operation &operation, Device &device) 
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more than 2^31 blocks of tokens"};
     std::shared_ptr<const Kernel> steps[3];
     for (int step = 0; step < 3; ++step) {
-        Source source("cache/compress.cuh");
+        Source source("cache/slots.cuh:compress");
         source.type("T", first.dtype).type("N", tables.dtype).constant("kStep", step);
         steps[step] = device.compile(source);
     }

@@ -2,7 +2,7 @@
 // behind them; of many the last one of each slot is found first.
 #pragma once
 
-#include "device/cache/slots_params.h"
+#include "device/cache/slots.cuh"
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -16,8 +16,8 @@ public:
         if (params_.tokens <= kMostSearched) return;
         if (params_.tokens >= int64_t(1) << 31)
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more than 2^31 tokens"};
-        clear_ = device.compile(Source("cache/slots_last.cuh").constant("kClear", true));
-        raise_ = device.compile(Source("cache/slots_last.cuh").constant("kClear", false));
+        clear_ = device.compile(Source("cache/slots.cuh:last").constant("kClear", true));
+        raise_ = device.compile(Source("cache/slots.cuh:last").constant("kClear", false));
     }
     size_t workspace() const { return clear_ ? size_t(params_.count) * sizeof(int32_t) : 0; }
     int64_t tokens() const { return params_.tokens; }

@@ -50,7 +50,7 @@ public:
         if (most == 0 || positions > INT32_MAX) refuse_shape("an image is too large");
         images_ = std::min(images, most), blocks_ = blocks;
         bytes_ = int64_t(dtype_bytes(dtype));
-        Source source("conv/channels_last.cuh");
+        Source source("conv/convolution.cuh:channels_last");
         kernel_ = device.compile(source.type("T", dtype));
     }
 
@@ -101,7 +101,7 @@ std::unique_ptr<Plan> plan_product(const ConvolutionShape &s, Device &device) {
     const bool small = s.dtype == INFINI_DTYPE_F64 || s.features <= 64 || columns <= 64 ||
                        large < device.multiprocessors;
     const int side = small ? 64 : 128;
-    Source source("conv/conv_product.cuh");
+    Source source("conv/convolution.cuh:product");
     source.type("T", s.dtype).type("C", std::string(sums_of(s)));
     source.constant("kTransposed", s.transposed).constant("kRows", side).constant("kColumns", side);
     if (mma)
@@ -146,7 +146,7 @@ std::unique_ptr<Plan> plan_product(const ConvolutionShape &s, Device &device) {
 
 std::unique_ptr<Plan> plan_direct_convolution(const ConvolutionShape &s, Device &device) {
     const ConvolutionParams params = make_params(s);
-    Source source("conv/conv_direct.cuh");
+    Source source("conv/convolution.cuh:direct");
     source.type("T", s.dtype).type("C", std::string(sums_of(s)));
     source.constant("kTransposed", s.transposed);
     auto kernel = device.compile(source);

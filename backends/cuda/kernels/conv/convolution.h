@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../matmul/product.h"
-#include "device/conv/convolution_params.h"
+#include "device/conv/convolution.cuh"
 
 namespace infini::cuda {
 

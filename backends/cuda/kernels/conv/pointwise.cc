@@ -4,7 +4,7 @@
 
 #include "../matmul/product_parts.h"
 #include "convolution.h"
-#include "device/matmul/rows_params.h"
+#include "device/matmul/rows.cuh"
 
 namespace infini::cuda {
 
@@ -24,7 +24,7 @@ std::unique_ptr<Plan> plan_pointwise(const ConvolutionShape &s, Device &device) 
     const auto product = make_library_product(shape, device);
     if (!product) return nullptr;
     const size_t sums = padded(size_t(rows * columns) * 4);
-    const auto finish = device.compile(Source("matmul/bias_rows.cuh").type("T", s.dtype));
+    const auto finish = device.compile(Source("matmul/rows.cuh:bias").type("T", s.dtype));
     const uint32_t features = uint32_t(s.features);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) -> Error {

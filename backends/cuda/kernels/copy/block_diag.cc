@@ -1,7 +1,8 @@
 // block_diag: matrices on the diagonal of a larger one. Each of them has its rows of the output.
+#include "device/copy/block_diag.cuh"
+
 #include <vector>
 
-#include "device/copy/block_diag_params.h"
 #include "kernels/lines.h"
 
 namespace infini::cuda {

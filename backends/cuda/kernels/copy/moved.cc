@@ -1,9 +1,10 @@
 // pad and roll: for each dimension a map from places of the output to places of the input.
+#include "device/copy/moved.cuh"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "device/copy/moved_params.h"
 #include "kernels/dims.h"
 
 namespace infini::cuda {

@@ -37,7 +37,7 @@ StridedCopy::StridedCopy(Device &device, size_t element, int ndim, const int64_t
     if (runs && dims_.ndim <= 1) {
         way_ = Way::kBytes;
         bytes_ = dims_.count * element_;
-        if (bytes_ >= kLeastBytes) kernel_ = device.compile(Source("copy/bytes.cuh"));
+        if (bytes_ >= kLeastBytes) kernel_ = device.compile(Source("copy/strided.cuh:bytes"));
     } else if (runs || !plan_tiles(device)) {
         plan_words(device);
     }
@@ -80,7 +80,8 @@ bool StridedCopy::plan_tiles(Device &device) {
         need(tiles_.whole_from, matrices.dim[i].stride[1]);
     }
     way_ = Way::kTiles;
-    kernel_ = device.compile(Source("copy/transpose.cuh").type("E", bytes_type(size_t(element_))));
+    kernel_ = device.compile(
+        Source("copy/strided.cuh:transpose").type("E", bytes_type(size_t(element_))));
     return true;
 }
 
@@ -109,7 +110,7 @@ void StridedCopy::plan_words(Device &device) {
     }
     words_.step = inner.stride[1];
     way_ = Way::kWords;
-    Source source("copy/strided.cuh");
+    Source source("copy/strided.cuh:strided");
     source.type("E", bytes_type(size_t(element_)))
         .type("W", word_type(word_))
         .constant("kPack", pack);

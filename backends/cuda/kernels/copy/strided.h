@@ -3,7 +3,7 @@
 // transposed.
 #pragma once
 
-#include "device/copy/strided_params.h"
+#include "device/copy/strided.cuh"
 #include "kernels/dims.h"
 
 namespace infini::cuda {

@@ -1,7 +1,8 @@
 // Elements and rows at places that an index names: gather, index_select, embedding,
 // select_last_token_hidden. Where a row of the output has one entry of the index it is moved in
 // words of several elements.
-#include "device/index/gather_params.h"
+#include "device/index/gather.cuh"
+
 #include "kernels/dims.h"
 
 namespace infini::cuda {

@@ -22,13 +22,13 @@ Grouping::Grouping(Device &device, int64_t entries, int64_t groups)
     counts_ = pieces_ * kGroupDigits;
     if (entries == 0) return;
     if (entries <= kFew) {
-        small_ = device.compile(Source("index/group_small.cuh"));
+        small_ = device.compile(Source("index/group.cuh:small"));
         counts_ = 0;
         return;
     }
     sum_ = RunningSum(device, sizeof(uint32_t));
-    count_ = device.compile(Source("index/group_count.cuh"));
-    place_ = device.compile(Source("index/group_place.cuh"));
+    count_ = device.compile(Source("index/group.cuh:count"));
+    place_ = device.compile(Source("index/group.cuh:place"));
 }
 
 Error Grouping::run(const Stream &stream, char *workspace) const {

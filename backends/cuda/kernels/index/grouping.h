@@ -2,7 +2,7 @@
 // goes to one place, always in the same way.
 #pragma once
 
-#include "device/index/group_params.h"
+#include "device/index/group.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -55,7 +55,7 @@ class GroupFirst {
 public:
     GroupFirst() = default;
     explicit GroupFirst(Device &device)
-        : kernel_(device.compile(Source("index/group_first.cuh"))) {}
+        : kernel_(device.compile(Source("index/group.cuh:first"))) {}
     Error run(const Stream &stream, const uint32_t *sorted, int64_t entries, int64_t groups,
               uint32_t *first) const {
         return kernel_->launch(stream, divide_up(groups + 1, 256), 256,

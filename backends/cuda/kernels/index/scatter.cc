@@ -1,7 +1,8 @@
 // scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
 // that the indices name along one axis. Entries are sorted by their places, so that sums have one
 // order and 16-bit floats are rounded once.
-#include "device/index/scatter_params.h"
+#include "device/index/scatter.cuh"
+
 #include "kernels/copy/strided.h"
 #include "kernels/index/fold.h"
 #include "kernels/index/grouping.h"
@@ -66,7 +67,7 @@ std::unique_ptr<Plan> plan_assign(const Scatter &s, Device &device) {
     const int64_t entries = s.params.entries.count;
     if (entries >= int64_t(1) << 31)
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "more than 2^31 indices"};
-    Source keys("index/scatter_keys.cuh"), assign("index/scatter_assign.cuh");
+    Source keys("index/scatter.cuh:keys"), assign("index/scatter.cuh:assign");
     keys.type("I", s.index_dtype).constant("kLast", true);
     assign.type("I", s.index_dtype).type("E", bytes_type(dtype_bytes(s.dtype)));
     const auto find = device.compile(keys), write = device.compile(assign);
@@ -86,7 +87,7 @@ std::unique_ptr<Plan> plan_assign(const Scatter &s, Device &device) {
 std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, Device &device) {
     const int64_t entries = s.params.entries.count;
     const Grouping grouping(device, entries, s.params.groups);
-    Source keys("index/scatter_keys.cuh"), folding("index/scatter_fold.cuh");
+    Source keys("index/scatter.cuh:keys"), folding("index/scatter.cuh:fold");
     keys.type("I", s.index_dtype).constant("kLast", false);
     describe(folding, s.dtype, reduction);
     const auto find = device.compile(keys), fold = device.compile(folding);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "device/index/select_params.h"
+#include "device/index/select.cuh"
 #include "kernels/dims.h"
 #include "kernels/index/grouping.h"
 
@@ -31,9 +31,9 @@ struct Selecting {
         if (pieces == 0) return;
         sum = RunningSum(device, sizeof(uint64_t));
         const char *mask = bytes_type(dtype_bytes(tested.dtype));
-        Source writing("index/select_write.cuh");
+        Source writing("index/select.cuh:write");
         writing.type("M", mask).type("E", bytes_type(dtype_bytes(given.dtype)));
-        count = device.compile(Source("index/select_count.cuh").type("M", mask));
+        count = device.compile(Source("index/select.cuh:count").type("M", mask));
         write = device.compile(writing.constant("kCoordinates", coordinates));
     }
     size_t workspace() const { return size_t(pieces + 1) * sizeof(uint64_t); }

@@ -1,7 +1,8 @@
 // index_add, index_reduce and index_copy: every row of the output is written once, from the rows of
 // the source that name it, in their order. So 16-bit sums are rounded once, and results are always
 // the same.
-#include "device/index/update_params.h"
+#include "device/index/update.cuh"
+
 #include "kernels/dims.h"
 #include "kernels/index/fold.h"
 #include "kernels/index/grouping.h"
@@ -51,7 +52,7 @@ struct Update {
         return kernel.launch(stream, divide_up(given.entries, 256), 256, given);
     }
     std::shared_ptr<const Kernel> finder(Device &device, bool last) const {
-        Source source("index/update_keys.cuh");
+        Source source("index/update.cuh:keys");
         return device.compile(source.type("I", index_dtype).constant("kLast", last));
     }
     UpdateParams with(const Arguments &a, size_t word) const {
@@ -73,7 +74,7 @@ std::unique_ptr<Plan> plan_fold(Update update, const Reduction &reduction, doubl
     update.params.factor = factor;
     const Grouping grouping(device, update.params.entries, update.params.rows);
     const GroupFirst group_first(device);
-    Source source("index/update_fold.cuh");
+    Source source("index/update.cuh:fold");
     describe(source, update.dtype, reduction);
     source.constant("kVector", vector).constant("kScaled", factor != 1);
     const auto find = update.finder(device, false), fold = device.compile(source);
@@ -112,7 +113,7 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation, Device &device
     const int64_t element = int64_t(dtype_bytes(update.dtype));
     const int64_t word = common_word({update.params.inner * element});
     update.pack(word / element);
-    Source source("index/update_copy.cuh");
+    Source source("index/update.cuh:copy");
     source.type("E", bytes_type(size_t(element))).type("W", word_type(word));
     const auto find = update.finder(device, true), copy = device.compile(source);
     const size_t room = size_t(update.params.rows) * sizeof(int32_t);

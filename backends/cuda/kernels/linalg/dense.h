@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "device/linalg/linalg_params.h"
+#include "device/linalg/dense.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {

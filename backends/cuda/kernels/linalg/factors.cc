@@ -7,7 +7,7 @@ namespace {
 using L = LinalgParams;
 
 Source equations(int result) {
-    Source source("linalg/equations.cuh");
+    Source source("linalg/factors.cuh:equations");
     return source.constant("kResult", result);
 }
 
@@ -59,8 +59,8 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation, Device &device) 
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     if (operation.integer(0)) params.y = transposed(params.y), params.x = transposed(params.x);
     const int64_t n = params.x.rows;
-    return plan_blocks(device, Source("linalg/cholesky.cuh"), params, {{&L::y, 0}, {&L::x, 1}},
-                       operation.tensor(1).dtype, n * n);
+    return plan_blocks(device, Source("linalg/factors.cuh:cholesky"), params,
+                       {{&L::y, 0}, {&L::x, 1}}, operation.tensor(1).dtype, n * n);
 }
 
 std::unique_ptr<Plan> plan_qr(const Operation &operation, Device &device) {
@@ -69,7 +69,7 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation, Device &device) {
     params.x = matrices_of(operation.tensor(2), 2);
     const int64_t rows = params.x.rows, columns = params.x.columns;
     const int64_t count = std::min(rows, columns);
-    return plan_blocks(device, Source("linalg/qr.cuh"), params,
+    return plan_blocks(device, Source("linalg/factors.cuh:qr"), params,
                        {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}}, operation.tensor(2).dtype,
                        rows * columns + rows * count + count);
 }

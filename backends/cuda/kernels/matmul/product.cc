@@ -94,7 +94,7 @@ void add_following(Source &source, const ProductShape &shape) {
 
 Join::Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device)
     : shape_(shape), parts_(int(parts)) {
-    Source source("matmul/join.cuh");
+    Source source("matmul/gemm.cuh:join");
     source.type("C", sum_dtype).type("O", shape.c.dtype);
     kernel_ = device.compile(source);
     blocks_ = device.blocks_for(shape.batch * shape.m * ((shape.n + 3) / 4), 256);

@@ -94,7 +94,7 @@ private:
         cut(tile, tile, depth, shape, device);
         threads_ = small ? 128 : 256;
         shared_ = std::max(kStages * 2 * size_t(tile) * kStageBytes, size_t(tile * tile) * 4);
-        Source source("matmul/gemm_mma.cuh");
+        Source source("matmul/gemm.cuh:mma");
         add_following(source, shape);
         source.type("T", shape.a.dtype).type("O", shape.c.dtype);
         source.constant("kRows", tile).constant("kColumns", tile);
@@ -113,7 +113,7 @@ private:
         const int tile = small ? 64 : 128;
         cut(tile, tile, 8, shape, device);
         threads_ = 256;
-        Source source("matmul/gemm_plain.cuh");
+        Source source("matmul/gemm.cuh:plain");
         add_following(source, shape);
         source.type("A", shape.a.dtype).type("B", shape.b.dtype).type("O", shape.c.dtype);
         source.type("C", sums_in_);

@@ -6,7 +6,7 @@ namespace infini::cuda {
 
 Converter::Converter(int from, int to, Device &device)
     : most_(device.blocks_for(INT64_MAX / 2, 256)) {
-    Source source("matmul/convert.cuh");
+    Source source("matmul/rows.cuh:convert");
     kernel_ = device.compile(source.type("From", from).type("To", to));
 }
 

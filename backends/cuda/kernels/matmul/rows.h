@@ -1,7 +1,7 @@
 // Small kernels around products.
 #pragma once
 
-#include "device/matmul/rows_params.h"
+#include "device/matmul/rows.cuh"
 #include "product.h"
 
 namespace infini::cuda {

@@ -1,7 +1,8 @@
 // Pairs (token, choice) grouped by their experts: moe_align and prepare_moe_input.
+#include "device/moe/align.cuh"
+
 #include <algorithm>
 
-#include "device/moe/align_params.h"
 #include "kernels/index/grouping.h"
 
 namespace infini::cuda {
@@ -17,7 +18,7 @@ public:
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "more pairs than a 32-bit number counts"};
         grouping_ = Grouping(device, pairs, groups_);
         first_ = GroupFirst(device);
-        keys_ = device.compile(Source("moe/align_keys.cuh").constant("kPadded", padded));
+        keys_ = device.compile(Source("moe/align.cuh:keys").constant("kPadded", padded));
     }
     int64_t groups() const { return groups_; }
     size_t first_bytes() const { return size_t(round_up((groups_ + 1) * 4, 256)); }
@@ -46,7 +47,7 @@ constexpr int64_t kFewPairs = 16384, kFewGroups = 512;  // of align_small.cuh
 
 std::unique_ptr<Plan> plan_small_align(AlignSmallParams params, int64_t block, Device &device) {
     params.block = Divider(uint32_t(block));
-    const auto kernel = device.compile(Source("moe/align_small.cuh"));
+    const auto kernel = device.compile(Source("moe/align.cuh:small"));
     return make_plan([=](const Arguments &a, const Stream &stream) {
         AlignSmallParams here = params;
         here.sorted = a.pointer<int32_t>(0), here.labels = a.pointer<int32_t>(1);
@@ -82,8 +83,8 @@ std::unique_ptr<Plan> plan_moe_align(const Operation &operation, Device &device)
                                 block, device);
     const Pairs grouped(device, pairs, experts, true);
     const RunningSum sum(device, sizeof(uint32_t));
-    const auto sizes = device.compile(Source("moe/align_sizes.cuh"));
-    const auto align = device.compile(Source("moe/align.cuh"));
+    const auto sizes = device.compile(Source("moe/align.cuh:sizes"));
+    const auto align = device.compile(Source("moe/align.cuh:align"));
     AlignParams params = {};
     params.pairs = pairs, params.groups = grouped.groups(), params.block = block;
     params.capacity = capacity, params.blocks = blocks;
@@ -114,7 +115,7 @@ std::unique_ptr<Plan> plan_prepare_moe_input(const Operation &operation, Device 
     const Pairs grouped(device, params.pairs, params.experts, false);
     params.choices = Divider(uint32_t(std::max<int64_t>(topk.size(1), 1)));
     const RunningSum sum(device, sizeof(uint32_t));
-    const auto prepare = device.compile(Source("moe/prepare.cuh"));
+    const auto prepare = device.compile(Source("moe/align.cuh:prepare"));
     auto run = [=](const Arguments &a, const Stream &stream) {
         PrepareParams here = params;
         INFINI_CUDA_TRY(grouped.run(stream, a.pointer<const int32_t>(6), nullptr, a.workspace()));

@@ -86,7 +86,7 @@ private:
         element_ = int64_t(dtype_bytes(s.dtype));
         const int64_t chunk = 16 / element_;
         const bool vector = s.hidden % chunk == 0 && s.inner % chunk == 0;
-        Source source("moe/experts.cuh");
+        Source source("moe/experts.cuh:experts");
         source.type("T", s.dtype).constant("kMxfp4", s.mxfp4);
         source.constant("kRows", rows_of_tile_).constant("kColumns", columns_);
         if (mma_)
@@ -99,7 +99,7 @@ private:
                                                   other.constant("kVector", 0));
         vector_ = vector;
         auto phase = [&](int number) {
-            Source sort("moe/sort_pairs.cuh");
+            Source sort("moe/experts.cuh:sort");
             return device.compile(sort.constant("kPhase", number));
         };
         at_once_ = std::max(s.pairs(), s.positions) <= 16384;
@@ -109,14 +109,14 @@ private:
             for (int i = 1; i <= 4; ++i) phases_[i] = phase(i);
         }
         sort_blocks_ = device.blocks_for(std::max(s.pairs(), s.positions), kSortThreads, 4);
-        Source sum("moe/sum_pairs.cuh");
+        Source sum("moe/experts.cuh:sum");
         const bool wide = s.hidden % chunk == 0;
         sum.type("T", s.dtype);
         Source one_by_one = sum;
         sum_ = std::make_shared<AlignedKernel>(device, sum.constant("kVector", wide),
                                                one_by_one.constant("kVector", 0));
         sum_blocks_ = device.blocks_for(s.tokens * (wide ? s.hidden / chunk : s.hidden), 256);
-        if (s.separate) store_ = device.compile(Source("moe/store_pointers.cuh"));
+        if (s.separate) store_ = device.compile(Source("moe/experts.cuh:store"));
     }
 
     void lay_out() {

@@ -5,7 +5,7 @@
 
 #include "../matmul/product_parts.h"
 #include "../matmul/rows.h"
-#include "device/moe/experts_params.h"
+#include "device/moe/experts.cuh"
 
 namespace infini::cuda {
 

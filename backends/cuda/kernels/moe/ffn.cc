@@ -43,7 +43,7 @@ std::unique_ptr<Plan> plan_fused_ffn(const Operation &op, Device &device) {
     auto expand = wide ? make_product(first, device) : nullptr;
     auto contract = make_product(second, device);
     const GateRows gate(dtype, kSwiglu, rows, inner, device);
-    Source source("matmul/norm_rows.cuh");
+    Source source("matmul/rows.cuh:norm");
     auto normalise = device.compile(source.type("T", dtype).type("W", norm.dtype));
 
     const size_t element = dtype_bytes(dtype);

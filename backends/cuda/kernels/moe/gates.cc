@@ -2,7 +2,7 @@
 // moe_fused_gate.
 #include <algorithm>
 
-#include "device/moe/gate_params.h"
+#include "device/moe/gate.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {

@@ -1,7 +1,7 @@
 // The sum of the rows that a token's experts gave: moe_sum.
 #include <algorithm>
 
-#include "device/moe/align_params.h"
+#include "device/moe/align.cuh"
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -18,7 +18,7 @@ std::unique_ptr<Plan> plan_moe_sum(const Operation &operation, Device &device) {
     params.tokens = y.size(0), params.choices = x.size(1), params.vectors = depth / n;
     params.y_token = y.stride(0), params.y_step = y.stride(1) * n;
     params.x_token = x.stride(0), params.x_choice = x.stride(1), params.x_step = x.stride(2) * n;
-    Source source("moe/sum.cuh");
+    Source source("moe/align.cuh:sum");
     const auto kernel = device.compile(source.type("T", y.dtype).constant("kVector", n));
     const Grid grid(divide_up(params.vectors, 256), std::min<int64_t>(params.tokens, 65535));
     return make_plan([=](const Arguments &a, const Stream &stream) {

@@ -1,5 +1,6 @@
 // causal_softmax: a kernel of its own because the columns that are cut off are then never read.
-#include "device/norm/causal_params.h"
+#include "device/norm/causal_softmax.cuh"
+
 #include "kernels/dims.h"
 
 namespace infini::cuda {

@@ -1,7 +1,8 @@
 // int8 quantisation: per_channel_quant_int8, per_tensor_quant_int8, per_tensor_dequant_int8.
+#include "device/quant/int8.cuh"
+
 #include <algorithm>
 
-#include "device/quant/int8_params.h"
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -14,7 +15,7 @@ std::unique_ptr<Plan> plan_per_channel(const Operation &operation, Device &devic
     const bool symmetric = !operation.tensor(2);
     ChannelParams params = {};
     params.rows = x.size(0), params.vectors = columns / n;
-    Source source("quant/per_channel.cuh");
+    Source source("quant/int8.cuh:per_channel");
     source.type("T", x.dtype).constant("kVector", n).constant("kSymmetric", symmetric);
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
@@ -56,7 +57,7 @@ struct Elements {
         blocks = device.blocks_for(params.vectors.count, 256, 16);
     }
     Source source(int dtype, int step) const {
-        Source source("quant/per_tensor.cuh");
+        Source source("quant/int8.cuh:per_tensor");
         return source.type("T", dtype).constant("kVector", n).constant("kStep", step);
     }
     TensorParams with(void *out, const void *x, float *scale) const {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "../matmul/packed.h"
-#include "device/quant/marlin_rows_params.h"
+#include "device/quant/marlin_rows.cuh"
 
 namespace infini::cuda {
 namespace {

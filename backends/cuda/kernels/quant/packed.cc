@@ -1,8 +1,9 @@
 // Packed weights: mxfp4_dequantize, dequantize_awq, dequantize_gptq, awq_marlin_repack and
 // gptq_marlin_repack.
+#include "device/quant/packed.cuh"
+
 #include <algorithm>
 
-#include "device/quant/packed_params.h"
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -24,7 +25,7 @@ std::unique_ptr<Plan> plan_mxfp4_dequantize(const Operation &operation, Device &
     Mxfp4Params params = {};
     params.words = dims.places();
     const bool whole_out = out_bits % (16 / element) == 0, whole_packed = packed_bits % 4 == 0;
-    const auto kernel = device.compile(Source("quant/mxfp4.cuh").type("T", out.dtype));
+    const auto kernel = device.compile(Source("quant/packed.cuh:mxfp4").type("T", out.dtype));
     return make_plan([=](const Arguments &a, const Stream &stream) {
         Mxfp4Params here = params;
         here.out = a.pointer<void>(0), here.packed = a.pointer<uint8_t>(1);
@@ -42,7 +43,7 @@ std::unique_ptr<Plan> plan_dequantize(const Operation &operation, Device &device
     params.groups = operation.tensor(2).size(0);
     params.group_rows = std::max<int64_t>(params.rows / params.groups, 1);
     if (out.numel() == 0) return make_empty_plan();
-    const auto kernel = device.compile(Source("quant/dequantize.cuh").constant("kAwq", awq));
+    const auto kernel = device.compile(Source("quant/packed.cuh:dequantize").constant("kAwq", awq));
     const int64_t bands = awq ? params.rows : params.rows / 8;
     const Grid grid(divide_up(params.columns, 256), std::min<int64_t>(bands, 65535));
     return make_plan([=](const Arguments &a, const Stream &stream) {
@@ -76,7 +77,7 @@ std::unique_ptr<Plan> plan_repack(const Operation &operation, Device &device, bo
             "rows must be a multiple of 16, or of 32 for 8-bit activations, and columns a "
             "multiple of 64"};
     params.words = params.k * params.n / codes;
-    Source source("quant/marlin_repack.cuh");
+    Source source("quant/packed.cuh:marlin_repack");
     source.constant("kBits", bits).constant("kA8", a_8bit).constant("kAwq", awq);
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {

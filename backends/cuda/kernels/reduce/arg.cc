@@ -3,7 +3,7 @@
 // kernel.
 #include <algorithm>
 
-#include "device/reduce/arg_params.h"
+#include "device/reduce/arg.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -86,15 +86,15 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool 
     };
     std::shared_ptr<const Kernel> kernel, join;
     if (arg.across) {
-        kernel = compile(Source("reduce/arg_across.cuh"));
+        kernel = compile(Source("reduce/arg.cuh:across"));
     } else {
-        Source source("reduce/arg_along.cuh");
+        Source source("reduce/arg.cuh:along");
         source.constant("kRowThreads", arg.row_threads);
         source.constant("kBlockThreads", arg.block_threads).constant("kAtOnce", arg.at_once);
         kernel = compile(source.constant("kGeneral", !arg.params.folded.even()));
     }
     const bool cut = arg.params.pieces > 1;
-    if (cut) join = compile(Source("reduce/arg_join.cuh"));
+    if (cut) join = compile(Source("reduce/arg.cuh:join"));
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
         ArgParams p = arg.params;
         p.x = a.pointer<void>(1), p.y = a.pointer<int64_t>(0), p.parts = a.workspace();

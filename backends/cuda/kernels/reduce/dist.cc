@@ -1,8 +1,9 @@
 // dist and cdist: the p-norms of differences, of all elements of two tensors, and of rows with
 // rows.
+#include "device/reduce/dist.cuh"
+
 #include <cmath>
 
-#include "device/reduce/dist_params.h"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -22,7 +23,7 @@ std::unique_ptr<Plan> plan_dist(const Operation &operation, Device &device) {
     params.count = x1.numel(), params.p = operation.number(0);
     params.blocks = int32_t(device.blocks_for(params.count, kDistThreads * 8, 4));
     auto compile = [&](bool join) {
-        Source source("reduce/dist.cuh");
+        Source source("reduce/dist.cuh:dist");
         source.type("T", x1.dtype).constant("kNorm", norm_of(params.p));
         return device.compile(source.constant("kJoin", join));
     };
@@ -59,7 +60,7 @@ std::unique_ptr<Plan> plan_cdist(const Operation &operation, Device &device) {
     params.to_row = y.stride(-2), params.to_step = y.stride(-1);
     params.p = float(operation.number(0));
     if (y.numel() == 0) return make_empty_plan();
-    Source source("reduce/cdist.cuh");
+    Source source("reduce/dist.cuh:cdist");
     source.type("T", y.dtype).constant("kNorm", norm_of(operation.number(0)));
     auto kernel = device.compile(source);
     const int64_t blocks =

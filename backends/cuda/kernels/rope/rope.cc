@@ -1,5 +1,6 @@
 // Rotary position embedding: rope and mrope.
-#include "device/rope/rope_params.h"
+#include "device/rope/rope.cuh"
+
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -25,7 +26,7 @@ std::unique_ptr<Plan> plan_rope(const Operation &operation, Device &device) {
     RopeParams params = {};
     params.vectors = dims.places();
     params.half = half, params.rows = operation.tensor(3).size(0);
-    Source source("rope/rope.cuh");
+    Source source("rope/rope.cuh:rope");
     source.type("T", y.dtype).type("P", positions.dtype).constant("kVector", n);
     const auto kernel = device.compile(source.constant("kNeighbours", neighbours));
     return make_plan([=](const Arguments &a, const Stream &stream) {
@@ -67,7 +68,7 @@ std::unique_ptr<Plan> plan_mrope(const Operation &operation, Device &device) {
     params.vectors = Divider(uint32_t(vectors));
     params.heads = Divider(uint32_t(heads[0] + heads[1]));
     params.rotated = int32_t(params.half / n), params.queries = int32_t(heads[0]);
-    Source source("rope/mrope.cuh");
+    Source source("rope/rope.cuh:mrope");
     source.type("T", cos.dtype).type("P", positions.dtype).constant("kVector", n);
     const auto kernel = device.compile(source);
     const int64_t rows = std::min<int64_t>(params.tokens, 65535);

@@ -3,7 +3,7 @@
 // kernel finds what each piece comes to, the second one begins with that of the pieces before.
 #include <algorithm>
 
-#include "device/scan/scan_params.h"
+#include "device/scan/scan.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -75,7 +75,7 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
     const Layout layout(scan, device);
     const bool sum = scan.running == "RunningSum<T, R>";
     auto compile = [&](bool sums) {
-        Source source(layout.across ? "scan/across.cuh" : "scan/along.cuh");
+        Source source(layout.across ? "scan/scan.cuh:across" : "scan/scan.cuh:along");
         source.type("T", scan.x.dtype).type("R", scan.y.dtype);
         source.line("template <class T, class R> struct RunningSum;")
             .line("template <class T, class R, bool> struct RunningProduct;")

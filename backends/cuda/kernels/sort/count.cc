@@ -1,7 +1,7 @@
 // histc and bincount: how many elements fall into bins, or the sum of weights there. Counts are
 // made with atomic additions of integers, whose order does not matter; weights are added up in a
 // fixed order, after the elements have been sorted.
-#include "device/sort/count_params.h"
+#include "device/sort/count.cuh"
 #include "kernels/sort/order.h"
 
 namespace infini::cuda {
@@ -12,7 +12,7 @@ constexpr int64_t kCountThreads = 256, kSharedBins = 8192;
 std::unique_ptr<Plan> plan_counts(const Operation &operation, Device &device, CountParams params,
                                   bool histogram) {
     const int dtype = operation.tensor(1).dtype, result = operation.tensor(0).dtype;
-    Source source("sort/count.cuh"), finish_source("sort/count_finish.cuh");
+    Source source("sort/count.cuh:bins"), finish_source("sort/count.cuh:finish");
     const bool shared = params.bins <= kSharedBins;
     source.type("T", dtype).constant("kHistogram", histogram);
     auto count = device.compile(source.constant("kBins", shared ? kSharedBins : 0));
@@ -43,7 +43,7 @@ std::unique_ptr<Plan> plan_histc(const Operation &operation, Device &device) {
 std::unique_ptr<Plan> plan_weights(const Operation &operation, Device &device, CountParams params) {
     const Tensor input = operation.tensor(1);
     const bool sorted = params.bins * params.size > int64_t(1) << 20;
-    Source source("sort/weigh.cuh");
+    Source source("sort/count.cuh:weigh");
     source.type("T", input.dtype).type("R", operation.tensor(0).dtype);
     std::shared_ptr<const Kernel> weigh = device.compile(source.constant("kSorted", sorted));
     std::shared_ptr<const Plan> sort;

@@ -1,7 +1,7 @@
 // What sort, topk and kthvalue share: lines of which some entries in order are wanted.
 #pragma once
 
-#include "device/sort/sort_params.h"
+#include "device/sort/keys.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {

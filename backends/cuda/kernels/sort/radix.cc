@@ -39,9 +39,9 @@ std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) 
     params.parts = int32_t(divide_up(params.size, params.part));
 
     const int passes = int(divide_up(ordering.key_bits(), kDigitBits));
-    const auto count = device.compile(source_of("sort/radix_count.cuh", ordering));
-    const auto starts = device.compile(source_of("sort/radix_starts.cuh", ordering));
-    Source source = source_of("sort/radix_pass.cuh", ordering);
+    const auto count = device.compile(source_of("sort/radix.cuh:count", ordering));
+    const auto starts = device.compile(source_of("sort/radix.cuh:starts", ordering));
+    Source source = source_of("sort/radix.cuh:scatter", ordering);
     source.constant("kThreads", kRadixThreads).constant("kItems", items);
     Source last_source = source;
     const auto last = device.compile(last_source.constant("kLast", 1));

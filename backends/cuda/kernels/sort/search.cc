@@ -1,5 +1,5 @@
 // searchsorted: where values would have to be put into ascending sequences.
-#include "device/sort/count_params.h"
+#include "device/sort/count.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -15,7 +15,7 @@ std::unique_ptr<Plan> plan_searchsorted(const Operation &operation, Device &devi
     params.to = offsets_of(output), params.from = offsets_of(values);
     if (!params.shared) params.begins = offsets_of(sequence, 0, sequence.ndim - 1);
     if (params.count == 0) return make_empty_plan();
-    Source source("sort/search.cuh");
+    Source source("sort/count.cuh:search");
     source.type("T", values.dtype).constant("kRight", operation.integer(0) != 0);
     auto kernel = device.compile(source);
     const int64_t blocks = device.blocks_for(params.count, 256, 64);

@@ -76,7 +76,7 @@ std::unique_ptr<Plan> plan_resample(const Operation &operation, Device &device) 
         first[d] = room(axis.out, 4), count[d] = room(axis.out, 4);
         weights[d] = room(axis.out * axis.taps, weight_bytes);
     }
-    Source tables("window/resample_axis.cuh"), source("window/resample.cuh");
+    Source tables("window/resample.cuh:axis"), source("window/resample.cuh:resample");
     const std::string weight = weight_bytes == 8 ? "double" : "float";
     auto make = device.compile(tables.type("W", weight).constant("kMode", mode));
     source.type("T", output.dtype).type("W", weight).type("I", index_type(is_small(params.to)));

@@ -1,0 +1,204 @@
+// A stable radix sort of entries by their groups: one digit of the groups' numbers after the other,
+// every warp with a chunk of the entries.
+#pragma once
+
+#include "divide.h"
+
+namespace infini {
+
+struct GroupParams {
+    const uint32_t *keys, *order;  // of the entries; no order: as they stand
+    uint32_t *sorted_keys, *sorted_order;
+    uint32_t *counts;  // [digit][piece]
+    int64_t entries;
+    int32_t piece, pieces;  // entries of a piece
+    int32_t shift;          // of the digit
+};
+
+// The same for few entries, all by one block. Lists of entries are `stride` words apart: keys and
+// sorted keys, which change places with each pass, and two of the entries' numbers.
+struct GroupSmallParams {
+    uint32_t *lists;
+    int64_t stride;
+    int32_t entries, passes;
+};
+
+// counts[i] becomes the sum of those before it, and `total` of all.
+struct RunningSumParams {
+    void *counts, *total;
+    int64_t count;
+};
+
+// first[g]: how many entries have a smaller key than g, for g from 0 to `groups`.
+struct GroupFirstParams {
+    const uint32_t *sorted_keys;
+    uint32_t *first;
+    int64_t entries, groups;
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+#include "group_rank.cuh"
+
+#if defined(INFINI_KERNEL_GROUP_COUNT) || defined(INFINI_KERNEL_GROUP_PLACE)
+// What a pass over the entries of a group sort shares: kDigits values of a digit, and a warp for
+// each piece.
+namespace infini {
+
+constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kWarps = 4, kThreads = kWarps * kWarp;
+
+INFINI_DEVICE uint32_t digit_of(const GroupParams &p, uint32_t key) {
+    return key >> p.shift & (kDigits - 1);
+}
+INFINI_DEVICE int64_t piece_of_warp() { return int64_t(blockIdx.x) * kWarps + warp(); }
+
+}  // namespace infini
+#endif
+
+#ifdef INFINI_KERNEL_GROUP_COUNT
+// How often each digit occurs in each piece.
+using namespace infini;
+
+INFINI_ENTRY(GroupParams, kThreads, 1) {
+    INFINI_SHARED uint32_t counts[kWarps][kDigits];
+    uint32_t *mine = counts[warp()];
+    for (int i = lane(); i < kDigits; i += kWarp) mine[i] = 0;
+    __syncwarp();
+    const int64_t piece = piece_of_warp(), begin = piece * p.piece;
+    int64_t end = begin + p.piece;
+    end = end < p.entries ? end : p.entries;
+    for (int64_t i = begin + lane(); i < end; i += kWarp)
+        atomicAdd(&mine[digit_of(p, p.keys[i])], 1u);
+    __syncwarp();
+    if (piece >= p.pieces) return;
+    for (int i = lane(); i < kDigits; i += kWarp) p.counts[int64_t(i) * p.pieces + piece] = mine[i];
+}
+#endif
+
+#ifdef INFINI_KERNEL_GROUP_FIRST
+// Where the entries of each group begin among the sorted ones.
+using namespace infini;
+
+INFINI_ENTRY(GroupFirstParams, 256, 1) {
+    const int64_t group = grid_thread();
+    if (group > p.groups) return;
+    int64_t low = 0, high = p.entries;  // the answer is from low to high
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (p.sorted_keys[middle] < group)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    p.first[group] = uint32_t(low);
+}
+#endif
+
+#ifdef INFINI_KERNEL_GROUP_PLACE
+// Puts the entries of each piece in the order of their digits; those of one digit keep their order.
+using namespace infini;
+
+INFINI_ENTRY(GroupParams, kThreads, 1) {
+    INFINI_SHARED uint32_t next[kWarps][kDigits];
+    const int64_t piece = piece_of_warp(), begin = piece * p.piece;
+    if (piece >= p.pieces) return;
+    uint32_t *mine = next[warp()];
+    for (int i = lane(); i < kDigits; i += kWarp) mine[i] = p.counts[int64_t(i) * p.pieces + piece];
+    __syncwarp();
+    int64_t end = begin + p.piece;
+    end = end < p.entries ? end : p.entries;
+    for (int64_t base = begin; base < end; base += kWarp) {
+        const int64_t i = base + lane();
+        const bool here = i < end;
+        const uint32_t key = here ? p.keys[i] : 0, digit = digit_of(p, key);
+        const Rank rank = rank_of<kDigitBits>(digit, here);
+        uint32_t to = 0;
+        if (here) to = mine[digit] + rank.before;
+        __syncwarp();
+        if (here && rank.before == 0) mine[digit] += rank.equal;
+        __syncwarp();
+        if (here) {
+            p.sorted_keys[to] = key;
+            p.sorted_order[to] = p.order ? p.order[i] : uint32_t(i);
+        }
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_GROUP_SMALL
+// A stable sort of few entries by one block: every warp has a part of them.
+namespace infini {
+
+constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits, kThreads = 512, kWarps = kThreads / kWarp;
+
+// next[w][d], how often digit d occurs in the part of warp w, becomes where the first of them goes.
+INFINI_DEVICE void sum_up(uint32_t (&next)[kWarps][kDigits], uint32_t (&sums)[kWarps]) {
+    const int digit = int(threadIdx.x);
+    uint32_t all = 0;
+    if (digit < kDigits)
+        for (int w = 0; w < kWarps; ++w) all += next[w][digit];
+    uint32_t upto = all;
+#pragma unroll
+    for (int distance = 1; distance < kWarp; distance *= 2) {
+        const uint32_t other = shuffle_up(upto, distance);
+        if (lane() >= distance) upto += other;
+    }
+    if (lane() == kWarp - 1) sums[warp()] = upto;
+    __syncthreads();
+    uint32_t base = upto - all;
+    for (int w = 0; w < warp(); ++w) base += sums[w];
+    if (digit < kDigits) {
+        for (int w = 0; w < kWarps; ++w) {
+            const uint32_t count = next[w][digit];
+            next[w][digit] = base;
+            base += count;
+        }
+    }
+    __syncthreads();
+}
+
+}  // namespace infini
+
+using namespace infini;
+
+INFINI_ENTRY(GroupSmallParams, kThreads, 1) {
+    INFINI_SHARED uint32_t next[kWarps][kDigits], sums[kWarps];
+    const int part = (p.entries + kThreads - 1) / kThreads * kWarp;
+    const int begin = warp() * part, end = begin + part < p.entries ? begin + part : p.entries;
+    uint32_t *mine = next[warp()];
+#pragma unroll 1
+    for (int pass = 0; pass < p.passes; ++pass) {
+        const uint32_t *keys = p.lists + pass % 2 * p.stride;
+        const uint32_t *order = p.lists + (2 + pass % 2) * p.stride;
+        uint32_t *sorted_keys = p.lists + (1 - pass % 2) * p.stride;
+        uint32_t *sorted_order = p.lists + (3 - pass % 2) * p.stride;
+        const int shift = pass * kDigitBits;
+        for (int i = lane(); i < kDigits; i += kWarp) mine[i] = 0;
+        __syncwarp();
+        for (int i = begin + lane(); i < end; i += kWarp)
+            atomicAdd(&mine[keys[i] >> shift & (kDigits - 1)], 1u);
+        __syncthreads();
+        sum_up(next, sums);
+        for (int base = begin; base < end; base += kWarp) {
+            const int i = base + lane();
+            const bool here = i < end;
+            const uint32_t key = here ? keys[i] : 0, digit = key >> shift & (kDigits - 1);
+            const Rank rank = rank_of<kDigitBits>(digit, here);
+            uint32_t to = 0;
+            if (here) to = mine[digit] + rank.before;
+            __syncwarp();
+            if (here && rank.before == 0) mine[digit] += rank.equal;
+            __syncwarp();
+            if (here) {
+                sorted_keys[to] = key;
+                sorted_order[to] = pass ? order[i] : uint32_t(i);
+            }
+        }
+        __syncthreads();  // what was written can be read
+    }
+}
+#endif
+
+#endif  // INFINI_DEVICE

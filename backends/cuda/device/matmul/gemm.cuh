@@ -1,0 +1,95 @@
+// Matrix products (GEMM): with tensor cores, without them, and the sum over split k.
+#pragma once
+
+#include "finish.cuh"
+
+#ifdef INFINI_KERNEL_GEMM_MMA
+#include "mma_tile.cuh"
+
+// Matrix products on the tensor cores, a block for each tile of c. The host gives T and O, the
+// types of the operands and of c; kRows, kColumns, kWarpsM, kWarpsN; how the operands lie: kAlongA,
+// kAlongB (k runs along memory), kVectorA, kVectorB (in aligned vectors); and kSplit.
+namespace infini {
+using Product = MmaTile<T, kRows, kColumns, kWarpsM, kWarpsN, kAlongA, kAlongB>;
+}
+
+INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
+    using namespace infini;
+    INFINI_DYNAMIC_SHARED(shared);
+    const MatmulParams &q = p.product;
+    const TilePlace place(q);
+    const int row = place.row * kRows, column = place.column * kColumns;
+    const StridedSource<T, kAlongA, kVectorA> a(q.a, place.batch, row, q.m, place.end);
+    const StridedSource<T, kAlongB, kVectorB> b(q.b, place.batch, column, q.n, place.end);
+    Product product;
+    product.multiply(a, b, place.k, place.end, shared);
+    auto store_all = [&](const auto &finish) {
+        product.store_runs(shared, q.m - row, q.n - column,
+                           [&](int i, int j, const auto &values, int count) {
+                               finish(row + i, column + j, values, count);
+                           });
+    };
+    if constexpr (kSplit)
+        store_all(KeepPartial<Product::Sum>(q, place.batch, place.split));
+    else
+        store_all(LastWord<O, float>(p, place.batch));
+}
+#endif
+
+#ifdef INFINI_KERNEL_GEMM_PLAIN
+#include "simt_tile.cuh"
+
+// Matrix products without tensor cores, a block for each tile of c. The host gives A, B and O, the
+// types of the operands and of c; C, what is summed in; kTile (64 or 128) and kMicro (4 or 8); how
+// the operands lie: kAlongA, kAlongB (k runs along memory), kVectorA, kVectorB (in aligned runs);
+// and kSplit.
+namespace infini {
+using Product = PlainTile<C, kTile, kTile, kMicro>;
+}
+
+INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
+    using namespace infini;
+    INFINI_SHARED Product::Shared shared;
+    const MatmulParams &q = p.product;
+    const TilePlace place(q);
+    const int row = place.row * kTile, column = place.column * kTile;
+    const StridedSource<A, kAlongA, kVectorA> a(q.a, place.batch, row, q.m, place.end);
+    const StridedSource<B, kAlongB, kVectorB> b(q.b, place.batch, column, q.n, place.end);
+    Product product;
+    product.multiply(a, b, place.k, place.end, shared);
+    auto store_all = [&](const auto &finish) {
+        product.store_runs(q.m - row, q.n - column,
+                           [&](int i, int j, const auto &values, int count) {
+                               finish(row + i, column + j, values, count);
+                           });
+    };
+    if constexpr (kSplit)
+        store_all(KeepPartial<C>(q, place.batch, place.split));
+    else
+        store_all(LastWord<O, C>(p, place.batch));
+}
+#endif
+
+#ifdef INFINI_KERNEL_GEMM_JOIN
+// Adds up the sums that the splits of a product left, always in the same order. The host gives C,
+// what they are in, and O, the type of c.
+INFINI_ENTRY(infini::MatmulParams, 256, 1) {
+    using namespace infini;
+    constexpr int kRun = 4;
+    const int64_t runs = (p.n + kRun - 1) / kRun, all = int64_t(p.batch) * p.m * runs;
+    const int64_t size = int64_t(p.batch) * p.m * p.n;
+    for (int64_t run = grid_thread(); run < all; run += grid_threads()) {
+        const int column = int(run % runs) * kRun;
+        const int64_t line = run / runs;
+        const int row = int(line % p.m), count = p.n - column < kRun ? p.n - column : kRun;
+        const C *from = static_cast<const C *>(p.partial) + line * p.n + column;
+        C values[kRun] = {C(0), C(0), C(0), C(0)};
+        for (int split = 0; split < p.splits; ++split, from += size)
+#pragma unroll
+            for (int i = 0; i < kRun; ++i)
+                if (i < count) values[i] += from[i];
+        Finish<O, Choose<kSame<C, double>, double, float>>(p, line / p.m)(row, column, values,
+                                                                          count);
+    }
+}
+#endif
