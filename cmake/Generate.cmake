@@ -39,7 +39,7 @@ endforeach()
 
 # The contract is read as csrc/base/*.h here and included as <infini/backend.h> everywhere.
 set(INFINI_CONTRACT "${CMAKE_BINARY_DIR}/contract")
-foreach(header backend collectives program expression operation layout lay_out)
+foreach(header backend collectives program expression operation loop_nest make_loop_nest)
     configure_file("${PROJECT_SOURCE_DIR}/csrc/base/${header}.h"
         "${INFINI_CONTRACT}/infini/${header}.h" COPYONLY)
 endforeach()

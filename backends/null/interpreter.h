@@ -8,7 +8,7 @@
 // Floats are computed in double and rounded once, when they are stored; integers in 64 bits.
 #pragma once
 
-#include <infini/lay_out.h>
+#include <infini/make_loop_nest.h>
 
 #include <algorithm>
 #include <memory>
@@ -41,7 +41,7 @@ V value_of(double number) {
 // ---- Stages: an expression for each element, or for each row ------------------------------------
 
 template <class V>
-struct Stage : program::Step {
+struct Stage : program::Stage {
     static constexpr int kMostNodes = 256;
     struct Node {
         Function<V> function;  // null: an input or a constant
@@ -148,7 +148,7 @@ private:
 
 template <class V>
 struct Phase {
-    program::LayoutOf<Stage<V>> layout;
+    program::LoopNestOf<Stage<V>> nest;
     std::vector<Storage<V>> storage;  // by slot
 };
 
@@ -157,19 +157,16 @@ template <class V>
 class PhaseRun {
 public:
     PhaseRun(const Phase<V> &phase, const Arguments &arguments, char *elements)
-        : layout_(phase.layout),
-          storage_(phase.storage),
-          arguments_(arguments),
-          elements_(elements) {
-        for (const Slot &slot : layout_.slots)
+        : nest_(phase.nest), storage_(phase.storage), arguments_(arguments), elements_(elements) {
+        for (const Slot &slot : nest_.slots)
             if (slot.kind == Slot::kShared) shared_[slot.number] = shared(slot);
     }
 
     void run() {
-        for (int64_t row = 0; row < layout_.rows; ++row) {
-            layout_.kept.locate(row, kept_);
-            for (const Stage<V> &stage : layout_.steps) run_stage(stage);
-            for (const auto &spill : layout_.spills) write(spill.slot, read(spill.row));
+        for (int64_t row = 0; row < nest_.rows; ++row) {
+            nest_.kept.locate(row, kept_);
+            for (const Stage<V> &stage : nest_.stages) run_stage(stage);
+            for (const auto &spill : nest_.spills) write(spill.slot, read(spill.row));
         }
     }
 
@@ -180,8 +177,8 @@ private:
         const size_t input_count = stage.inputs.size(), output_count = stage.outputs.size();
         for (size_t i = 0; i < output_count; ++i) folds[i] = Fold<V>(stage.folds[i]);
         std::fill_n(folded_, program::kDims, 0);
-        for (element_ = 0; element_ < (stage.rows ? 1 : layout_.row_size); ++element_) {
-            if (!stage.rows) layout_.folded.locate(element_, folded_);
+        for (element_ = 0; element_ < (stage.rows ? 1 : nest_.row_size); ++element_) {
+            if (!stage.rows) nest_.folded.locate(element_, folded_);
             for (size_t i = 0; i < input_count; ++i) inputs[i] = read(stage.inputs[i]);
             stage.evaluate(inputs, values);
             for (size_t i = 0; i < output_count; ++i) {
@@ -195,7 +192,7 @@ private:
     }
 
     V read(int operand) const {
-        const Slot &slot = layout_.slots[size_t(operand)];
+        const Slot &slot = nest_.slots[size_t(operand)];
         if (slot.kind == Slot::kShared) return shared_[slot.number];
         if (slot.kind == Slot::kRow) return rows_[slot.number];
         if (slot.kind == Slot::kPosition) return V(offset(slot));
@@ -203,7 +200,7 @@ private:
     }
 
     void write(int operand, V value) {
-        const Slot &slot = layout_.slots[size_t(operand)];
+        const Slot &slot = nest_.slots[size_t(operand)];
         if (slot.kind == Slot::kRow)
             rows_[slot.number] = value;
         else
@@ -213,12 +210,12 @@ private:
     // Of the current element, in a tensor or among the temporaries.
     char *address(const Slot &slot) const {
         if (slot.kind == Slot::kElement)
-            return elements_ + (slot.number * layout_.row_size + element_) * int64_t(sizeof(V));
+            return elements_ + (slot.number * nest_.row_size + element_) * int64_t(sizeof(V));
         return slot.base(arguments_) + offset(slot) * slot.bytes;
     }
     int64_t offset(const Slot &slot) const {
-        return slot.along(slot.kept, layout_.kept, kept_) +
-               slot.along(slot.folded, layout_.folded, folded_);
+        return slot.along(slot.kept, nest_.kept, kept_) +
+               slot.along(slot.folded, nest_.folded, folded_);
     }
 
     V shared(const Slot &slot) const {
@@ -226,7 +223,7 @@ private:
         return value_of<V>(slot.run_time ? arguments_.number(slot.scalar) : slot.value);
     }
 
-    const program::LayoutOf<Stage<V>> &layout_;
+    const program::LoopNestOf<Stage<V>> &nest_;
     const std::vector<Storage<V>> &storage_;
     const Arguments &arguments_;
     char *const elements_;                                   // temporaries of the current row
@@ -244,17 +241,18 @@ public:
     // `single`: the tensors are F32 at most.
     ProgramPlan(const Operation &operation, program::ValueType type, bool single) {
         const InfiniProgram &given = *operation.program();
-        std::vector<program::Left> left(size_t(given.operand_count));
+        std::vector<program::Spilled> spilled(size_t(given.operand_count));
         size_t most_elements = 0;
         for (int number = 0; number < given.phase_count; ++number) {
-            Phase<V> phase{program::lay_out<Stage<V>>(operation, given, number, type, left), {}};
-            for (Stage<V> &stage : phase.layout.steps)
-                stage.set_expression(program::expression_of(given, stage.stage), operation.name(),
+            Phase<V> phase{
+                program::make_loop_nest<Stage<V>>(operation, given, number, type, spilled), {}};
+            for (Stage<V> &stage : phase.nest.stages)
+                stage.set_expression(program::expression_of(given, stage.number), operation.name(),
                                      single);
-            place_spills(phase.layout, left);
+            place_spills(phase.nest, spilled);
             find_storage(phase, operation.name());
             most_elements = std::max(
-                most_elements, size_t(phase.layout.element_count) * size_t(phase.layout.row_size));
+                most_elements, size_t(phase.nest.element_count) * size_t(phase.nest.row_size));
             phases_.push_back(std::move(phase));
         }
         workspace = spilled_ + most_elements * sizeof(V);
@@ -267,20 +265,20 @@ public:
 
 private:
     // Results for each row that later phases read as tensors.
-    void place_spills(program::LayoutOf<Stage<V>> &layout, std::vector<program::Left> &left) {
-        for (const auto &spill : layout.spills) {
-            program::Left &result = left[size_t(spill.row)];
-            result.start = layout.slots[size_t(spill.slot)].start = int64_t(spilled_);
-            result.ndim = layout.ndim;
-            for (int i = 0; i < layout.ndim; ++i)
-                result.size[i] = layout.is_folded[i] ? 1 : layout.size[i];
-            spilled_ += size_t(layout.rows) * sizeof(V);
+    void place_spills(program::LoopNestOf<Stage<V>> &nest, std::vector<program::Spilled> &spilled) {
+        for (const auto &spill : nest.spills) {
+            program::Spilled &result = spilled[size_t(spill.row)];
+            result.start = nest.slots[size_t(spill.slot)].start = int64_t(spilled_);
+            result.ndim = nest.ndim;
+            for (int i = 0; i < nest.ndim; ++i)
+                result.size[i] = nest.is_folded[i] ? 1 : nest.size[i];
+            spilled_ += size_t(nest.rows) * sizeof(V);
         }
     }
 
     void find_storage(Phase<V> &phase, const std::string &name) {
-        const int temporary = program::dtype_of(phase.layout.type);
-        for (const Slot &slot : phase.layout.slots) {
+        const int temporary = program::dtype_of(phase.nest.type);
+        for (const Slot &slot : phase.nest.slots) {
             const int dtype = slot.kind == Slot::kTensor ? slot.dtype : temporary;
             phase.storage.push_back(storage_of<V>(dtype));
             if (!phase.storage.back().load)

@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "infinicore/tensor.hpp"
-
 namespace infinicore {
 namespace detail {
 namespace {
@@ -23,6 +21,12 @@ std::string join(const List &values) {
 }
 
 }  // namespace
+
+Layout layout_of(const TensorImpl &tensor) {
+    return {tensor.dtype(),
+            {tensor.shape().begin(), tensor.shape().end()},
+            {tensor.strides().begin(), tensor.strides().end()}};
+}
 
 std::string text_of(const Shape &shape) { return join(shape); }
 std::string text_of(const Strides &strides) { return join(strides); }

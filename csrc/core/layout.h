@@ -1,11 +1,22 @@
-// Where the elements of a layout lie, computed without overflow, and the words for messages.
+// The layout of a tensor (dtype, shape, strides), the bytes that it touches, computed without
+// overflow, and its text for messages.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
-#include "infinicore/types.hpp"
+#include "infinicore/tensor.hpp"
 
 namespace infinicore::detail {
+
+struct Layout {
+    DataType dtype;
+    std::vector<int64_t> shape, strides;
+    bool operator==(const Layout &) const = default;
+};
+
+INFINI_EXPORT Layout layout_of(const TensorImpl &tensor);
 
 // Descriptors of operators have no more, nor have other libraries' arrays.
 constexpr size_t kMostDimensions = 64;

@@ -136,12 +136,6 @@ private:
 
 }  // namespace
 
-Layout layout_of(const TensorImpl &tensor) {
-    return {tensor.dtype(),
-            {tensor.shape().begin(), tensor.shape().end()},
-            {tensor.strides().begin(), tensor.strides().end()}};
-}
-
 const Row *find_row(const std::string &name) {
     auto *end = kRows + kRowCount;
     auto *found = std::lower_bound(

@@ -10,18 +10,11 @@
 #include "contract.h"
 #include "described.h"
 #include "infinicore/tensor.hpp"
+#include "layout.h"
 #include "rows.h"
 #include "runtime.h"
 
 namespace infinicore::detail {
-
-struct Layout {
-    DataType dtype;
-    std::vector<int64_t> shape, strides;
-    bool operator==(const Layout &) const = default;
-};
-
-INFINI_EXPORT Layout layout_of(const TensorImpl &tensor);
 
 // Attributes or scalars with what they point to.
 struct Values {

@@ -89,12 +89,12 @@ InfiniWork work_of(const Node &node) {
     return node.work;
 }
 
-// Lays the steps out. A wait refers to the record that was submitted last before it, so whenever a
-// step waits for one of another lane, what that lane has so far becomes a segment and is submitted
-// first.
-class Layout {
+// Puts the steps into segments. A wait refers to the record that was submitted last before it, so
+// whenever a step waits for one of another lane, what that lane has so far becomes a segment and is
+// submitted first.
+class SegmentBuilder {
 public:
-    Layout(const Plan &plan, const Objects &objects, const Exec &exec)
+    SegmentBuilder(const Plan &plan, const Objects &objects, const Exec &exec)
         : plan_(plan),
           lanes_(objects.lanes),
           open_(plan.lanes.size()),
@@ -168,7 +168,7 @@ Error compile(Call &call, Exec &exec) {
     if (Error error = choose_objects(call, exec, plan, &objects)) return error;
     exec.home = plan.lanes[0];
     forget_positions(*exec.graph);
-    exec.program = Layout(plan, objects, exec).take();
+    exec.program = SegmentBuilder(plan, objects, exec).take();
     exec.event_uses = std::move(plan.events);
     exec.memory_use = memory_use(*exec.graph);
     return infinirtSuccess;

@@ -13,7 +13,7 @@ import pytest
 from spec.generate.programs import compiled_functors
 from spec.operators import OPERATORS
 from spec.operators.language.expression import FUNCTIONS, nextafter
-from spec.operators.language.nodes import COPY, COPYING, OPS, Expression, Step
+from spec.operators.language.nodes import COPY, COPYING, OPS, Expression, FlatNode
 from spec.operators.language.trace import Program, programs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,9 +125,9 @@ def test_nodes_compute_the_definition(program: Program) -> None:
 
 def test_flags() -> None:
     assert COPYING.flags == COPY
-    twice = Expression((Step("input", (0,)), Step("add", (0, 0))), (1,), 0)
+    twice = Expression((FlatNode("input", (0,)), FlatNode("add", (0, 0))), (1,), 0)
     assert not twice.flags
-    compared = Expression((*twice.nodes, Step("less", (0, 1))), (1, 2), 0)
+    compared = Expression((*twice.nodes, FlatNode("less", (0, 1))), (1, 2), 0)
     assert compared.truths == 0b10
     assert not compared.flags
 

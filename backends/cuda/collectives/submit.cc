@@ -285,13 +285,13 @@ int submit(InfiniCommunicator *const *communicators, const InfiniCollective *wor
 namespace {
 
 // A stream and memory for all ranks' bytes.
-struct Stage {
-    Stage(int device, size_t bytes) : device(device) {
+struct Staging {
+    Staging(int device, size_t bytes) : device(device) {
         if (!stream_create(device, infinirtStreamNonBlocking, 0, &stream) &&
             !allocate(device, bytes, &memory))
             there = true;
     }
-    ~Stage() {
+    ~Staging() {
         if (memory) release(device, memory, 0);
         if (stream) stream_destroy(device, stream);
     }
@@ -305,25 +305,25 @@ struct Stage {
 
 int share(InfiniCommunicator *communicator, const void *mine, void *all, size_t bytes) {
     const CommunicatorPointer &held = communicator->held;
-    Stage stage(held->device, bytes * size_t(held->ranks));
-    char *part = static_cast<char *>(stage.memory) + bytes * size_t(held->rank);
+    Staging staging(held->device, bytes * size_t(held->ranks));
+    char *part = static_cast<char *>(staging.memory) + bytes * size_t(held->rank);
     const auto copy = [&](void *to, const void *from, size_t length) {
         OnDevice here(held->device);
         return INFINI_CALL(MemcpyAsync, to, from, length, infinirtMemcpyDefault,
-                           static_cast<infinirtStream_t>(stage.stream));
+                           static_cast<infinirtStream_t>(staging.stream));
     };
-    if (!stage.there || copy(part, mine, bytes)) return INFINI_STATUS_INTERNAL_ERROR;
+    if (!staging.there || copy(part, mine, bytes)) return INFINI_STATUS_INTERNAL_ERROR;
     InfiniCollective work{};
     work.kind = INFINI_ALL_GATHER;
     work.dtype = INFINI_DTYPE_BYTE;
     work.send = part;
-    work.recv = stage.memory;
+    work.recv = staging.memory;
     work.count = bytes;
-    work.stream = stage.stream;
+    work.stream = staging.stream;
     if (int status = submit(&communicator, &work, 1)) return status;
     // A rank that does not come makes it fail, and that ends the wait.
-    if (copy(all, stage.memory, bytes * size_t(held->ranks)) ||
-        stream_synchronize(held->device, stage.stream))
+    if (copy(all, staging.memory, bytes * size_t(held->ranks)) ||
+        stream_synchronize(held->device, staging.stream))
         return INFINI_STATUS_INTERNAL_ERROR;
     std::string reason;
     const infiniStatus_t status = held->state(&reason);

@@ -23,7 +23,7 @@ COSTLY = frozenset(_COSTLY.split())  # functions that take about ten operations
 COPY = 1  # flags
 
 
-class Step(NamedTuple):
+class FlatNode(NamedTuple):
     """One node. The arguments are numbers of earlier nodes; that of an input is its own number."""
 
     op: str
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Expression:
-    nodes: tuple[Step, ...]
+    nodes: tuple[FlatNode, ...]
     results: tuple[int, ...]  # the node of each output
     shared: int  # a bit for each input that all elements share
 
@@ -56,7 +56,7 @@ class Expression:
 
     @property
     def flags(self) -> int:
-        return COPY if self.nodes == (Step(INPUT, (0,)),) and self.results == (0,) else 0
+        return COPY if self.nodes == (FlatNode(INPUT, (0,)),) and self.results == (0,) else 0
 
     @property
     def cost(self) -> int:
@@ -65,25 +65,25 @@ class Expression:
         return made + self.outputs - 1 + 10 * len(self.functions & COSTLY)
 
 
-COPYING = Expression((Step(INPUT, (0,)),), (0,), 0)
+COPYING = Expression((FlatNode(INPUT, (0,)),), (0,), 0)
 
 
 def flatten(nodes: list[Node], is_leaf: Callable[[Node], bool]) -> tuple[Expression, list[Node]]:
     """The expression that computes `nodes`, and the leaves that are its inputs."""
-    steps: list[Step] = []
+    flat: list[FlatNode] = []
     leaves: list[Node] = []
     numbers: dict[Node, int] = {}
 
     def number(node: Node) -> int:
         if node not in numbers:
             if node.op == CONSTANT:
-                steps.append(Step(CONSTANT, (), node.data))
+                flat.append(FlatNode(CONSTANT, (), node.data))
             elif is_leaf(node):
                 leaves.append(node)
-                steps.append(Step(INPUT, (len(leaves) - 1,)))
+                flat.append(FlatNode(INPUT, (len(leaves) - 1,)))
             else:
-                steps.append(Step(node.op, tuple(map(number, node.args))))
-            numbers[node] = len(steps) - 1
+                flat.append(FlatNode(node.op, tuple(map(number, node.args))))
+            numbers[node] = len(flat) - 1
         return numbers[node]
 
     results = tuple(map(number, nodes))
@@ -92,4 +92,4 @@ def flatten(nodes: list[Node], is_leaf: Callable[[Node], bool]) -> tuple[Express
         for position, leaf in enumerate(leaves)
         if leaf.op in ("attribute", "scalar", "extent")
     )
-    return Expression(tuple(steps), results, shared), leaves
+    return Expression(tuple(flat), results, shared), leaves

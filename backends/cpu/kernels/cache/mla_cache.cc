@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-struct LatentCache {
+struct MlaCache {
     int64_t tokens, slots, page_size;
     int64_t latent_stride, rope_stride;
     int weight_dtype;
@@ -51,8 +51,8 @@ struct LatentCache {
     }
 };
 
-std::unique_ptr<Plan> plan_latent_cache(const Operation &operation) {
-    LatentCache c;
+std::unique_ptr<Plan> plan_mla_cache(const Operation &operation) {
+    MlaCache c;
     Tensor cache = operation.tensor(0), latent = operation.tensor(2);
     c.tokens = latent.size(0), c.page_size = cache.size(1);
     c.slots = cache.size(0) * cache.size(1);
@@ -72,7 +72,7 @@ std::unique_ptr<Plan> plan_latent_cache(const Operation &operation) {
         });
     });
 }
-INFINI_KERNEL("fp8_mla_rmsnorm_cache", plan_latent_cache);
+INFINI_KERNEL("fp8_mla_rmsnorm_cache", plan_mla_cache);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -17,13 +17,13 @@ constexpr int64_t kPiece = 64 << 10;  // bytes that are worth another thread
 
 // Dense tensors around the dimension that is indexed: output [outer, rows, inner], source [outer,
 // entries, inner].
-struct Layout {
+struct Slices {
     int64_t outer = 1, rows, entries, inner = 1;
     int64_t index_step;
     int dtype, index_dtype;
 
-    Layout(const Operation &operation)
-        : Layout(operation.tensor(0), operation.tensor(2), dimension(operation)) {
+    Slices(const Operation &operation)
+        : Slices(operation.tensor(0), operation.tensor(2), dimension(operation)) {
         const Tensor output = operation.tensor(0), source = operation.tensor(3);
         const int dim = dimension(operation);
         for (int i = 0; i < output.ndim; ++i)
@@ -33,7 +33,7 @@ struct Layout {
                     "the source differs from the output in more than the dimension that is "
                     "indexed, or has not one slice for each index"};
     }
-    Layout(const Tensor &output, const Tensor &index, int dim)
+    Slices(const Tensor &output, const Tensor &index, int dim)
         : rows(output.size(dim)),
           entries(index.size(0)),
           index_step(index.stride(0)),
@@ -60,31 +60,31 @@ struct Layout {
 
 // `first[row] .. first[row + 1]` are the places in `order` of the entries that name a row, in
 // order.
-void group(const Layout &layout, const Indices &index, int64_t *first, int64_t *order) {
-    std::fill(first, first + layout.rows + 2, 0);
-    for (int64_t i = 0; i < layout.entries; ++i) ++first[layout.row(index, i) + 2];
-    for (int64_t row = 0; row <= layout.rows; ++row) first[row + 1] += first[row];
+void group(const Slices &slices, const Indices &index, int64_t *first, int64_t *order) {
+    std::fill(first, first + slices.rows + 2, 0);
+    for (int64_t i = 0; i < slices.entries; ++i) ++first[slices.row(index, i) + 2];
+    for (int64_t row = 0; row <= slices.rows; ++row) first[row + 1] += first[row];
     // Now first[row + 1] is where row begins (entries of no row stand before row 0's).
-    for (int64_t i = 0; i < layout.entries; ++i) order[first[layout.row(index, i) + 1]++] = i;
+    for (int64_t i = 0; i < slices.entries; ++i) order[first[slices.row(index, i) + 1]++] = i;
 }
 
 // Every row that is named: combine(sums, terms, n) for each of its entries, on blocks of the row,
 // then finish(sums, n, entries). Sums begin with the input's row, or with a value of their own.
 template <class T, class Combine, class Finish>
-void fold_rows(const Layout &layout, const Arguments &a, const Sum<T> *start,
+void fold_rows(const Slices &slices, const Arguments &a, const Sum<T> *start,
                const Combine &combine, const Finish &finish) {
     using S = Sum<T>;
-    if (layout.outer * layout.rows * layout.inner == 0) return;
+    if (slices.outer * slices.rows * slices.inner == 0) return;
     T *output = a.pointer<T>(0);
     const T *input = a.pointer<T>(1), *source = a.pointer<T>(3);
-    const Indices index(layout.index_dtype, a.pointer<void>(2));
+    const Indices index(slices.index_dtype, a.pointer<void>(2));
     int64_t *first = reinterpret_cast<int64_t *>(a.workspace());
-    int64_t *order = first + layout.rows + 2;
-    group(layout, index, first, order);
+    int64_t *order = first + slices.rows + 2;
+    group(slices, index, first, order);
 
-    const int64_t inner = layout.inner;
+    const int64_t inner = slices.inner;
     auto row = [&](int64_t at) {
-        const int64_t outer = at / layout.rows, row = at % layout.rows;
+        const int64_t outer = at / slices.rows, row = at % slices.rows;
         const int64_t begin = first[row], end = first[row + 1];
         T *to = output + at * inner;
         const T *from = input + at * inner;
@@ -101,7 +101,7 @@ void fold_rows(const Layout &layout, const Arguments &a, const Sum<T> *start,
             else
                 load_block(sum, from + i, size_t(n));
             for (int64_t k = begin; k < end; ++k) {
-                load_block(term, source + (outer * layout.entries + order[k]) * inner + i,
+                load_block(term, source + (outer * slices.entries + order[k]) * inner + i,
                            size_t(n));
                 combine(sum, term, n);
             }
@@ -110,22 +110,22 @@ void fold_rows(const Layout &layout, const Arguments &a, const Sum<T> *start,
         }
     };
     // The mean number of rows read for one that is written.
-    const int64_t reads = 2 + layout.entries / std::max<int64_t>(layout.rows, 1);
-    parallel_for(size_t(layout.outer * layout.rows),
-                 layout.grain(inner * int64_t(sizeof(T)) * reads), [&](size_t begin, size_t end) {
+    const int64_t reads = 2 + slices.entries / std::max<int64_t>(slices.rows, 1);
+    parallel_for(size_t(slices.outer * slices.rows),
+                 slices.grain(inner * int64_t(sizeof(T)) * reads), [&](size_t begin, size_t end) {
                      for (size_t at = begin; at < end; ++at) row(int64_t(at));
                  });
 }
 
-size_t room_of(const Layout &layout) {
-    return size_t(layout.rows + 2 + layout.entries) * sizeof(int64_t);
+size_t room_of(const Slices &slices) {
+    return size_t(slices.rows + 2 + slices.entries) * sizeof(int64_t);
 }
 
 std::unique_ptr<Plan> plan_index_add(const Operation &operation) {
-    const Layout layout(operation);
+    const Slices slices(operation);
     const double alpha = operation.number(1);
     std::unique_ptr<Plan> plan;
-    visit_dtype(layout.dtype, [&]<class T>(Type<T>) {
+    visit_dtype(slices.dtype, [&]<class T>(Type<T>) {
         if constexpr (!std::is_same_v<T, f8>) {
             using S = Sum<T>;
             constexpr bool kBoolean = std::is_same_v<T, boolean>;
@@ -139,20 +139,20 @@ std::unique_ptr<Plan> plan_index_add(const Operation &operation) {
             };
             plan = make_plan(
                 [=](const Arguments &a) {
-                    fold_rows<T>(layout, a, nullptr, add, [](S *, int64_t, int64_t) {});
+                    fold_rows<T>(slices, a, nullptr, add, [](S *, int64_t, int64_t) {});
                 },
-                room_of(layout));
+                room_of(slices));
         }
     });
     return plan;
 }
 
 std::unique_ptr<Plan> plan_index_reduce(const Operation &operation) {
-    const Layout layout(operation);
+    const Slices slices(operation);
     const Reduction reduction =
-        reduction_of(layout.dtype, operation.integer(1), operation.integer(2) != 0);
+        reduction_of(slices.dtype, operation.integer(1), operation.integer(2) != 0);
     std::unique_ptr<Plan> plan;
-    visit_dtype(layout.dtype, [&]<class T>(Type<T>) {
+    visit_dtype(slices.dtype, [&]<class T>(Type<T>) {
         if constexpr (!std::is_same_v<T, f8>) {
             using S = Sum<T>;
             auto finish = [=](S *sum, int64_t n, int64_t entries) {
@@ -167,42 +167,42 @@ std::unique_ptr<Plan> plan_index_reduce(const Operation &operation) {
                         for (int64_t j = 0; j < n; ++j)
                             sum[j] = folded<decltype(fold)::value>(sum[j], term[j]);
                     };
-                    fold_rows<T>(layout, a, reduction.include_self ? nullptr : &start, combine,
+                    fold_rows<T>(slices, a, reduction.include_self ? nullptr : &start, combine,
                                  finish);
                 });
             };
-            plan = make_plan(run, room_of(layout));
+            plan = make_plan(run, room_of(slices));
         }
     });
     return plan;
 }
 
 std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
-    const Layout layout(operation);
-    const int64_t bytes = layout.inner * int64_t(infiniSizeOf(infiniDtype_t(layout.dtype)));
+    const Slices slices(operation);
+    const int64_t bytes = slices.inner * int64_t(infiniSizeOf(infiniDtype_t(slices.dtype)));
     auto run = [=](const Arguments &a) {
-        if (layout.outer * layout.rows * bytes == 0) return;
+        if (slices.outer * slices.rows * bytes == 0) return;
         char *output = a.pointer<char>(0);
         const char *input = a.pointer<char>(1), *source = a.pointer<char>(3);
-        const Indices index(layout.index_dtype, a.pointer<void>(2));
+        const Indices index(slices.index_dtype, a.pointer<void>(2));
         int64_t *last = reinterpret_cast<int64_t *>(a.workspace());  // entry that names a row
-        std::fill(last, last + layout.rows, -1);
-        for (int64_t i = 0; i < layout.entries; ++i)
-            if (const int64_t row = layout.row(index, i); row >= 0) last[row] = i;
-        parallel_for(size_t(layout.outer * layout.rows), layout.grain(2 * bytes),
+        std::fill(last, last + slices.rows, -1);
+        for (int64_t i = 0; i < slices.entries; ++i)
+            if (const int64_t row = slices.row(index, i); row >= 0) last[row] = i;
+        parallel_for(size_t(slices.outer * slices.rows), slices.grain(2 * bytes),
                      [&](size_t begin, size_t end) {
                          for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-                             const int64_t entry = last[at % layout.rows];
-                             const int64_t outer = at / layout.rows;
+                             const int64_t entry = last[at % slices.rows];
+                             const int64_t outer = at / slices.rows;
                              const char *from =
                                  entry < 0 ? input + at * bytes
-                                           : source + (outer * layout.entries + entry) * bytes;
+                                           : source + (outer * slices.entries + entry) * bytes;
                              if (from != output + at * bytes)
                                  std::memcpy(output + at * bytes, from, size_t(bytes));
                          }
                      });
     };
-    return make_plan(run, size_t(layout.rows) * sizeof(int64_t));
+    return make_plan(run, size_t(slices.rows) * sizeof(int64_t));
 }
 
 INFINI_KERNEL("index_add", plan_index_add);

@@ -1,6 +1,6 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what may
-// follow it, element by element.
-#include "../following.h"
+// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them, with an
+// epilogue if there is one.
+#include "../epilogue.h"
 #include "operands.h"
 
 namespace infini::cpu {
@@ -35,13 +35,13 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
 }
 
 // With a program behind it.
-std::unique_ptr<Plan> plan_followed(const Operation &operation) {
+std::unique_ptr<Plan> plan_with_epilogue(const Operation &operation) {
     Matmul product = product_of(operation);
     // Few columns are better computed as rows, which a run of the program would not be.
     if (product.c.dtype == INFINI_DTYPE_F64 || (product.n <= kFewRows && product.m > product.n))
         return nullptr;
-    std::shared_ptr<const Following> following = plan_following(operation);
-    if (!following) return nullptr;
+    std::shared_ptr<const EpiloguePlan> epilogue = plan_epilogue(operation);
+    if (!epilogue) return nullptr;
     // A batch that is only more rows.
     if (product.b.batch_stride == 0 && product.a.batch_stride == product.m * product.a.row_stride)
         product.m *= product.batch, product.batch = 1;
@@ -49,21 +49,21 @@ std::unique_ptr<Plan> plan_followed(const Operation &operation) {
     Matmul planned = product;
     planned.epilogue = &some;
     return make_plan(
-        [product, following](const Arguments &arguments) {
+        [product, epilogue](const Arguments &arguments) {
             struct Context {
                 Matmul product;
                 char *workspace;
             } context{product, arguments.workspace()};
             place(context.product, arguments);
             context.product.beta = 0;
-            following->launch(
+            epilogue->launch(
                 arguments,
-                [](const void *context, const Following::Launch &launch) {
+                [](const void *context, const EpiloguePlan::Launch &launch) {
                     auto [product, workspace] = *static_cast<const Context *>(context);
                     Epilogue epilogue;
                     epilogue.store = [](const void *launch, const float *values, int64_t member,
                                         int64_t row, int64_t column, int64_t n) {
-                        const auto &compute = *static_cast<const Following::Launch *>(launch);
+                        const auto &compute = *static_cast<const EpiloguePlan::Launch *>(launch);
                         compute(values, member, row, column, n);
                     };
                     epilogue.context = &launch;
@@ -76,7 +76,7 @@ std::unique_ptr<Plan> plan_followed(const Operation &operation) {
 }
 
 INFINI_KERNEL("gemm", plan_gemm);
-INFINI_KERNEL("gemm+", plan_followed);
+INFINI_KERNEL("gemm+", plan_with_epilogue);
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "functions.h"
-#include "program/layout.h"
+#include "program/loop_nest.h"
 
 namespace infini::cpu::program {
 

@@ -2,7 +2,7 @@
 // in.
 #pragma once
 
-#include <infini/layout.h>
+#include <infini/loop_nest.h>
 
 #include <cstddef>
 #include <cstdint>

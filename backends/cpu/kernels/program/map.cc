@@ -16,29 +16,29 @@ constexpr int64_t kScratch = 64 << 10;
 
 class Map final : public Runner {
 public:
-    explicit Map(Layout layout) : layout_(std::move(layout)) {
+    explicit Map(LoopNest nest) : nest_(std::move(nest)) {
         choose_inner();
         choose_half();
         choose_access();
         choose_tile();
-        reads_.assign(layout_.slots.size(), false);
-        for (const Step &step : layout_.steps)
-            for (int number : step.inputs) reads_[size_t(number)] = true;
-        for (const Step &step : layout_.steps)
-            for (int number : step.outputs)
+        reads_.assign(nest_.slots.size(), false);
+        for (const Stage &stage : nest_.stages)
+            for (int number : stage.inputs) reads_[size_t(number)] = true;
+        for (const Stage &stage : nest_.stages)
+            for (int number : stage.outputs)
                 if (access_[size_t(number)] == kGather) scattered_.push_back(size_t(number));
         choose_blocks();
     }
 
     void run(const Arguments &arguments, char *) const override {
-        const SharedValues shared(layout_, arguments);
+        const SharedValues shared(nest_, arguments);
         char *bases[kMostOperands];
-        for (size_t n = 0; n < layout_.slots.size(); ++n)
-            bases[n] = access_[n] == kUnused ? nullptr : layout_.slots[n].base(arguments);
-        const int64_t n = layout_.kept.size[inner()];
+        for (size_t n = 0; n < nest_.slots.size(); ++n)
+            bases[n] = access_[n] == kUnused ? nullptr : nest_.slots[n].base(arguments);
+        const int64_t n = nest_.kept.size[inner()];
         const int64_t outer = outer_total();
         if (tile_) {
-            const int64_t rows = layout_.kept.size[inner() - 1];
+            const int64_t rows = nest_.kept.size[inner() - 1];
             const int64_t down = (rows + tile_rows_ - 1) / tile_rows_;
             const int64_t across = (n + tile_columns_ - 1) / tile_columns_;
             const int64_t grain = std::max<int64_t>(1, grain_ / (tile_rows_ * tile_columns_));
@@ -71,40 +71,39 @@ public:
 
 private:
     void choose_blocks() {
-        buffer_.assign(layout_.slots.size(), -1);
-        splat_.assign(layout_.slots.size(), -1);
+        buffer_.assign(nest_.slots.size(), -1);
+        splat_.assign(nest_.slots.size(), -1);
         size_t buffers = 0;
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
             if (access_[n] == kGather) buffer_[n] = int(buffers++);
             if (access_[n] == kSplat) splat_[n] = splats_++;
         }
         if (splats_ > kMostInputs)
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has too many operands"};
-        share_places(layout_);
-        for (size_t n = 0; n < layout_.slots.size(); ++n)
-            if (layout_.slots[n].kind == Slot::kElement)
-                buffer_[n] = int(buffers) + layout_.slots[n].number;
-        buffers += size_t(layout_.element_count);
-        block_ = layout_.kept.size[inner()];
+        share_places(nest_);
+        for (size_t n = 0; n < nest_.slots.size(); ++n)
+            if (nest_.slots[n].kind == Slot::kElement)
+                buffer_[n] = int(buffers) + nest_.slots[n].number;
+        buffers += size_t(nest_.element_count);
+        block_ = nest_.kept.size[inner()];
         if (buffers) {
-            int64_t fitting = kScratch / int64_t(buffers * layout_.value_bytes) / 16 * 16;
+            int64_t fitting = kScratch / int64_t(buffers * nest_.value_bytes) / 16 * 16;
             block_ = std::min({block_, kBlock, fitting});
             if (tile_) {
                 tile_columns_ = kTileColumns;
                 tile_rows_ = std::clamp<int64_t>(fitting / kTileColumns, 1, kTileRows);
             }
         }
-        buffer_bytes_ =
-            int64_t(layout_.value_bytes) * (tile_ ? tile_rows_ * tile_columns_ : block_);
-        int cost = layout_.steps.empty() ? 1 : -1;
-        for (const Step &step : layout_.steps) cost += 1 + step.functor->cost;
+        buffer_bytes_ = int64_t(nest_.value_bytes) * (tile_ ? tile_rows_ * tile_columns_ : block_);
+        int cost = nest_.stages.empty() ? 1 : -1;
+        for (const Stage &stage : nest_.stages) cost += 1 + stage.functor->cost;
         grain_ = std::max<int64_t>(2048, 65536 / (1 + cost / 8));
     }
 
-    int inner() const { return layout_.kept.count - 1; }
+    int inner() const { return nest_.kept.count - 1; }
     int64_t outer_total() const {
         int64_t product = 1;
-        for (int i = 0; i < inner() - int(tile_); ++i) product *= layout_.kept.size[i];
+        for (int i = 0; i < inner() - int(tile_); ++i) product *= nest_.kept.size[i];
         return product;
     }
 
@@ -116,12 +115,12 @@ private:
             else
                 std::rotate(values + to, values + from, values + from + 1);
         };
-        rotate(layout_.kept.size);
-        for (Slot &slot : layout_.slots) rotate(slot.kept);
+        rotate(nest_.kept.size);
+        for (Slot &slot : nest_.slots) rotate(slot.kept);
     }
 
     void choose_inner() {
-        Walk &walk = layout_.kept;
+        Walk &walk = nest_.kept;
         if (walk.count == 0) walk.size[walk.count++] = 1;
         // A short innermost dimension would make a call for every few elements.
         if (walk.size[inner()] < 16) {
@@ -129,38 +128,38 @@ private:
             if (walk.size[longest] >= 4 * walk.size[inner()]) move_dimension(longest, inner());
         }
         if (walk.size[inner()] == 1)
-            for (Slot &slot : layout_.slots) slot.kept[inner()] = 1;
+            for (Slot &slot : nest_.slots) slot.kept[inner()] = 1;
     }
 
     // Tensors of 16 bits, all alike and with strides 1 or 0: the functor converts them in
     // registers.
     void choose_half() {
-        if (layout_.type != kFloat || layout_.steps.size() != 1) return;
+        if (nest_.type != kFloat || nest_.stages.size() != 1) return;
         int dtype = 0;
-        for (const Slot &slot : layout_.slots) {
+        for (const Slot &slot : nest_.slots) {
             if (slot.kind != Slot::kTensor && slot.kind != Slot::kPosition) continue;
             const int64_t stride = slot.kept[inner()];
             if ((dtype && slot.dtype != dtype) || (stride != 0 && stride != 1)) return;
             dtype = slot.dtype;
         }
-        Step &step = layout_.steps[0];
-        for (int number : step.outputs)
-            if (layout_.slots[size_t(number)].kept[inner()] != 1) return;
-        BlockFunction compute = dtype == INFINI_DTYPE_F16    ? step.functor->f16
-                                : dtype == INFINI_DTYPE_BF16 ? step.functor->bf16
+        Stage &stage = nest_.stages[0];
+        for (int number : stage.outputs)
+            if (nest_.slots[size_t(number)].kept[inner()] != 1) return;
+        BlockFunction compute = dtype == INFINI_DTYPE_F16    ? stage.functor->f16
+                                : dtype == INFINI_DTYPE_BF16 ? stage.functor->bf16
                                                              : nullptr;
         if (!compute) return;
-        step.compute = compute;
+        stage.compute = compute;
         half_ = true;
     }
 
     void choose_access() {
-        access_.assign(layout_.slots.size(), kUnused);
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
-            const Slot &slot = layout_.slots[n];
+        access_.assign(nest_.slots.size(), kUnused);
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            const Slot &slot = nest_.slots[n];
             const bool tensor = slot.kind == Slot::kTensor;
             if (!tensor && slot.kind != Slot::kPosition) continue;
-            const bool fits = tensor && (half_ || slot.dtype == dtype_of(layout_.type));
+            const bool fits = tensor && (half_ || slot.dtype == dtype_of(nest_.type));
             const int64_t stride = slot.kept[inner()];
             access_[n] = fits && stride == 1 ? kDirect : stride == 0 ? kSplat : kGather;
         }
@@ -169,14 +168,14 @@ private:
     // Where an operand's memory runs along another dimension, tiles of both are gathered.
     void choose_tile() {
         int best = -1;
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
             if (access_[n] != kGather) continue;
-            const Slot &slot = layout_.slots[n];
+            const Slot &slot = nest_.slots[n];
             const int64_t stride = std::llabs(slot.kept[inner()]);
             if (stride < 2) continue;
             for (int i = 0; i < inner(); ++i) {
                 const int64_t other = std::llabs(slot.kept[i]);
-                if (other && other < stride && layout_.kept.size[i] >= 16 &&
+                if (other && other < stride && nest_.kept.size[i] >= 16 &&
                     (best < 0 || other < std::llabs(slot.kept[best])))
                     best = i;
             }
@@ -189,16 +188,16 @@ private:
     // What one thread works with.
     struct Task {
         Task(const Map &map, const SharedValues &shared, char *const *bases)
-            : map(map), layout(map.layout_), shared(shared), bases(bases) {}
+            : map(map), nest(map.nest_), shared(shared), bases(bases) {}
 
         void start_row(int64_t index) {
-            Walk outer = layout.kept;
+            Walk outer = nest.kept;
             outer.count = map.inner() - int(map.tile_);
             int64_t where[kDims];
             outer.locate(index, where);
-            for (size_t n = 0; n < layout.slots.size(); ++n) {
+            for (size_t n = 0; n < nest.slots.size(); ++n) {
                 if (map.access_[n] == kUnused) continue;
-                const Slot &slot = layout.slots[n];
+                const Slot &slot = nest.slots[n];
                 const int64_t offset = slot.along(slot.kept, outer, where);
                 at[n] = bases[n] + (slot.kind == Slot::kPosition ? offset : offset * slot.bytes);
                 if (map.access_[n] == kSplat && !map.tile_) splat(n, at[n]);
@@ -206,14 +205,14 @@ private:
         }
 
         void splat(size_t n, const char *from) {
-            const Slot &slot = layout.slots[n];
+            const Slot &slot = nest.slots[n];
             char *to = splats[map.splat_[n]];
             if (map.half_) {
                 for (size_t i = 0; i < kSplatBytes; i += 2) std::memcpy(to + i, from, 2);
                 return;
             }
-            with_type(layout.type, [&](auto one) {
-                gather(layout.type, &one, slot, from, 1, 0);
+            with_type(nest.type, [&](auto one) {
+                gather(nest.type, &one, slot, from, 1, 0);
                 repeat(to, one);
             });
         }
@@ -224,23 +223,23 @@ private:
         void span(int64_t begin, int64_t end) {
             for (int64_t i = begin; i < end; i += map.block_) {
                 const int64_t count = std::min(map.block_, end - i);
-                for (size_t n = 0; n < layout.slots.size(); ++n) {
+                for (size_t n = 0; n < nest.slots.size(); ++n) {
                     if (map.access_[n] == kUnused) continue;
-                    const Slot &slot = layout.slots[n];
+                    const Slot &slot = nest.slots[n];
                     const int64_t stride = slot.kept[map.inner()];
                     const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
                     char *from = at[n] + i * stride * bytes;
                     use[n] = from;
                     if (map.access_[n] == kGather) {
-                        if (is_read(n)) gather(layout.type, buffer(n), slot, from, count, stride);
+                        if (is_read(n)) gather(nest.type, buffer(n), slot, from, count, stride);
                         use[n] = buffer(n);
                     }
                 }
                 compute(count);
                 for (size_t n : map.scattered_) {
-                    const Slot &slot = layout.slots[n];
+                    const Slot &slot = nest.slots[n];
                     const int64_t stride = slot.kept[map.inner()];
-                    scatter(layout.type, slot, at[n] + i * stride * slot.bytes, buffer(n), count,
+                    scatter(nest.type, slot, at[n] + i * stride * slot.bytes, buffer(n), count,
                             stride);
                 }
             }
@@ -250,19 +249,19 @@ private:
         // `column`.
         void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) {
             const int in = map.inner(), down = in - 1;
-            for (size_t n = 0; n < layout.slots.size(); ++n)
+            for (size_t n = 0; n < nest.slots.size(); ++n)
                 if (map.access_[n] == kGather && is_read(n))
                     move_tile(n, row, rows, column, columns, true);
             for (int64_t r = 0; r < rows; ++r) {
-                for (size_t n = 0; n < layout.slots.size(); ++n) {
+                for (size_t n = 0; n < nest.slots.size(); ++n) {
                     if (map.access_[n] == kUnused) continue;
-                    const Slot &slot = layout.slots[n];
+                    const Slot &slot = nest.slots[n];
                     const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
                     char *from =
                         at[n] + ((row + r) * slot.kept[down] + column * slot.kept[in]) * bytes;
                     if (map.access_[n] == kSplat) splat(n, from);
                     use[n] = map.access_[n] == kGather
-                                 ? buffer(n) + r * map.tile_columns_ * int64_t(layout.value_bytes)
+                                 ? buffer(n) + r * map.tile_columns_ * int64_t(nest.value_bytes)
                                  : from;
                 }
                 compute(columns);
@@ -272,22 +271,22 @@ private:
 
         void move_tile(size_t n, int64_t row, int64_t rows, int64_t column, int64_t columns,
                        bool in) {
-            const Slot &slot = layout.slots[n];
+            const Slot &slot = nest.slots[n];
             const int64_t across = slot.kept[map.inner()], down = slot.kept[map.inner() - 1];
             char *memory = at[n];
             if (std::llabs(across) <= std::llabs(down)) {  // it lies along the tile's rows as it is
                 for (int64_t r = 0; r < rows; ++r) {
                     const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
                     char *here = memory + ((row + r) * down + column * across) * unit;
-                    char *values = buffer(n) + r * map.tile_columns_ * int64_t(layout.value_bytes);
+                    char *values = buffer(n) + r * map.tile_columns_ * int64_t(nest.value_bytes);
                     if (in)
-                        gather(layout.type, values, slot, here, columns, across);
+                        gather(nest.type, values, slot, here, columns, across);
                     else
-                        scatter(layout.type, slot, here, values, columns, across);
+                        scatter(nest.type, slot, here, values, columns, across);
                 }
                 return;
             }
-            with_type(layout.type, [&](auto zero) {
+            with_type(nest.type, [&](auto zero) {
                 using C = decltype(zero);
                 C *values = reinterpret_cast<C *>(buffer(n));
                 if (slot.kind == Slot::kPosition) {
@@ -309,13 +308,13 @@ private:
         }
 
         void compute(int64_t count) {
-            for (const Step &step : layout.steps) {
+            for (const Stage &stage : nest.stages) {
                 const void *in[kMostInputs];
                 ptrdiff_t steps[kMostInputs];
                 void *out[kMostOutputs];
-                for (size_t i = 0; i < step.inputs.size(); ++i) {
-                    const size_t n = size_t(step.inputs[i]);
-                    const Slot &slot = layout.slots[n];
+                for (size_t i = 0; i < stage.inputs.size(); ++i) {
+                    const size_t n = size_t(stage.inputs[i]);
+                    const Slot &slot = nest.slots[n];
                     steps[i] = 1;
                     if (slot.kind == Slot::kShared) {
                         in[i] = shared.at(slot.number), steps[i] = 0;
@@ -327,16 +326,16 @@ private:
                         in[i] = use[n];
                     }
                 }
-                for (size_t i = 0; i < step.outputs.size(); ++i) {
-                    const size_t n = size_t(step.outputs[i]);
-                    out[i] = layout.slots[n].kind == Slot::kElement ? buffer(n) : use[n];
+                for (size_t i = 0; i < stage.outputs.size(); ++i) {
+                    const size_t n = size_t(stage.outputs[i]);
+                    out[i] = nest.slots[n].kind == Slot::kElement ? buffer(n) : use[n];
                 }
-                step.compute(in, steps, out, size_t(count));
+                stage.compute(in, steps, out, size_t(count));
             }
         }
 
         const Map &map;
-        const Layout &layout;
+        const LoopNest &nest;
         const SharedValues &shared;
         char *const *bases;
         char *at[kMostOperands], *use[kMostOperands];
@@ -344,7 +343,7 @@ private:
         alignas(64) char scratch[kScratch];
     };
 
-    Layout layout_;
+    LoopNest nest_;
     bool half_ = false, tile_ = false;
     std::vector<Access> access_;
     std::vector<int> buffer_, splat_;
@@ -356,6 +355,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Runner> make_map(Layout layout) { return std::make_unique<Map>(std::move(layout)); }
+std::unique_ptr<Runner> make_map(LoopNest nest) { return std::make_unique<Map>(std::move(nest)); }
 
 }  // namespace infini::cpu::program

@@ -21,20 +21,19 @@ std::unique_ptr<Plan> plan_program(const Operation &operation) {
     const InfiniProgram &program = *operation.program();
     const ValueType type = value_type(operation, program);
     auto plan = std::make_unique<Phases>();
-    std::vector<Left> left(size_t(program.operand_count));
+    std::vector<Spilled> spilled(size_t(program.operand_count));
     for (int phase = 0; phase < program.phase_count; ++phase) {
-        Layout layout = lay_out(operation, program, phase, type, left);
-        for (const Layout::Spill &spill : layout.spills) {
-            Left &mine = left[size_t(spill.row)];
-            mine.start = layout.slots[size_t(spill.slot)].start = plan->shared;
-            mine.ndim = layout.ndim;
-            for (int i = 0; i < layout.ndim; ++i)
-                mine.size[i] = layout.is_folded[i] ? 1 : layout.size[i];
-            plan->shared += aligned(layout.rows * int64_t(layout.value_bytes));
+        LoopNest nest = make_loop_nest(operation, program, phase, type, spilled);
+        for (const LoopNest::Spill &spill : nest.spills) {
+            Spilled &mine = spilled[size_t(spill.row)];
+            mine.start = nest.slots[size_t(spill.slot)].start = plan->shared;
+            mine.ndim = nest.ndim;
+            for (int i = 0; i < nest.ndim; ++i) mine.size[i] = nest.is_folded[i] ? 1 : nest.size[i];
+            plan->shared += aligned(nest.rows * int64_t(nest.value_bytes));
         }
         const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
-        if (layout.rows == 0 || (!folds && layout.row_size == 0)) continue;  // nothing to do
-        plan->runners.push_back(folds ? make_rows(std::move(layout)) : make_map(std::move(layout)));
+        if (nest.rows == 0 || (!folds && nest.row_size == 0)) continue;  // nothing to do
+        plan->runners.push_back(folds ? make_rows(std::move(nest)) : make_map(std::move(nest)));
     }
     size_t most = 0;
     for (const auto &runner : plan->runners) most = std::max(most, runner->workspace);

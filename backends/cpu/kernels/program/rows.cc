@@ -7,16 +7,16 @@
 namespace infini::cpu::program {
 
 void Rows::run(const Arguments &arguments, char *workspace) const {
-    Run run{arguments, SharedValues(layout_, arguments), {}};
-    for (size_t n = 0; n < layout_.slots.size(); ++n)
+    Run run{arguments, SharedValues(nest_, arguments), {}};
+    for (size_t n = 0; n < nest_.slots.size(); ++n)
         run.bases[n] =
-            layout_.slots[n].kind == Slot::kTensor ? layout_.slots[n].base(arguments) : nullptr;
+            nest_.slots[n].kind == Slot::kTensor ? nest_.slots[n].base(arguments) : nullptr;
     auto group_of = [&](int64_t number, char *memory) {
         if (!across_) {
             const int64_t first = number * group_;
-            return Group{first, std::min(group_, layout_.rows - first), memory};
+            return Group{first, std::min(group_, nest_.rows - first), memory};
         }
-        const int64_t columns = layout_.kept.size[layout_.kept.count - 1];
+        const int64_t columns = nest_.kept.size[nest_.kept.count - 1];
         const int64_t column = number % tiles_ * group_;
         return Group{number / tiles_ * columns + column, std::min(group_, columns - column),
                      memory};
@@ -31,47 +31,47 @@ void Rows::run(const Arguments &arguments, char *workspace) const {
 void Rows::run_group(const Run &run, const Group &group) const {
     fill_caches(run, group);
     for (const Pass &pass : passes_) run_pass(run, group, pass);
-    for (const Layout::Spill &spill : layout_.spills)
-        write_rows(run, group, layout_.slots[size_t(spill.slot)],
-                   row_values(group, layout_.slots[size_t(spill.row)].number));
+    for (const LoopNest::Spill &spill : nest_.spills)
+        write_rows(run, group, nest_.slots[size_t(spill.slot)],
+                   row_values(group, nest_.slots[size_t(spill.row)].number));
 }
 
 void Rows::run_pass(const Run &run, const Group &group, const Pass &pass) const {
-    if (layout_.steps[pass.begin].rows) return run_rows(run, group, layout_.steps[pass.begin]);
+    if (nest_.stages[pass.begin].rows) return run_rows(run, group, nest_.stages[pass.begin]);
     auto run_chunks = [&](size_t begin, size_t end) {
         for (int64_t chunk = int64_t(begin); chunk < int64_t(end); ++chunk)
             for (size_t s = pass.begin; s < pass.end; ++s)
-                across_ ? run_across(run, group, layout_.steps[s], chunk)
-                        : run_along(run, group, layout_.steps[s], chunk);
+                across_ ? run_across(run, group, nest_.stages[s], chunk)
+                        : run_along(run, group, nest_.stages[s], chunk);
     };
     if (split_)
         parallel_for(size_t(chunks_), 1, run_chunks);
     else
         run_chunks(0, size_t(chunks_));
-    const Step &last = layout_.steps[pass.end - 1];
+    const Stage &last = nest_.stages[pass.end - 1];
     if (last.folding)
-        with_type(layout_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, last); });
+        with_type(nest_.type, [&](auto zero) { join_chunks<decltype(zero)>(group, last); });
 }
 
 // ---- Where things are ---------------------------------------------------------------------------
 
 int64_t Rows::row_offset(const Slot &slot, int64_t row) const {
-    if (layout_.kept.count == 1) return row * slot.kept[0];
+    if (nest_.kept.count == 1) return row * slot.kept[0];
     int64_t at[kDims];
-    layout_.kept.locate(row, at);
-    return slot.along(slot.kept, layout_.kept, at);
+    nest_.kept.locate(row, at);
+    return slot.along(slot.kept, nest_.kept, at);
 }
 
 int64_t Rows::element_offset(const Slot &slot, int64_t position) const {
-    if (layout_.folded.count == 1) return position * slot.folded[0];
+    if (nest_.folded.count == 1) return position * slot.folded[0];
     int64_t at[kDims];
-    layout_.folded.locate(position, at);
-    return slot.along(slot.folded, layout_.folded, at);
+    nest_.folded.locate(position, at);
+    return slot.along(slot.folded, nest_.folded, at);
 }
 
 int64_t Rows::run_length(int64_t position) const {
-    const int last = layout_.folded.count - 1;
-    return last < 0 ? 1 : layout_.folded.size[last] - position % layout_.folded.size[last];
+    const int last = nest_.folded.count - 1;
+    return last < 0 ? 1 : nest_.folded.size[last] - position % nest_.folded.size[last];
 }
 
 // Elements of a row from a position on, into values or back; `row` is where the row begins.
@@ -82,47 +82,46 @@ void Rows::move(const Slot &slot, char *row, int64_t position, char *values, int
         const int64_t count = std::min(n, run_length(position));
         char *memory = row + element_offset(slot, position) * unit;
         if (in)
-            gather(layout_.type, values, slot, memory, count, stride);
+            gather(nest_.type, values, slot, memory, count, stride);
         else
-            scatter(layout_.type, slot, memory, values, count, stride);
-        values += count * int64_t(layout_.value_bytes);
+            scatter(nest_.type, slot, memory, values, count, stride);
+        values += count * int64_t(nest_.value_bytes);
         position += count;
         n -= count;
     }
 }
 
 void Rows::fill_caches(const Run &run, const Group &group) const {
-    for (size_t n = 0; n < layout_.slots.size(); ++n) {
+    for (size_t n = 0; n < nest_.slots.size(); ++n) {
         if (access_[n] != kCached) continue;
-        const Slot &slot = layout_.slots[n];
+        const Slot &slot = nest_.slots[n];
         const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
         char *values = element_values(group, cache_[n]);
         for (int64_t r = 0; r < group.count; ++r)
             move(slot, run.bases[n] + row_offset(slot, group.first + r) * unit, 0,
-                 values + r * layout_.row_size * int64_t(layout_.value_bytes), layout_.row_size,
-                 true);
+                 values + r * nest_.row_size * int64_t(nest_.value_bytes), nest_.row_size, true);
     }
 }
 
 // ---- Stages -------------------------------------------------------------------------------------
 
 // Once for each row.
-void Rows::run_rows(const Run &run, const Group &group, const Step &step) const {
+void Rows::run_rows(const Run &run, const Group &group, const Stage &stage) const {
     Line line;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
+    for (size_t i = 0; i < stage.inputs.size(); ++i) {
+        const Slot &slot = nest_.slots[size_t(stage.inputs[i])];
         const bool shared = slot.kind == Slot::kShared;
         line.in[i] = shared ? run.shared.at(slot.number) : row_values(group, slot.number);
         line.step[i] = shared ? 0 : 1;
     }
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-        const Slot &slot = layout_.slots[size_t(step.outputs[i])];
+    for (size_t i = 0; i < stage.outputs.size(); ++i) {
+        const Slot &slot = nest_.slots[size_t(stage.outputs[i])];
         line.out[i] = slot.kind == Slot::kRow ? row_values(group, slot.number)
                                               : line.scratch + int64_t(i) * values_bytes_;
     }
-    step.compute(line.in, line.step, line.out, size_t(group.count));
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-        const Slot &slot = layout_.slots[size_t(step.outputs[i])];
+    stage.compute(line.in, line.step, line.out, size_t(group.count));
+    for (size_t i = 0; i < stage.outputs.size(); ++i) {
+        const Slot &slot = nest_.slots[size_t(stage.outputs[i])];
         if (slot.kind == Slot::kTensor)
             write_rows(run, group, slot, static_cast<const char *>(line.out[i]));
     }
@@ -131,26 +130,25 @@ void Rows::run_rows(const Run &run, const Group &group, const Step &step) const 
 void Rows::write_rows(const Run &run, const Group &group, const Slot &slot,
                       const char *values) const {
     char *base = slot.base(run.arguments);
-    const int last = layout_.kept.count - 1;
+    const int last = nest_.kept.count - 1;
     for (int64_t r = 0; r < group.count;) {
         const int64_t row = group.first + r;
         int64_t count = 1, stride = 1;
         if (last >= 0) {
-            count =
-                std::min(group.count - r, layout_.kept.size[last] - row % layout_.kept.size[last]);
+            count = std::min(group.count - r, nest_.kept.size[last] - row % nest_.kept.size[last]);
             stride = slot.kept[last];
         }
-        scatter(layout_.type, slot, base + row_offset(slot, row) * slot.bytes,
-                values + r * int64_t(layout_.value_bytes), count, stride);
+        scatter(nest_.type, slot, base + row_offset(slot, row) * slot.bytes,
+                values + r * int64_t(nest_.value_bytes), count, stride);
         r += count;
     }
 }
 
 // The chunks' results, two and two.
 template <class C>
-void Rows::join_chunks(const Group &group, const Step &step) const {
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-        const int fold = step.folds[i];
+void Rows::join_chunks(const Group &group, const Stage &stage) const {
+    for (size_t i = 0; i < stage.outputs.size(); ++i) {
+        const int fold = stage.folds[i];
         if (!fold) continue;
         auto values = [&](int64_t chunk) {
             return reinterpret_cast<C *>(partial(group, int(i), chunk));
@@ -169,7 +167,7 @@ void Rows::join_chunks(const Group &group, const Step &step) const {
             }
         }
         C *results =
-            reinterpret_cast<C *>(row_values(group, layout_.slots[size_t(step.folded[i])].number));
+            reinterpret_cast<C *>(row_values(group, nest_.slots[size_t(stage.folded[i])].number));
         const C *result = is_arg(fold) ? values(0) + apart : values(0);
         std::copy_n(result, group.count, results);
     }

@@ -14,7 +14,7 @@ namespace infini::cpu::program {
 
 class Rows final : public Runner {
 public:
-    explicit Rows(Layout layout);
+    explicit Rows(LoopNest nest);
     void run(const Arguments &arguments, char *workspace) const override;
 
 private:
@@ -45,24 +45,24 @@ private:
     void choose_access();
     void choose_sizes();
     void choose_passes();
-    bool needs_buffer(const Step &step) const;
+    bool needs_buffer(const Stage &stage) const;
 
     void run_group(const Run &run, const Group &group) const;
-    void run_rows(const Run &run, const Group &group, const Step &step) const;
+    void run_rows(const Run &run, const Group &group, const Stage &stage) const;
     void write_rows(const Run &run, const Group &group, const Slot &slot, const char *values) const;
     void fill_caches(const Run &run, const Group &group) const;
     void run_pass(const Run &run, const Group &group, const Pass &pass) const;
     // A stage, for a chunk of all rows of the group.
-    void run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
-    void run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    void run_along(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
+    void run_across(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     template <class C>
-    void run_along_as(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    void run_along_as(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     template <class C>
-    void run_across_as(const Run &run, const Group &group, const Step &step, int64_t chunk) const;
+    void run_across_as(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const;
     template <class C>
-    void join_chunks(const Group &group, const Step &step) const;
+    void join_chunks(const Group &group, const Stage &stage) const;
 
-    int lane_dim() const { return (across_ ? layout_.kept.count : layout_.folded.count) - 1; }
+    int lane_dim() const { return (across_ ? nest_.kept.count : nest_.folded.count) - 1; }
     int64_t lane(const Slot &slot) const {
         return lane_dim() < 0 ? 1 : across_ ? slot.kept[lane_dim()] : slot.folded[lane_dim()];
     }
@@ -79,12 +79,12 @@ private:
     char *element_values(const Group &group, int number) const {
         return group.memory + elements_at_ + number * elements_bytes_;
     }
-    // Partial results of fold `number` of a step: two rows of values, the second for indices.
+    // Partial results of fold `number` of a stage: two rows of values, the second for indices.
     char *partial(const Group &group, int number, int64_t chunk) const {
         return group.memory + partials_at_ + (number * chunks_ + chunk) * 2 * values_bytes_;
     }
 
-    Layout layout_;
+    LoopNest nest_;
     bool across_ = false;
     bool crossing_ = false;  // rows are made of short runs: blocks go over their ends
     bool split_ = false;     // chunks, not groups, are shared out

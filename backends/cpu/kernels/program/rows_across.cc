@@ -7,12 +7,12 @@ namespace infini::cpu::program {
 
 // One element of each row of a tile, line by line.
 template <class C>
-void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
+void Rows::run_across_as(const Run &run, const Group &group, const Stage &stage,
                          int64_t chunk) const {
     Line line;
-    const int64_t begin = chunk * chunk_, end = std::min(layout_.row_size, begin + chunk_);
+    const int64_t begin = chunk * chunk_, end = std::min(nest_.row_size, begin + chunk_);
     const int64_t n = group.count;
-    const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
+    const size_t inputs = stage.inputs.size(), outputs = stage.outputs.size();
     // What changes from line to line: where an operand's line is, and whether it goes through a
     // buffer.
     struct Moving {
@@ -26,7 +26,7 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
     Moving in[kMostInputs], out[kMostOutputs];
     size_t in_count = 0, out_count = 0;
     auto follow = [&](Moving &moving, size_t place, int number, size_t buffer) {
-        const Slot &slot = layout_.slots[size_t(number)];
+        const Slot &slot = nest_.slots[size_t(number)];
         moving.place = place, moving.slot = &slot, moving.access = access_[size_t(number)];
         moving.buffer = reinterpret_cast<C *>(line.scratch) + int64_t(buffer) * block_;
         if (slot.kind == Slot::kElement) {
@@ -42,29 +42,29 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
         moving.now = moving.memory + begin * moving.apart;
     };
     for (size_t i = 0; i < inputs; ++i) {
-        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
+        const Slot &slot = nest_.slots[size_t(stage.inputs[i])];
         line.step[i] = 1;
         if (slot.kind == Slot::kShared)
             line.in[i] = run.shared.at(slot.number), line.step[i] = 0;
         else if (slot.kind == Slot::kRow)
             line.in[i] = row_values(group, slot.number);
         else
-            follow(in[in_count++], i, step.inputs[i], i);
+            follow(in[in_count++], i, stage.inputs[i], i);
     }
     C *results[kMostOutputs], *indices[kMostOutputs];
     for (size_t i = 0; i < outputs; ++i) {
         line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
-        if (step.outputs[i] >= 0) follow(out[out_count++], i, step.outputs[i], inputs + i);
-        if (!step.folds[i]) continue;
+        if (stage.outputs[i] >= 0) follow(out[out_count++], i, stage.outputs[i], inputs + i);
+        if (!stage.folds[i]) continue;
         results[i] = reinterpret_cast<C *>(partial(group, int(i), chunk));
         indices[i] = results[i] + values_bytes_ / int64_t(sizeof(C));
-        std::fill_n(results[i], n, fold_start<C>(step.folds[i]));
+        std::fill_n(results[i], n, fold_start<C>(stage.folds[i]));
         std::fill_n(indices[i], n, C(-1));
     }
-    const bool simple = layout_.folded.count == 1;
-    if (simple && step.copies && step.outputs[0] < 0 && in_count && in[0].access == kDirect &&
-        !is_arg(step.folds[0])) {
-        fold_lines(step.folds[0], results[0], reinterpret_cast<const C *>(in[0].now),
+    const bool simple = nest_.folded.count == 1;
+    if (simple && stage.copies && stage.outputs[0] < 0 && in_count && in[0].access == kDirect &&
+        !is_arg(stage.folds[0])) {
+        fold_lines(stage.folds[0], results[0], reinterpret_cast<const C *>(in[0].now),
                    in[0].apart / int64_t(sizeof(C)), size_t(end - begin), size_t(n));
         return;
     }
@@ -84,11 +84,11 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
             line.in[moving.place] = memory;
             if (moving.access == kSplat) {
                 C one;
-                gather(layout_.type, &one, *moving.slot, memory, 1, 0);
+                gather(nest_.type, &one, *moving.slot, memory, 1, 0);
                 repeat(line.splats[moving.place], one);
                 line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
             } else if (moving.access != kDirect) {
-                gather(layout_.type, moving.buffer, *moving.slot, memory, n, lane(*moving.slot));
+                gather(nest_.type, moving.buffer, *moving.slot, memory, n, lane(*moving.slot));
                 line.in[moving.place] = moving.buffer;
             }
         }
@@ -97,25 +97,24 @@ void Rows::run_across_as(const Run &run, const Group &group, const Step &step,
             written[k] = place(out[k], at);
             if (out[k].access == kDirect) line.out[out[k].place] = written[k];
         }
-        step.compute(line.in, line.step, line.out, size_t(n));
+        stage.compute(line.in, line.step, line.out, size_t(n));
         for (size_t k = 0; k < out_count; ++k)
             if (out[k].access != kDirect)
-                scatter(layout_.type, *out[k].slot, written[k], out[k].buffer, n,
-                        lane(*out[k].slot));
+                scatter(nest_.type, *out[k].slot, written[k], out[k].buffer, n, lane(*out[k].slot));
         for (size_t i = 0; i < outputs; ++i) {
             const C *values = static_cast<const C *>(line.out[i]);
-            if (is_arg(step.folds[i]))
+            if (is_arg(stage.folds[i]))
                 for (int64_t k = 0; k < n; ++k)
-                    fold_arg(step.folds[i], results[i][k], indices[i][k], values[k], C(at));
-            else if (step.folds[i])
-                fold_into(step.folds[i], results[i], values, size_t(n));
+                    fold_arg(stage.folds[i], results[i][k], indices[i][k], values[k], C(at));
+            else if (stage.folds[i])
+                fold_into(stage.folds[i], results[i], values, size_t(n));
         }
     }
 }
 
-void Rows::run_across(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
-    with_type(layout_.type,
-              [&](auto zero) { run_across_as<decltype(zero)>(run, group, step, chunk); });
+void Rows::run_across(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const {
+    with_type(nest_.type,
+              [&](auto zero) { run_across_as<decltype(zero)>(run, group, stage, chunk); });
 }
 
 }  // namespace infini::cpu::program

@@ -7,11 +7,12 @@ namespace infini::cpu::program {
 
 // The elements of one row, block by block.
 template <class C>
-void Rows::run_along_as(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
+void Rows::run_along_as(const Run &run, const Group &group, const Stage &stage,
+                        int64_t chunk) const {
     Line line;
-    const int64_t begin = chunk * chunk_, end = std::min(layout_.row_size, begin + chunk_);
-    const size_t inputs = step.inputs.size(), outputs = step.outputs.size();
-    const bool one_run = layout_.folded.count == 1;
+    const int64_t begin = chunk * chunk_, end = std::min(nest_.row_size, begin + chunk_);
+    const size_t inputs = stage.inputs.size(), outputs = stage.outputs.size();
+    const bool one_run = nest_.folded.count == 1;
     // An input or output with a value for each element.
     struct Moving {
         size_t place;
@@ -25,7 +26,7 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
     size_t in_count = 0, out_count = 0, row_count = 0;
     std::pair<size_t, const C *> by_row[kMostInputs];  // inputs with a value for each row
     auto follow = [&](Moving &moving, size_t place, int number, size_t buffer) {
-        const Slot &slot = layout_.slots[size_t(number)];
+        const Slot &slot = nest_.slots[size_t(number)];
         moving = {place, &slot, access_[size_t(number)], slot.bytes, 0, nullptr, nullptr, nullptr};
         moving.buffer = reinterpret_cast<C *>(line.scratch) + int64_t(buffer) * block_;
         if (slot.kind == Slot::kElement || moving.access == kCached) {
@@ -42,7 +43,7 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
     };
     auto start_row = [&](Moving &moving, int64_t r) {
         moving.row = moving.access == kCached
-                         ? moving.base + r * layout_.row_size * moving.unit
+                         ? moving.base + r * nest_.row_size * moving.unit
                          : moving.base + row_offset(*moving.slot, group.first + r) * moving.unit;
     };
     auto at_position = [&](const Moving &moving, int64_t at) {
@@ -50,18 +51,18 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
         return moving.row + element_offset(*moving.slot, at) * moving.unit;
     };
     for (size_t i = 0; i < inputs; ++i) {
-        const Slot &slot = layout_.slots[size_t(step.inputs[i])];
+        const Slot &slot = nest_.slots[size_t(stage.inputs[i])];
         line.step[i] = slot.kind != Slot::kShared && slot.kind != Slot::kRow;
         if (slot.kind == Slot::kShared)
             line.in[i] = run.shared.at(slot.number);
         else if (slot.kind == Slot::kRow)
             by_row[row_count++] = {i, reinterpret_cast<C *>(row_values(group, slot.number))};
         else
-            follow(in[in_count++], i, step.inputs[i], i);
+            follow(in[in_count++], i, stage.inputs[i], i);
     }
     for (size_t i = 0; i < outputs; ++i) {
         line.out[i] = reinterpret_cast<C *>(line.scratch) + int64_t(inputs + i) * block_;
-        if (step.outputs[i] >= 0) follow(out[out_count++], i, step.outputs[i], inputs + i);
+        if (stage.outputs[i] >= 0) follow(out[out_count++], i, stage.outputs[i], inputs + i);
     }
     for (int64_t r = 0; r < group.count; ++r) {
         for (size_t k = 0; k < row_count; ++k) {
@@ -73,9 +74,9 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
         for (size_t k = 0; k < out_count; ++k) start_row(out[k], r);
         C folds[kMostOutputs], indices[kMostOutputs];
         for (size_t i = 0; i < outputs; ++i)
-            folds[i] = fold_start<C>(step.folds[i]), indices[i] = C(-1);
+            folds[i] = fold_start<C>(stage.folds[i]), indices[i] = C(-1);
         for (int64_t at = begin, n; at < end; at += n) {
-            n = std::min(step.block, end - at);
+            n = std::min(stage.block, end - at);
             if (!crossing_ && !one_run) n = std::min(n, run_length(at));
             for (size_t k = 0; k < in_count; ++k) {
                 Moving &moving = in[k];
@@ -85,27 +86,27 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
                     line.in[moving.place] = moving.buffer;
                 } else if (moving.access == kSplat) {
                     C one;
-                    gather(layout_.type, &one, *moving.slot, at_position(moving, at), 1, 0);
+                    gather(nest_.type, &one, *moving.slot, at_position(moving, at), 1, 0);
                     repeat(line.splats[moving.place], one);
                     line.in[moving.place] = line.splats[moving.place], line.step[moving.place] = 0;
                 } else {
                     line.in[moving.place] = at_position(moving, at);
                 }
             }
-            if (step.fold) {
+            if (stage.fold) {
                 C one;
-                step.fold(line.in, line.step, &one, size_t(n));
-                folds[0] = fold_two(step.folds[0], folds[0], one);
+                stage.fold(line.in, line.step, &one, size_t(n));
+                folds[0] = fold_two(stage.folds[0], folds[0], one);
                 continue;
             }
             for (size_t k = 0; k < out_count; ++k)
                 if (out[k].access != kGather) line.out[out[k].place] = at_position(out[k], at);
-            if (step.copies && step.outputs[0] < 0 && line.step[0] == 1)
+            if (stage.copies && stage.outputs[0] < 0 && line.step[0] == 1)
                 line.out[0] = const_cast<void *>(line.in[0]);
             else
-                step.compute(line.in, line.step, line.out, size_t(n));
+                stage.compute(line.in, line.step, line.out, size_t(n));
             for (size_t i = 0; i < outputs; ++i) {
-                const int fold = step.folds[i];
+                const int fold = stage.folds[i];
                 const C *values = static_cast<const C *>(line.out[i]);
                 if (is_arg(fold))
                     for (int64_t k = 0; k < n; ++k)
@@ -119,7 +120,7 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
                          false);
         }
         for (size_t i = 0; i < outputs; ++i) {
-            if (!step.folds[i]) continue;
+            if (!stage.folds[i]) continue;
             char *place = partial(group, int(i), chunk);
             reinterpret_cast<C *>(place)[r] = folds[i];
             reinterpret_cast<C *>(place + values_bytes_)[r] = indices[i];
@@ -127,9 +128,9 @@ void Rows::run_along_as(const Run &run, const Group &group, const Step &step, in
     }
 }
 
-void Rows::run_along(const Run &run, const Group &group, const Step &step, int64_t chunk) const {
-    with_type(layout_.type,
-              [&](auto zero) { run_along_as<decltype(zero)>(run, group, step, chunk); });
+void Rows::run_along(const Run &run, const Group &group, const Stage &stage, int64_t chunk) const {
+    with_type(nest_.type,
+              [&](auto zero) { run_along_as<decltype(zero)>(run, group, stage, chunk); });
 }
 
 }  // namespace infini::cpu::program

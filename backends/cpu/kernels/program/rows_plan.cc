@@ -16,50 +16,50 @@ constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
 int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 }  // namespace
 
-Rows::Rows(Layout layout) : layout_(std::move(layout)) {
+Rows::Rows(LoopNest nest) : nest_(std::move(nest)) {
     choose_direction();
     choose_access();
     choose_passes();
-    share_places(layout_, passing_);
+    share_places(nest_, passing_);
     choose_sizes();
     // Chunks side by side have each its own part.
     if (split_) passing_.assign(passing_.size(), false);
 }
 
 void Rows::choose_direction() {
-    const Walk &kept = layout_.kept, &folded = layout_.folded;
+    const Walk &kept = nest_.kept, &folded = nest_.folded;
     if (kept.count && folded.count && kept.size[kept.count - 1] >= 16) {
         // Across when most of what is read lies along the last kept dimension.
         int64_t along = 0, across = 0;
-        for (const Step &step : layout_.steps) {
-            for (int number : step.inputs) {
-                const Slot &slot = layout_.slots[size_t(number)];
-                if (slot.kind != Slot::kTensor || step.rows) continue;
+        for (const Stage &stage : nest_.stages) {
+            for (int number : stage.inputs) {
+                const Slot &slot = nest_.slots[size_t(number)];
+                if (slot.kind != Slot::kTensor || stage.rows) continue;
                 along += slot.folded[folded.count - 1] == 1;
                 across += slot.kept[kept.count - 1] == 1 && slot.folded[folded.count - 1] != 0;
             }
         }
         // Very short rows are not worth a call each: their columns are, with whatever strides.
-        across_ = across > along || (layout_.row_size < 16 && kept.size[kept.count - 1] >= 256);
+        across_ = across > along || (nest_.row_size < 16 && kept.size[kept.count - 1] >= 256);
     }
     crossing_ = !across_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
 }
 
 void Rows::choose_access() {
-    const size_t count = layout_.slots.size();
+    const size_t count = nest_.slots.size();
     access_.assign(count, kUnused);
     std::vector<int> uses(count, 0);
-    for (const Step &step : layout_.steps) {
-        if (step.rows) continue;
-        for (int number : step.inputs) ++uses[size_t(number)];
-        for (int number : step.outputs)
-            if (number >= 0 && layout_.slots[size_t(number)].kind == Slot::kTensor)
+    for (const Stage &stage : nest_.stages) {
+        if (stage.rows) continue;
+        for (int number : stage.inputs) ++uses[size_t(number)];
+        for (int number : stage.outputs)
+            if (number >= 0 && nest_.slots[size_t(number)].kind == Slot::kTensor)
                 uses[size_t(number)] = -100;  // never cached: it is written
     }
     for (size_t n = 0; n < count; ++n) {
-        const Slot &slot = layout_.slots[n];
+        const Slot &slot = nest_.slots[n];
         if (uses[n] == 0 || (slot.kind != Slot::kTensor && slot.kind != Slot::kPosition)) continue;
-        const bool fits = slot.kind == Slot::kTensor && slot.dtype == dtype_of(layout_.type);
+        const bool fits = slot.kind == Slot::kTensor && slot.dtype == dtype_of(nest_.type);
         const int64_t stride = lane(slot);
         if (crossing_)
             access_[n] = kGather;
@@ -70,47 +70,47 @@ void Rows::choose_access() {
 }
 
 void Rows::choose_sizes() {
-    const int64_t value = int64_t(layout_.value_bytes), size = layout_.row_size;
+    const int64_t value = int64_t(nest_.value_bytes), size = nest_.row_size;
     int element_steps = 0, most_folds = 0, most_buffers = 1;
-    for (const Step &step : layout_.steps) {
-        element_steps += !step.rows;
-        most_folds = std::max(most_folds, int(step.outputs.size()));
-        most_buffers = std::max(most_buffers, int(step.inputs.size() + step.outputs.size()));
+    for (const Stage &stage : nest_.stages) {
+        element_steps += !stage.rows;
+        most_folds = std::max(most_folds, int(stage.outputs.size()));
+        most_buffers = std::max(most_buffers, int(stage.inputs.size() + stage.outputs.size()));
     }
     block_ = std::min(kBlock, kScratch / (most_buffers * value) / 16 * 16);
     if (across_) {
-        const int64_t columns = layout_.kept.size[layout_.kept.count - 1];
+        const int64_t columns = nest_.kept.size[nest_.kept.count - 1];
         // Several passes over a tile want it in the cache; one pass wants long lines.
         const int64_t fitting = element_steps > 1 ? 131072 / std::max<int64_t>(1, size) : kBlock;
         group_ = std::min({std::clamp<int64_t>(fitting / 16 * 16, 64, kBlock), block_, columns});
         tiles_ = (columns + group_ - 1) / group_;
-        groups_ = layout_.rows / columns * tiles_;
+        groups_ = nest_.rows / columns * tiles_;
         chunk_ = kLines;
     } else {
         group_ = std::clamp<int64_t>(4096 / std::max<int64_t>(1, size), 1, 64);
-        group_ = std::min(group_, layout_.rows);
-        groups_ = (layout_.rows + group_ - 1) / group_;
+        group_ = std::min(group_, nest_.rows);
+        groups_ = (nest_.rows + group_ - 1) / group_;
         chunk_ = kChunk;
     }
     chunks_ = std::max<int64_t>(1, (size + chunk_ - 1) / chunk_);
-    const int64_t threads = int64_t(thread_count()), total = layout_.rows * size;
+    const int64_t threads = int64_t(thread_count()), total = nest_.rows * size;
     if (total >= 2 * kWorth && threads > 1) {
         split_ = groups_ < threads && chunks_ > 1;
         if (!split_) parts_ = std::min({groups_, threads * 4, total / (kWorth / 2)});
     }
-    cache_.assign(layout_.slots.size(), -1);
-    for (size_t n = 0; n < layout_.slots.size(); ++n) {
+    cache_.assign(nest_.slots.size(), -1);
+    for (size_t n = 0; n < nest_.slots.size(); ++n) {
         if (access_[n] != kCached) continue;
         if (group_ * size <= kCacheable)
-            cache_[n] = layout_.element_count + caches_++;
+            cache_[n] = nest_.element_count + caches_++;
         else
             access_[n] = kGather;
     }
-    for (Step &step : layout_.steps) step.block = needs_buffer(step) ? block_ : chunk_;
+    for (Stage &stage : nest_.stages) stage.block = needs_buffer(stage) ? block_ : chunk_;
     values_bytes_ = aligned(group_ * value);
-    elements_at_ = layout_.row_count * values_bytes_;
+    elements_at_ = nest_.row_count * values_bytes_;
     elements_bytes_ = aligned(group_ * size * value);
-    partials_at_ = elements_at_ + (layout_.element_count + caches_) * elements_bytes_;
+    partials_at_ = elements_at_ + (nest_.element_count + caches_) * elements_bytes_;
     group_bytes_ = partials_at_ + most_folds * chunks_ * 2 * values_bytes_;
     workspace = size_t(parts_ * group_bytes_);
 }
@@ -118,52 +118,50 @@ void Rows::choose_sizes() {
 // A pass ends with a fold, since what comes after it may want the result, and with what is written
 // to memory, since that may be read in place.
 void Rows::choose_passes() {
-    const size_t count = layout_.slots.size(), nowhere = layout_.steps.size();
+    const size_t count = nest_.slots.size(), nowhere = nest_.stages.size();
     std::vector<size_t> used_in(count, nowhere);
     passing_.assign(count, false);
     auto use = [&](int number) {
-        if (number < 0 || layout_.slots[size_t(number)].kind != Slot::kElement) return;
+        if (number < 0 || nest_.slots[size_t(number)].kind != Slot::kElement) return;
         const size_t pass = passes_.size() - 1, n = size_t(number);
         passing_[n] = used_in[n] == nowhere || (used_in[n] == pass && passing_[n]);
         used_in[n] = pass;
     };
     bool open = false;
-    for (size_t s = 0; s < layout_.steps.size(); ++s) {
-        const Step &step = layout_.steps[s];
-        if (open && !step.rows)
+    for (size_t s = 0; s < nest_.stages.size(); ++s) {
+        const Stage &stage = nest_.stages[s];
+        if (open && !stage.rows)
             passes_.back().end = s + 1;
         else
             passes_.push_back({s, s + 1});
-        for (int number : step.inputs) use(number);
-        for (int number : step.outputs) use(number);
-        open = !step.rows && !step.folding;
-        for (int number : step.outputs)
-            open = open && (number < 0 || layout_.slots[size_t(number)].kind == Slot::kElement);
+        for (int number : stage.inputs) use(number);
+        for (int number : stage.outputs) use(number);
+        open = !stage.rows && !stage.folding;
+        for (int number : stage.outputs)
+            open = open && (number < 0 || nest_.slots[size_t(number)].kind == Slot::kElement);
     }
 }
 
 // Does a stage along rows use more than what lies in memory already?
-bool Rows::needs_buffer(const Step &step) const {
-    for (int number : step.inputs)
+bool Rows::needs_buffer(const Stage &stage) const {
+    for (int number : stage.inputs)
         if (access_[size_t(number)] == kGather) return true;
-    if (step.fold) return false;
+    if (stage.fold) return false;
     // A copy is folded where its input lies, unless one value stands for the whole line.
     auto is_line = [&](int number) {
-        const Slot &slot = layout_.slots[size_t(number)];
+        const Slot &slot = nest_.slots[size_t(number)];
         return slot.kind != Slot::kShared && slot.kind != Slot::kRow &&
                access_[size_t(number)] != kSplat;
     };
-    const bool in_place = step.copies && is_line(step.inputs[0]);
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-        const int number = step.outputs[i];
+    const bool in_place = stage.copies && is_line(stage.inputs[0]);
+    for (size_t i = 0; i < stage.outputs.size(); ++i) {
+        const int number = stage.outputs[i];
         if (number < 0 && !in_place) return true;
-        if (number >= 0 && (step.folds[i] || access_[size_t(number)] == kGather)) return true;
+        if (number >= 0 && (stage.folds[i] || access_[size_t(number)] == kGather)) return true;
     }
     return false;
 }
 
-std::unique_ptr<Runner> make_rows(Layout layout) {
-    return std::make_unique<Rows>(std::move(layout));
-}
+std::unique_ptr<Runner> make_rows(LoopNest nest) { return std::make_unique<Rows>(std::move(nest)); }
 
 }  // namespace infini::cpu::program

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "convert.h"
-#include "program/layout.h"
+#include "program/loop_nest.h"
 
 namespace infini::cpu::program {
 
@@ -21,12 +21,12 @@ public:
 // Elements in a block: what is gathered, computed and scattered in one go stays in the L1 cache.
 constexpr int64_t kBlock = 1024;
 
-std::unique_ptr<Runner> make_map(Layout layout);
-std::unique_ptr<Runner> make_rows(Layout layout);
+std::unique_ptr<Runner> make_map(LoopNest nest);
+std::unique_ptr<Runner> make_rows(LoopNest nest);
 
 // Numbers the temporaries so that one has the place of another that nobody reads any more, if both
 // are of one kind (by slot; none given: all are).
-void share_places(Layout &layout, const std::vector<char> &kind = {});
+void share_places(LoopNest &nest, const std::vector<char> &kind = {});
 
 // n elements of a tensor, `stride` elements apart, as values; and back.
 void gather(ValueType type, void *dst, const Slot &slot, const char *src, int64_t n,
@@ -52,8 +52,8 @@ C shared_value(double value) {
 
 // The shared values of a run, repeated.
 struct SharedValues {
-    explicit SharedValues(const Layout &layout, const Arguments &arguments) {
-        for (const Slot &slot : layout.slots) {
+    explicit SharedValues(const LoopNest &nest, const Arguments &arguments) {
+        for (const Slot &slot : nest.slots) {
             if (slot.kind != Slot::kShared) continue;
             double value = slot.value;
             int64_t whole = slot.whole;
@@ -61,7 +61,7 @@ struct SharedValues {
                 whole = slot.integer ? arguments.integer(slot.scalar) : 0;
                 value = slot.integer ? double(whole) : arguments.number(slot.scalar);
             }
-            with_type(layout.type, [&](auto zero) {
+            with_type(nest.type, [&](auto zero) {
                 using C = decltype(zero);
                 repeat(at(slot.number),
                        slot.integer && std::is_integral_v<C> ? C(whole) : shared_value<C>(value));

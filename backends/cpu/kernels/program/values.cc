@@ -14,38 +14,38 @@ const Functor *find_functor(const char *name) {
     return nullptr;
 }
 
-void share_places(Layout &layout, const std::vector<char> &kind) {
+void share_places(LoopNest &nest, const std::vector<char> &kind) {
     constexpr int kNowhere = -1;
-    std::vector<size_t> last(layout.slots.size(), 0);  // the step that reads it, counted from 1
-    for (size_t s = 0; s < layout.steps.size(); ++s)
-        for (int number : layout.steps[s].inputs) last[size_t(number)] = s + 1;
+    std::vector<size_t> last(nest.slots.size(), 0);  // the stage that reads it, counted from 1
+    for (size_t s = 0; s < nest.stages.size(); ++s)
+        for (int number : nest.stages[s].inputs) last[size_t(number)] = s + 1;
     auto is_temporary = [&](int number) {
-        return number >= 0 && layout.slots[size_t(number)].kind == Slot::kElement;
+        return number >= 0 && nest.slots[size_t(number)].kind == Slot::kElement;
     };
-    for (size_t n = 0; n < layout.slots.size(); ++n)
-        if (is_temporary(int(n))) layout.slots[n].number = kNowhere;
+    for (size_t n = 0; n < nest.slots.size(); ++n)
+        if (is_temporary(int(n))) nest.slots[n].number = kNowhere;
     std::vector<int> free[2];
     auto free_of = [&](int number) -> std::vector<int> & {
         return free[!kind.empty() && kind[size_t(number)]];
     };
-    auto release = [&](std::vector<int> numbers, size_t step) {
+    auto release = [&](std::vector<int> numbers, size_t stage) {
         std::sort(numbers.begin(), numbers.end());
         numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
         for (int number : numbers)
-            if (is_temporary(number) && last[size_t(number)] <= step)
-                free_of(number).push_back(layout.slots[size_t(number)].number);
+            if (is_temporary(number) && last[size_t(number)] <= stage)
+                free_of(number).push_back(nest.slots[size_t(number)].number);
     };
-    layout.element_count = 0;
-    for (size_t s = 0; s < layout.steps.size(); ++s) {
-        release(layout.steps[s].inputs, s + 1);
-        for (int number : layout.steps[s].outputs) {
-            if (!is_temporary(number) || layout.slots[size_t(number)].number != kNowhere) continue;
+    nest.element_count = 0;
+    for (size_t s = 0; s < nest.stages.size(); ++s) {
+        release(nest.stages[s].inputs, s + 1);
+        for (int number : nest.stages[s].outputs) {
+            if (!is_temporary(number) || nest.slots[size_t(number)].number != kNowhere) continue;
             std::vector<int> &places = free_of(number);
-            layout.slots[size_t(number)].number =
-                places.empty() ? layout.element_count++ : places.back();
+            nest.slots[size_t(number)].number =
+                places.empty() ? nest.element_count++ : places.back();
             if (!places.empty()) places.pop_back();
         }
-        release(layout.steps[s].outputs, s);  // what nobody reads
+        release(nest.stages[s].outputs, s);  // what nobody reads
     }
 }
 

@@ -24,7 +24,7 @@ struct PagedCacheParams {
     int32_t whole;
 };
 
-struct LatentCacheParams {
+struct MlaCacheParams {
     SlotsParams slots;
     uint8_t *cache;
     void *plain;  // a second cache, of BF16; or null
@@ -154,7 +154,7 @@ constexpr float kLargestCode = 448.0f;
 
 using namespace infini;
 
-INFINI_ENTRY(LatentCacheParams, kThreads, 1) {
+INFINI_ENTRY(MlaCacheParams, kThreads, 1) {
     const int64_t token = blockIdx.x, slot = slot_of_block(p.slots, token);
     if (slot < 0) return;
     const int thread = int(threadIdx.x);

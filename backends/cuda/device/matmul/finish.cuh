@@ -1,11 +1,11 @@
-// From sums to what is stored: alpha, scales, bias, beta, one rounding.
+// The epilogue of a product, from sums to what is stored: alpha, scales, bias, beta, one rounding.
 #pragma once
 
 #include "prelude.cuh"
 #include "product_params.h"
 
-#ifndef INFINI_FOLLOWED
-#define INFINI_FOLLOWED 0
+#ifndef INFINI_EPILOGUE
+#define INFINI_EPILOGUE 0
 #endif
 
 namespace infini {
@@ -108,20 +108,20 @@ struct KeepPartial {
     }
 };
 
-// What a kernel is told: the product and, with INFINI_FOLLOWED, a program that takes its result.
-// The last word is then the program's: it stores what there is to store.
-#if INFINI_FOLLOWED
+// Parameters of a kernel: the product and, with INFINI_EPILOGUE, a program that takes its result
+// and stores what there is to store.
+#if INFINI_EPILOGUE
 struct ProductParams {
     MatmulParams product;
-    alignas(16) epilogue::Params follows;
+    alignas(16) epilogue::Params epilogue_params;
 };
 
 template <class O, class C>
-struct LastWord {
+struct Epilogue {
     const ProductParams &p;
     int64_t batch;
 
-    INFINI_DEVICE LastWord(const ProductParams &p, int64_t batch) : p(p), batch(batch) {}
+    INFINI_DEVICE Epilogue(const ProductParams &p, int64_t batch) : p(p), batch(batch) {}
 
     template <int n, class Sum>
     INFINI_DEVICE void operator()(int row, int column, const Sum (&sums)[n], int count) const {
@@ -129,12 +129,12 @@ struct LastWord {
 #pragma unroll
         for (int i = 0; i < n; ++i) values[i] = float(sums[i]) * float(p.product.alpha);
         if (count == n) {
-            epilogue::apply<n>(p.follows, batch, row, column, values);
+            epilogue::apply<n>(p.epilogue_params, batch, row, column, values);
         } else {
 #pragma unroll
             for (int i = 0; i < n; ++i) {
                 const float one[1] = {values[i]};
-                if (i < count) epilogue::apply<1>(p.follows, batch, row, column + i, one);
+                if (i < count) epilogue::apply<1>(p.epilogue_params, batch, row, column + i, one);
             }
         }
     }
@@ -145,8 +145,8 @@ struct ProductParams {
 };
 
 template <class O, class C>
-struct LastWord : Finish<O, C> {
-    INFINI_DEVICE LastWord(const ProductParams &p, int64_t batch)
+struct Epilogue : Finish<O, C> {
+    INFINI_DEVICE Epilogue(const ProductParams &p, int64_t batch)
         : Finish<O, C>(p.product, batch) {}
 };
 #endif

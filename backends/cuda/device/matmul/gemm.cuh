@@ -32,7 +32,7 @@ INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
     if constexpr (kSplit)
         store_all(KeepPartial<Product::Sum>(q, place.batch, place.split));
     else
-        store_all(LastWord<O, float>(p, place.batch));
+        store_all(Epilogue<O, float>(p, place.batch));
 }
 #endif
 
@@ -66,7 +66,7 @@ INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
     if constexpr (kSplit)
         store_all(KeepPartial<C>(q, place.batch, place.split));
     else
-        store_all(LastWord<O, C>(p, place.batch));
+        store_all(Epilogue<O, C>(p, place.batch));
 }
 #endif
 

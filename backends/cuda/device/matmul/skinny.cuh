@@ -82,9 +82,9 @@ INFINI_DEVICE Block load_block(const MatmulParams &p, const T *b, int column, in
     return block;
 }
 
-template <class LastWord>
+template <class Epilogue>
 INFINI_DEVICE void multiply(const MatmulParams &p, int column, int64_t batch,
-                            const LastWord &finish) {
+                            const Epilogue &finish) {
     INFINI_SHARED float parts[kWarps][16][kColumns];
     const T *a = static_cast<const T *>(p.a.data) + batch * p.a.batch;
     const T *b = static_cast<const T *>(p.b.data) + batch * p.b.batch;
@@ -147,5 +147,5 @@ INFINI_ENTRY(infini::ProductParams, infini::kThreads, 1) {
     using namespace infini;
     const uint32_t tiles = uint32_t(p.product.tiles_n);
     const int64_t batch = blockIdx.x / tiles;
-    multiply(p.product, int(blockIdx.x % tiles) * kColumns, batch, LastWord<O, float>(p, batch));
+    multiply(p.product, int(blockIdx.x % tiles) * kColumns, batch, Epilogue<O, float>(p, batch));
 }

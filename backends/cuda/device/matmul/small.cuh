@@ -59,5 +59,5 @@ INFINI_ENTRY(infini::ProductParams, infini::kThreads, 1) {
     }
     const C sum[1] = {(sums[0] + sums[1]) + (sums[2] + sums[3])};
     if (row + i < q.m && column + j < q.n)
-        LastWord<O, C>(p, place.batch)(row + i, column + j, sum, 1);
+        Epilogue<O, C>(p, place.batch)(row + i, column + j, sum, 1);
 }

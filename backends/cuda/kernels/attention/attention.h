@@ -56,8 +56,7 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &attention, Devi
 std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &attention, Device &device);
 // For large heads. `entries`: keys are entries of a cache in e4m3; their page has one row, and its
 // stride is in bytes.
-std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &attention, Device &device,
-                                            bool entries);
+std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &attention, Device &device, bool entries);
 // `always`: also where another kernel is thought to be faster.
 std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Device &device,
                                             bool always);

@@ -107,7 +107,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     if (!plan && any) plan = plan_attention_decode(c, device);
     if (!plan && any) plan = plan_attention_groups(c, device, false);
     if (!plan && any) plan = plan_attention_tiles(c, device);
-    if (!plan && any) plan = plan_attention_latent(c, device, false);
+    if (!plan && any) plan = plan_mla_sm80(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
     if (any && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
         if (auto faster = plan_attention_dnn(c, device, plan, name == "dnn"))

@@ -12,7 +12,7 @@ constexpr unsigned kMlaThreads = 256;
 constexpr int64_t kMlaLeastRange = 256;  // keys
 
 // One of the kernels that a case may need.
-struct Latent {
+struct MlaSm80 {
     int64_t depth, value;
     bool alias, entries;  // values are the first part of keys; keys are entries
     int64_t tiles = 0, stages = 0;
@@ -34,7 +34,7 @@ struct Latent {
     }
 };
 
-std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const Latent &l) {
+std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const MlaSm80 &l) {
     Source source = c.source("attention/mla_sm80.cuh");
     source.constant("kDepth", l.depth).constant("kValue", l.value).constant("kM", l.tiles);
     source.constant("kStages", l.stages).constant("kAlias", l.alias);
@@ -53,17 +53,17 @@ std::unique_ptr<Plan> plan_kernel(const AttentionCase &c, Device &device, const 
 
 }  // namespace
 
-std::unique_ptr<Plan> plan_attention_latent(const AttentionCase &c, Device &device, bool entries) {
+std::unique_ptr<Plan> plan_mla_sm80(const AttentionCase &c, Device &device, bool entries) {
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_mma || !half || c.ragged() || c.value_depth > 512) return nullptr;
-    Latent l{(c.depth + 15) / 16 * 16, (c.value_depth + 127) / 128 * 128, true, entries};
+    MlaSm80 l{(c.depth + 15) / 16 * 16, (c.value_depth + 127) / 128 * 128, true, entries};
     const AttentionStrides &k = c.k_stride, &v = c.v_stride;
     // Strides of dimensions of one are anything.
     const bool maybe = c.value_depth <= c.depth && l.value <= l.depth && k.inner == v.inner &&
                        k.token == v.token && (k.batch == v.batch || c.pages == 1) &&
                        (k.head == v.head || c.heads == 1);
     std::unique_ptr<Plan> joint, apart;
-    if (maybe && !entries) joint = plan_latent_groups(c, device);
+    if (maybe && !entries) joint = plan_mla_sm90(c, device);
     if (maybe && !joint && l.choose(c.rows(), device)) joint = plan_kernel(c, device, l);
     if (entries) return joint;
     l.alias = false;

@@ -54,7 +54,7 @@ struct Variant {
 
 }  // namespace
 
-std::unique_ptr<Plan> plan_latent_groups(const AttentionCase &c, Device &device) {
+std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &c, Device &device) {
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.ragged() || c.value_depth % 256 != 0) return nullptr;
     // A panel behind the values, if only of zeros: weights stand there.

@@ -22,7 +22,7 @@ std::unique_ptr<Plan> plan_sparse_tiles(const Operation &operation, Device &devi
     c.out_stride = {c.out.stride[0], 0, c.out.stride[1], 1};
     c.k_stride = c.v_stride = {c.k.stride[0], 0, 0, 1};
     c.scale = operation.number(0);
-    return plan_attention_latent(c, device, true);
+    return plan_mla_sm80(c, device, true);
 }
 
 std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation, Device &device) {

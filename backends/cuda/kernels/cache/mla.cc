@@ -4,9 +4,9 @@
 namespace infini::cuda {
 namespace {
 
-std::unique_ptr<Plan> plan_latent_cache(const Operation &operation, Device &device) {
+std::unique_ptr<Plan> plan_mla_cache(const Operation &operation, Device &device) {
     const Tensor cache = operation.tensor(0), latent = operation.tensor(2);
-    LatentCacheParams params = {};
+    MlaCacheParams params = {};
     params.latent_stride = latent.stride(0), params.rope_stride = operation.tensor(4).stride(0);
     params.eps = operation.number(0);
     const bool plain = bool(operation.tensor(1));
@@ -14,7 +14,7 @@ std::unique_ptr<Plan> plan_latent_cache(const Operation &operation, Device &devi
     const auto kernel =
         device.compile(Source("cache/slots.cuh:mla").type("T", operation.tensor(3).dtype));
     auto run = [=](const Arguments &a, const Stream &stream) {
-        LatentCacheParams here = params;
+        MlaCacheParams here = params;
         INFINI_CUDA_TRY(slots.find(stream, a.pointer<void>(5), a.workspace(), here.slots));
         here.cache = a.pointer<uint8_t>(0), here.plain = plain ? a.pointer<void>(1) : nullptr;
         here.latent = a.pointer<void>(2), here.weight = a.pointer<void>(3);
@@ -73,7 +73,7 @@ std::unique_ptr<Plan> plan_compress(const Operation &operation, Device &device) 
     return make_plan(run, size_t(means.size(0)) * sizeof(int32_t));
 }
 
-INFINI_CUDA_KERNEL("fp8_mla_rmsnorm_cache", plan_latent_cache);
+INFINI_CUDA_KERNEL("fp8_mla_rmsnorm_cache", plan_mla_cache);
 INFINI_CUDA_KERNEL("nsa_compress_paged_cache", plan_compress);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them; and what
-// follows it: a bias of the columns, a residual or both are part of the product; other programs go
+// The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them, and its
+// epilogues: a bias of the columns, a residual or both are part of the product; other programs go
 // into kernels of our own.
 #include <infini/expression.h>
 
@@ -32,7 +32,7 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation, Device &device) {
         workspace);
 }
 
-// ---- What follows -------------------------------------------------------------------------------
+// ---- Epilogues ----------------------------------------------------------------------------------
 
 // A program that adds tensors to the product, one after the other, and stores the sum.
 struct Sum {
@@ -129,8 +129,8 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     constexpr int64_t kFewRows = 16;
     ProductShape shape = product_of(operation);
     if (shape.m > kFewRows && has_library(device)) return nullptr;
-    shape.follows = program::Epilogue::make(operation);
-    if (!shape.follows) return nullptr;
+    shape.epilogue = program::Epilogue::make(operation);
+    if (!shape.epilogue) return nullptr;
     if (operation.tensor(0).numel() == 0) return make_empty_plan();
     auto product = make_product(shape, device);
     const size_t workspace = product->workspace;
@@ -144,13 +144,13 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
         workspace);
 }
 
-std::unique_ptr<Plan> plan_followed(const Operation &operation, Device &device) {
+std::unique_ptr<Plan> plan_with_epilogue(const Operation &operation, Device &device) {
     auto plan = plan_sum(operation, device);
     return plan ? std::move(plan) : plan_program(operation, device);
 }
 
 INFINI_CUDA_KERNEL("gemm", plan_gemm);
-INFINI_CUDA_KERNEL("gemm+", plan_followed);
+INFINI_CUDA_KERNEL("gemm+", plan_with_epilogue);
 
 }  // namespace
 }  // namespace infini::cuda

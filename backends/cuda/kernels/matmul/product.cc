@@ -31,7 +31,7 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     ProductShape shape = given;
     const int64_t kMost = INT32_MAX - 1024;
     // A batch that is only more rows.
-    if (shape.batch > 1 && !shape.follows && shape.b.batch == 0 &&
+    if (shape.batch > 1 && !shape.epilogue && shape.b.batch == 0 &&
         shape.a.batch == shape.m * shape.a.row && shape.c.batch == shape.m * shape.c.row &&
         shape.m * shape.batch <= kMost &&
         (!shape.addend.dtype || shape.addend.batch == shape.m * shape.addend.row))
@@ -66,9 +66,9 @@ void place_data(MatmulParams &p, const ProductShape &s, const ProductData &data)
 namespace {
 
 // As ProductParams in finish.cuh.
-struct FollowedParams {
+struct EpilogueParams {
     MatmulParams product;
-    alignas(16) char follows[3072];
+    alignas(16) char epilogue[3072];
 };
 
 }  // namespace
@@ -76,20 +76,20 @@ struct FollowedParams {
 Error launch_product(const Kernel &kernel, const Stream &stream, Grid grid, unsigned threads,
                      size_t shared, const MatmulParams &params, const ProductShape &shape,
                      const ProductData &data) {
-    if (!shape.follows) return kernel.launch(stream, grid, threads, params, shared);
-    FollowedParams followed;
-    followed.product = params;
-    shape.follows->fill(*data.arguments, followed.follows);
-    return kernel.launch(stream, grid, threads, followed, shared);
+    if (!shape.epilogue) return kernel.launch(stream, grid, threads, params, shared);
+    EpilogueParams both;
+    both.product = params;
+    shape.epilogue->fill(*data.arguments, both.epilogue);
+    return kernel.launch(stream, grid, threads, both, shared);
 }
 
-void add_following(Source &source, const ProductShape &shape) {
-    if (!shape.follows) return;
-    if (shape.follows->bytes() > sizeof(FollowedParams::follows))
+void add_epilogue(Source &source, const ProductShape &shape) {
+    if (!shape.epilogue) return;
+    if (shape.epilogue->bytes() > sizeof(EpilogueParams::epilogue))
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
-                      "more follows a product than a launch can say"};
-    shape.follows->add_to(source);
-    source.line("#define INFINI_FOLLOWED 1");
+                      "the epilogue has more parameters than a launch can pass"};
+    shape.epilogue->add_to(source);
+    source.line("#define INFINI_EPILOGUE 1");
 }
 
 Join::Join(const ProductShape &shape, int64_t parts, int sum_dtype, Device &device)

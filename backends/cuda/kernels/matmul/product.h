@@ -31,7 +31,7 @@ struct ProductShape {
     // Something is done with the sums that the library cannot: see ProductData.
     bool scaled = false, biased = false;
     // A program that takes the result and stores whatever it makes of it; c is then not written.
-    std::shared_ptr<const program::Epilogue> follows;
+    std::shared_ptr<const program::Epilogue> epilogue;
 };
 
 // c = alpha * a @ b * row_scale * column_scale + bias + beta * addend; the addend is not read when
@@ -43,7 +43,7 @@ struct ProductData {
     const float *row_scale = nullptr, *column_scale = nullptr;  // [m], [n]
     const void *bias = nullptr;                                 // [n], of c's dtype
     const void *addend = nullptr;                               // if the shape has one
-    const Arguments *arguments = nullptr;                       // for what follows
+    const Arguments *arguments = nullptr;                       // for the epilogue
 };
 
 class Product {

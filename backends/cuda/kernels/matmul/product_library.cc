@@ -75,7 +75,7 @@ public:
     // False: the library does not take this.
     bool prepare(ProductShape s) {
         Types types;
-        if (s.scaled || s.follows || s.k == 0 || !types.find(s)) return false;
+        if (s.scaled || s.epilogue || s.k == 0 || !types.find(s)) return false;
         // The library stores columns: rows of c are columns of its transpose.
         if (s.c.column == 1) {
             swapped_ = true;

@@ -19,12 +19,12 @@ std::shared_ptr<const Product> make_small_product(const ProductShape &shape, Dev
 // Is the library there?
 bool has_library(const Device &device);
 
-// Launches a kernel of products, with what follows if there is something.
+// Launches a kernel of products, with its epilogue if there is one.
 Error launch_product(const Kernel &kernel, const Stream &stream, Grid grid, unsigned threads,
                      size_t shared, const MatmulParams &params, const ProductShape &shape,
                      const ProductData &data);
 // Prepares its source for that: before all other lines.
-void add_following(Source &source, const ProductShape &shape);
+void add_epilogue(Source &source, const ProductShape &shape);
 
 // What kernels are told of c.
 void place_output(MatmulParams &params, const ProductShape &shape);

@@ -16,7 +16,7 @@ public:
             (dtype != INFINI_DTYPE_F16 && dtype != INFINI_DTYPE_BF16))
             return false;
         if (shape.m > kSkinnyRows && shape.n <= kSkinnyRows && !shape.scaled && !shape.biased &&
-            !shape.follows) {
+            !shape.epilogue) {
             swapped_ = true;
             std::swap(shape.m, shape.n), std::swap(shape.a, shape.b);
             for (Matrix *matrix : {&shape.a, &shape.b, &shape.c, &shape.addend})
@@ -44,7 +44,7 @@ public:
         params_.tiles_n = int((shape.n + 8 * tiles - 1) / (8 * tiles));
         blocks_ = blocks();
         Source source("matmul/skinny.cuh");
-        add_following(source, shape);
+        add_epilogue(source, shape);
         source.type("T", dtype).type("O", shape.c.dtype);
         source.constant("kTiles", tiles)
             .constant("kAlongB", along)

@@ -32,7 +32,7 @@ public:
         params_.tiles_m = int(rows), params_.tiles_n = int(columns);
         params_.splits = 1, params_.k_each = int(shape.k);
         Source source("matmul/small.cuh");
-        add_following(source, shape);
+        add_epilogue(source, shape);
         source.type("A", dtype).type("B", dtype).type("O", shape.c.dtype);
         source.type("C", wide ? INFINI_DTYPE_F64 : INFINI_DTYPE_F32);
         source.constant("kAlongA", shape.a.column == 1).constant("kAlongB", shape.b.row == 1);

@@ -27,7 +27,7 @@ public:
     TiledProduct(ProductShape shape, Device &device) {
         // Columns of c are stored together.
         if (shape.c.column != 1 && shape.c.row == 1 && !shape.scaled && !shape.biased &&
-            !shape.follows) {
+            !shape.epilogue) {
             swapped_ = true;
             std::swap(shape.m, shape.n);
             std::swap(shape.a, shape.b);
@@ -75,7 +75,7 @@ private:
         p.splits = 1, p.k_each = p.k;
         const int64_t steps = (p.k + depth - 1) / depth;
         const int64_t wanted = device.multiprocessors / std::max<int64_t>(tiles, 1);
-        if (wanted > 1 && steps >= 16 && !shape.follows) {
+        if (wanted > 1 && steps >= 16 && !shape.epilogue) {
             const int64_t splits = std::min<int64_t>({wanted, steps / 8, 32});
             const int64_t each = (steps + splits - 1) / splits;
             p.k_each = int(each * depth);
@@ -95,7 +95,7 @@ private:
         threads_ = small ? 128 : 256;
         shared_ = std::max(kStages * 2 * size_t(tile) * kStageBytes, size_t(tile * tile) * 4);
         Source source("matmul/gemm.cuh:mma");
-        add_following(source, shape);
+        add_epilogue(source, shape);
         source.type("T", shape.a.dtype).type("O", shape.c.dtype);
         source.constant("kRows", tile).constant("kColumns", tile);
         source.constant("kWarpsM", 2).constant("kWarpsN", small ? 2 : 4);
@@ -114,7 +114,7 @@ private:
         cut(tile, tile, 8, shape, device);
         threads_ = 256;
         Source source("matmul/gemm.cuh:plain");
-        add_following(source, shape);
+        add_epilogue(source, shape);
         source.type("A", shape.a.dtype).type("B", shape.b.dtype).type("O", shape.c.dtype);
         source.type("C", sums_in_);
         source.constant("kTile", tile).constant("kMicro", small ? 4 : 8);

@@ -7,9 +7,9 @@
 
 namespace infini::cuda::program {
 
-Composer::Composer(const Layout &layout, const InfiniProgram &program, Direction direction)
-    : layout_(layout), program_(program), direction_(direction) {
-    const size_t count = layout.slots.size();
+Composer::Composer(const LoopNest &nest, const InfiniProgram &program, Direction direction)
+    : nest_(nest), program_(program), direction_(direction) {
+    const size_t count = nest.slots.size();
     number_.assign(count, -1);
     access_.assign(count, Access::kUniform);
     in_elements_.assign(count, false);
@@ -26,7 +26,7 @@ Composer::Composer(const Layout &layout, const InfiniProgram &program, Direction
 // ---- Numbers ------------------------------------------------------------------------------------
 
 void Composer::number(int slot, bool by_row) {
-    const Slot &s = layout_.slots[size_t(slot)];
+    const Slot &s = nest_.slots[size_t(slot)];
     if (!by_row) in_elements_[size_t(slot)] = true;
     if (number_[size_t(slot)] >= 0) return;
     std::vector<int> *list = nullptr;
@@ -49,26 +49,26 @@ void Composer::number(int slot, bool by_row) {
 }
 
 void Composer::number_operands() {
-    for (const Step &step : layout_.steps) {
-        for (int slot : step.inputs) {
-            number(slot, step.rows);
+    for (const Stage &stage : nest_.stages) {
+        for (int slot : stage.inputs) {
+            number(slot, stage.rows);
             read_[size_t(slot)] = true;
         }
-        for (size_t i = 0; i < step.outputs.size(); ++i) {
-            if (step.outputs[i] >= 0) {
-                number(step.outputs[i], step.rows);
-                written_[size_t(step.outputs[i])] = true;
+        for (size_t i = 0; i < stage.outputs.size(); ++i) {
+            if (stage.outputs[i] >= 0) {
+                number(stage.outputs[i], stage.rows);
+                written_[size_t(stage.outputs[i])] = true;
             }
-            if (step.folds[i]) number(step.folded[i], true);
+            if (stage.folds[i]) number(stage.folded[i], true);
         }
     }
-    for (const Layout::Spill &spill : layout_.spills) {
+    for (const LoopNest::Spill &spill : nest_.spills) {
         number(spill.row, true);
         number(spill.slot, true);
         written_[size_t(spill.slot)] = true;
     }
     for (int slot : operands_) {
-        const int64_t stride = lane_stride(layout_.slots[size_t(slot)]);
+        const int64_t stride = lane_stride(nest_.slots[size_t(slot)]);
         access_[size_t(slot)] = stride == 0   ? Access::kUniform
                                 : stride == 1 ? Access::kDense
                                               : Access::kStrided;
@@ -76,7 +76,7 @@ void Composer::number_operands() {
 }
 
 int Composer::lane_dim() const {
-    return (direction_ == Direction::kAlong ? layout_.folded.count : layout_.kept.count) - 1;
+    return (direction_ == Direction::kAlong ? nest_.folded.count : nest_.kept.count) - 1;
 }
 
 int64_t Composer::lane_stride(const Slot &slot) const {
@@ -88,21 +88,21 @@ int64_t Composer::lane_stride(const Slot &slot) const {
 int64_t Composer::lane_size() const {
     const int dim = lane_dim();
     if (dim < 0) return 1;
-    return direction_ == Direction::kAlong ? layout_.folded.size[dim] : layout_.kept.size[dim];
+    return direction_ == Direction::kAlong ? nest_.folded.size[dim] : nest_.kept.size[dim];
 }
 
 // ---- Passes -------------------------------------------------------------------------------------
 
-// A pass ends where the next step wants what it folds.
+// A pass ends where the next stage wants what it folds.
 void Composer::find_passes() {
-    std::vector<char> pending(layout_.slots.size(), false);  // comes from the last pass
-    for (size_t s = 0; s < layout_.steps.size(); ++s) {
-        const Step &step = layout_.steps[s];
+    std::vector<char> pending(nest_.slots.size(), false);  // comes from the last pass
+    for (size_t s = 0; s < nest_.stages.size(); ++s) {
+        const Stage &stage = nest_.stages[s];
         bool waits = false;
-        for (int slot : step.inputs) waits = waits || pending[size_t(slot)];
-        if (step.rows) {
+        for (int slot : stage.inputs) waits = waits || pending[size_t(slot)];
+        if (stage.rows) {
             (passes_.empty() ? before_ : passes_.back().rows).push_back(int(s));
-            for (int slot : step.outputs)
+            for (int slot : stage.outputs)
                 if (slot >= 0 && !passes_.empty()) pending[size_t(slot)] = true;
             continue;
         }
@@ -110,21 +110,21 @@ void Composer::find_passes() {
             passes_.emplace_back();
             std::fill(pending.begin(), pending.end(), false);
         }
-        passes_.back().steps.push_back(int(s));
-        for (size_t i = 0; i < step.outputs.size(); ++i)
-            if (step.folds[i]) pending[size_t(step.folded[i])] = true;
+        passes_.back().stages.push_back(int(s));
+        for (size_t i = 0; i < stage.outputs.size(); ++i)
+            if (stage.folds[i]) pending[size_t(stage.folded[i])] = true;
     }
 }
 
 void Composer::find_held() {
-    std::vector<size_t> made(layout_.slots.size(), 0);
+    std::vector<size_t> made(nest_.slots.size(), 0);
     for (size_t p = 0; p < passes_.size(); ++p)
-        for (int s : passes_[p].steps) {
-            const Step &step = layout_.steps[size_t(s)];
-            for (int slot : step.inputs)
-                if (layout_.slots[size_t(slot)].kind == Slot::kElement && made[size_t(slot)] != p)
+        for (int s : passes_[p].stages) {
+            const Stage &stage = nest_.stages[size_t(s)];
+            for (int slot : stage.inputs)
+                if (nest_.slots[size_t(slot)].kind == Slot::kElement && made[size_t(slot)] != p)
                     held_[size_t(slot)] = true;
-            for (int slot : step.outputs)
+            for (int slot : stage.outputs)
                 if (slot >= 0) made[size_t(slot)] = p;
         }
 }
@@ -135,28 +135,28 @@ int Composer::held_count() const { return int(std::count(held_.begin(), held_.en
 
 void Composer::find_index_type() {
     constexpr int64_t kMost = INT32_MAX;
-    wide_index_ = layout_.rows * layout_.row_size > kMost;
+    wide_index_ = nest_.rows * nest_.row_size > kMost;
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         int64_t reach = 0;
-        for (int i = 0; i < layout_.kept.count; ++i)
-            reach += std::llabs(s.kept[i]) * (layout_.kept.size[i] - 1);
-        for (int i = 0; i < layout_.folded.count; ++i)
-            reach += std::llabs(s.folded[i]) * (layout_.folded.size[i] - 1);
+        for (int i = 0; i < nest_.kept.count; ++i)
+            reach += std::llabs(s.kept[i]) * (nest_.kept.size[i] - 1);
+        for (int i = 0; i < nest_.folded.count; ++i)
+            reach += std::llabs(s.folded[i]) * (nest_.folded.size[i] - 1);
         wide_index_ = wide_index_ || reach > kMost;
     }
     // Nothing is divided, so nothing is lost by it.
-    if (direction_ == Direction::kMap && layout_.kept.count <= 1) wide_index_ = true;
+    if (direction_ == Direction::kMap && nest_.kept.count <= 1) wide_index_ = true;
 }
 
 bool Composer::moves_kept(int slot) const {
-    const Slot &s = layout_.slots[size_t(slot)];
-    return std::any_of(s.kept, s.kept + layout_.kept.count, [](int64_t x) { return x != 0; });
+    const Slot &s = nest_.slots[size_t(slot)];
+    return std::any_of(s.kept, s.kept + nest_.kept.count, [](int64_t x) { return x != 0; });
 }
 
 bool Composer::moves_folded(int slot) const {
-    const Slot &s = layout_.slots[size_t(slot)];
-    return std::any_of(s.folded, s.folded + layout_.folded.count, [](int64_t x) { return x != 0; });
+    const Slot &s = nest_.slots[size_t(slot)];
+    return std::any_of(s.folded, s.folded + nest_.folded.count, [](int64_t x) { return x != 0; });
 }
 
 // ---- Widths -------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ bool Composer::moves_folded(int slot) const {
 int Composer::choose_width(int most) const {
     int smallest = 0, largest = 0, written = 1;
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
             access_[size_t(slot)] != Access::kDense)
             continue;
@@ -176,18 +176,18 @@ int Composer::choose_width(int most) const {
     // What is written leaves in one access: two would each fill half of the sectors that they touch.
     int width = std::min({16 / smallest, 32 / largest, 16 / written, most});
     auto fits = [&](int64_t number) { return number % width == 0; };
-    const bool flat = direction_ == Direction::kMap && layout_.kept.count <= 1;  // has a tail
+    const bool flat = direction_ == Direction::kMap && nest_.kept.count <= 1;  // has a tail
     for (; width > 1; width /= 2) {
         bool good = flat || fits(lane_size());
         for (int slot : operands_) {
-            const Slot &s = layout_.slots[size_t(slot)];
+            const Slot &s = nest_.slots[size_t(slot)];
             if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
                 access_[size_t(slot)] != Access::kDense)
                 continue;
             const bool kept = direction_ != Direction::kAlong;
             good = good && (s.pointer < 0 || fits(s.start));
-            for (int i = 0; i < layout_.kept.count - kept; ++i) good = good && fits(s.kept[i]);
-            for (int i = 0; i < layout_.folded.count - !kept; ++i) good = good && fits(s.folded[i]);
+            for (int i = 0; i < nest_.kept.count - kept; ++i) good = good && fits(s.kept[i]);
+            for (int i = 0; i < nest_.folded.count - !kept; ++i) good = good && fits(s.folded[i]);
         }
         if (good) break;
     }
@@ -195,7 +195,7 @@ int Composer::choose_width(int most) const {
 }
 
 uint32_t Composer::alignment(int slot, int width) const {
-    const Slot &s = layout_.slots[size_t(slot)];
+    const Slot &s = nest_.slots[size_t(slot)];
     if (turned_[size_t(slot)]) return uint32_t(s.bytes * turned_width(slot, width > 1 ? 16 : 1));
     if (s.kind != Slot::kTensor || !in_elements_[size_t(slot)] ||
         access_[size_t(slot)] != Access::kDense)
@@ -208,7 +208,7 @@ int Composer::dense_bytes() const {
     for (int slot : operands_)
         if (read_[size_t(slot)] && in_elements_[size_t(slot)] &&
             access_[size_t(slot)] != Access::kUniform)
-            bytes += layout_.slots[size_t(slot)].bytes;
+            bytes += nest_.slots[size_t(slot)].bytes;
     return bytes;
 }
 
@@ -220,7 +220,7 @@ bool Composer::is_row_data(int slot) const {
 int Composer::row_bytes() const {
     int bytes = 0;
     for (int slot : operands_)
-        if (is_row_data(slot)) bytes += layout_.slots[size_t(slot)].bytes;
+        if (is_row_data(slot)) bytes += nest_.slots[size_t(slot)].bytes;
     return bytes;
 }
 
@@ -230,14 +230,14 @@ int Composer::row_tensors() const {
 }
 
 int Composer::turned_dimension() const {
-    if (direction_ != Direction::kMap || layout_.kept.count < 2) return -1;
+    if (direction_ != Direction::kMap || nest_.kept.count < 2) return -1;
     int best = -1, found = 0;
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         if (s.kind != Slot::kTensor || written_[size_t(slot)]) continue;
         if (access_[size_t(slot)] != Access::kStrided) continue;
         for (int i = 0; i < lane_dim(); ++i)
-            if (s.kept[i] == 1 && layout_.kept.size[i] >= 16 && (best < 0 || best == i))
+            if (s.kept[i] == 1 && nest_.kept.size[i] >= 16 && (best < 0 || best == i))
                 best = i, ++found;
     }
     // Tiles of more operands than these would not find room.
@@ -246,30 +246,30 @@ int Composer::turned_dimension() const {
 
 void Composer::turn() {
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         turned_[size_t(slot)] = s.kind == Slot::kTensor && !written_[size_t(slot)] &&
                                 access_[size_t(slot)] == Access::kStrided &&
-                                s.kept[layout_.kept.count - 2] == 1;
+                                s.kept[nest_.kept.count - 2] == 1;
     }
 }
 
 int Composer::turned_width(int slot, int most) const {
-    const Slot &s = layout_.slots[size_t(slot)];
+    const Slot &s = nest_.slots[size_t(slot)];
     int width = std::min(most, 16 / s.bytes);
     for (; width > 1; width /= 2) {
         bool good = s.pointer < 0 || s.start % width == 0;
-        for (int i = 0; i < layout_.kept.count; ++i)
-            good = good && (i == layout_.kept.count - 2 || s.kept[i] % width == 0);
+        for (int i = 0; i < nest_.kept.count; ++i)
+            good = good && (i == nest_.kept.count - 2 || s.kept[i] % width == 0);
         if (good) break;
     }
     return width;
 }
 
 bool Composer::has_row_results() const {
-    if (!layout_.spills.empty()) return true;
-    for (const Step &step : layout_.steps)
-        for (int slot : step.outputs)
-            if (step.rows && slot >= 0 && layout_.slots[size_t(slot)].kind == Slot::kTensor)
+    if (!nest_.spills.empty()) return true;
+    for (const Stage &stage : nest_.stages)
+        for (int slot : stage.outputs)
+            if (stage.rows && slot >= 0 && nest_.slots[size_t(slot)].kind == Slot::kTensor)
                 return true;
     return false;
 }

@@ -27,7 +27,7 @@ enum class Direction {
 
 // Steps that go over the elements together, and those of rows that come after them.
 struct Pass {
-    std::vector<int> steps;
+    std::vector<int> stages;
     std::vector<int> rows;
 };
 
@@ -35,16 +35,16 @@ inline bool is_arg(int fold) { return fold >= INFINI_FOLD_ARGMAX; }
 
 class Composer {
 public:
-    Composer(const Layout &layout, const InfiniProgram &program, Direction direction);
+    Composer(const LoopNest &nest, const InfiniProgram &program, Direction direction);
 
-    const Layout &layout() const { return layout_; }
+    const LoopNest &nest() const { return nest_; }
     Direction direction() const { return direction_; }
     bool across() const { return direction_ == Direction::kAcross; }
     const std::vector<Pass> &passes() const { return passes_; }
 
     // ---- Widths ----
 
-    // Elements in a vector, at most `most`: one access of 16 bytes where the layout allows it.
+    // Elements in a vector, at most `most`: one access of 16 bytes where strides allow it.
     int choose_width(int most) const;
     // Of what is read for an element by loads that are wide, and the values that live from pass to
     // pass.
@@ -91,7 +91,7 @@ public:
 
 private:
     struct Body {
-        std::vector<int> steps;
+        std::vector<int> stages;
         std::vector<char> folding, storing;
     };
     void number_operands();
@@ -114,16 +114,16 @@ private:
     std::string fetch_text(const std::vector<int> &slots) const;
     std::string body_text(const Body &body, bool held) const;
     std::string folds_text(const Body &body) const;
-    std::string rows_text(const std::vector<int> &steps) const;
+    std::string rows_text(const std::vector<int> &stages) const;
     std::string offsets(const Walk &walk, char letter, int lane) const;
-    std::string call(const Step &step, const std::string &indent, bool held, bool by_row) const;
+    std::string call(const Stage &stage, const std::string &indent, bool held, bool by_row) const;
     std::string value(int slot, bool held, bool by_row) const;
     std::string row_place(int slot) const;
     std::string spill_text() const;
-    bool narrow_fold(const Step &step, size_t output) const;
-    std::string fold_type(const Step &step, size_t output) const;
+    bool narrow_fold(const Stage &stage, size_t output) const;
+    std::string fold_type(const Stage &stage, size_t output) const;
 
-    const Layout &layout_;
+    const LoopNest &nest_;
     const InfiniProgram &program_;
     const Direction direction_;
     std::vector<int> operands_, shared_, elements_, rows_;  // slots, by their new numbers
@@ -131,7 +131,7 @@ private:
     std::vector<Access> access_;
     std::vector<char> in_elements_, read_, written_, held_, turned_;
     std::vector<Pass> passes_;
-    std::vector<int> before_;  // steps of rows before the first pass
+    std::vector<int> before_;  // stages of rows before the first pass
     bool wide_index_ = false;
 };
 

@@ -7,7 +7,7 @@ namespace infini::cuda::program {
 
 // A phase of a program, about to be planned.
 struct Phase {
-    const Layout &layout;
+    const LoopNest &nest;
     const InfiniProgram &program;
     Device &device;
     int rough;              // INFINI_ROUGH of device/functions.cuh; 0: none

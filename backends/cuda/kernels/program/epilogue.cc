@@ -1,6 +1,6 @@
 #include "kernels/program/epilogue.h"
 
-#include <infini/lay_out.h>
+#include <infini/make_loop_nest.h>
 
 #include "kernels/program/engines.h"
 
@@ -11,7 +11,7 @@ std::string Composer::place_text() const {
     for (int slot : operands_) {
         const std::string j = std::to_string(number_[size_t(slot)]);
         text += "    at.o" + j + " = Index(0)";
-        for (int i = 0; i < layout_.kept.count && moves_kept(slot); ++i) {
+        for (int i = 0; i < nest_.kept.count && moves_kept(slot); ++i) {
             const std::string a = "a" + std::to_string(i);
             if (i != lane_dim())
                 text += " + " + a + " * p.k" + j + "[" + std::to_string(i) + "]";
@@ -31,25 +31,25 @@ std::unique_ptr<Epilogue> Epilogue::make(const Operation &operation) {
     if (program.phase_count != 1 || program.phases[0].kind != INFINI_AXIS_NONE) return nullptr;
     if (value_type(operation, program) != kFloat || result.ndim < 2 || result.ndim > 3)
         return nullptr;
-    Layout layout = lay_out<Step>(operation, program, 0, kFloat, {});
-    if (layout.ndim != result.ndim) return nullptr;
+    LoopNest nest = make_loop_nest<Stage>(operation, program, 0, kFloat, {});
+    if (nest.ndim != result.ndim) return nullptr;
     for (int i = 0; i < result.ndim; ++i)
-        if (layout.size[i] != result.shape[i]) return nullptr;
+        if (nest.size[i] != result.shape[i]) return nullptr;
 
     // The result's own dimensions, instead of those that lie well in memory.
-    layout.kept.count = 3;
-    layout.kept.size[0] = result.ndim == 3 ? result.size(0) : 1;
-    layout.kept.size[1] = result.size(-2);
-    layout.kept.size[2] = result.size(-1);
-    std::vector<char> reads(layout.slots.size(), false), writes(layout.slots.size(), false);
-    for (const Step &step : layout.steps) {
-        for (int slot : step.inputs) reads[size_t(slot)] = true;
-        for (int slot : step.outputs)
+    nest.kept.count = 3;
+    nest.kept.size[0] = result.ndim == 3 ? result.size(0) : 1;
+    nest.kept.size[1] = result.size(-2);
+    nest.kept.size[2] = result.size(-1);
+    std::vector<char> reads(nest.slots.size(), false), writes(nest.slots.size(), false);
+    for (const Stage &stage : nest.stages) {
+        for (int slot : stage.inputs) reads[size_t(slot)] = true;
+        for (int slot : stage.outputs)
             if (slot >= 0) writes[size_t(slot)] = true;
     }
     int product = -1;
-    for (size_t n = 0; n < layout.slots.size(); ++n) {
-        Slot &slot = layout.slots[n];
+    for (size_t n = 0; n < nest.slots.size(); ++n) {
+        Slot &slot = nest.slots[n];
         if (slot.kind == Slot::kPosition) return nullptr;
         if (slot.kind != Slot::kTensor) continue;
         const InfiniOperand &operand = program.operands[n];
@@ -67,7 +67,7 @@ std::unique_ptr<Epilogue> Epilogue::make(const Operation &operation) {
     }
 
     auto made = std::make_unique<Epilogue>();
-    Composer composer(layout, program, Direction::kMap);
+    Composer composer(nest, program, Direction::kMap);
     if (product >= 0) composer.hold(product);
     const int width = composer.choose_width(8);
     ParameterText members;

@@ -1,11 +1,12 @@
-// A map that follows a kernel, element by element of its result (INFINI_PROGRAM_EPILOGUE): text
-// that a kernel of any family takes in, and its parameters.
+// The epilogue of a kernel, a map over its result (INFINI_PROGRAM_EPILOGUE): text that a kernel of
+// any family takes in, and its parameters.
 //
 //     auto epilogue = Epilogue::make(operation);         // null: not possible
 //     epilogue->add_to(source);                          // before what the kernel's own lines need
 //     ... struct MyParams { ...; };                      // in device code: a member, aligned to 16
-//         struct Params : MyParams { alignas(16) epilogue::Params follows; };
-//         epilogue::apply<n>(p.follows, batch, row, column, values);   // float values[n], n = 1, 2, 4, 8
+//         struct Params : MyParams { alignas(16) epilogue::Params epilogue_params; };
+//         epilogue::apply<n>(p.epilogue_params, batch, row, column, values);
+//                                                        // float values[n], n = 1, 2, 4, 8
 //     ... epilogue->fill(arguments, bytes + aligned(sizeof(MyParams), 16));   // on the host, each run
 //
 // apply() stores all that the program writes; the kernel stores nothing.

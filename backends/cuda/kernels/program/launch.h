@@ -2,7 +2,7 @@
 // made, and its launch, which fills in what each run brings.
 #pragma once
 
-#include <infini/layout.h>
+#include <infini/loop_nest.h>
 
 #include <cstring>
 #include <mutex>
@@ -12,7 +12,7 @@
 namespace infini::cuda::program {
 
 using namespace infini::program;
-using Layout = LayoutOf<Step>;
+using LoopNest = LoopNestOf<Stage>;
 
 // The parameter struct as bytes, and as text for the device: both from the same calls, so that they
 // agree.

@@ -24,15 +24,15 @@ struct BlockShape {
 BlockShape choose_block(const Phase &phase) {
     constexpr int kLong = 10;
     int cost = 0;
-    for (const Step &step : phase.layout.steps)
-        cost += expression_of(phase.program, step.stage).cost;
+    for (const Stage &stage : phase.nest.stages)
+        cost += expression_of(phase.program, stage.number).cost;
     return cost >= kLong ? BlockShape{128, 2} : BlockShape{};
 }
 
 }  // namespace
 
 Launches plan_map(Phase &phase) {
-    Composer composer(phase.layout, phase.program, Direction::kMap);
+    Composer composer(phase.nest, phase.program, Direction::kMap);
     if (const int turned = composer.turned_dimension(); turned >= 0)
         return plan_tiles(phase, turned);
     Launches launches;
@@ -40,7 +40,7 @@ Launches plan_map(Phase &phase) {
     const BlockShape block = choose_block(phase);
     Launch launch;
     ParameterText members;
-    members.add("int64_t", "count", phase.layout.rows);
+    members.add("int64_t", "count", phase.nest.rows);
     launch.wide = int32_t(members.add("int32_t", "wide", int32_t(1)));
     composer.add_members(members, launch, width);
     Source source = begin_source("program/map.cuh", phase, composer);
@@ -49,7 +49,7 @@ Launches plan_map(Phase &phase) {
     launch.parameters = members.bytes();
     launch.threads = unsigned(block.threads);
     const int64_t per_block = int64_t(block.threads) * block.unroll * width;
-    launch.grid = Grid((phase.layout.rows + per_block - 1) / per_block);
+    launch.grid = Grid((phase.nest.rows + per_block - 1) / per_block);
     launch.code = std::make_shared<Code>(std::move(source));
     launches.usual.push_back(std::move(launch));
     return launches;

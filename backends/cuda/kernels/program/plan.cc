@@ -1,6 +1,6 @@
 // Plans programs: the launches of each phase, one after the other.
 #include <infini/expression.h>
-#include <infini/lay_out.h>
+#include <infini/make_loop_nest.h>
 
 #include "kernels/program/engines.h"
 
@@ -40,22 +40,21 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     const InfiniProgram &program = *operation.program();
     const ValueType type = value_type(operation, program);
     auto plan = std::make_unique<Phases>();
-    std::vector<Left> left(size_t(program.operand_count));
+    std::vector<Spilled> spilled(size_t(program.operand_count));
     int64_t workspace = 0;  // that phases leave for later ones
     int64_t most = 0;       // that they use for themselves
     for (int phase = 0; phase < program.phase_count; ++phase) {
-        Layout layout = lay_out<Step>(operation, program, phase, type, left);
-        for (const Layout::Spill &spill : layout.spills) {
-            Left &mine = left[size_t(spill.row)];
-            mine.start = layout.slots[size_t(spill.slot)].start = workspace;
-            mine.ndim = layout.ndim;
-            for (int i = 0; i < layout.ndim; ++i)
-                mine.size[i] = layout.is_folded[i] ? 1 : layout.size[i];
-            workspace += aligned(layout.rows * int64_t(layout.value_bytes));
+        LoopNest nest = make_loop_nest<Stage>(operation, program, phase, type, spilled);
+        for (const LoopNest::Spill &spill : nest.spills) {
+            Spilled &mine = spilled[size_t(spill.row)];
+            mine.start = nest.slots[size_t(spill.slot)].start = workspace;
+            mine.ndim = nest.ndim;
+            for (int i = 0; i < nest.ndim; ++i) mine.size[i] = nest.is_folded[i] ? 1 : nest.size[i];
+            workspace += aligned(nest.rows * int64_t(nest.value_bytes));
         }
         const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
-        if (layout.rows == 0 || (!folds && layout.row_size == 0)) continue;  // nothing to do
-        Phase planned{layout, program, device, roughness(operation, program, type), 0};
+        if (nest.rows == 0 || (!folds && nest.row_size == 0)) continue;  // nothing to do
+        Phase planned{nest, program, device, roughness(operation, program, type), 0};
         plan->phases.push_back(folds ? plan_rows(planned) : plan_map(planned));
         most = std::max(most, planned.workspace);
     }

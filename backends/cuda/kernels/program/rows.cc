@@ -13,20 +13,20 @@ int power_up(int64_t n) { return int(std::bit_ceil(uint64_t(std::max<int64_t>(n,
 
 // Across when more of what is touched lies along the last kept dimension than along the last folded
 // one.
-Direction choose_direction(const Layout &layout) {
-    const Walk &kept = layout.kept, &folded = layout.folded;
+Direction choose_direction(const LoopNest &nest) {
+    const Walk &kept = nest.kept, &folded = nest.folded;
     if (!kept.count || !folded.count) return Direction::kAlong;
     int along = 0, across = 0;
     auto count = [&](int number) {
-        if (number < 0 || layout.slots[size_t(number)].kind != Slot::kTensor) return;
-        const Slot &slot = layout.slots[size_t(number)];
+        if (number < 0 || nest.slots[size_t(number)].kind != Slot::kTensor) return;
+        const Slot &slot = nest.slots[size_t(number)];
         along += slot.folded[folded.count - 1] == 1;
         across += slot.kept[kept.count - 1] == 1 && slot.folded[folded.count - 1] != 0;
     };
-    for (const Step &step : layout.steps) {
-        if (step.rows) continue;
-        for (int number : step.inputs) count(number);
-        for (int number : step.outputs) count(number);
+    for (const Stage &stage : nest.stages) {
+        if (stage.rows) continue;
+        for (int number : stage.inputs) count(number);
+        for (int number : stage.outputs) count(number);
     }
     return across > along ? Direction::kAcross : Direction::kAlong;
 }
@@ -34,7 +34,7 @@ Direction choose_direction(const Layout &layout) {
 class RowsPlanner {
 public:
     RowsPlanner(Phase &phase, Direction direction)
-        : phase_(phase), layout_(phase.layout), composer_(layout_, phase.program, direction) {}
+        : phase_(phase), nest_(phase.nest), composer_(nest_, phase.program, direction) {}
 
     // With vectors of at most so many elements.
     std::vector<Launch> plan(int most) {
@@ -55,7 +55,7 @@ public:
         int64_t bytes = 0;
         for (size_t i = 0; i < composer_.passes().size(); ++i) {
             starts_.push_back(bytes);
-            bytes += int64_t(composer_.partial_bytes(int(i))) * layout_.rows * splits_;
+            bytes += int64_t(composer_.partial_bytes(int(i))) * nest_.rows * splits_;
         }
         phase_.workspace = std::max(phase_.workspace, bytes);
         std::string joins;
@@ -81,8 +81,8 @@ private:
 
     bool choose_held() {
         const int warp = phase_.device.warp;
-        const int64_t vectors = quotient_up(layout_.row_size, width_);
-        const int words = int(layout_.value_bytes / 4);
+        const int64_t vectors = quotient_up(nest_.row_size, width_);
+        const int words = int(nest_.value_bytes / 4);
         const int cost = std::max(
             1, width_ * composer_.row_bytes() / 4 + width_ * words * (composer_.held_count() + 1));
         auto fits = [&](int lanes) {
@@ -96,7 +96,7 @@ private:
             return true;
         }
         // With few rows more threads work on each.
-        const int least = layout_.rows < 2 * phase_.device.multiprocessors ? 512 : 128;
+        const int least = nest_.rows < 2 * phase_.device.multiprocessors ? 512 : 128;
         for (int lanes : {128, 256, 512, 1024}) {
             if (lanes < std::min(least, power_up(vectors)) || !fits(lanes)) continue;
             lanes_ = threads_ = lanes;
@@ -108,8 +108,8 @@ private:
     Launch held_launch() {
         Launch launch;
         ParameterText members;
-        members.add("int64_t", "rows", layout_.rows);
-        members.add("int64_t", "row_size", layout_.row_size);
+        members.add("int64_t", "rows", nest_.rows);
+        members.add("int64_t", "row_size", nest_.row_size);
         composer_.add_members(members, launch, width_);
         std::string calls;
         for (size_t i = 0; i < composer_.passes().size(); ++i) calls += pass_call(i);
@@ -117,14 +117,14 @@ private:
         add_text(source, members, composer_.pass_texts(false), calls);
         // Registers for so many blocks at a time that memory is never idle.
         const int data = chunks_ * width_ * composer_.row_bytes() / 4;
-        const bool much = data >= 32 && layout_.type == kFloat && composer_.row_tensors() > 1;
+        const bool much = data >= 32 && nest_.type == kFloat && composer_.row_tensors() > 1;
         int blocks = threads_ <= 128 ? 6 : threads_ <= 256 ? 3 : 1;
         if (threads_ == 256 && data <= 16) blocks = 4;
-        if (much || layout_.value_bytes > 4) blocks = 1;
+        if (much || nest_.value_bytes > 4) blocks = 1;
         source.constant("kChunks", chunks_).constant("kColumns", 1).constant("kMinBlocks", blocks);
-        source.constant("kFull", layout_.row_size == int64_t(chunks_) * lanes_ * width_);
+        source.constant("kFull", nest_.row_size == int64_t(chunks_) * lanes_ * width_);
         finish(launch, members, std::move(source));
-        launch.grid = Grid(quotient_up(layout_.rows, threads_ / lanes_));
+        launch.grid = Grid(quotient_up(nest_.rows, threads_ / lanes_));
         return launch;
     }
 
@@ -133,16 +133,16 @@ private:
     void choose_loop() {
         constexpr int64_t kRoom = 40 << 10;  // of shared memory, for folds of columns
         threads_ = composer_.across() ? 128 : 256;
-        int64_t units = layout_.row_size;
+        int64_t units = nest_.row_size;
         if (composer_.across()) {
             int64_t bytes = 16;
             for (size_t i = 0; i < composer_.passes().size(); ++i)
                 bytes = std::max(bytes, int64_t(composer_.partial_bytes(int(i))));
             while (width_ > 1 && threads_ * width_ * bytes > kRoom) width_ /= 2;
-            const Walk &kept = layout_.kept;
+            const Walk &kept = nest_.kept;
             columns_ = std::clamp(power_up(kept.size[kept.count - 1] / width_), 8, 32);
             lanes_ = threads_ / columns_;
-            while (lanes_ > 1 && lanes_ / 2 >= layout_.row_size) lanes_ /= 2;
+            while (lanes_ > 1 && lanes_ / 2 >= nest_.row_size) lanes_ /= 2;
             columns_ = std::min(threads_ / lanes_, 256);
         } else {
             lanes_ = threads_;
@@ -152,7 +152,7 @@ private:
         unroll_ = bytes >= 64 ? 1 : bytes >= 32 ? 2 : 4;
         if (composer_.across() && composer_.passes().size() == 1) unroll_ *= 2;
         const int64_t row_width = composer_.across() ? width_ : 1;
-        groups_ = quotient_up(layout_.rows, threads_ / lanes_ * row_width);
+        groups_ = quotient_up(nest_.rows, threads_ / lanes_ * row_width);
         const int64_t multiprocessors = phase_.device.multiprocessors;
         splits_ = 1;
         part_ = std::max<int64_t>(units, 1);
@@ -171,18 +171,18 @@ private:
     void choose_join() {
         width_ = 1, threads_ = 256, columns_ = 32;
         lanes_ = threads_ / columns_;
-        groups_ = quotient_up(layout_.rows, columns_);
+        groups_ = quotient_up(nest_.rows, columns_);
     }
 
     Launch loop_launch(const std::string &calls, bool writes) {
         Launch launch;
         ParameterText members;
-        members.add("int64_t", "rows", layout_.rows);
-        members.add("int64_t", "row_size", layout_.row_size);
+        members.add("int64_t", "rows", nest_.rows);
+        members.add("int64_t", "row_size", nest_.row_size);
         members.add("int64_t", "part", part_);
         members.add("int64_t", "splits", splits_);
         composer_.add_members(members, launch, width_);
-        if (splits_ > 1) composer_.add_partials(members, launch, layout_.rows, splits_, starts_);
+        if (splits_ > 1) composer_.add_partials(members, launch, nest_.rows, splits_, starts_);
         Source source = begin_source("program/rows_loop.cuh", phase_, composer_);
         source.constant("kWrites", writes).constant("kSplit", splits_ > 1);
         add_text(source, members, composer_.pass_texts(true), calls);
@@ -205,7 +205,7 @@ private:
     }
 
     Phase &phase_;
-    const Layout &layout_;
+    const LoopNest &nest_;
     Composer composer_;
     int width_ = 1, lanes_ = 1, chunks_ = 1, threads_ = 128, columns_ = 1, unroll_ = 1;
     int64_t groups_ = 1, splits_ = 1, part_ = 1;
@@ -216,7 +216,7 @@ private:
 }  // namespace
 
 Launches plan_rows(Phase &phase) {
-    const Direction direction = choose_direction(phase.layout);
+    const Direction direction = choose_direction(phase.nest);
     Launches launches;
     RowsPlanner planner(phase, direction);
     launches.usual = planner.plan(16);

@@ -14,7 +14,7 @@ std::string Composer::row_place(int slot) const {
 }
 
 std::string Composer::value(int slot, bool held, bool by_row) const {
-    const Slot &s = layout_.slots[size_t(slot)];
+    const Slot &s = nest_.slots[size_t(slot)];
     const std::string j = std::to_string(number_[size_t(slot)]);
     switch (s.kind) {
         case Slot::kShared:
@@ -39,32 +39,33 @@ std::string Composer::value(int slot, bool held, bool by_row) const {
 }
 
 // The inputs and the call; results are in y.
-std::string Composer::call(const Step &step, const std::string &indent, bool held,
+std::string Composer::call(const Stage &stage, const std::string &indent, bool held,
                            bool by_row) const {
     std::string inputs;
-    for (int slot : step.inputs) inputs += (inputs.empty() ? "" : ", ") + value(slot, held, by_row);
-    const size_t count = std::max<size_t>(1, step.inputs.size());
+    for (int slot : stage.inputs)
+        inputs += (inputs.empty() ? "" : ", ") + value(slot, held, by_row);
+    const size_t count = std::max<size_t>(1, stage.inputs.size());
     return indent + "const V x[" + std::to_string(count) + "] = {" + inputs + "};\n" + indent +
-           "V y[" + std::to_string(step.outputs.size()) + "];\n" + indent +
-           program_.stages[step.stage].functor + "<V>::eval(x, y);\n";
+           "V y[" + std::to_string(stage.outputs.size()) + "];\n" + indent +
+           program_.stages[stage.number].functor + "<V>::eval(x, y);\n";
 }
 
 std::string Composer::body_text(const Body &body, bool held) const {
     std::string arrays, locals, loop, after;
-    for (size_t b = 0; b < body.steps.size(); ++b) {
-        const Step &step = layout_.steps[size_t(body.steps[b])];
+    for (size_t b = 0; b < body.stages.size(); ++b) {
+        const Stage &stage = nest_.stages[size_t(body.stages[b])];
         const std::string indent(16, ' ');
         std::string results;
-        for (size_t i = 0; i < step.outputs.size(); ++i) {
+        for (size_t i = 0; i < stage.outputs.size(); ++i) {
             const std::string y = "y[" + std::to_string(i) + "];\n";
-            const int slot = step.outputs[i];
-            if (slot >= 0 && layout_.slots[size_t(slot)].kind == Slot::kElement) {
+            const int slot = stage.outputs[i];
+            if (slot >= 0 && nest_.slots[size_t(slot)].kind == Slot::kElement) {
                 const std::string name = value(slot, held, false);
                 if (!(held && held_[size_t(slot)])) locals += "            V " + name + ";\n";
                 results += indent + name + " = " + y;
             } else if (slot >= 0 && body.storing[b]) {
                 const std::string j = std::to_string(number_[size_t(slot)]), w = "w" + j;
-                const std::string type = device_type(layout_.slots[size_t(slot)].dtype);
+                const std::string type = device_type(nest_.slots[size_t(slot)].dtype);
                 arrays += "        V " + w + "[n];\n";
                 results += indent + w + "[i] = " + y;
                 if (access_[size_t(slot)] == Access::kDense)
@@ -76,12 +77,12 @@ std::string Composer::body_text(const Body &body, bool held) const {
                              (access_[size_t(slot)] == Access::kStrided ? " + i * p.i" + j : "") +
                              "] = convert<" + type + ">(" + w + "[i]);\n";
             }
-            if (step.folds[i] && body.folding[b]) {
-                const std::string f = std::to_string(number_[size_t(step.folded[i])]);
-                const bool narrow = narrow_fold(step, i);
+            if (stage.folds[i] && body.folding[b]) {
+                const std::string f = std::to_string(number_[size_t(stage.folded[i])]);
+                const bool narrow = narrow_fold(stage, i);
                 arrays += std::string("        ") + (narrow ? "float" : "V") + " t" + f + "[n];\n";
                 if (narrow) {
-                    const int from = step.inputs[0];
+                    const int from = stage.inputs[0];
                     const std::string j = std::to_string(number_[size_t(from)]);
                     const bool uniform = access_[size_t(from)] == Access::kUniform;
                     results += indent + "t" + f + "[i] = convert<float>(in.l" + j +
@@ -89,33 +90,33 @@ std::string Composer::body_text(const Body &body, bool held) const {
                 } else {
                     results += indent + "t" + f + "[i] = " + y;
                 }
-                const std::string k = std::to_string(step.folds[i]);
+                const std::string k = std::to_string(stage.folds[i]);
                 after +=
-                    is_arg(step.folds[i])
+                    is_arg(stage.folds[i])
                         ? "        fold_arg<" + k + ">(folds.f" + f + ", t" + f + ", element);\n"
                         : "        fold_values<" + k + ">(folds.f" + f + ", t" + f + ");\n";
             }
         }
-        loop += "            {\n" + call(step, indent, held, false) + results + "            }\n";
+        loop += "            {\n" + call(stage, indent, held, false) + results + "            }\n";
     }
     return arrays + "#pragma unroll\n        for (int i = 0; i < n; ++i) {\n" + locals + loop +
            "        }\n" + after;
 }
 
-std::string Composer::rows_text(const std::vector<int> &steps) const {
-    if (steps.empty()) return "";
+std::string Composer::rows_text(const std::vector<int> &stages) const {
+    if (stages.empty()) return "";
     std::string loop;
-    for (int s : steps) {
-        const Step &step = layout_.steps[size_t(s)];
+    for (int s : stages) {
+        const Stage &stage = nest_.stages[size_t(s)];
         const std::string indent(16, ' ');
-        loop += "            {\n" + call(step, indent, false, true);
-        for (size_t i = 0; i < step.outputs.size(); ++i) {
-            const int slot = step.outputs[i];
+        loop += "            {\n" + call(stage, indent, false, true);
+        for (size_t i = 0; i < stage.outputs.size(); ++i) {
+            const int slot = stage.outputs[i];
             if (slot < 0) continue;
             const std::string y = "y[" + std::to_string(i) + "]";
-            if (layout_.slots[size_t(slot)].kind == Slot::kTensor)
+            if (nest_.slots[size_t(slot)].kind == Slot::kTensor)
                 loop += indent + "if (writes) " + row_place(slot) + " = convert<" +
-                        device_type(layout_.slots[size_t(slot)].dtype) + ">(" + y + ");\n";
+                        device_type(nest_.slots[size_t(slot)].dtype) + ">(" + y + ");\n";
             else
                 loop += indent + value(slot, false, true) + " = " + y + ";\n";
         }
@@ -126,7 +127,7 @@ std::string Composer::rows_text(const std::vector<int> &steps) const {
 
 std::string Composer::spill_text() const {
     std::string text;
-    for (const Layout::Spill &spill : layout_.spills)
+    for (const LoopNest::Spill &spill : nest_.spills)
         text += "        for (int i = 0; i < kRowWidth; ++i)\n            if (writes) " +
                 row_place(spill.slot) + " = rows.r" + std::to_string(number_[size_t(spill.row)]) +
                 "[i];\n";

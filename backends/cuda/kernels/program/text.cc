@@ -29,11 +29,11 @@ std::string named(const char *letter, int number) { return letter + std::to_stri
 std::string Composer::prologue(int width) const {
     std::string text;
     std::set<std::string> seen;
-    for (const Step &step : layout_.steps) {
-        const InfiniStage &stage = program_.stages[step.stage];
-        if (seen.insert(stage.functor).second) text += std::string(stage.source) + "\n";
+    for (const Stage &stage : nest_.stages) {
+        const InfiniStage &declared = program_.stages[stage.number];
+        if (seen.insert(declared.functor).second) text += std::string(declared.source) + "\n";
     }
-    text += std::string("using V = ") + value_name(layout_.type) + ";\n";
+    text += std::string("using V = ") + value_name(nest_.type) + ";\n";
     text += "constexpr int kVec = " + std::to_string(width) + ";\n";
     text += "constexpr int kRowWidth = " + std::string(across() ? "kVec" : "1") + ";\n";
     text += "constexpr bool kAcross = " + std::string(across() ? "true" : "false") + ";\n";
@@ -41,7 +41,7 @@ std::string Composer::prologue(int width) const {
     for (size_t j = 0; j < operands_.size(); ++j) text += "    Index o" + std::to_string(j) + ";\n";
     text += "};\ntemplate <int n>\nstruct In {\n";
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         if (s.kind != Slot::kTensor || !read_[size_t(slot)] || !in_elements_[size_t(slot)])
             continue;
         const std::string type = device_type(s.dtype), name = named("l", number_[size_t(slot)]);
@@ -58,12 +58,12 @@ std::string Composer::prologue(int width) const {
     text += "};\n";
     if (direction_ == Direction::kMap) {
         text += "INFINI_DEVICE Place locate(const Params &p, Index element) {\n    Place at{};\n" +
-                offsets(layout_.kept, 'k', lane_dim()) + "    return at;\n}\n";
+                offsets(nest_.kept, 'k', lane_dim()) + "    return at;\n}\n";
     } else {
         text += "INFINI_DEVICE Place begin(const Params &p, Index element) {\n    Place at{};\n" +
-                offsets(layout_.kept, 'k', across() ? lane_dim() : -1) + "    return at;\n}\n";
+                offsets(nest_.kept, 'k', across() ? lane_dim() : -1) + "    return at;\n}\n";
         text += "INFINI_DEVICE Place locate(const Params &p, Place at, Index element) {\n" +
-                offsets(layout_.folded, 'f', across() ? -1 : lane_dim()) + "    return at;\n}\n";
+                offsets(nest_.folded, 'f', across() ? -1 : lane_dim()) + "    return at;\n}\n";
     }
     return text;
 }
@@ -105,7 +105,7 @@ void Composer::add_members(ParameterText &members, Launch &launch, int width) co
             members.set(at, int32_t(number));
     };
     for (int slot : operands_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         const std::string j = std::to_string(number_[size_t(slot)]);
         if (s.kind == Slot::kTensor) {
             const size_t at = members.add(std::string(device_type(s.dtype)) + " *", "b" + j, 8, 8);
@@ -118,8 +118,8 @@ void Composer::add_members(ParameterText &members, Launch &launch, int width) co
             for (int i = 0; i < walk.count; ++i)
                 put_index(at + size_t(i) * index_bytes, strides[i]);
         };
-        if (moves_kept(slot)) add_strides('k', layout_.kept, s.kept);
-        if (moves_folded(slot)) add_strides('f', layout_.folded, s.folded);
+        if (moves_kept(slot)) add_strides('k', nest_.kept, s.kept);
+        if (moves_folded(slot)) add_strides('f', nest_.folded, s.folded);
         if (access_[size_t(slot)] == Access::kStrided)
             put_index(members.add(index, "i" + j, index_bytes, index_bytes), lane_stride(s));
     }
@@ -135,18 +135,18 @@ void Composer::add_members(ParameterText &members, Launch &launch, int width) co
                 members.set(at + size_t(i - 1) * bytes, Divider(uint32_t(walk.size[i])));
         }
     };
-    add_dividers("kd", layout_.kept);
-    add_dividers("fd", layout_.folded);
-    const size_t bytes = layout_.value_bytes;
+    add_dividers("kd", nest_.kept);
+    add_dividers("fd", nest_.folded);
+    const size_t bytes = nest_.value_bytes;
     for (int slot : shared_) {
-        const Slot &s = layout_.slots[size_t(slot)];
+        const Slot &s = nest_.slots[size_t(slot)];
         const size_t at =
-            members.add(value_name(layout_.type), named("s", number_[size_t(slot)]), bytes, bytes);
+            members.add(value_name(nest_.type), named("s", number_[size_t(slot)]), bytes, bytes);
         if (s.run_time) {
-            launch.scalars.push_back({uint32_t(at), s.scalar, layout_.type, s.integer});
+            launch.scalars.push_back({uint32_t(at), s.scalar, nest_.type, s.integer});
         } else {
             char value[8];
-            store_shared(layout_.type, s.integer, s.whole, s.value, value);
+            store_shared(nest_.type, s.integer, s.whole, s.value, value);
             for (size_t i = 0; i < bytes; ++i) members.set(at + i, value[i]);
         }
     }
@@ -156,35 +156,35 @@ void Composer::add_members(ParameterText &members, Launch &launch, int width) co
 
 Composer::Body Composer::held_body(size_t pass) const {
     Body body;
-    body.steps = passes_[pass].steps;
-    body.folding.assign(body.steps.size(), true);
-    body.storing.assign(body.steps.size(), true);
+    body.stages = passes_[pass].stages;
+    body.folding.assign(body.stages.size(), true);
+    body.storing.assign(body.stages.size(), true);
     return body;
 }
 
 Composer::Body Composer::recomputed_body(size_t pass) const {
     const bool last = pass + 1 == passes_.size();
-    std::vector<char> wanted(layout_.steps.size(), false);
-    for (int s : passes_[pass].steps) wanted[size_t(s)] = layout_.steps[size_t(s)].folding;
-    for (size_t s = 0; s < layout_.steps.size() && last; ++s)
-        for (int slot : layout_.steps[s].outputs)
-            if (!layout_.steps[s].rows && slot >= 0 &&
-                layout_.slots[size_t(slot)].kind == Slot::kTensor)
+    std::vector<char> wanted(nest_.stages.size(), false);
+    for (int s : passes_[pass].stages) wanted[size_t(s)] = nest_.stages[size_t(s)].folding;
+    for (size_t s = 0; s < nest_.stages.size() && last; ++s)
+        for (int slot : nest_.stages[s].outputs)
+            if (!nest_.stages[s].rows && slot >= 0 &&
+                nest_.slots[size_t(slot)].kind == Slot::kTensor)
                 wanted[s] = true;
     // And whatever makes the temporaries that these read.
-    for (size_t s = layout_.steps.size(); s-- > 0;) {
+    for (size_t s = nest_.stages.size(); s-- > 0;) {
         if (!wanted[s]) continue;
-        for (int slot : layout_.steps[s].inputs) {
-            if (layout_.slots[size_t(slot)].kind != Slot::kElement) continue;
+        for (int slot : nest_.stages[s].inputs) {
+            if (nest_.slots[size_t(slot)].kind != Slot::kElement) continue;
             for (size_t m = 0; m < s; ++m)
-                for (int made : layout_.steps[m].outputs) wanted[m] |= made == slot;
+                for (int made : nest_.stages[m].outputs) wanted[m] |= made == slot;
         }
     }
     Body body;
-    const std::vector<int> &mine = passes_[pass].steps;
+    const std::vector<int> &mine = passes_[pass].stages;
     for (size_t s = 0; s < wanted.size(); ++s) {
         if (!wanted[s]) continue;
-        body.steps.push_back(int(s));
+        body.stages.push_back(int(s));
         body.folding.push_back(std::find(mine.begin(), mine.end(), int(s)) != mine.end());
         body.storing.push_back(last);
     }
@@ -194,9 +194,9 @@ Composer::Body Composer::recomputed_body(size_t pass) const {
 // The tensors that a body reads and nobody has read before.
 std::vector<int> Composer::fetched(const Body &body, const std::set<int> &before) const {
     std::vector<int> found;
-    for (int s : body.steps)
-        for (int slot : layout_.steps[size_t(s)].inputs)
-            if (layout_.slots[size_t(slot)].kind == Slot::kTensor && !before.count(slot) &&
+    for (int s : body.stages)
+        for (int slot : nest_.stages[size_t(s)].inputs)
+            if (nest_.slots[size_t(slot)].kind == Slot::kTensor && !before.count(slot) &&
                 std::find(found.begin(), found.end(), slot) == found.end())
                 found.push_back(slot);
     return found;
@@ -248,13 +248,13 @@ std::string Composer::pass_text(size_t pass, const Body &body, const std::vector
         "{\n" +
         body_text(body, held) + "    }\n";
     std::string finish;
-    for (int s : mine.steps) {
-        const Step &step = layout_.steps[size_t(s)];
-        for (size_t i = 0; i < step.outputs.size(); ++i) {
-            if (!step.folds[i]) continue;
-            const std::string r = std::to_string(number_[size_t(step.folded[i])]);
+    for (int s : mine.stages) {
+        const Stage &stage = nest_.stages[size_t(s)];
+        for (size_t i = 0; i < stage.outputs.size(); ++i) {
+            if (!stage.folds[i]) continue;
+            const std::string r = std::to_string(number_[size_t(stage.folded[i])]);
             finish += "        for (int i = 0; i < kRowWidth; ++i) rows.r" + r + "[i] = V(folds.f" +
-                      r + "[i]" + (is_arg(step.folds[i]) ? ".index" : "") + ");\n";
+                      r + "[i]" + (is_arg(stage.folds[i]) ? ".index" : "") + ");\n";
         }
     }
     text +=
@@ -289,26 +289,26 @@ std::string Composer::fetch_text(const std::vector<int> &slots) const {
 // ---- Folds --------------------------------------------------------------------------------------
 
 // Where doubles are only there to hold the index, numbers are compared as they are.
-bool Composer::narrow_fold(const Step &step, size_t output) const {
-    if (!is_arg(step.folds[output]) || layout_.type != kDouble || !step.copies) return false;
-    const Slot &slot = layout_.slots[size_t(step.inputs[0])];
+bool Composer::narrow_fold(const Stage &stage, size_t output) const {
+    if (!is_arg(stage.folds[output]) || nest_.type != kDouble || !stage.copies) return false;
+    const Slot &slot = nest_.slots[size_t(stage.inputs[0])];
     return slot.kind == Slot::kTensor && slot.dtype != INFINI_DTYPE_F64 && is_float(slot.dtype);
 }
 
-std::string Composer::fold_type(const Step &step, size_t output) const {
-    const std::string v = narrow_fold(step, output) ? "float" : "V";
-    return is_arg(step.folds[output]) ? "Arg<" + v + ">" : v;
+std::string Composer::fold_type(const Stage &stage, size_t output) const {
+    const std::string v = narrow_fold(stage, output) ? "float" : "V";
+    return is_arg(stage.folds[output]) ? "Arg<" + v + ">" : v;
 }
 
 std::string Composer::folds_text(const Body &body) const {
     std::string members, start, join, save, load;
-    for (size_t b = 0; b < body.steps.size(); ++b) {
-        const Step &step = layout_.steps[size_t(body.steps[b])];
-        for (size_t i = 0; i < step.outputs.size(); ++i) {
-            if (!step.folds[i] || !body.folding[b]) continue;
-            const std::string number = std::to_string(number_[size_t(step.folded[i])]);
+    for (size_t b = 0; b < body.stages.size(); ++b) {
+        const Stage &stage = nest_.stages[size_t(body.stages[b])];
+        for (size_t i = 0; i < stage.outputs.size(); ++i) {
+            if (!stage.folds[i] || !body.folding[b]) continue;
+            const std::string number = std::to_string(number_[size_t(stage.folded[i])]);
             const std::string f = "f" + number, part = "part" + number;
-            const std::string type = fold_type(step, i), k = std::to_string(step.folds[i]);
+            const std::string type = fold_type(stage, i), k = std::to_string(stage.folds[i]);
             members += "        " + type + " " + f + "[kRowWidth];\n";
             start += "            for (int i = 0; i < kRowWidth; ++i) start_fold<" + k + ">(" + f +
                      "[i]);\n";
@@ -333,8 +333,8 @@ std::string Composer::folds_text(const Body &body) const {
 
 size_t Composer::partial_bytes(int pass) const {
     size_t bytes = 0;
-    for (int s : passes_[size_t(pass)].steps)
-        for (int fold : layout_.steps[size_t(s)].folds)
+    for (int s : passes_[size_t(pass)].stages)
+        for (int fold : nest_.stages[size_t(s)].folds)
             if (fold) bytes += 16;
     return bytes;
 }
@@ -343,11 +343,11 @@ void Composer::add_partials(ParameterText &members, Launch &launch, int64_t rows
                             const std::vector<int64_t> &starts) const {
     for (size_t pass = 0; pass < passes_.size(); ++pass) {
         int64_t at = starts[pass];
-        for (int s : passes_[pass].steps) {
-            const Step &step = layout_.steps[size_t(s)];
-            for (size_t i = 0; i < step.outputs.size(); ++i) {
-                if (!step.folds[i]) continue;
-                const std::string f = std::to_string(number_[size_t(step.folded[i])]);
+        for (int s : passes_[pass].stages) {
+            const Stage &stage = nest_.stages[size_t(s)];
+            for (size_t i = 0; i < stage.outputs.size(); ++i) {
+                if (!stage.folds[i]) continue;
+                const std::string f = std::to_string(number_[size_t(stage.folded[i])]);
                 const size_t offset = members.add("void *", "part" + f, 8, 8);
                 launch.pointers.push_back({uint32_t(offset), 1, kPartial, at});
                 at += rows * splits * 16;

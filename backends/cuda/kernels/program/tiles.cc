@@ -6,7 +6,7 @@
 namespace infini::cuda::program {
 
 std::string Composer::tile_text(int tile, int width) const {
-    const int count = layout_.kept.count;
+    const int count = nest_.kept.count;
     const std::string down = std::to_string(count - 2);
     std::string tiles, reads, fetches, places, moves, split;
     for (int i = count - 3; i > 0; --i)
@@ -26,7 +26,7 @@ std::string Composer::tile_text(int tile, int width) const {
         places += "    at.o" + j + " = " + outer + ";\n";
         moves += "    at.o" + j + " += " + inner + ";\n";
         if (!turned_[size_t(slot)]) continue;
-        tiles += std::string("    ") + device_type(layout_.slots[size_t(slot)].dtype) + " t" + j +
+        tiles += std::string("    ") + device_type(nest_.slots[size_t(slot)].dtype) + " t" + j +
                  "[kTile][kTile + 1];\n";
         reads += "    read_tile<" + std::to_string(turned_width(slot, width > 1 ? 16 : 1)) +
                  ">(tiles.t" + j + ", p.b" + j + " + base.o" + j + ", p.i" + j +
@@ -56,25 +56,25 @@ std::string Composer::tile_text(int tile, int width) const {
 namespace {
 
 // The turned dimension becomes the last but one.
-Layout with_turned_last(const Layout &layout, int turned) {
-    Layout moved = layout;
+LoopNest with_turned_last(const LoopNest &nest, int turned) {
+    LoopNest moved = nest;
     auto move = [&](int64_t *values) {
-        std::rotate(values + turned, values + turned + 1, values + layout.kept.count - 1);
+        std::rotate(values + turned, values + turned + 1, values + nest.kept.count - 1);
     };
     move(moved.kept.size);
     for (Slot &slot : moved.slots) move(slot.kept);
     return moved;
 }
 
-Launch plan_tile(Phase &phase, const Layout &layout, int most) {
+Launch plan_tile(Phase &phase, const LoopNest &nest, int most) {
     constexpr int kThreads = 256;
-    Composer composer(layout, phase.program, Direction::kMap);
+    Composer composer(nest, phase.program, Direction::kMap);
     composer.turn();
     const int width = composer.choose_width(most);
     int bytes = 1;
-    for (const Slot &slot : layout.slots) bytes = std::max(bytes, slot.bytes);
+    for (const Slot &slot : nest.slots) bytes = std::max(bytes, slot.bytes);
     const int tile = bytes <= 2 ? 64 : 32;
-    const Walk &kept = layout.kept;
+    const Walk &kept = nest.kept;
     const int64_t columns = kept.size[kept.count - 1], lines = kept.size[kept.count - 2];
     const int64_t across = (columns + tile - 1) / tile, down = (lines + tile - 1) / tile;
     Launch launch;
@@ -90,7 +90,7 @@ Launch plan_tile(Phase &phase, const Layout &layout, int most) {
     source.line(composer.tile_text(tile, width));
     launch.parameters = members.bytes();
     launch.threads = kThreads;
-    launch.grid = Grid(layout.rows / (columns * lines) * across * down);
+    launch.grid = Grid(nest.rows / (columns * lines) * across * down);
     launch.code = std::make_shared<Code>(std::move(source));
     return launch;
 }
@@ -98,10 +98,10 @@ Launch plan_tile(Phase &phase, const Layout &layout, int most) {
 }  // namespace
 
 Launches plan_tiles(Phase &phase, int turned) {
-    const Layout layout = with_turned_last(phase.layout, turned);
+    const LoopNest nest = with_turned_last(phase.nest, turned);
     Launches launches;
-    launches.usual.push_back(plan_tile(phase, layout, 16));
-    launches.unaligned.push_back(plan_tile(phase, layout, 1));
+    launches.usual.push_back(plan_tile(phase, nest, 16));
+    launches.unaligned.push_back(plan_tile(phase, nest, 1));
     return launches;
 }
 

@@ -1,9 +1,10 @@
 // cumsum, cumprod, cummax, cummin and logcumsumexp. A warp or a block takes a line; where lines lie
 // side by side, a thread does. Long lines of which there are few are cut into pieces: a first
 // kernel finds what each piece comes to, the second one begins with that of the pieces before.
+#include "device/scan/scan.cuh"
+
 #include <algorithm>
 
-#include "device/scan/scan.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -15,18 +16,18 @@ constexpr size_t kStateBytes = 16;  // at most
 struct Scan {
     Tensor y, places, x;  // places: absent but for extremes
     int axis = 0;
-    std::string running;  // its name in running.cuh
+    std::string running;  // its name in scan.cuh
     bool exclusive = false, reverse = false;
 };
 
-struct Layout {
+struct Schedule {
     ScanParams params = {};
     bool across = false, vectors = false;
     int64_t items = 1;  // of a thread, at a time, where it does not take a whole line
     int64_t line_threads = kScanThreads, blocks = 0;
     int64_t offsets[3] = {};  // of the tensors' first elements, in the order of the scan
 
-    Layout(const Scan &scan, const Device &device) {
+    Schedule(const Scan &scan, const Device &device) {
         const Lines from(scan.x, scan.axis), to(scan.y, scan.axis);
         const Lines stood = scan.places ? Lines(scan.places, scan.axis) : to;
         ScanParams &p = params;
@@ -72,10 +73,10 @@ private:
 
 std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
     if (scan.x.numel() == 0) return make_empty_plan();
-    const Layout layout(scan, device);
+    const Schedule schedule(scan, device);
     const bool sum = scan.running == "RunningSum<T, R>";
     auto compile = [&](bool sums) {
-        Source source(layout.across ? "scan/scan.cuh:across" : "scan/scan.cuh:along");
+        Source source(schedule.across ? "scan/scan.cuh:across" : "scan/scan.cuh:along");
         source.type("T", scan.x.dtype).type("R", scan.y.dtype);
         source.line("template <class T, class R> struct RunningSum;")
             .line("template <class T, class R, bool> struct RunningProduct;")
@@ -83,30 +84,30 @@ std::unique_ptr<Plan> plan_scan(const Scan &scan, Device &device) {
             .line("template <class T, class R> struct RunningLogSum;")
             .type("Running", scan.running);
         source.constant("kSums", sums).constant("kPlaces", bool(scan.places));
-        if (!layout.across)
-            source.constant("kLineThreads", layout.line_threads)
-                .constant("kItems", layout.items)
+        if (!schedule.across)
+            source.constant("kLineThreads", schedule.line_threads)
+                .constant("kItems", schedule.items)
                 .constant("kResident", sum           ? 4
                                        : scan.places ? 3
                                                      : 2);
         return device.compile(source.constant("kExclusive", scan.exclusive));
     };
     std::shared_ptr<const Kernel> sums, kernel = compile(false);
-    const bool cut = layout.params.pieces > 1;
+    const bool cut = schedule.params.pieces > 1;
     if (cut) sums = compile(true);
     const bool places = bool(scan.places);
     const size_t in_bytes = dtype_bytes(scan.x.dtype), out_bytes = dtype_bytes(scan.y.dtype);
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
-        ScanParams p = layout.params;
-        p.y = a.pointer<char>(0) + layout.offsets[0] * int64_t(out_bytes);
-        if (places) p.places = a.pointer<int64_t>(1) + layout.offsets[1];
-        p.x = a.pointer<char>(places ? 2 : 1) + layout.offsets[2] * int64_t(in_bytes);
+        ScanParams p = schedule.params;
+        p.y = a.pointer<char>(0) + schedule.offsets[0] * int64_t(out_bytes);
+        if (places) p.places = a.pointer<int64_t>(1) + schedule.offsets[1];
+        p.x = a.pointer<char>(places ? 2 : 1) + schedule.offsets[2] * int64_t(in_bytes);
         p.parts = a.workspace();
-        p.vector = layout.vectors && is_aligned(p.x, 16) && is_aligned(p.y, 16);
-        if (cut) INFINI_CUDA_TRY(sums->launch(stream, layout.blocks, kScanThreads, p));
-        return kernel->launch(stream, layout.blocks, kScanThreads, p);
+        p.vector = schedule.vectors && is_aligned(p.x, 16) && is_aligned(p.y, 16);
+        if (cut) INFINI_CUDA_TRY(sums->launch(stream, schedule.blocks, kScanThreads, p));
+        return kernel->launch(stream, schedule.blocks, kScanThreads, p);
     };
-    const int64_t parts = cut ? layout.params.lines * layout.params.pieces : 0;
+    const int64_t parts = cut ? schedule.params.lines * schedule.params.pieces : 0;
     return make_plan(run, size_t(parts) * kStateBytes);
 }
 

@@ -1,11 +1,11 @@
-#include "following.h"
+#include "epilogue.h"
 
 #include "program/runner.h"
 
 namespace infini::cpu::program {
 namespace {
 
-class ProgramFollowing final : public Following {
+class ProgramEpilogue final : public EpiloguePlan {
 public:
     static std::unique_ptr<Plan> make(const Operation &operation);
     void launch(const Arguments &arguments, void (*body)(const void *context, const Launch &launch),
@@ -13,12 +13,12 @@ public:
 
 private:
     struct Run final : Launch {
-        Run(const ProgramFollowing &following, const Arguments &arguments);
+        Run(const ProgramEpilogue &epilogue, const Arguments &arguments);
         void operator()(const float *values, int64_t member, int64_t row, int64_t column,
                         int64_t n) const override {
-            following.compute(*this, values, member, row, column, n);
+            epilogue.compute(*this, values, member, row, column, n);
         }
-        const ProgramFollowing &following;
+        const ProgramEpilogue &epilogue;
         SharedValues shared;
         char *bases[kMostOperands];
     };
@@ -33,28 +33,28 @@ private:
         int64_t strides[3] = {0, 0, 0};
     };
 
-    Layout layout_;
+    LoopNest nest_;
     std::vector<Operand> operands_;  // by slot
     int64_t rows_ = 1;               // of a member
     int buffers_ = 0;
 };
 
-std::unique_ptr<Plan> ProgramFollowing::make(const Operation &operation) {
+std::unique_ptr<Plan> ProgramEpilogue::make(const Operation &operation) {
     const InfiniProgram &program = *operation.program();
     const Tensor result = operation.tensor(0);
     if (program.phase_count != 1 || program.phases[0].kind != INFINI_AXIS_NONE) return nullptr;
     if (value_type(operation, program) != kFloat) return nullptr;
-    auto made = std::make_unique<ProgramFollowing>();
-    made->layout_ = lay_out(operation, program, 0, kFloat, {});
-    const Layout &layout = made->layout_;
-    if (layout.ndim != result.ndim) return nullptr;
+    auto made = std::make_unique<ProgramEpilogue>();
+    made->nest_ = make_loop_nest(operation, program, 0, kFloat, {});
+    const LoopNest &nest = made->nest_;
+    if (nest.ndim != result.ndim) return nullptr;
     for (int i = 0; i < result.ndim; ++i)
-        if (layout.size[i] != result.shape[i]) return nullptr;
+        if (nest.size[i] != result.shape[i]) return nullptr;
     made->rows_ = std::max<int64_t>(1, result.size(-2));
 
-    made->operands_.resize(layout.slots.size());
+    made->operands_.resize(nest.slots.size());
     auto add = [&](int number, bool written) {
-        const Slot &slot = layout.slots[size_t(number)];
+        const Slot &slot = nest.slots[size_t(number)];
         const InfiniOperand &source = program.operands[number];
         Operand &operand = made->operands_[size_t(number)];
         (written ? operand.writes : operand.reads) = true;
@@ -82,29 +82,29 @@ std::unique_ptr<Plan> ProgramFollowing::make(const Operation &operation) {
             operand.buffer = made->buffers_++;
         return true;
     };
-    for (const Step &step : layout.steps) {
-        for (int number : step.inputs)
+    for (const Stage &stage : nest.stages) {
+        for (int number : stage.inputs)
             if (!add(number, false)) return nullptr;
-        for (int number : step.outputs)
+        for (int number : stage.outputs)
             if (!add(number, true)) return nullptr;
     }
     if (made->buffers_ > kMostInputs) return nullptr;
     return made;
 }
 
-ProgramFollowing::Run::Run(const ProgramFollowing &following, const Arguments &arguments)
-    : following(following), shared(following.layout_, arguments) {
-    for (size_t n = 0; n < following.operands_.size(); ++n) {
-        const Operand &operand = following.operands_[n];
-        const Slot &slot = following.layout_.slots[n];
+ProgramEpilogue::Run::Run(const ProgramEpilogue &epilogue, const Arguments &arguments)
+    : epilogue(epilogue), shared(epilogue.nest_, arguments) {
+    for (size_t n = 0; n < epilogue.operands_.size(); ++n) {
+        const Operand &operand = epilogue.operands_[n];
+        const Slot &slot = epilogue.nest_.slots[n];
         const bool in_memory = slot.kind == Slot::kTensor && operand.access != Access::kUnused &&
                                operand.access != Access::kResult;
         bases[n] = in_memory ? slot.base(arguments) : nullptr;
     }
 }
 
-void ProgramFollowing::compute(const Run &run, const float *values, int64_t member, int64_t row,
-                               int64_t column, int64_t n) const {
+void ProgramEpilogue::compute(const Run &run, const float *values, int64_t member, int64_t row,
+                              int64_t column, int64_t n) const {
     alignas(64) float buffers[kMostInputs][kMost];
     alignas(64) float splats[kMostOperands][kSplatBytes / sizeof(float)];
     const void *in[kMostOperands];
@@ -114,11 +114,11 @@ void ProgramFollowing::compute(const Run &run, const float *values, int64_t memb
     auto place = [&](size_t k) {
         const int64_t *strides = operands_[k].strides;
         return run.bases[k] + (member * strides[0] + row * strides[1] + column * strides[2]) *
-                                  layout_.slots[k].bytes;
+                                  nest_.slots[k].bytes;
     };
     for (size_t k = 0; k < operands_.size(); ++k) {
         const Operand &operand = operands_[k];
-        const Slot &slot = layout_.slots[k];
+        const Slot &slot = nest_.slots[k];
         step_of[k] = 1;
         if (slot.kind == Slot::kShared) {
             in[k] = run.shared.at(slot.number), step_of[k] = 0;
@@ -147,29 +147,29 @@ void ProgramFollowing::compute(const Run &run, const float *values, int64_t memb
                 break;
         }
     }
-    for (const Step &step : layout_.steps) {
+    for (const Stage &stage : nest_.stages) {
         const void *inputs[kMostInputs];
         ptrdiff_t steps[kMostInputs];
         void *outputs[kMostOutputs];
-        for (size_t i = 0; i < step.inputs.size(); ++i)
-            inputs[i] = in[step.inputs[i]], steps[i] = step_of[step.inputs[i]];
-        for (size_t i = 0; i < step.outputs.size(); ++i) outputs[i] = out[step.outputs[i]];
-        step.compute(inputs, steps, outputs, size_t(n));
+        for (size_t i = 0; i < stage.inputs.size(); ++i)
+            inputs[i] = in[stage.inputs[i]], steps[i] = step_of[stage.inputs[i]];
+        for (size_t i = 0; i < stage.outputs.size(); ++i) outputs[i] = out[stage.outputs[i]];
+        stage.compute(inputs, steps, outputs, size_t(n));
     }
     for (size_t k = 0; k < operands_.size(); ++k)
         if (operands_[k].writes && operands_[k].access == Access::kBuffer &&
-            layout_.slots[k].kind == Slot::kTensor)
-            scatter(kFloat, layout_.slots[k], place(k), buffers[operands_[k].buffer], n,
+            nest_.slots[k].kind == Slot::kTensor)
+            scatter(kFloat, nest_.slots[k], place(k), buffers[operands_[k].buffer], n,
                     operands_[k].strides[2]);
 }
 
-void ProgramFollowing::launch(const Arguments &arguments,
-                              void (*body)(const void *context, const Launch &launch),
-                              const void *context) const {
+void ProgramEpilogue::launch(const Arguments &arguments,
+                             void (*body)(const void *context, const Launch &launch),
+                             const void *context) const {
     body(context, Run(*this, arguments));
 }
 
-INFINI_KERNEL("following", ProgramFollowing::make);
+INFINI_KERNEL("epilogue", ProgramEpilogue::make);
 
 }  // namespace
 }  // namespace infini::cpu::program

@@ -1,5 +1,5 @@
-// What follows a kernel, element by element: evaluated for runs of its result while they are at
-// hand.
+// The epilogue of a kernel: a map over its result, evaluated for runs of elements while they are in
+// registers or L1.
 //
 // An interface, because instruction sets that only have matrix products have no programs: they use
 // those of the best set that has.
@@ -9,7 +9,7 @@
 
 namespace infini::cpu {
 
-class Following : public Plan {
+class EpiloguePlan : public Plan {
 public:
     static constexpr int64_t kMost = 128;  // elements of a run
 
@@ -36,10 +36,10 @@ Planner find_planner(const char *operation);  // of the best instruction set tha
 
 // Of an operation whose program is an epilogue; its tensor 0, of two or three dimensions, is the
 // kernel's result. Null: the map is not of its shape, or not of floats.
-inline std::shared_ptr<const Following> plan_following(const Operation &operation) {
-    const Planner planner = find_planner("following");
+inline std::shared_ptr<const EpiloguePlan> plan_epilogue(const Operation &operation) {
+    const Planner planner = find_planner("epilogue");
     std::unique_ptr<Plan> plan = planner ? planner(operation) : nullptr;
-    return std::shared_ptr<const Following>(static_cast<const Following *>(plan.release()));
+    return std::shared_ptr<const EpiloguePlan>(static_cast<const EpiloguePlan *>(plan.release()));
 }
 
 }  // namespace infini::cpu

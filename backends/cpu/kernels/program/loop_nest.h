@@ -1,7 +1,7 @@
-// The layout of a program's phase (infini/layout.h), with the code of its stages.
+// The loop nest of a program's phase (infini/loop_nest.h), with the code of its stages.
 #pragma once
 
-#include <infini/layout.h>
+#include <infini/loop_nest.h>
 
 #include <vector>
 
@@ -14,17 +14,17 @@ using namespace infini::program;  // NOLINT: the CPU's engine is one of programs
 
 constexpr size_t kSplatBytes = 64;  // the widest vector
 
-struct Step : infini::program::Step {
+struct Stage : infini::program::Stage {
     const Functor *functor = nullptr;
     BlockFunction compute = nullptr;
     FoldFunction fold = nullptr;  // evaluates and folds in one go
     int64_t block = 0;            // elements in a call
 };
 
-using Layout = LayoutOf<Step>;
+using LoopNest = LoopNestOf<Stage>;
 
-Layout lay_out(const Operation &operation, const InfiniProgram &program, int phase, ValueType type,
-               const std::vector<Left> &left);
+LoopNest make_loop_nest(const Operation &operation, const InfiniProgram &program, int phase,
+                        ValueType type, const std::vector<Spilled> &spilled);
 
 const Functor *find_functor(const char *name);
 

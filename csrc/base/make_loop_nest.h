@@ -1,9 +1,9 @@
-/* Lays out a phase of a program for the tensors of an operation. Header only. */
-#ifndef INFINI_LAY_OUT_H
-#define INFINI_LAY_OUT_H
+/* Makes the loop nest of a program's phase for the tensors of an operation. Header only. */
+#ifndef INFINI_MAKE_LOOP_NEST_H
+#define INFINI_MAKE_LOOP_NEST_H
 
 #include <infini/expression.h>
-#include <infini/layout.h>
+#include <infini/loop_nest.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,105 +12,105 @@
 namespace infini::program {
 namespace detail {
 
-// A tensor's sizes and strides as a view shows them.
-struct Seen {
+// A tensor's sizes and strides after the operand's view.
+struct View {
     int ndim = 0;
     int64_t size[kDims], stride[kDims], start = 0;
 };
 
-inline Seen look(const Tensor &tensor, const InfiniOperand &operand, bool blas) {
-    Seen seen;
+inline View view_of(const Tensor &tensor, const InfiniOperand &operand, bool blas) {
+    View view;
     if (tensor.ndim > Shape::kMost)
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "a tensor has more than 8 dimensions"};
-    seen.ndim = tensor.ndim;
+    view.ndim = tensor.ndim;
     for (int i = 0; i < tensor.ndim; ++i)
-        seen.size[i] = tensor.shape[i], seen.stride[i] = tensor.strides[i];
-    const int last = seen.ndim - 1;
+        view.size[i] = tensor.shape[i], view.stride[i] = tensor.strides[i];
+    const int last = view.ndim - 1;
     switch (operand.view) {
         case INFINI_VIEW_EXPAND: {
-            int at = seen.ndim + 1 + operand.axis;
-            for (int i = seen.ndim; i > at; --i)
-                seen.size[i] = seen.size[i - 1], seen.stride[i] = seen.stride[i - 1];
-            seen.size[at] = 1, seen.stride[at] = 0;
-            ++seen.ndim;
+            int at = view.ndim + 1 + operand.axis;
+            for (int i = view.ndim; i > at; --i)
+                view.size[i] = view.size[i - 1], view.stride[i] = view.stride[i - 1];
+            view.size[at] = 1, view.stride[at] = 0;
+            ++view.ndim;
             break;
         }
         case INFINI_VIEW_FIRST:
         case INFINI_VIEW_SECOND:
-            seen.size[last] /= 2;
+            view.size[last] /= 2;
             if (operand.view == INFINI_VIEW_SECOND)
-                seen.start = seen.size[last] * seen.stride[last];
+                view.start = view.size[last] * view.stride[last];
             break;
         case INFINI_VIEW_ITEM:
-            seen.start = operand.axis * seen.stride[last];
-            seen.size[last] = 1;
+            view.start = operand.axis * view.stride[last];
+            view.size[last] = 1;
             break;
         default:
             break;
     }
-    if (blas && seen.ndim == 1 && seen.stride[0] < 0 && seen.size[0] > 1)
-        seen.start -= (seen.size[0] - 1) * seen.stride[0];
-    return seen;
+    if (blas && view.ndim == 1 && view.stride[0] < 0 && view.size[0] > 1)
+        view.start -= (view.size[0] - 1) * view.stride[0];
+    return view;
 }
 
-template <class Step>
+template <class Stage>
 class Maker {
 public:
     Maker(const Operation &operation, const InfiniProgram &program, int phase, ValueType type,
-          const std::vector<Left> &left)
-        : operation_(operation), program_(program), phase_(phase), left_(left) {
-        layout_.type = type;
-        layout_.value_bytes = type == kFloat ? 4 : 8;
-        layout_.slots.resize(size_t(program.operand_count));
-        seen_.resize(layout_.slots.size());
+          const std::vector<Spilled> &spilled)
+        : operation_(operation), program_(program), phase_(phase), spilled_(spilled) {
+        nest_.type = type;
+        nest_.value_bytes = type == kFloat ? 4 : 8;
+        nest_.slots.resize(size_t(program.operand_count));
+        views_.resize(nest_.slots.size());
     }
 
-    LayoutOf<Step> make() {
-        add_steps();
+    LoopNestOf<Stage> make() {
+        add_stages();
         find_shape();
         find_folded();
         find_extents();
         place_operands();
         join_dimensions();
-        if (layout_.shared_count > kMostShared || layout_.slots.size() > size_t(kMostOperands))
+        if (nest_.shared_count > kMostShared || nest_.slots.size() > size_t(kMostOperands))
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a program has too many operands"};
-        return std::move(layout_);
+        return std::move(nest_);
     }
 
 private:
     // ---- Stages and kinds of operands -----------------------------------------------------------
 
-    void add_steps() {
+    void add_stages() {
         for (int s = 0; s < program_.stage_count; ++s) {
-            const InfiniStage &stage = program_.stages[s];
-            if (stage.phase != phase_) continue;
-            if (stage.input_count > kMostInputs || stage.output_count > kMostOutputs)
+            const InfiniStage &declared = program_.stages[s];
+            if (declared.phase != phase_) continue;
+            if (declared.input_count > kMostInputs || declared.output_count > kMostOutputs)
                 throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "a stage has too many operands"};
-            Step step;
-            step.rows = stage.kind == INFINI_STAGE_ROWS;
-            step.stage = s;
-            for (int i = 0; i < stage.input_count; ++i) {
-                step.inputs.push_back(stage.inputs[i]);
-                use(stage.inputs[i], step.rows);
+            Stage stage;
+            stage.rows = declared.kind == INFINI_STAGE_ROWS;
+            stage.number = s;
+            for (int i = 0; i < declared.input_count; ++i) {
+                stage.inputs.push_back(declared.inputs[i]);
+                use(declared.inputs[i], stage.rows);
             }
-            for (int i = 0; i < stage.output_count; ++i) {
-                step.outputs.push_back(stage.outputs[i]);
-                step.folds.push_back(stage.folds ? stage.folds[i] : 0);
-                step.folded.push_back(stage.folded ? stage.folded[i] : -1);
-                if (stage.outputs[i] >= 0) use(stage.outputs[i], step.rows);
-                if (step.folds.back()) {
-                    step.folding = true;
-                    use(step.folded.back(), true);
-                    if (step.folds.back() >= INFINI_FOLD_ARGMAX) ordered_ = true;
+            for (int i = 0; i < declared.output_count; ++i) {
+                stage.outputs.push_back(declared.outputs[i]);
+                stage.folds.push_back(declared.folds ? declared.folds[i] : 0);
+                stage.folded.push_back(declared.folded ? declared.folded[i] : -1);
+                if (declared.outputs[i] >= 0) use(declared.outputs[i], stage.rows);
+                if (stage.folds.back()) {
+                    stage.folding = true;
+                    use(stage.folded.back(), true);
+                    if (stage.folds.back() >= INFINI_FOLD_ARGMAX) ordered_ = true;
                 }
             }
-            step.copies = is_copy(expression_of(program_, s));
-            layout_.steps.push_back(std::move(step));
+            stage.copies = is_copy(expression_of(program_, s));
+            nest_.stages.push_back(std::move(stage));
         }
     }
 
     void use(int number, bool rows) {
-        Slot &slot = layout_.slots[size_t(number)];
+        Slot &slot = nest_.slots[size_t(number)];
         if (slot.kind != Slot::kNone) return;
         const InfiniOperand &operand = program_.operands[number];
         switch (operand.kind) {
@@ -119,9 +119,9 @@ private:
                 slot.kind = Slot::kTensor;
                 slot.dtype = tensor.dtype;
                 slot.pointer = operand.pointer;
-                seen_[size_t(number)] =
-                    look(tensor, operand, (program_.flags & INFINI_PROGRAM_BLAS) != 0);
-                slot.start = seen_[size_t(number)].start;
+                views_[size_t(number)] =
+                    view_of(tensor, operand, (program_.flags & INFINI_PROGRAM_BLAS) != 0);
+                slot.start = views_[size_t(number)].start;
                 if (rows) by_row_.push_back(number);
                 break;
             }
@@ -145,7 +145,7 @@ private:
                 break;
             case INFINI_OPERAND_ELEMENT:
                 slot.kind = Slot::kElement;
-                slot.number = layout_.element_count++;
+                slot.number = nest_.element_count++;
                 break;
             default:
                 use_row(slot, number, operand);
@@ -156,26 +156,26 @@ private:
 
     void share(Slot &slot) {
         slot.kind = Slot::kShared;
-        slot.number = layout_.shared_count++;
+        slot.number = nest_.shared_count++;
     }
 
     void use_row(Slot &slot, int number, const InfiniOperand &operand) {
         if (operand.phase == phase_) {
             slot.kind = Slot::kRow;
-            slot.number = layout_.row_count++;
+            slot.number = nest_.row_count++;
             if (is_read_later(number)) rows_read_later_.push_back(number);
             return;
         }
-        const Left &left = left_[size_t(number)];
+        const Spilled &spilled = spilled_[size_t(number)];
         slot.kind = Slot::kTensor;
-        slot.dtype = dtype_of(layout_.type);
-        slot.start = left.start;
-        Seen &seen = seen_[size_t(number)];
-        seen.ndim = left.ndim;
+        slot.dtype = dtype_of(nest_.type);
+        slot.start = spilled.start;
+        View &view = views_[size_t(number)];
+        view.ndim = spilled.ndim;
         int64_t stride = 1;
-        for (int i = left.ndim - 1; i >= 0; --i) {
-            seen.size[i] = left.size[i], seen.stride[i] = stride;
-            stride *= left.size[i];
+        for (int i = spilled.ndim - 1; i >= 0; --i) {
+            view.size[i] = spilled.size[i], view.stride[i] = stride;
+            stride *= spilled.size[i];
         }
     }
 
@@ -195,25 +195,25 @@ private:
     }
 
     void find_shape() {
-        for (size_t n = 0; n < layout_.slots.size(); ++n)
-            if (layout_.slots[n].kind == Slot::kTensor && !is_by_row(int(n)))
-                layout_.ndim = std::max(layout_.ndim, seen_[n].ndim);
-        std::fill_n(layout_.size, kDims, 1);
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
-            if (layout_.slots[n].kind != Slot::kTensor || is_by_row(int(n))) continue;
-            const Seen &seen = seen_[n];
-            for (int i = 0; i < seen.ndim; ++i)
-                if (seen.size[i] != 1) layout_.size[i + layout_.ndim - seen.ndim] = seen.size[i];
+        for (size_t n = 0; n < nest_.slots.size(); ++n)
+            if (nest_.slots[n].kind == Slot::kTensor && !is_by_row(int(n)))
+                nest_.ndim = std::max(nest_.ndim, views_[n].ndim);
+        std::fill_n(nest_.size, kDims, 1);
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            if (nest_.slots[n].kind != Slot::kTensor || is_by_row(int(n))) continue;
+            const View &view = views_[n];
+            for (int i = 0; i < view.ndim; ++i)
+                if (view.size[i] != 1) nest_.size[i + nest_.ndim - view.ndim] = view.size[i];
         }
     }
 
     void find_folded() {
-        std::fill_n(layout_.is_folded, kDims, false);
+        std::fill_n(nest_.is_folded, kDims, false);
         const InfiniPhase &phase = program_.phases[phase_];
-        const int ndim = layout_.ndim;
+        const int ndim = nest_.ndim;
         auto fold = [&](int64_t axis) {
             if (axis < 0) axis += ndim;
-            if (axis >= 0 && axis < ndim) layout_.is_folded[axis] = true;
+            if (axis >= 0 && axis < ndim) nest_.is_folded[axis] = true;
         };
         switch (phase.kind) {
             case INFINI_AXIS_ALL:
@@ -240,13 +240,13 @@ private:
     }
 
     void find_extents() {
-        for (int i = 0; i < layout_.ndim; ++i)
-            (layout_.is_folded[i] ? layout_.row_size : layout_.rows) *= layout_.size[i];
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
-            Slot &slot = layout_.slots[n];
+        for (int i = 0; i < nest_.ndim; ++i)
+            (nest_.is_folded[i] ? nest_.row_size : nest_.rows) *= nest_.size[i];
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            Slot &slot = nest_.slots[n];
             if (slot.kind != Slot::kShared || program_.operands[n].kind != INFINI_OPERAND_EXTENT)
                 continue;
-            int64_t extent = layout_.row_size;
+            int64_t extent = nest_.row_size;
             if (program_.operands[n].phase != phase_)
                 extent = extent_of(program_.operands[n].phase);
             slot.value = double(extent);
@@ -256,7 +256,7 @@ private:
     }
 
     int64_t extent_of(int phase) const {
-        return Maker(operation_, program_, phase, layout_.type, left_).make().row_size;
+        return Maker(operation_, program_, phase, nest_.type, spilled_).make().row_size;
     }
 
     // ---- Strides --------------------------------------------------------------------------------
@@ -265,84 +265,84 @@ private:
         for (int row : rows_read_later_) {
             Slot slot;
             slot.kind = Slot::kTensor;
-            slot.dtype = dtype_of(layout_.type);
-            slot.bytes = int(layout_.value_bytes);
-            layout_.spills.push_back({row, int(layout_.slots.size())});
-            layout_.slots.push_back(slot);
+            slot.dtype = dtype_of(nest_.type);
+            slot.bytes = int(nest_.value_bytes);
+            nest_.spills.push_back({row, int(nest_.slots.size())});
+            nest_.slots.push_back(slot);
         }
-        strides_.assign(layout_.slots.size(), std::vector<int64_t>(kDims, 0));
-        for (size_t n = 0; n < layout_.slots.size(); ++n) {
-            const Slot &slot = layout_.slots[n];
-            if (n >= seen_.size()) {
+        strides_.assign(nest_.slots.size(), std::vector<int64_t>(kDims, 0));
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            const Slot &slot = nest_.slots[n];
+            if (n >= views_.size()) {
                 int64_t stride = 1;
-                for (int i = layout_.ndim - 1; i >= 0; --i) {
-                    if (layout_.is_folded[i]) continue;
+                for (int i = nest_.ndim - 1; i >= 0; --i) {
+                    if (nest_.is_folded[i]) continue;
                     strides_[n][size_t(i)] = stride;
-                    stride *= layout_.size[i];
+                    stride *= nest_.size[i];
                 }
             } else if (slot.kind == Slot::kPosition) {
                 int axis = program_.operands[n].axis;
-                strides_[n][size_t(axis < 0 ? axis + layout_.ndim : axis)] = 1;
+                strides_[n][size_t(axis < 0 ? axis + nest_.ndim : axis)] = 1;
             } else if (slot.kind == Slot::kTensor && is_by_row(int(n))) {
                 place_result(n);
             } else if (slot.kind == Slot::kTensor) {
-                const Seen &seen = seen_[n];
-                for (int i = 0; i < seen.ndim; ++i)
-                    strides_[n][size_t(i + layout_.ndim - seen.ndim)] =
-                        seen.size[i] == 1 ? 0 : seen.stride[i];
+                const View &view = views_[n];
+                for (int i = 0; i < view.ndim; ++i)
+                    strides_[n][size_t(i + nest_.ndim - view.ndim)] =
+                        view.size[i] == 1 ? 0 : view.stride[i];
             }
         }
     }
 
     // A result for each row has the folded dimensions with size 1, or does not have them.
     void place_result(size_t n) {
-        const Seen &seen = seen_[n];
-        if (seen.ndim == layout_.ndim) {
+        const View &view = views_[n];
+        if (view.ndim == nest_.ndim) {
             bool same = true;
-            for (int i = 0; i < seen.ndim; ++i)
-                same &= seen.size[i] == (layout_.is_folded[i] ? 1 : layout_.size[i]);
+            for (int i = 0; i < view.ndim; ++i)
+                same &= view.size[i] == (nest_.is_folded[i] ? 1 : nest_.size[i]);
             if (same) {
-                for (int i = 0; i < seen.ndim; ++i)
-                    strides_[n][size_t(i)] = layout_.is_folded[i] ? 0 : seen.stride[i];
+                for (int i = 0; i < view.ndim; ++i)
+                    strides_[n][size_t(i)] = nest_.is_folded[i] ? 0 : view.stride[i];
                 return;
             }
         }
-        int at = seen.ndim;
-        for (int i = layout_.ndim - 1; i >= 0 && at > 0; --i)
-            if (!layout_.is_folded[i]) strides_[n][size_t(i)] = seen.stride[--at];
+        int at = view.ndim;
+        for (int i = nest_.ndim - 1; i >= 0 && at > 0; --i)
+            if (!nest_.is_folded[i]) strides_[n][size_t(i)] = view.stride[--at];
     }
 
     // ---- Joining --------------------------------------------------------------------------------
 
     // The operand whose order in memory decides: the largest one, and an output before inputs.
     size_t leader() const {
-        size_t best = layout_.slots.size();
+        size_t best = nest_.slots.size();
         auto weight = [&](size_t n) {
             int64_t count = 1;
-            for (int i = 0; i < layout_.ndim; ++i)
-                if (strides_[n][size_t(i)] != 0) count *= layout_.size[i];
+            for (int i = 0; i < nest_.ndim; ++i)
+                if (strides_[n][size_t(i)] != 0) count *= nest_.size[i];
             return count;
         };
         auto consider = [&](int number) {
             size_t n = size_t(number);
-            if (number < 0 || layout_.slots[n].kind != Slot::kTensor) return;
-            if (best == layout_.slots.size() || weight(n) > weight(best)) best = n;
+            if (number < 0 || nest_.slots[n].kind != Slot::kTensor) return;
+            if (best == nest_.slots.size() || weight(n) > weight(best)) best = n;
         };
-        for (const Step &step : layout_.steps)
-            if (!step.rows)
-                for (int number : step.outputs) consider(number);
-        for (const Step &step : layout_.steps)
-            if (!step.rows)
-                for (int number : step.inputs) consider(number);
+        for (const Stage &stage : nest_.stages)
+            if (!stage.rows)
+                for (int number : stage.outputs) consider(number);
+        for (const Stage &stage : nest_.stages)
+            if (!stage.rows)
+                for (int number : stage.inputs) consider(number);
         return best;
     }
 
     void join_dimensions() {
         const size_t lead = leader();
         std::vector<int> kept, folded;
-        for (int i = 0; i < layout_.ndim; ++i)
-            if (layout_.size[i] != 1) (layout_.is_folded[i] ? folded : kept).push_back(i);
-        if (lead != layout_.slots.size()) {
+        for (int i = 0; i < nest_.ndim; ++i)
+            if (nest_.size[i] != 1) (nest_.is_folded[i] ? folded : kept).push_back(i);
+        if (lead != nest_.slots.size()) {
             auto wider = [&](int a, int b) {
                 return std::llabs(strides_[lead][size_t(a)]) >
                        std::llabs(strides_[lead][size_t(b)]);
@@ -350,29 +350,29 @@ private:
             std::stable_sort(kept.begin(), kept.end(), wider);
             if (!ordered_) std::stable_sort(folded.begin(), folded.end(), wider);
         }
-        join(kept, layout_.kept, &Slot::kept);
-        join(folded, layout_.folded, &Slot::folded);
+        join(kept, nest_.kept, &Slot::kept);
+        join(folded, nest_.folded, &Slot::folded);
     }
 
     void join(const std::vector<int> &dims, Walk &walk, int64_t (Slot::*strides)[kDims]) {
         for (int dim : dims) {
             bool joined = walk.count > 0;
-            for (size_t n = 0; n < layout_.slots.size() && joined; ++n)
-                joined = (layout_.slots[n].*strides)[walk.count - 1] ==
-                         strides_[n][size_t(dim)] * layout_.size[dim];
+            for (size_t n = 0; n < nest_.slots.size() && joined; ++n)
+                joined = (nest_.slots[n].*strides)[walk.count - 1] ==
+                         strides_[n][size_t(dim)] * nest_.size[dim];
             if (!joined) walk.size[walk.count++] = 1;
-            walk.size[walk.count - 1] *= layout_.size[dim];
-            for (size_t n = 0; n < layout_.slots.size(); ++n)
-                (layout_.slots[n].*strides)[walk.count - 1] = strides_[n][size_t(dim)];
+            walk.size[walk.count - 1] *= nest_.size[dim];
+            for (size_t n = 0; n < nest_.slots.size(); ++n)
+                (nest_.slots[n].*strides)[walk.count - 1] = strides_[n][size_t(dim)];
         }
     }
 
     const Operation &operation_;
     const InfiniProgram &program_;
     const int phase_;
-    const std::vector<Left> &left_;
-    LayoutOf<Step> layout_;
-    std::vector<Seen> seen_;
+    const std::vector<Spilled> &spilled_;
+    LoopNestOf<Stage> nest_;
+    std::vector<View> views_;
     std::vector<std::vector<int64_t>> strides_;  // by operand and dimension
     std::vector<int> by_row_;                    // tensors with an entry for each row
     std::vector<int> rows_read_later_;
@@ -381,10 +381,10 @@ private:
 
 }  // namespace detail
 
-template <class Step>
-LayoutOf<Step> lay_out(const Operation &operation, const InfiniProgram &program, int phase,
-                       ValueType type, const std::vector<Left> &left) {
-    return detail::Maker<Step>(operation, program, phase, type, left).make();
+template <class Stage>
+LoopNestOf<Stage> make_loop_nest(const Operation &operation, const InfiniProgram &program,
+                                 int phase, ValueType type, const std::vector<Spilled> &spilled) {
+    return detail::Maker<Stage>(operation, program, phase, type, spilled).make();
 }
 
 }  // namespace infini::program

@@ -1,7 +1,7 @@
-/* The layout of a program's phase: which index space it goes over, and where each operand lies in
- * it. For engines of programs that are written in C++. Header only; lay_out.h makes it. */
-#ifndef INFINI_LAYOUT_H
-#define INFINI_LAYOUT_H
+/* The loop nest of a program's phase: which index space it goes over, and where each operand lies
+ * in it. For engines of programs that are written in C++. Header only; make_loop_nest.h makes it. */
+#ifndef INFINI_LOOP_NEST_H
+#define INFINI_LOOP_NEST_H
 
 #include <infini/operation.h>
 #include <infini/program.h>
@@ -41,7 +41,7 @@ struct Walk {
 struct Slot {
     enum Kind {
         kNone,      // not of this phase
-        kTensor,    // in memory: a tensor, or what an earlier phase left in the workspace
+        kTensor,    // in memory: a tensor, or what an earlier phase spilled
         kPosition,  // like a tensor, but an offset is itself the value
         kShared,    // one value for all: an attribute, a scalar, an extent
         kElement,   // a temporary with a value for each element
@@ -71,22 +71,22 @@ struct Slot {
     }
 };
 
-// A stage. Engines derive theirs from it.
-struct Step {
-    int stage = 0;        // of the program
+// A stage of the program. Engines derive theirs from it.
+struct Stage {
+    int number = 0;       // in the program
     bool rows = false;    // once for each row
     bool copies = false;  // its only output is its only input
     bool folding = false;
     std::vector<int> inputs, outputs, folds, folded;
 };
 
-template <class Step>
-struct LayoutOf {
+template <class Stage>
+struct LoopNestOf {
     ValueType type = kFloat;
     size_t value_bytes = 4;
     Walk kept, folded;
     std::vector<Slot> slots;  // by the program's numbers of operands
-    std::vector<Step> steps;
+    std::vector<Stage> stages;
     // Results for each row that later phases read: the row operand, and the slot (beyond those of
     // the program) of where they go.
     struct Spill {
@@ -103,8 +103,8 @@ struct LayoutOf {
     bool is_folded[kDims];
 };
 
-// What earlier phases left in the workspace: for each operand of the program its shape.
-struct Left {
+// What an earlier phase spilled to the workspace: its place and shape, by operand of the program.
+struct Spilled {
     int64_t start = 0;  // bytes from the workspace
     int ndim = 0;
     int64_t size[kDims];
