@@ -1,4 +1,4 @@
-"""Attention with wgmma where the bulk engine cannot copy everything: pages of one key that follow
+"""Attention with wgmma where TMA cannot copy everything: pages of one key that follow
 one another or do not, sequences that end inside a tile, tensors that are not aligned."""
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ INFINI_DEVICE void settle(float (&d)[tiles][4]) {
         asm volatile("" : "+f"(d[n][0]), "+f"(d[n][1]), "+f"(d[n][2]), "+f"(d[n][3])::"memory");
 }
 
-// Shows what this thread wrote to shared memory with ordinary instructions to products.
+// Proxy fence: makes what this thread wrote to shared memory visible to wgmma and TMA.
 INFINI_DEVICE void show_to_products() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -119,7 +119,8 @@ struct PhaseBarrier {
             "r"(bytes)
             : "memory");
     }
-    // Until the phase of this parity (0 is the first) has ended; 1 at first: at once.
+    // Waits until the phase of this parity (0 is the first) has ended; 1 returns immediately at
+    // first.
     INFINI_DEVICE void wait(int parity) { detail::phase_wait(shared_address(&word), parity); }
 };
 
@@ -152,8 +153,8 @@ INFINI_DEVICE void show_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// TMA: a box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes, swizzled.
-// All its bytes arrive at the barrier, also those outside the tensor.
+// TMA: a box of a tensor to shared memory, at a multiple of 1024 bytes: rows of 128 bytes,
+// swizzled. All its bytes arrive at the barrier, also those outside the tensor.
 INFINI_DEVICE void copy_box(void *to, const TensorMap &map, int x, int y, int z, int w,
                             PhaseBarrier &barrier) {
     asm volatile(

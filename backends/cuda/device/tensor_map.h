@@ -1,4 +1,4 @@
-// What Hopper's bulk copies know of a tensor; made by the driver. For host and device.
+// A tensor map for TMA (bulk tensor copies), encoded by the driver. For host and device.
 #pragma once
 
 #include "divide.h"

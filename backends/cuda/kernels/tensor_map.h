@@ -1,4 +1,4 @@
-// Maps for Hopper's bulk copies, see device/tensor_map.h.
+// Tensor maps for TMA, see device/tensor_map.h.
 #pragma once
 
 #include "device/tensor_map.h"

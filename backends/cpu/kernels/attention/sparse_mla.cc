@@ -1,4 +1,4 @@
-// Latent attention to chosen entries of a cache in e4m3: fp8_sparse_mla.
+// MLA with selected entries of a cache in e4m3: fp8_sparse_mla.
 #include "../kernel.h"
 #include "flash.h"
 #include "mla.h"

@@ -9,8 +9,8 @@ struct AttentionStrides {
     int64_t batch, token, head, inner;  // of paged keys and values `batch` is a page
 };
 
-// Rows are queries of one head. The rows of all query heads that share a key head stand together:
-// row r of a sequence is query r / group of head r % group.
+// Rows are queries of one head. The rows of all query heads that share a key head (GQA) are
+// adjacent: row r of a sequence is query r / group of head r % group.
 struct AttentionParams {
     const void *q, *k, *v;
     void *out;
@@ -18,8 +18,7 @@ struct AttentionParams {
     const void *lengths;      // keys of the sequences; null: `keys` for all
     const int32_t *segments;  // of ragged queries, from segments.cuh
     const float *slopes;
-    float
-        *partials;  // of keys in splits: [splits][sequences][heads][rows] of values, greatest, sum
+    float *partials;  // split-KV: [splits][sequences][heads][rows] of values, running maximum, sum
     AttentionStrides q_stride, out_stride, k_stride, v_stride;
     int64_t table_batch, table_stride, length_stride, slope_stride;
     int64_t pages;
@@ -35,9 +34,9 @@ struct AttentionParams {
     int32_t store_vector;        // 1: and written
 };
 
-// For wgmma: where the bulk engine copies. Rows of keys and values are [size, page or sequence's
+// For wgmma: tensor maps of what TMA copies. Rows of keys and values are [size, page or sequence's
 // tokens, head, page or sequence], those of queries [size, head, token, sequence].
-struct GroupParams : AttentionParams {
+struct AttentionSm90Params : AttentionParams {
     TensorMap q_map, k_map, v_map;
     int32_t bulk, bulk_queries;  // 1: keys and values; queries
     int32_t box_rows;            // of pages

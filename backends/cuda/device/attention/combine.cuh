@@ -14,8 +14,8 @@ namespace infini {
 inline constexpr int kCombineWarps = 4, kCombineThreads = kCombineWarps * kWarp;
 inline constexpr float kNoScore = __builtin_bit_cast(float, 0xff800000u);
 
-// By all threads of a block. part(i) is where the values of a part are; the greatest score and the
-// sum stand behind them, at the next multiple of four.
+// By all threads of a block. part(i) points to the values of a part; its running maximum and sum
+// follow them, at the next multiple of four.
 template <class Part>
 INFINI_DEVICE void combine_row(int parts, int size, const Part &part, T *to, int64_t inner) {
     constexpr int kAtOnce = 4, kColumns = 4 * kWarp;
@@ -128,7 +128,7 @@ INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
     const int64_t step = int64_t(2 * p.tiles * p.chunk) * partial_pitch(p);
 #pragma unroll 1
     for (int row = int(blockIdx.x - unit * each); row < p.rows; row += int(each)) {
-        // Places of parts are a step from each other, but for that of the first one.
+        // Parts are a step apart, except the first one.
         const int place = 2 * (first * p.tiles + row / p.chunk), at = row % p.chunk;
         const float *start = partial_row(p, alone ? place : place + 1, at);
         const float *rest = partial_row(p, place, at);
@@ -154,8 +154,8 @@ INFINI_ENTRY(StoreRowsParams, 256, 1) {
         const Quotient row = p.rows.split(piece.quotient);
         const Quotient head = p.heads.split(row.quotient);
         const uint32_t which = head.quotient;
-        // Of keys or of values; chosen without an index, so that the parameters stay where they
-        // are.
+        // Of keys or of values; selected without an index, which would copy the parameters to local
+        // memory.
         const T *from = static_cast<const T *>(which ? p.from[1] : p.from[0]);
         T *to = static_cast<T *>(which ? p.to[1] : p.to[0]);
         from += head.remainder * (which ? p.from_head[1] : p.from_head[0]) +

@@ -1,10 +1,10 @@
-// Attention of few rows to many keys, on the tensor cores: rows of one key head, a range of its
-// keys. Bytes of keys and values are what takes the time (1 FLOP for each with a group of 1), so
-// the kernel is a pipeline of copies with little arithmetic behind it.
+// Flash decoding on the tensor cores: few rows of one key head, a range of its keys (split-KV). It
+// is bound by the bytes of keys and values (1 FLOP for each with a group of 1), so the kernel is a
+// pipeline of copies (cp.async) with little arithmetic.
 //
-// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, a softmax and
-// results of its own. Warps do not wait for each other until the end, where their results are put
-// together. With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has
+// Each warp has every fourth 16 keys: a ring of kStages of them in shared memory, an online softmax
+// and results of its own. Warps do not wait for each other until the end, where their results are
+// combined. With bf16 and sizes of 128: 16 keys are 8.5 KiB, a block of 4 warps and 3 stages has
 // 102 KiB, two blocks fit on a multiprocessor of Hopper and have 136 KiB in flight.
 //
 // Before this: what tile.cuh wants; constants kM (16 kM rows at most), kStages.
@@ -27,8 +27,7 @@ struct Copier {
     T *stages;  // this warp's
     int end;    // of the keys
 
-    // The page of key first + lane, -1 for what is not there; of one page for all where there are
-    // none.
+    // The page of key first + lane, or -1 where there is none. Without pages there is one for all.
     INFINI_DEVICE int find_page(int first) const {
         const int t = first + lane();
         if (t >= end) return -1;
@@ -56,7 +55,7 @@ struct Copier {
                 return;
             }
         }
-        // All lanes go on, for they ask each other.
+        // All lanes continue: they exchange pages by shuffles.
         constexpr int kPieces = (kDepth < kValue ? kValue : kDepth) / kPiece;
 #pragma unroll 1
         for (int i = lane(); i < (2 * kTile * kPieces + 31) / 32 * 32; i += 32) {
@@ -112,7 +111,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     int ahead = begin + warp() * kTile;  // key of the tile whose copies are begun
     int page = copier.find_page(ahead);  // long before it is needed
     uint64_t known = 0;                  // 16 bits for each stage, those of the next tile first
-    // The first turns only begin copies: so that is compiled once.
+    // The first iterations only start copies, so that the copying code is compiled once.
     for (int turn = 1 - kStages, stage = 1;; ++turn, ahead += kStep) {
         if (turn == 0) {
             wait_for_copies<kStages - 1>();
@@ -167,7 +166,7 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
             if constexpr (kSloped) scale_scores<2>(scores[m], rows[m], p.scale, first);
             mask_scores<2, !kPaged>(scores[m], rows[m], first, bits);
             take_scores<2>(scores[m], rows[m], scale, factor);
-            // Mostly the greatest score was seen long ago.
+            // The running maximum rarely changes after the first tiles.
             if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
                 scale_results<kValue / 8>(results[m], factor);
             pack_weights(weights[m], scores[m][0], scores[m][1]);

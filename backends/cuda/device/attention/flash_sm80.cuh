@@ -1,5 +1,5 @@
-// Attention of many rows, on the tensor cores with mma.sync: a block has 64 kM rows of one key head
-// and goes over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied
+// Flash attention for prefill with mma.sync: a block has 64 kM rows of one key head and iterates
+// over keys 64 at a time; each warp has 16 kM rows. The next keys and values are copied (cp.async)
 // while these are used.
 //
 // FLOPs: 4 * depth for each row and key that it sees (causal: half of them). Bytes: keys and values
@@ -31,7 +31,7 @@ struct Copier {
     Pages &pages;
     int end;  // of the keys
 
-    // Looks up the pages of a tile; to be seen after the next barrier.
+    // Looks up the pages of a tile; visible after the next barrier.
     INFINI_DEVICE void find_pages(int tile) const {
         if constexpr (kPaged) {
             if (threadIdx.x >= kKeys) return;
@@ -170,7 +170,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     // All rows of the warp see the keys before this.
     const int all_seen = key_limit(s, int(p.group.divide(uint32_t(my_row))));
 
-    // The first turn only begins copies: so that is compiled once.
+    // The first iteration only starts copies, so that the copying code is compiled once.
     for (int at = begin - 1; at < end; ++at) {
         if (at >= begin) {
             wait_for_copies<0>();
@@ -192,7 +192,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     wait_for_copies<0>();
     __syncthreads();
 
-    // Results go through shared memory, each warp's on its own, and out in whole rows.
+    // Results go through shared memory, by warp, so that whole rows are stored (coalesced).
     static_assert(kRows * (kValue + 2) * 4 <= 2 * kStageElements * 2);
     float *mine = reinterpret_cast<float *>(stages) + warp() * kWarpRows * (kValue + 2);
 #pragma unroll

@@ -1,41 +1,41 @@
-// Attention of many rows on Hopper's tensor cores (wgmma): a block has 128 rows of one key head and
-// goes over keys 128 at a time. Three warpgroups: one copies queries, keys and values to shared
-// memory, two have 64 rows each.
+// Flash attention for prefill on Hopper (wgmma, warp specialisation): a block has 128 rows of one
+// key head and iterates over keys 128 at a time. Three warpgroups: a producer copies queries, keys
+// and values to shared memory (TMA where it can), two consumers have 64 rows each.
 //
-// A consumer begins the product of the next keys, then that of these values, and computes the
-// weights of the next keys while the second one runs. The two take turns in beginning their
-// products, so that one's weights are computed while the other's products run. Weights take about as
-// long as products: so only the first scores of a row are looked through for the greatest.
+// A consumer starts Q K^T of the next tile, then P V of this one, and computes the probabilities of
+// the next tile while the second product runs. The consumers alternate (ping-pong), so that one's
+// softmax overlaps the other's products. The softmax takes about as long as the products: so the
+// running maximum is only computed for the first tile of a row, and later only when it must rise.
 //
-// One goes over all the work of a block as over one long row of tiles: the first keys of the next
-// rows are multiplied before the last values of these. The first values and the last keys of all
-// are there only so that the loop stands once: it takes long to compile. Nothing of them is used.
+// A block's work is one long sequence of tiles: the first keys of the next rows are multiplied
+// before the last values of these. One loop body serves all iterations, because NVRTC is slow on
+// unrolled copies: the first values and the last keys are placeholders, whose results are not used.
 //
 // FLOPs: 4 * depth for each row and key that it sees. Bytes: keys and values once for each 128
 // rows, mostly from L2. With sizes of 128: 224 KiB of shared memory, one block of 384 threads on a
 // multiprocessor.
 //
-// Before this: what group_copies.cuh wants.
+// Before this: what flash_sm90_copies.cuh wants.
 #include "flash_sm90_copies.cuh"
 #include "wgmma.cuh"
 
 namespace infini {
 
 inline constexpr int kThreads = 3 * kGroup;
-// Where products take longer than weights.
+// Where products take longer than the softmax.
 inline constexpr bool kTurns = kDepth > 64;
-// Results go through the shared memory of their queries, which are kept so long: rows are then
-// written whole. Of short ones the little that this gains is less than what it takes.
+// Results are staged in the shared memory of their queries, which are kept until then: whole rows
+// are stored (coalesced). For short rows the gain is less than the cost.
 inline constexpr bool kStaged = kQueryStages == 2 && kValue <= kDepth && kValue > 64;
 // Of 504 for one thread of each warpgroup; pages take some.
 inline constexpr int kFewRegisters = kPaged ? 88 : 72, kManyRegisters = kPaged ? 208 : 216;
-// Weights are at most about 2^kSlack: more than that, and F16 would not hold them.
+// Unnormalised probabilities are at most about 2^kSlack: F16 would overflow beyond that.
 inline constexpr float kSlack = 14, kMost = 16384;
-// The base of a row that has seen nothing: with it any score but -inf is too large.
+// The running maximum of a row without keys: with it any score but -inf is too large.
 inline constexpr float kEmpty = -3.4028234663852886e38f;
 
 struct Consumer {
-    const GroupParams &p;
+    const AttentionSm90Params &p;
     Shared &shared;
     unsigned char *memory;
     int group;  // 0 or 1
@@ -49,7 +49,7 @@ struct Consumer {
     Place<kValueStages> values;
     int all_seen = 0;  // keys before this are seen by all rows of this warp
     RowPair rows = {};
-    float base[2] = {kEmpty, kEmpty};  // weights are 2^(score * scale - base)
+    float base[2] = {kEmpty, kEmpty};  // running maximum
     T *targets[2] = {};                // this thread's results
     uint32_t weights[kKeys / 16][4] = {};
 
@@ -115,7 +115,7 @@ struct Consumer {
         __syncwarp();  // all lanes have read: one of them frees the keys
     }
 
-    // results += weights @ values of the tile before. `add` false: results are overwritten.
+    // results += probabilities @ values of the tile before. `add` false: results are overwritten.
     INFINI_DEVICE void begin_results(float (&results)[kValue / 8][4], bool add) {
         const uint64_t b = operand_at(first_values, values.at * kValueBytes);
         begin_products();
@@ -138,8 +138,8 @@ struct Consumer {
         if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
     }
 
-    // The base rises to the greatest score where that is greater by more than the slack; gives the
-    // factors that older results must be multiplied with.
+    // Raises the running maximum where a score exceeds it by more than the slack; returns the
+    // factors by which older results are rescaled (online softmax).
     INFINI_DEVICE void raise_base(const float (&scores)[kKeys / 8][4], float slack,
                                   float (&factor)[2]) {
         float top[4];
@@ -160,9 +160,9 @@ struct Consumer {
         }
     }
 
-    // Scores become weights. Only the first ones of a row are looked through for the greatest: after
-    // that it is enough that weights do not become too large, and their sum tells. True: older
-    // results must be multiplied with the factors.
+    // Scores become probabilities. Only the first tile of a row is searched for the maximum: after
+    // that probabilities must only not overflow, which their sum shows. True: older results must be
+    // rescaled by the factors.
     INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
         bool exact = kSloped || tile == 0;
         float slack = kSlack;
@@ -171,7 +171,7 @@ struct Consumer {
         for (;;) {
             hide_scores(scores, tile * kKeys);
             if (exact) raise_base(scores, slack, factor);
-            // This warp's arithmetic is alone on its part of the multiprocessor: chains are short.
+            // No other warp of this scheduler hides latency here: dependency chains are short.
             float sum[4];
 #pragma unroll
             for (int n = 0; n < kKeys / 8; ++n)
@@ -284,7 +284,7 @@ struct Consumer {
         }
     }
 
-    // The same by way of shared memory, where the queries were: whole rows are written.
+    // The same through the shared memory of the queries, so that stores are coalesced.
     INFINI_DEVICE void write_rows(const float (&results)[kValue / 8][4], T *const (&to)[2],
                                   const float (&sums)[2], unsigned char *staged) {
         float inverse[2];
@@ -345,7 +345,7 @@ struct Consumer {
     }
 };
 
-INFINI_ENTRY(GroupParams, kThreads, 1) {
+INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     if (threadIdx.x == 0) {
@@ -356,7 +356,7 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
         show_barriers();
     }
     __syncthreads();
-    // The same for all lanes, which the compiler sees.
+    // Uniform in the warp, and the compiler sees that it is.
     const int group = shuffle(int(threadIdx.x) / kGroup, 0);
     if (group == 2) {
         give_registers<kFewRegisters>();
@@ -364,7 +364,7 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
         producer.run();
     } else {
         take_registers<kManyRegisters>();
-        // What the compiler would compute again for every use.
+        // The compiler would compute this again for every use.
         Consumer consumer = {
             p,
             shared,

@@ -1,18 +1,18 @@
-// What the warpgroups of groups.cuh share, and the one of them that copies: it finds the block's
-// work and brings queries, keys and values to shared memory.
+// What the warpgroups of flash_sm90.cuh share, and the producer: it finds the block's work and
+// copies queries, keys and values to shared memory.
 //
-// Copies are done by the bulk engine where the tensors' strides, or their pages, allow it, and
-// otherwise by cp.async: a thread waits for its own copies, shows them to the products, and then
-// arrives. Values of a tile that is not full are always copied so: what lies behind the last key
-// may be anything, and must be 0 where weights are.
+// TMA copies where the tensors' strides, or their pages, allow it, and otherwise cp.async: a thread
+// waits for its own copies, fences them for wgmma, and then arrives. Values of a tile that is not
+// full are always copied with cp.async: memory behind the last key may hold NaN, and 0 * NaN would
+// reach the results.
 //
-// Pages of one key (kSingle) are what packed sequences have, and mostly follow one another: a tile
-// whose pages do is one box.
+// Packed sequences have pages of one key (kSingle), which are mostly contiguous: a tile of
+// contiguous pages is one box.
 //
 // Before this: what tile.cuh wants, with kDepth and kValue multiples of 64; constants kQueryStages
 // (1 or 2), kKeyStages and kValueStages (2 or 3): places for queries, keys and values; kSingle;
-// kBulk: the bulk engine can copy everything and results are stored 16 bytes at a time; the other
-// code is left out.
+// kBulk: TMA can copy everything and results are stored 16 bytes at a time; the other code is left
+// out.
 #pragma once
 
 #include "hopper.cuh"
@@ -58,7 +58,7 @@ struct Work {
 
     // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
     // see most keys first. Of ragged queries units are heads, and there are `all_tiles` of rows.
-    INFINI_DEVICE void find(const GroupParams &p, int item, int all_tiles) {
+    INFINI_DEVICE void find(const AttentionSm90Params &p, int item, int all_tiles) {
         int tile;
         tiles = row_count = 0;
         if constexpr (kRagged) {
@@ -116,7 +116,7 @@ struct Producer {
         int first;  // key
     };
 
-    const GroupParams &p;
+    const AttentionSm90Params &p;
     Shared &shared;
     unsigned char *memory;
     int thread;
@@ -129,8 +129,8 @@ struct Producer {
     // Stages whose copies were begun and not shown, the older one first; -1: none.
     int begun[2] = {-1, -1};
 
-    // Tells consumers of copies that have come: of all, or of all but the last. What a consumer needs
-    // before it frees the stage of the next copy has been shown by then.
+    // Signals copies that have arrived to the consumers: all, or all but the last. A consumer never
+    // waits for a copy that is signalled only after the stage which it still has to free.
     INFINI_DEVICE void show(bool all) {
         if (all)
             wait_for_copies<0>();
@@ -176,14 +176,14 @@ struct Producer {
     }
     INFINI_DEVICE bool can_copy_boxes(Kind kind, const Tile &of, int slot) {
         if (kind == kOfQueries) return p.bulk_queries;
-        // Without lengths what is behind the last key is zeros for the bulk engine.
+        // Without lengths TMA fills what is behind the last key with zeros.
         const bool whole = kind != kOfValues || !p.lengths || of.first + kKeys <= of.seen;
         const bool *warps = shared.in_order[slot];
         return p.bulk && whole && (!kSingle || (warps[0] && warps[1] && warps[2] && warps[3]));
     }
     INFINI_DEVICE int place_in_page(int t) { return int(p.page_size.split(uint32_t(t)).remainder); }
 
-    // With the bulk engine; what is not there comes as zeros.
+    // With TMA; what is out of bounds comes as zeros.
     INFINI_DEVICE void copy_boxes(Kind kind, const Tile &of, int slot, unsigned char *to,
                                   PhaseBarrier &barrier) {
         const bool queries = kind == kOfQueries;
@@ -246,8 +246,8 @@ struct Producer {
         }
     }
 
-    // One piece of code for all, for it takes long to compile. `none`: the stage is only passed on;
-    // of queries it says that there is no more work.
+    // One function for all copies, which keeps NVRTC fast. `none`: the stage is only passed on; for
+    // queries it signals the end of the work.
     INFINI_DEVICE void copy(Kind kind, bool none, const Tile &of, int slot) {
         int stage, parity, at;
         if (kind == kOfQueries) {
@@ -279,8 +279,8 @@ struct Producer {
         }
     }
 
-    // Every second time, blocks take work in the opposite order where the plan wants that. Of ragged
-    // queries nobody knows how long the work is: blocks take the next when they come to it.
+    // Every second round, blocks take work in the opposite order where the plan wants that. The
+    // work of ragged queries has unknown length: blocks take the next item dynamically.
     INFINI_DEVICE int take_item() {
         const int block = int(blockIdx.x), blocks = int(gridDim.x);
         if constexpr (!kRagged) {
@@ -290,7 +290,7 @@ struct Producer {
         if (thread == 0) shared.item[round % 2] = round ? blocks + taken : block;
         wait_at(kProducers, kGroup);
         const int item = shared.item[round++ % 2];
-        // For the next time: the answer is not waited for.
+        // For the next round: nobody waits for the answer yet.
         if (thread == 0) taken = atomicAdd(taken_items(p), 1);
         return item;
     }
@@ -311,8 +311,8 @@ struct Producer {
         for (int i = 0; i < p.value_depth; ++i) to[i * p.out_stride.inner] = T{0};
     }
 
-    // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work. Before the
-    // first values and behind the last keys there are some that are none.
+    // The order: queries, keys 0, keys 1, values 0, keys 2, values 1, ..., over all work, with
+    // placeholders before the first values and after the last keys.
     INFINI_DEVICE void run() {
         Tile last = {};
         int tile = 0;

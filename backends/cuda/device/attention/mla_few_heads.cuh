@@ -1,7 +1,7 @@
-// Latent attention of few rows on Hopper (keys of 576, of which the first 512 are the values): like
-// latent_groups.cuh, but products have keys, and columns of values, where they have 64 rows, and
-// the 16 or 32 rows where they have columns: scores [keys, rows], results [columns, rows]. One
-// warpgroup is enough, and there is more room for keys that are on their way.
+// MLA decoding of few rows on Hopper (keys of 576, of which the first 512 are the values): like
+// mla_sm90.cuh, but transposed: keys, and columns of values, are the 64 rows of wgmma, and the 16
+// or 32 rows are its columns: scores [keys, rows], results [columns, rows]. One warpgroup is
+// enough, and there is more room for keys in flight.
 //
 // Bytes: keys once. FLOPs: 2 * (depth + value_depth) for each row and key, which take less time.
 //
@@ -38,7 +38,7 @@ struct Columns {
 };
 
 struct Consumer {
-    const GroupParams &p;
+    const AttentionSm90Params &p;
     Shared &shared;
     unsigned char *queries, *weights, *slots;
     float scale;
@@ -58,7 +58,7 @@ struct Consumer {
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
         const int count = s.queries * int(p.group.divisor);
-        wait_at(kTogether, kConsumers);  // what stood there is used no more
+        wait_at(kTogether, kConsumers);  // nobody reads the former queries any more
         load_query_panels(p, s, walk.head, 0, queries);
         show_to_products();
         wait_at(kTogether, kConsumers);
@@ -99,7 +99,7 @@ struct Consumer {
             for (int i = 0; i < 4; ++i) scores[n][i] += odd[n][i];
     }
 
-    // results += values @ weights. `add` false: they are overwritten.
+    // results += values @ probabilities. `add` false: they are overwritten.
     INFINI_DEVICE void multiply_values(const RingPlace &place, bool add) {
         const uint64_t a = operand(slots, kPanelBytes, 8 * kPanelRow);
         const uint64_t b = operand(weights, 16, 8 * kPanelRow);
@@ -130,7 +130,7 @@ struct Consumer {
             }
     }
 
-    // This warp's 16 columns of a panel, or keys of weights, of all rows.
+    // This warp's 16 columns of a panel, or keys of probabilities, of all rows.
     INFINI_DEVICE void store_columns(const float (&values)[kTiles][4], unsigned char *panel) {
         const unsigned matrix = unsigned(lane()) / 8;
 #pragma unroll
@@ -147,7 +147,7 @@ struct Consumer {
         }
     }
 
-    // Scores become weights in shared memory; older results are scaled.
+    // Online softmax: scores become probabilities in shared memory; older results are rescaled.
     INFINI_DEVICE void weigh(float (&scores)[kTiles][4], int first, const RingPlace &place) {
         if constexpr (kSloped)
 #pragma unroll
@@ -225,7 +225,7 @@ struct Consumer {
             }
         });
         if (!whole) return;
-        // By way of the queries' memory: so whole rows are written.
+        // Through the queries' memory, so that stores are coalesced.
 #pragma unroll
         for (int panel = 0; panel < kValuePanels; ++panel)
             store_columns(results[panel], queries + panel * kQueryPanel);
@@ -257,7 +257,7 @@ struct Consumer {
     }
 };
 
-INFINI_ENTRY(GroupParams, kThreads, 1) {
+INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     ptx::launch_dependents();

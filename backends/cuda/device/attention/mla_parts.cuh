@@ -1,10 +1,12 @@
-// A ring of panels of keys in shared memory, that one warp fills with the bulk engine: the tiles of
-// a block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
-// that the next ones are on their way while others are used.
+// What the MLA kernels on Hopper share.
+//
+// A ring of panels of keys in shared memory that a producer warp fills with TMA: the tiles of a
+// block's range, see ranges.cuh, without a pause between units. Panels are freed one by one, so
+// that the next ones are in flight while others are used.
 //
 // Before this: what ranges.cuh wants; constants kSlots, of the ring; kPanels, of a tile;
-// kHalfPanels: so many of every second tile's come after the same number of the following; kAhead:
-// so many tiles before there is room for one, L2 is asked for it.
+// kHalfPanels: so many of every second tile's come after the same number of the next tile's;
+// kAhead: so many tiles ahead, keys are prefetched to L2.
 #pragma once
 
 #include "hopper.cuh"
@@ -58,7 +60,8 @@ struct Box {
 };
 
 // By one warp: all tiles of a range.
-INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *slots, Walk walk) {
+INFINI_DEVICE void copy_tiles(const AttentionSm90Params &p, Ring &ring, unsigned char *slots,
+                              Walk walk) {
     constexpr int kAtOnce = 4;                          // panels
     const int boxes = kPaged ? kKeys / p.box_rows : 1;  // of a panel: 1, 2 or 4
     const int known_tiles = kWarp / boxes;              // whose pages lanes know
@@ -125,15 +128,14 @@ INFINI_DEVICE void copy_tiles(const GroupParams &p, Ring &ring, unsigned char *s
 
 }  // namespace infini
 
-// What the kernels of latent attention on Hopper share: queries, values and results in panels.
+// Queries, values and results in panels.
 //
-// Before this: what ring.cuh and tile.cuh want; constants kRows, kConsumers (threads),
-// kValuePanels.
+// Before this: what tile.cuh wants; constants kRows, kConsumers (threads), kValuePanels.
 namespace infini {
 
 inline constexpr int kQueryPanel = kRows * kPanelRow;
 
-// Queries from row `first` on; to be shown to products.
+// Queries from row `first` on; the caller fences them for wgmma.
 INFINI_DEVICE void load_query_panels(const AttentionParams &p, const Sequence &s, int head,
                                      int first, unsigned char *to) {
     const int count = s.queries * int(p.group.divisor);
@@ -148,8 +150,8 @@ INFINI_DEVICE void load_query_panels(const AttentionParams &p, const Sequence &s
     wait_for_copies<0>();
 }
 
-// What lies behind the last value may be anything, and must be 0 where weights are. By 128 threads;
-// to be shown to products.
+// Zeroes what is behind the last value: it may be NaN, and 0 * NaN would reach the results. By 128
+// threads; the caller fences them for wgmma.
 INFINI_DEVICE void clear_values(unsigned char *slots, const RingPlace &place, int valid) {
 #pragma unroll 1
     for (int i = (valid < 0 ? 0 : valid) * 8 + int(threadIdx.x) % 128; i < kKeys * 8; i += 128)
@@ -159,8 +161,8 @@ INFINI_DEVICE void clear_values(unsigned char *slots, const RingPlace &place, in
                   Vec<uint32_t, 4>{0, 0, 0, 0});
 }
 
-// Results that stand in panels to where they belong, by `threads` threads: `rows` of them from row
-// `first` of the block on, and `columns` from `column` on.
+// Stores results from panels, by `threads` threads: `rows` of them from row `first` of the block
+// on, and `columns` from `column` on.
 template <int rows, int columns, int threads>
 INFINI_DEVICE void store_panels(const AttentionParams &p, const Walk &walk,
                                 const unsigned char *from, int thread, int block_row, int first,

@@ -1,13 +1,12 @@
-// Attention with large heads (latent attention: keys of 576, of which the first 512 are the
-// values), on the tensor cores: few keys at a time, and each of 8 warps has some columns of the
-// results of all rows.
+// MLA (multi-head latent attention: keys of 576, of which the first 512 are the values) with
+// mma.sync: few keys at a time, and each of 8 warps has some columns of the results of all rows.
 //
 // For 32 keys: warps compute parts of the scores and put them into shared memory; the threads of
-// each row make weights of them; all warps multiply these with their columns of the values.
+// each row turn them into probabilities; all warps multiply these with their columns of the values.
 //
 // Bytes: keys once for each 16 kM rows, and values where they are not part of them (kAlias). FLOPs:
-// 2 * (depth + value_depth) for each row and key: with 16 rows the bytes take the time, with 64
-// both do.
+// 2 * (depth + value_depth) for each row and key: with 16 rows memory is the limit, with 64 both
+// are.
 //
 // Before this: what tile.cuh wants, with kValue a multiple of 128; constants kM (16 kM rows),
 // kStages, kAlias, kEntries: keys are entries of 512 e4m3, 4 F32 scales for groups of 128, and 64
@@ -42,7 +41,7 @@ struct Copier {
     unsigned char *stages;
     int end;  // of the keys
 
-    // To be seen after the next barrier.
+    // Visible after the next barrier.
     INFINI_DEVICE void find_pages(int tile) const {
         if (warp() != 0) return;
         const int t = tile * kKeys + lane();
@@ -156,7 +155,7 @@ INFINI_ENTRY(AttentionParams, kThreads, 1) {
         commit_copies();
     }
 
-    // The row that this thread makes weights for, and which of its keys.
+    // The row whose probabilities this thread computes, and which of its keys.
     constexpr int kRowThreads = kThreads / kRows, kPer = kKeys / kRowThreads;
     const int my_row = int(threadIdx.x) / kRowThreads,
               my_keys = int(threadIdx.x) % kRowThreads * kPer;

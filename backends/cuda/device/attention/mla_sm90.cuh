@@ -1,9 +1,10 @@
-// Latent attention on Hopper (keys of 576, of which the first 512 are the values): a block has 64
-// rows and a range of keys, see ranges.cuh, which the bulk engine brings 64 at a time.
+// MLA (multi-head latent attention) on Hopper (keys of 576, of which the first 512 are the values):
+// a block has 64 rows and a range of keys (split-KV, see ranges.cuh), which TMA copies 64 at a
+// time.
 //
-// Two warpgroups have half of the columns of the results each. They compute the scores of every
-// second tile, and give the weights to the other by way of shared memory: so one's products run
-// while the other makes weights.
+// Two warpgroups have half of the columns of the results each. Each computes the scores of every
+// second tile, and passes the probabilities to the other through shared memory: so one's products
+// overlap the other's softmax.
 //
 // Bytes: keys once for each 64 rows; blocks with the same keys run at the same time, so that mostly
 // L2 has them. FLOPs: 2 * (depth + value_depth) for each row and key.
@@ -29,7 +30,7 @@ namespace infini {
 
 inline constexpr int kParts = kHalfPanels / 2;  // of a warpgroup's columns: 128 each
 inline constexpr int kTogether = 1;             // named barrier of both warpgroups
-inline constexpr int kGiven = 2;                // two: the weights of a warpgroup are there
+inline constexpr int kGiven = 2;                // two: the probabilities of a warpgroup are there
 inline constexpr int kAlone = 4;                // two: of a warpgroup
 
 struct Shared {
@@ -38,7 +39,7 @@ struct Shared {
 };
 
 struct Consumer {
-    const GroupParams &p;
+    const AttentionSm90Params &p;
     Shared &shared;
     unsigned char *queries, *slots;
     int group;              // 0 or 1
@@ -50,7 +51,7 @@ struct Consumer {
     // Queries of a unit; gives its keys. These are counted from the first one of the range.
     INFINI_DEVICE int load_rows(const Walk &walk) {
         const Sequence s = find_sequence(p, walk.index, walk.head);
-        wait_at(kTogether, kConsumers);  // what stood there is used no more
+        wait_at(kTogether, kConsumers);  // nobody reads the former queries any more
         load_query_panels(p, s, walk.head, first_row, queries);
         show_to_products();
         wait_at(kTogether, kConsumers);
@@ -79,7 +80,8 @@ struct Consumer {
         settle(scores);
     }
 
-    // results += weights @ this group's columns of the values. `add` false: they are overwritten.
+    // results += probabilities @ this group's columns of the values. `add` false: they are
+    // overwritten.
     INFINI_DEVICE void begin_results(const uint32_t (&weights)[4][4], const RingPlace &place,
                                      bool add) {
         begin_products();
@@ -96,7 +98,7 @@ struct Consumer {
 #pragma unroll
         for (int part = 0; part < kParts; ++part) settle(results[part]);
     }
-    // The last panels go with the weights, which the other one reads.
+    // The last panels are freed with the probabilities, which the other warpgroup reads.
     INFINI_DEVICE void free(const RingPlace &place, bool own) {
         const int panel = lane();
         const bool mine = panel < kValuePanels ? panel / kHalfPanels == group : !own;
@@ -108,14 +110,14 @@ struct Consumer {
             for (int part = 0; part < kParts; ++part) scale_results<16>(results[part], factor);
     }
 
-    // Where weights are: the tile's last panel, which only its scores needed.
+    // Probabilities are stored in the tile's last panel, which only its scores needed.
     INFINI_DEVICE unsigned char *weights_at(const RingPlace &place, int i) {
         const unsigned row = unsigned(my_row + lane() / 8 % 2 * 8 + lane() % 8);
         return slots + place.slot(kPanels - 1) * kPanelBytes +
                panel_place(row, unsigned(2 * i + lane() / 16));
     }
 
-    // The other's weights of a tile, and the factors for results before it.
+    // The other's probabilities of a tile, and the factors that rescale results before it.
     INFINI_DEVICE void take_weights(uint32_t (&weights)[4][4], float (&factor)[2],
                                     const RingPlace &place) {
         wait_at(kGiven + 1 - group, kConsumers);
@@ -134,7 +136,7 @@ struct Consumer {
         rows.greatest[i] = greatest;
     }
 
-    // Scores become weights.
+    // Online softmax: scores become probabilities.
     INFINI_DEVICE void weigh(float (&scores)[8][4], uint32_t (&weights)[4][4], float (&factor)[2],
                              int first, const RingPlace &place) {
         if constexpr (kSloped) scale_scores<8>(scores, rows, p.scale, first);
@@ -189,8 +191,8 @@ struct Consumer {
             if (i < count) multiply_keys(scores, own);
             if (i > 0) take_weights(given, factor, other);
             if (i > 1) scale_all(factor);
-            // Before the first tile this is nothing, which is overwritten: products that run while
-            // weights are made stand in no branch.
+            // Before the first tile the product is of nothing and overwritten later: asynchronous
+            // products must not be in a branch.
             begin_results(given, other, i > 1);
             if (i < count) {
                 weigh(scores, weights, factor, i * kKeys, own);
@@ -233,7 +235,7 @@ struct Consumer {
             }
         }
         if (!walk.is_whole()) return;
-        // By way of the queries' memory, when both need these no more: so whole rows are written.
+        // Through the queries' memory, when both are done with it, so that stores are coalesced.
         wait_at(kTogether, kConsumers);
         const unsigned row = unsigned(my_row + l / 8 % 2 * 8 + l % 8);
         unsigned char *to = queries + column / 64 * kQueryPanel;
@@ -265,7 +267,7 @@ struct Consumer {
     }
 };
 
-INFINI_ENTRY(GroupParams, kThreads, 1) {
+INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
     ptx::launch_dependents();
@@ -280,7 +282,7 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
         return;
     }
     take_registers<232>();
-    // The same for all lanes, which the compiler sees.
+    // Uniform in the warp, and the compiler sees that it is.
     const int group = shuffle(int(threadIdx.x) / 128, 0);
     Consumer consumer = {p,     shared,       memory,          slots,
                          group, tile * kRows, warp() % 4 * 16, folded_scale(p)};

@@ -1,6 +1,7 @@
-// nsa_paged_attention: for one query head of a sequence the sum, by gates, of attention to the
-// means of all blocks of tokens, to the tokens of the blocks whose means score highest, and to the
-// last tokens. A block of threads for each; its warps take 32 keys at a time in turn, a lane a key.
+// nsa_paged_attention (native sparse attention): for one query head of a sequence the gated sum of
+// attention to the means of all blocks of tokens, to the tokens of the blocks whose means score
+// highest, and to a sliding window of the last tokens. A thread block for each; its warps take 32
+// keys at a time in turn, a lane a key.
 //
 // Before this: types T, Gate, Table.
 #include "sparse_params.h"

@@ -1,7 +1,7 @@
-// Keys of all sequences and heads as one long row of tiles, of which every block has the same
-// number: so all end together, however long the sequences are. A block's range is the end of one
-// unit (a sequence and key head), whole units, and the beginning of another; results of a unit that
-// lies in several ranges are put together by join.cuh.
+// Split-KV with equal shares: the keys of all sequences and heads are one long sequence of tiles,
+// of which every block has the same number, so that all end together, whatever the lengths are. A
+// block's range is the end of one unit (a sequence and key head), whole units, and the beginning of
+// another; units in several ranges are combined by combine.cuh.
 //
 // Before this: what sequence.cuh wants; constant kKeys, of a tile.
 #pragma once
@@ -119,7 +119,7 @@ struct Walk {
 };
 
 // Partial results of a block: of the first unit of its range, and of the last one; `p.chunk` rows
-// each: values, then the greatest score and the sum. There are p.tiles blocks with the same range
+// each: values, then running maximum and sum. There are p.tiles blocks with the same range
 // and different rows.
 INFINI_DEVICE int partial_pitch(const AttentionParams &p) {
     return (p.value_depth + 3) / 4 * 4 + 4;

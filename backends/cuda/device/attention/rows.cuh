@@ -1,6 +1,6 @@
 // Attention for any type, size and layout: a block for each row. Its warps take 32 keys at a time
 // in turn, a lane a key for the scores, then a lane some elements of the values; their results are
-// put together at the end. Scores, weights and sums are floats.
+// combined at the end. Scores, probabilities and sums are floats.
 //
 // Reads every key once for each row (from the caches where rows share it): for cases that the
 // tensor cores' kernels do not take.
@@ -10,7 +10,7 @@ namespace infini {
 
 inline constexpr int kWarps = 4;
 
-// Of one warp: the greatest score so far and the sum of weights.
+// Online softmax of one warp: running maximum and sum.
 struct Running {
     float greatest, sum;
 };

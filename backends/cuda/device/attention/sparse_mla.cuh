@@ -1,5 +1,5 @@
-// fp8_sparse_mla: latent attention of each token to entries of a cache in e4m3 that its indices
-// name. A block takes the entries 16 at a time, as floats in shared memory; each of its warps has
+// fp8_sparse_mla: MLA of each token with the entries of a cache in e4m3 that its indices select. A
+// block takes the entries 16 at a time, as floats in shared memory; each of its warps has
 // one head, with the query and the sums in registers, lanes across the depth.
 //
 // An entry: 512 bytes of e4m3, a F32 scale for each 128 of them, 64 BF16 of rotary key.

@@ -1,8 +1,8 @@
-// Pieces of attention on the tensor cores, for 16-bit floats: rows in shared memory, scores, the
-// running softmax, results.
+// Building blocks of attention on the tensor cores, for 16-bit floats: rows in shared memory,
+// scores, the online softmax, results.
 //
-// Rows in shared memory are 16 bytes longer than what they hold: so eight rows that ldmatrix reads
-// at once lie in different banks, for every size that is a multiple of 16.
+// Rows in shared memory are padded by 16 bytes: the eight rows of an ldmatrix are then in different
+// banks, for every size that is a multiple of 16.
 //
 // Before this: what sequence.cuh wants; constants kDepth, kValue: sizes of keys and of values,
 // rounded up to multiples of 16. What is behind the true size is 0.
@@ -134,7 +134,7 @@ INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows, floa
         }
 }
 
-// Scores become weights; gives the factors that older results must be multiplied with.
+// Online softmax: scores become probabilities; returns the factors that rescale older results.
 template <int tiles>
 INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale,
                                float (&factor)[2]) {
@@ -160,7 +160,7 @@ INFINI_DEVICE void take_scores(Scores<tiles> &scores, RowPair &rows, float scale
     }
 }
 
-// The sums of all threads of a row; the greatest scores are scaled.
+// The sums of all threads of a row; the running maxima are scaled.
 INFINI_DEVICE void finish_rows(RowPair &rows, float scale) {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
@@ -178,7 +178,7 @@ INFINI_DEVICE void scale_results(Scores<tiles> &results, const float (&factor)[2
         for (int i = 0; i < 4; ++i) results[n][i] *= factor[i / 2];
 }
 
-// The weights of 16 keys, two tiles of 8, as an operand.
+// The probabilities of 16 keys, two tiles of 8, as an operand.
 INFINI_DEVICE void pack_weights(uint32_t (&a)[4], const float (&low)[4], const float (&high)[4]) {
     a[0] = pack_pair<T>(low[0], low[1]), a[1] = pack_pair<T>(low[2], low[3]);
     a[2] = pack_pair<T>(high[0], high[1]), a[3] = pack_pair<T>(high[2], high[3]);

@@ -67,13 +67,13 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &attention, Devi
 std::unique_ptr<Plan> plan_attention_dnn(const AttentionCase &attention, Device &device,
                                          std::unique_ptr<Plan> &other, bool always);
 
-// How many ranges of keys: so many that the last blocks do not run alone. `slots` blocks run at
-// once.
+// Split-KV: how many ranges of keys, so that the last wave is not nearly empty. `slots` blocks are
+// resident.
 int64_t choose_splits(int64_t units, int64_t slots, int64_t most);
-// The kernel that puts ranges together. Planners that may need it ask for it before they ask how many
-// blocks of their own are resident, which waits for that one to be compiled.
+// The kernel that combines split keys. Planners request it before they ask how many blocks of their
+// own are resident, which waits for their own to be compiled: so both are compiled together.
 std::shared_ptr<const Kernel> compile_combine(const AttentionCase &attention, Device &device);
-// Launches `blocks` for each range, then puts the ranges' results together if there are several.
+// Launches `blocks` for each range, then combines the ranges' results if there are several.
 std::unique_ptr<Plan> plan_splits(const AttentionCase &attention, Device &device,
                                   std::shared_ptr<const Kernel> kernel,
                                   const AttentionParams &fixed, int64_t blocks, unsigned threads,

@@ -5,7 +5,7 @@
 namespace infini::cuda {
 namespace {
 
-// Rows that can be moved 16 bytes at a time, if their first one lies well.
+// Rows that can be moved 16 bytes at a time, if the first one is aligned.
 bool has_wide_rows(const AttentionStrides &s, int64_t size, int64_t wide) {
     return s.inner == 1 && size % wide == 0 && s.batch % wide == 0 && s.token % wide == 0 &&
            s.head % wide == 0;
@@ -100,7 +100,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     if (c.tokens == 0 || c.heads == 0 || c.group == 0 || c.value_depth == 0)
         plan = make_empty_plan();
     const std::string name = wished_attention();
-    // Kernels on the tensor cores look for the greatest score before it is scaled.
+    // Tensor-core kernels compute the running maximum of unscaled scores.
     const bool any = name != "rows" && (c.scale > 0 || c.sloped());
     if (!plan && any && name == "tiles") plan = plan_attention_tiles(c, device);
     if (!plan && any && name == "groups") plan = plan_attention_groups(c, device, true);

@@ -1,5 +1,5 @@
-// Attention of few rows to many keys: keys are cut into ranges until the device is full, and the
-// results of ranges put together by a second kernel.
+// Attention of few rows to many keys: split-KV (flash decoding). Keys are cut into ranges until the
+// device is full, and a second kernel combines their results.
 #include <algorithm>
 
 #include "attention.h"

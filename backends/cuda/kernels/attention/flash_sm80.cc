@@ -41,7 +41,7 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
         if (most > 1 && blocks <= device.multiprocessors) compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
-        // Ranges cost a second pass over the results: only for cases that would leave much idle.
+        // Split-KV costs a second pass over the results: only where much of the device would idle.
         fixed.splits = int32_t(blocks * 2 > slots ? 1 : choose_splits(blocks, slots, most));
         return plan_splits(c, device, kernel, fixed, blocks, threads, shared);
     }

@@ -15,7 +15,7 @@ constexpr int64_t kSm90Rows = 128, kSm90Keys = 128;
 // Pages of one key, as packed sequences have: those of a tile mostly lie one behind the other.
 bool is_single(const AttentionCase &c) { return c.paged() && c.page_size == 1; }
 
-// Where the bulk engine can copy queries, keys and values.
+// Whether TMA can copy queries, keys and values.
 struct Maps {
     MappedTensor q, k, v;
     bool bulk = false, bulk_queries = false;
@@ -47,7 +47,7 @@ struct Maps {
         bulk_queries = kSm90Rows % c.group == 0 && c.q_stride.inner == 1 && q.can_map(bytes);
     }
 
-    void fill(GroupParams &p) const {
+    void fill(AttentionSm90Params &p) const {
         p.box_rows = int32_t(k.box[1]);
         auto is_aligned = [](const void *at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; };
         p.bulk = bulk && p.vector && is_aligned(p.k) && is_aligned(p.v) &&
@@ -103,10 +103,10 @@ Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t
 
 // Of a kernel that is compiled when it is first needed.
 Error launch_late(const Source &source, const Stream &stream, int64_t blocks, unsigned threads,
-                  const GroupParams &p, size_t shared) try {
+                  const AttentionSm90Params &p, size_t shared) try {
     std::shared_ptr<const Kernel> kernel;
     {
-        OutsideCapture outside;    // loading code is no part of one
+        OutsideCapture outside;    // loading code is not captured
         CompileTogether together;  // on a thread whose stack is large enough
         kernel = stream.device.compile(source);
         together.finish();
@@ -138,7 +138,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     if (!fits(query_stages, key_stages, value_stages)) return nullptr;
     const size_t shared = size_t(bytes_with(query_stages, key_stages, value_stages));
     // Blocks of 128 rows that fill a multiprocessor each: not where half of the sizes would be
-    // padding, nor for so few of them and so many keys that ranges of these are faster (tiles.cc).
+    // padding, nor for so few of them and so many keys that split-KV is faster (flash_sm80.cc).
     const int64_t tiles = (c.rows() + kSm90Rows - 1) / kSm90Rows * (c.ragged() ? 1 : c.sequences);
     const bool few =
         c.rows() < 64 || c.keys < 64 ||
@@ -151,8 +151,8 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     source.constant("kValueStages", value_stages).constant("kSingle", is_single(c));
     source.architecture_specific();
     const Maps maps(c);
-    // Where all strides are the bulk engine's, only pointers that are not aligned want the other
-    // code: that is rare, and it is compiled then.
+    // Where TMA takes all strides, only unaligned pointers need the other code: that is rare, so it
+    // is compiled on demand.
     const bool all_bulk =
         maps.bulk && maps.bulk_queries && !c.paged() && c.lengths_at < 0 && c.params().store_vector;
     const Source any = Source(source).constant("kBulk", false);
@@ -170,7 +170,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     const int64_t chunks = units ? (units + order.chunk - 1) / order.chunk : 0;
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
-            GroupParams p;
+            AttentionSm90Params p;
             static_cast<AttentionParams &>(p) = c.params(fixed, a);
             maps.fill(p);
             p.turns = order.turns;

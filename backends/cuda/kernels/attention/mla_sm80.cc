@@ -1,5 +1,5 @@
-// Attention with large heads: latent attention, from a cache of keys and values or of entries in
-// e4m3.
+// MLA (multi-head latent attention) and other large heads, from a cache of keys and values or of
+// entries in e4m3.
 #include <algorithm>
 
 #include "mla_sm90.h"

@@ -1,4 +1,5 @@
-// Latent attention on Hopper: blocks have ranges of a row of tiles, those of all sequences.
+// MLA (multi-head latent attention) on Hopper: split-KV with equal shares of the tiles of all
+// sequences.
 #include "mla_sm90.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 constexpr int64_t kMlaSm90Keys = 64, kPanel = 2 * kMlaSm90Keys * 64;  // bytes
 
-// Where the bulk engine can copy keys.
+// Whether TMA can copy keys.
 struct KeyMap {
     MappedTensor k;
     int64_t box = 0;  // rows that a copy takes; 0: it cannot
@@ -25,7 +26,7 @@ struct KeyMap {
              {64, rows, 1, 1}};
         if (c.params().vector && k.can_map(dtype_bytes(c.q.dtype))) box = rows;
     }
-    bool fill(GroupParams &p) const {
+    bool fill(AttentionSm90Params &p) const {
         p.box_rows = int32_t(box);
         return make_map(p.k_map, k, p.k);
     }
@@ -57,7 +58,7 @@ struct Variant {
 std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &c, Device &device) {
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.ragged() || c.value_depth % 256 != 0) return nullptr;
-    // A panel behind the values, if only of zeros: weights stand there.
+    // A panel behind the values, if only of zeros: it holds the probabilities.
     const int64_t value = c.value_depth, depth = std::max((c.depth + 63) / 64 * 64, value + 64);
     const Variant chosen(c.rows(), depth, device.shared_bytes - 4096);
     const KeyMap map(c);
@@ -90,7 +91,7 @@ std::unique_ptr<Plan> plan_mla_sm90(const AttentionCase &c, Device &device) {
     const size_t workspace = whole ? 0 : size_t(blocks * 2 * fixed.chunk * partial) * sizeof(float);
     return make_plan(
         [=](const Arguments &a, const Stream &stream) {
-            GroupParams p{};
+            AttentionSm90Params p{};
             static_cast<AttentionParams &>(p) = c.params(fixed, a);
             p.partials = reinterpret_cast<float *>(a.workspace());
             p.bulk = map.fill(p);

@@ -1,4 +1,4 @@
-// Keys in ranges, each with a block of its own: for cases with few rows.
+// Split-KV (flash decoding): a range of keys for each block, for cases with few rows.
 #include <cmath>
 
 #include "attention.h"
