@@ -13,7 +13,7 @@ void run_kernel(const InfiniKernel &kernel);
 // Is it worth some 10 microseconds at most?
 bool is_short(const InfiniKernel &kernel);
 
-// A kernel that stands in a queue: it holds the plan and has its own copy of the arguments. Null:
+// A kernel in a queue: it holds the plan and has its own copy of the arguments. Null:
 // no memory.
 struct QueuedKernel;
 QueuedKernel *keep(const InfiniKernel &kernel);

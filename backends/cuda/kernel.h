@@ -54,7 +54,7 @@ public:
 
     // All of it, includes resolved.
     std::string text() const;
-    // What tells it from other sources of this back end: short.
+    // What distinguishes it from other sources of this back end: short.
     std::string identity() const { return file_ + (specific_ ? "!\n" : "\n") + lines_; }
     const std::string &file() const { return file_; }
     bool is_architecture_specific() const { return specific_; }

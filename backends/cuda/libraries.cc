@@ -83,7 +83,7 @@ std::vector<std::string> folders() {
         for (auto folder = vendor.folders; folder && *folder; ++folder)
             add(std::string(root) + "/" + *folder);
     }
-    // The vendor's wheels lie beside our own package, some folders above this library. A link to
+    // The vendor's wheels are beside our own package, some folders above this library. A link to
     // the package is followed, and the place of the link itself is searched, too.
     Dl_info self;
     if (dladdr(reinterpret_cast<void *>(&folder_of), &self) && self.dli_fname)

@@ -60,7 +60,7 @@ constexpr size_t kStackBytes = 16 << 20;
 
 thread_local CompileTogether *together = nullptr;
 
-// And nobody was told, as its plan failed before.
+// And nobody heard of it, as its plan failed before.
 bool has_failed(const LoadedKernel::Attempt &attempt) try {
     if (attempt.code.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
         attempt.code.get();

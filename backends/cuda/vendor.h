@@ -1,4 +1,4 @@
-// What one vendor's names are. All that tells NVIDIA from its look-alikes stands in one such table:
+// The names of one vendor. All that distinguishes NVIDIA from its look-alikes is in one such table:
 // vendors/<kind>.cc defines `vendor`, and the rest of this folder is compiled once for all of them.
 #pragma once
 

@@ -34,7 +34,7 @@ extern "C" {
 
 #define INFINI_BACKEND_ABI 1
 
-/* ---- Work: what can stand in a stream ------------------------------------------------------- */
+/* ---- Work: what can be submitted to a stream ------------------------------------------------ */
 
 typedef enum InfiniWorkKind {
     /* Copy a box of bytes. */
@@ -212,7 +212,7 @@ typedef struct InfiniTensor {
     const int64_t *strides; /* in elements */
 } InfiniTensor;
 
-/* An attribute given when the operator was described. Numbers stand in `value`
+/* An attribute given when the operator was described. Numbers are in `value`
  * in their own kind, and in `number`. */
 typedef struct InfiniAttribute {
     InfiniScalar value;
@@ -244,7 +244,7 @@ typedef struct InfiniOperators {
      * infiniStatus_t; NotImplemented with an explanation when the back end has no way to do it. */
     int (*plan)(int device, const InfiniOperation *operation, struct InfiniPlan **plan,
                 size_t *workspace_bytes);
-    /* A plan is counted: it begins with one holder and goes with the last. */
+    /* A plan is reference-counted: it begins with one holder and is destroyed with the last. */
     void (*hold)(struct InfiniPlan *plan);
     void (*drop)(struct InfiniPlan *plan);
 } InfiniOperators;

@@ -70,7 +70,7 @@ typedef struct InfiniCollectives {
     /* Join as one of the ranks. Waits until all have joined, or `timeout` seconds have passed. */
     int (*join)(int device, int ranks, int rank, const unsigned char id[INFINI_COLLECTIVE_ID_BYTES],
                 double timeout, struct InfiniCommunicator **communicator);
-    /* Join as all ranks at once, one for each device, in one process. */
+    /* Join as all ranks together, one for each device, in one process. */
     int (*join_all)(int ranks, const int *devices, double timeout,
                     struct InfiniCommunicator **communicators);
     /* Leave. All work of the communicator is done. */

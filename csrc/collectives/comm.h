@@ -18,7 +18,7 @@
 
 namespace infini::ccl {
 
-// What a client's handle stands for. Operations that wait in streams, and graphs, hold it too.
+// What a client's handle refers to. Operations that wait in streams, and graphs, hold it too.
 struct Comm {
     Comm(const InfiniTarget &target, const InfiniCollectives &table, int ranks, int rank,
          double timeout)

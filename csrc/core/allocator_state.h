@@ -140,7 +140,7 @@ private:
     void spill(Lane &lane, bool all);
     void put_in_store(Block *block);
     LargeBlock *find_large(size_t bytes, infinirtStream_t stream);
-    // Memory of the device, after a trim if there is none at once; throws.
+    // Memory of the device, after a trim if there is none immediately; throws.
     void *from_device(size_t bytes, size_t asked);
     bool try_device(size_t bytes, void **memory);
     bool return_to_device(void *memory, size_t bytes);

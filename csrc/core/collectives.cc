@@ -1,4 +1,4 @@
-// Collectives as steps: launched at once, or written down and launched at every replay.
+// Collectives as steps: launched immediately, or recorded and launched at every replay.
 #include "infinicore/collectives.hpp"
 
 #include <algorithm>

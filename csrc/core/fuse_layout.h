@@ -30,7 +30,7 @@ struct Reindexing {
     std::optional<Layout> operator()(const Layout &layout) const;
 };
 
-// One that makes a tensor look like another of the same memory; none if there is no such.
+// One that turns a tensor into a view like another of the same memory; none if there is none.
 std::optional<Reindexing> reindexing(const Layout &tensor, const Layout &like);
 
 // Bytes that a tensor may touch.

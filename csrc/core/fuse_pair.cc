@@ -68,7 +68,7 @@ Computing computing_of(const Step &step) {
     return computing_of(step.tensors, step.present, step.program ? step.program->flags : 0);
 }
 
-// The tensors of a map, gone over in another way.
+// The tensors of a map, iterated over in another way.
 bool reindex(std::vector<Layout> &tensors, const std::vector<uint8_t> &present,
              const Reindexing &reindexing) {
     for (size_t i = 0; i < tensors.size(); ++i) {

@@ -30,7 +30,7 @@ struct Party {
     const std::vector<Use> &uses;
 };
 
-// None of them: the two can't be one, whatever stands between them.
+// None of them: the two cannot fuse, whatever is between them.
 std::vector<Between> find_between(const Party &first, const Party &second);
 
 // Both as one node that does what the two did one right after the other.

@@ -95,7 +95,7 @@ private:
         });
     }
 
-    // Copies of a temporary that nobody else reads: whoever makes it writes to the tensor at once.
+    // Copies of a temporary that nobody else reads: its producer writes to the tensor directly.
     // That is earlier, so the tensor must not be one that is read as well.
     void find_forwarded() {
         std::vector<int> readers(instead_.size(), 0);

@@ -28,7 +28,7 @@ struct Draft {
     Computing computing = Computing::Unknown;
 };
 
-// Leaves out what the program does not use, and plans it. None: it is no good, or the back end
+// Leaves out what the program does not use, and plans it. None: it is not worth it, or the back end
 // can't.
 std::optional<Node> make_node(const Draft &draft);
 

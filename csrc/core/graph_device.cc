@@ -76,7 +76,7 @@ DeviceGraph::~DeviceGraph() {
         // The stream of the last launch may be gone by now.
         if (was_launched_.load(std::memory_order_relaxed)) infinirtDeviceSynchronize();
         infinirtGraphExecDestroy(executable_);
-    } catch (...) {  // the thread's device can't be told: better one graph too many
+    } catch (...) {  // the thread's device is unknown: better one graph too many
     }
 }
 

@@ -13,7 +13,7 @@
 
 namespace infinicore::detail {
 
-// Memory without a place. In a trace it never gets one: it stands for an argument, or a result.
+// Memory without an address. In a trace it never gets one: it represents an argument, or a result.
 class INFINI_EXPORT OpenMemory final : public Memory {
 public:
     enum class Role {
@@ -83,7 +83,7 @@ INFINI_EXPORT std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t 
 INFINI_EXPORT Recorder *recorded_graph();
 
 // Joins steps where that saves memory traffic: chains of maps, norms with the maps behind them,
-// matrix products with what follows. `needed` tells whether a memory is looked at from outside. The
+// matrix products with their epilogues. `needed` says whether a memory is read from outside. The
 // order of what remains is kept.
 INFINI_EXPORT std::vector<Node> fuse(std::vector<Node> nodes,
                                      const std::function<bool(const Memory *)> &needed);

@@ -43,7 +43,7 @@ public:
         bool read;
     };
 
-    // What the fuser and people see. Tensors stand in the order of the create function.
+    // What the fuser and people see. Tensors are in the order of the create function.
     std::string name;
     std::vector<Layout> tensors;  // dtype BYTE without dimensions where one is absent
     std::vector<uint8_t> present;
@@ -51,7 +51,7 @@ public:
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;  // that the kernel gets
     std::vector<Argument> arguments;    // one for each place
-    std::vector<uint8_t> rounded;  // by tensor: is what it holds a cast's? Empty: its traits tell
+    std::vector<uint8_t> rounded;  // by tensor: is what it holds a cast's? Empty: its traits say
     const InfiniProgram *program = nullptr;  // null: a kernel of its own does it
     size_t workspace = 0;
     DeviceRuntime *runtime = nullptr;

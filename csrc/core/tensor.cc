@@ -244,7 +244,7 @@ Tensor TensorImpl::unsqueeze(size_t dim) const {
     require_dimension("unsqueeze", *this, dim, ndim() + 1);
     Shape shape = meta_->shape;
     Strides strides = meta_->strides;
-    // As if it had always been there: what lies behind it is one step.
+    // Its stride is the extent of the dimensions behind it, as if it had always been there.
     Stride step = dim < ndim() ? Stride(shape[dim]) * strides[dim] : 1;
     shape.insert(shape.begin() + std::ptrdiff_t(dim), 1);
     strides.insert(strides.begin() + std::ptrdiff_t(dim), step);

@@ -26,7 +26,7 @@ bool overlap(const TensorImpl &a, const TensorImpl &b) {
         return false;
     Extent first = extent_of("copy_from", a.shape(), a.strides(), a.dtype());
     Extent second = extent_of("copy_from", b.shape(), b.strides(), b.dtype());
-    // Within one memory the offsets tell it; memories of a client's own may lie in one another.
+    // Within one memory the offsets show it; memories of a client's own may overlap.
     auto begin = [&](const TensorImpl &tensor) {
         return a.memory() == b.memory() ? std::ptrdiff_t(tensor.offset())
                                         : reinterpret_cast<std::ptrdiff_t>(tensor.data());
@@ -88,7 +88,7 @@ void from_host(const Side &dst, const std::byte *src, size_t bytes) {
     for (size_t done = 0, piece = 0; done < bytes; ++piece) {
         size_t size = std::min(bytes - done, kPieceBytes);
         if (piece % kPiecesAtOnce == kPiecesAtOnce - 1) dst.wait();
-        // Freed at once: it is not used again before the copy out of it is done.
+        // Freed immediately: it is not reused before the copy out of it is done.
         std::shared_ptr<Memory> stage = dst.runtime.pinned.allocate(size, dst.stream);
         std::memcpy(stage->data(), src + done, size);
         check(infinirtMemcpyAsync(dst.data + done, stage->data(), size, INFINIRT_MEMCPY_H2D,

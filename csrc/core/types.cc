@@ -7,7 +7,7 @@
 namespace infinicore {
 namespace {
 
-// The name of a kind that the enumeration does not have, as its back end tells it.
+// The name of a device type that the enumeration does not have, as its back end reports it.
 std::string backend_name(int type) {
     for (int i = 0; i < infinirtGetBackendCount(); ++i) {
         infinirtBackendInfo info{};

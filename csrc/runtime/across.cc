@@ -54,7 +54,7 @@ Error no_capture(Call &call) {
 
 // A record of an event, held by an event of our own: a later one by the client is another matter.
 // A host function of the other kind waits for it. That is no host function of the kind that it
-// belongs to, so one that waits does not stand in the way of one that is waited for.
+// belongs to, so one that waits does not block one that is waited for.
 struct Awaited {
     Device &device;
     void *event = nullptr;  // the driver's

@@ -70,7 +70,7 @@ int kind_of(const std::string &name, const std::vector<Backend *> &list) {
     return kind;
 }
 
-// A table that lacks an entry is not used: the reason stands beside the devices, which still are.
+// A table that lacks an entry is not used: the reason is kept with the devices, which still are.
 void use_operators(Backend &backend, const InfiniOperators *table) {
     if (!table) return;
     memcpy(&backend.operator_table, table, std::min(table->size, sizeof backend.operator_table));

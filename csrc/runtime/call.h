@@ -58,7 +58,7 @@ public:
 
     // For calls that go to the back end's own function: is the handle one of the core's, and so an
     // object of another kind of device? Then the error is recorded. The back end's own handles
-    // cannot be told from wrong ones here.
+    // cannot be distinguished from wrong ones here.
     bool strange(infinirtStream_t handle, int index, const char *name);
     bool strange(infinirtEvent_t handle, int index, const char *name);
     bool strange(infinirtGraph_t handle, int index, const char *name);

@@ -1,4 +1,4 @@
-// Copies: a plan is checked once and then run, in a stream or at once.
+// Copies: a plan is checked once and then run, in a stream or immediately.
 #pragma once
 
 #include "memory.h"

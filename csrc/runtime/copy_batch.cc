@@ -12,7 +12,8 @@ struct BatchCopy {
     bool read_now;  // the source is to be read before the call returns
 };
 
-// Rules that both forms share. The copy at fault is told by its number, anything else by SIZE_MAX.
+// Rules that both forms share. The copy at fault is reported by its number, anything else by
+// SIZE_MAX.
 class Batch {
 public:
     Batch(Call &call, Stream &stream, size_t *fail_index)

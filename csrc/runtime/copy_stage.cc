@@ -40,7 +40,7 @@ Error submit_staged(Call &call, const CopyPlan &plan, Stream &stream) {
     size_t bytes = copy.width * copy.height * copy.depth;
     if (stream.legacy || bytes > kSmall) {
         Device &device = stream.device;
-        // Nothing stands before it, so this waits for no more than the copy itself.
+        // No work precedes it, so this waits for no more than the copy itself.
         if (device.driver().stream_query(device.index, stream.driver) == infinirtSuccess)
             return submit_and_wait(call, plan, stream);
         call.thread.explanation.clear();

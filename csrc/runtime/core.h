@@ -93,8 +93,8 @@ struct Thread {
             return *instance;
         return make();
     }
-    // A back end with functions of its own is told. Its error, which it explained, leaves all as it
-    // was.
+    // A back end with functions of its own is notified. Its error, which it explained, leaves all
+    // as it was.
     Error use(Device &device);
     Error use(Backend &backend);  // the device of it that this thread used last, else its first
     ~Thread();

@@ -14,7 +14,8 @@
 namespace infini::rt {
 namespace {
 
-// Addresses that infiniKeep was told. Leaked on purpose: clients may still call during process exit.
+// Addresses that were passed to infiniKeep. Leaked on purpose: clients may still call during
+// process exit.
 struct Kept {
     ForkSafeMutex mutex{LockRank::Handles};
     std::unordered_set<const void *> all;

@@ -49,7 +49,7 @@ struct Held {
 struct EventUse {
     const Node *node;
     Event *event;  // maybe dead
-    void *driver;  // tells the event from a later one with the same handle
+    void *driver;  // distinguishes the event from a later one with the same handle
     bool records;
 };
 EventUse event_use(const Node &node);

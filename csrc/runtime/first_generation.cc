@@ -158,8 +158,8 @@ infiniStatus_t GetDeviceResourceSnapshot(infiniDevice_t device, int device_id,
     if (error != infinirtSuccess) return status_of(error);
     snapshot->used_bytes = snapshot->total_bytes - snapshot->free_bytes;
     snapshot->reserved_bytes = snapshot->used_bytes;
-    // The contract has no utilisation counters, so only the memory is told; the rest stays zero and
-    // unmarked.
+    // The contract has no utilisation counters, so only the memory is reported; the rest stays zero
+    // and unmarked.
     snapshot->valid_fields = INFINIRT_RESOURCE_FIELD_MEMORY_CAPACITY;
     return INFINI_STATUS_SUCCESS;
 }

@@ -13,7 +13,7 @@ constexpr unsigned long long kKnownFlags =
     infinirtGraphInstantiateFlagAutoFreeOnLaunch | infinirtGraphInstantiateFlagUpload |
     infinirtGraphInstantiateFlagDeviceLaunch | infinirtGraphInstantiateFlagUseNodePriority;
 
-// Why a graph cannot be instantiated, as InstantiateWithParams tells it.
+// Why a graph cannot be instantiated, as InstantiateWithParams reports it.
 struct Problem {
     infinirtGraphInstantiateResult result = infinirtGraphInstantiateError;
     Node *node = nullptr;

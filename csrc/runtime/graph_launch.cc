@@ -20,7 +20,7 @@ Error check_events(Call &call, const Exec &exec) {
     return infinirtSuccess;
 }
 
-// What was known of the events that the launch records is void: they now stand for something in the
+// What was known of the events that the launch records is void: they now represent something in the
 // graph. Returns those whose last record was captured.
 std::vector<Event *> forget_records(const Exec &exec) {
     std::vector<Event *> captured;
@@ -62,7 +62,7 @@ Error submit_segments(Call &call, Exec &exec, void *lane0, bool wait_first) {
     return infinirtSuccess;
 }
 
-// The event that tells the graph that a launch from a stream of another device has been reached.
+// The event that signals to the graph that a launch from another device's stream was reached.
 Error start_event(Call &call, Exec &exec, Device &device, void **event) {
     for (const DriverEvent &start : exec.starts)
         if (start.device == &device) {

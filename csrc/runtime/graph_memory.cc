@@ -245,7 +245,7 @@ bool free_graph_memory(const void *pointer, Stream *stream) {
             delete last;
     } else {
         device.driver().device_synchronize(
-            device.index);  // as for all memory that is freed at once
+            device.index);  // as for all memory that is freed immediately
     }
     self.reset();
     memory.reset();

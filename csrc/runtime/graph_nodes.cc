@@ -9,7 +9,7 @@
 namespace infini::rt {
 namespace {
 
-// Where a node is to be added: what every function for it is told. graph_mutex() held.
+// Where a node is to be added: what every function for it gets. graph_mutex() held.
 Error find_dependencies(Call &call, const Graph &graph, const infinirtGraphNode_t *handles,
                         size_t count, std::vector<Node *> *nodes) {
     if (count > graph.nodes.size())

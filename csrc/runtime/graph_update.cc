@@ -1,4 +1,4 @@
-// Changing what the nodes of an instantiated graph do, one by one or all at once.
+// Changing what the nodes of an instantiated graph do, one by one or all together.
 #include <algorithm>
 #include <unordered_map>
 

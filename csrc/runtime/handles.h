@@ -97,7 +97,7 @@ private:
 
     Slot *take() {
         std::lock_guard lock(mutex_);
-        // A few dead slots are kept back so that a handle just destroyed is not at once reused.
+        // A few dead slots are kept back so that a handle just destroyed is not reused immediately.
         if (free_.size() > 64) {
             Slot *slot = free_.front();
             free_.pop_front();
@@ -106,7 +106,7 @@ private:
         size_t used = used_.load(std::memory_order_relaxed);
         if (!slots_ || used == kCapacity) return nullptr;
 #ifdef __SANITIZE_ADDRESS__
-        // What live objects own is no leak, though they lie in no memory of malloc's.
+        // What live objects own is no leak, though they are not in malloc's memory.
         constexpr size_t kStep = 1024;
         if (used % kStep == 0) __lsan_register_root_region(&slots_[used], kStep * sizeof(Slot));
 #endif

@@ -69,7 +69,7 @@ Error IpcGetMemHandle(Call &call, infinirtIpcMemHandle_t *handle, void *devPtr) 
                          "devPtr is %p: expected memory of infinirtMalloc", devPtr);
     auto memory_export = range.device->driver().memory_export;
     if (!memory_export) return unsupported(call, *range.device, "memory");
-    // As in CUDA the handle stands for the whole allocation, wherever in it the address lies.
+    // As in CUDA the handle is that of the whole allocation, wherever in it the address points.
     infinirtIpcMemHandle_t made{};
     Error error = memory_export(range.device->index, reinterpret_cast<void *>(range.base),
                                 range.bytes, &made);

@@ -50,7 +50,7 @@ std::string missing_entries(const InfiniDriver &driver) {
 
 std::string check_table(const InfiniBackend *table) {
     if (!table) return "infini_backend_open returned null: it cannot work with this core";
-    // Sizes and version stand first and never move, so they can be read whatever follows.
+    // Sizes and version come first and never move, so they can be read whatever follows.
     if (table->abi != INFINI_BACKEND_ABI)
         return "built for version " + std::to_string(table->abi) +
                " of the back-end contract, this core has version " +

@@ -1,5 +1,5 @@
 // Managed memory. Where its pages lie is the device's affair; advice and prefetches are hints,
-// which the core remembers page by page so that MemRangeGetAttribute tells what was said.
+// which the core records page by page so that MemRangeGetAttribute can report it.
 #include "managed.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Location {
 
     bool operator==(const Location &) const = default;
     auto operator<=>(const Location &) const = default;
-    // As the attributes of the first form tell it.
+    // As the attributes of the first form report it.
     int number() const {
         if (type == infinirtMemLocationTypeInvalid) return infinirtInvalidDeviceId;
         return type == infinirtMemLocationTypeDevice ? id : infinirtCpuDeviceId;

@@ -5,7 +5,7 @@
 
 namespace infini::rt {
 
-// The managed allocation that began there is no more.
+// The managed allocation that began there has been freed.
 void forget_advice(uintptr_t base);
 
 }  // namespace infini::rt

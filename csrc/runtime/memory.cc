@@ -1,4 +1,4 @@
-// Device memory: Malloc, Free and their pitched forms; what the runtime tells about an address.
+// Device memory: Malloc, Free and their pitched forms; what the runtime reports about an address.
 #include "memory.h"
 
 #include "across.h"

@@ -23,7 +23,7 @@ std::vector<MemoryRange> memory_of(const Device &device);
 extern std::atomic<uint64_t> memory_generation;
 
 // The range, or the gap between two (device is null), that an address lies in. `role` (0
-// destination, 1 source) only says where to look first. The result stands until the thread's next
+// destination, 1 source) only says where to look first. The result is valid until the thread's next
 // look-up in that role.
 const MemoryRange &look_up_in_record(MemoryCache &cache, uintptr_t address, int role);
 

@@ -2,7 +2,7 @@
 //
 // A pool takes chunks from the device and divides them into blocks. A freed block remembers the
 // place in the stream where it was freed (FreePoint) and may be handed out again
-//   - in the same stream at once;
+//   - in the same stream immediately;
 //   - in another stream that is ordered behind that place (reuse rule "follow event dependencies");
 //   - anywhere once the place was passed ("opportunistic"); such blocks are settled: they go to the
 //     bin of all;

@@ -26,7 +26,7 @@ struct PoolBlock {
     size_t first, granules;      // place within the chunk
     PoolBlock *before, *after;   // neighbours in the chunk
     size_t bytes;                // as asked for; live blocks only
-    FreeBin *bin;                // whose list it stands in; null while it is live
+    FreeBin *bin;                // whose list it is in; null while it is live
     FreePoint *point;            // where it was freed; null in the bin of all
     PoolBlock *previous, *next;  // in that list
 

@@ -78,7 +78,7 @@ void Pool::put_back(PoolBlock *block, FreeBin *bin, FreePoint *point) {
             device.pool_excess.store(true, std::memory_order_relaxed);
 }
 
-// Joins `block`, which stands in no list yet, with free neighbours of the same bin. It keeps its
+// Merges `block`, which is in no list yet, with free neighbours of the same bin. It keeps its
 // identity; a neighbour that is gone has no granules.
 void Pool::merge(PoolBlock *block) {
     PoolChunk &chunk = *block->chunk;

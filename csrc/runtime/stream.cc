@@ -63,7 +63,7 @@ void HostCall::run_once(void *self) {
 
 Error submit_now(Call &call, Stream &stream, const InfiniWork *work, size_t count) {
     Error error = stream.device.driver().submit(stream.device.index, stream.driver, work, count);
-    // Counted when it stands in the stream: whoever reads the count may rely on the work before it.
+    // Counted when it is in the stream: whoever reads the count may rely on the work before it.
     stream.position.fetch_add(1, std::memory_order_relaxed);
     if (error == infinirtSuccess) [[likely]]
         return error;

@@ -30,7 +30,7 @@ private:
 struct Stream {
     Stream(Device &device, void *driver, unsigned flags, int priority, bool legacy = false);
 
-    bool per_thread = false;  // a thread's default stream, which goes with the thread
+    bool per_thread = false;  // a thread's default stream, destroyed with the thread
 
     Device &device;
     void *const driver;  // the back end's handle; null for the legacy stream
@@ -63,7 +63,7 @@ struct Event {
 
     std::atomic<bool> recorded{false};  // ever, or in another process
 
-    // Where the last record stands.
+    // Where the last record is.
     std::atomic<uint64_t> recorded_stream{0}, recorded_position{0};
     Clock clock;  // of that stream then; guarded by clock_mutex()
     ForkSafeMutex &clock_mutex() const {

@@ -19,8 +19,8 @@ struct Collective {
 
 //     run({INFINI_ALL_REDUCE, x, x, comm});
 // A recorded one is done at every replay, in its place among the operators; all ranks replay graphs
-// with the same collectives in the same order. What fails then is told by the replay that finds it,
-// and by infinicclCommGetAsyncError.
+// with the same collectives in the same order. What fails then is reported by the replay that finds
+// it, and by infinicclCommGetAsyncError.
 INFINI_EXPORT void run(const Collective &collective);
 
 // Collectives of this thread in between are done together: where one thread serves several ranks,

@@ -81,7 +81,7 @@ private:
 
 }  // namespace infinicore::graph
 
-// In an operator's execute(): records it while a graph is being recorded, else runs it at once.
+// In an operator's execute(): records it while a graph is being recorded, else runs it immediately.
 // NAME is a class derived from GraphOperator, the rest are the arguments of its constructor.
 #define INFINICORE_GRAPH_OP_RECORD_OR_RUN(NAME, ...)                      \
     do {                                                                  \

@@ -27,7 +27,7 @@ private:
 using Value = std::variant<int64_t, double, std::vector<int64_t>, std::vector<double>, std::string>;
 
 // Runs an operator in the stream of the tensors' device, or records it while a graph is recorded.
-// The tensors, results first, and the attributes stand in the order of the C function that creates
+// The tensors, results first, and the attributes are in the order of the C function that creates
 // the descriptor (infiniop/ops/*.h); the scalars are those of the C function that runs it.
 //     op::run("add", {c, a, b});
 //     op::run("rms_norm", {y, x, weight}, {1e-6});

@@ -34,7 +34,7 @@ struct TensorSliceParams {
     Size len;
 };
 
-// A handle: copies of it are the same tensor. What it does stands in TensorImpl.
+// A handle: copies of it are the same tensor. Its methods are those of TensorImpl.
 class INFINI_EXPORT Tensor {
 public:
     Tensor() = default;

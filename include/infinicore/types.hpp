@@ -17,7 +17,7 @@ using Shape = std::vector<Size>;
 using Strides = std::vector<Stride>;
 
 // A device: its type and its number among those of that type. Types that have no name here (back
-// ends of others) have the numbers that infinirtGetBackendInfo tells.
+// ends of others) have the numbers that infinirtGetBackendInfo reports.
 class INFINI_EXPORT Device {
 public:
     using Index = std::size_t;

@@ -188,8 +188,8 @@ private:
         own_part();
     }
 
-    // What did not go along with the opening: only to a rank that has come. What a network has begun
-    // to send it reads when it likes, and whoever gives up waiting owns the memory again.
+    // What did not go along with the opening: only to a rank that has come. What a network has
+    // begun to send it reads when it likes, and whoever gives up waiting owns the memory again.
     void begin_sending(int peer) {
         const Exchange &with = plan_[size_t(peer)];
         if (with.out_bytes <= kEager) return;
@@ -197,7 +197,7 @@ private:
         out_.emplace_back(session_, rank, true, with.out, with.out_bytes, piece_).advance();
     }
 
-    // What another says has come, and is looked at once: true then. What does not fit ends the
+    // True when the message of another has arrived. What does not fit ends the
     // session, and comes never.
     bool has_opened(int peer) {
         Exchange &with = plan_[size_t(peer)];

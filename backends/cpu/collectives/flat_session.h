@@ -21,8 +21,8 @@ constexpr size_t kWhole = 256 << 10;  // bytes that two ranks give each other to
 // the opening, up to so many bytes in a row; every time counts for some.
 constexpr size_t kAhead = 64 << 10, kLeastAhead = 1 << 10;
 
-// The first thing that a rank says to another in an operation; up to kEager bytes of data go with
-// it.
+// The first thing that a rank says to another in an operation; up to kEager bytes of data are sent
+// with it.
 struct Opening {
     uint64_t magic;
     uint64_t bytes;  // that this rank has for the other

@@ -272,7 +272,7 @@ void NetworkCommunicator::fail(const std::string &reason) {
     network_.fate.fail(reason);
     if (below_) below_->fail(reason);
     network_.links->wake();
-    // Whoever is at work in it tells the others; if nobody is, it is done here.
+    // Whoever is working in it notifies the others; if nobody is, it is done here.
     if (std::unique_lock guard(lock_, std::try_to_lock); guard) network_.links->tell(reason);
 }
 

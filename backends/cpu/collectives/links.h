@@ -47,7 +47,7 @@ public:
     // Why nothing more will come from a rank: "rank 3 (process 17) has died", "rank 3 has left the
     // communicator"; empty: nothing is known against it. What it sent before has come.
     virtual std::string gone(int peer) = 0;
-    // The reason that another rank told; empty: none did.
+    // The reason that another rank reported; empty: none did.
     virtual std::string told() = 0;
 };
 

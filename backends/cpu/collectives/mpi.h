@@ -19,7 +19,7 @@ bool mpi_possible(std::string *why_not);
 // False where the launcher says that all processes of the job are on this host.
 bool mpi_spans_hosts();
 
-// Waits until all ranks of an id have come, and tells who they are. All processes of the MPI job
+// Waits until all ranks of an id have come, and reports who they are. All processes of the MPI job
 // have to start MPI at some time, or this waits in vain.
 bool mpi_table(uint64_t nonce, int ranks, int rank, const Member &mine, double timeout,
                std::vector<Member> *table, std::string *problem);

@@ -19,7 +19,7 @@ int refuse(const std::string &reason, char *problem, size_t problem_bytes) {
 
 }  // namespace
 
-// Starts MPI if need be, and tells this process's place in it. 0 is success; else `problem` says
+// Starts MPI if necessary, and reports this process's rank in it. 0 is success; else `problem` says
 // why.
 extern "C" [[gnu::visibility("default")]] int infini_mpi_world(int *rank, int *ranks,
                                                                double timeout, char *problem,

@@ -38,7 +38,7 @@ std::vector<std::string> names_in_order() {
     return names;
 }
 
-// pip puts MPI's libraries into lib/ of the environment that we are installed in; others stand next
+// pip puts MPI's libraries into lib/ of the environment that we are installed in; others are next
 // to the launcher on the PATH.
 std::vector<std::string> folders() {
     std::vector<std::string> found = {""};  // where the system looks

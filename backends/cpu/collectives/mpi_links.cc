@@ -280,7 +280,7 @@ private:
     const int me_, tag_;
     const MpiMembers members_;
     std::vector<bool> is_neighbour_;  // by rank: on this host
-    std::set<int> reachable_;         // ranks that are told what this one has to say
+    std::set<int> reachable_;         // ranks that get the messages of this one
     std::set<int> unheard_;  // ranks that have said nothing yet: each does once, at its end
     std::vector<Active> active_;
     std::vector<std::string> gone_;        // by rank: why nothing more comes from it

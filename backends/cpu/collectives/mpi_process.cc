@@ -88,7 +88,7 @@ bool MpiProcess::begin(std::string *problem) {
         return false;
     }
     one_at_a_time_ = provided < library_.multiple;
-    // Of what belongs to no communicator, such as a process that is lost, one of these is told.
+    // Of what belongs to no communicator, such as a lost process, one of these is notified.
     if (is_ours_ && code == 0)
         for (Handle of : {library_.world, library_.self})
             library_.Comm_set_errhandler(of, library_.errors_return);

@@ -48,7 +48,7 @@ struct Guest {
 struct Party {
     Id id{};
     std::vector<Guest *> seats;      // by rank; empty: nobody has come
-    std::shared_ptr<Ground> notice;  // tells ranks of this host to come here
+    std::shared_ptr<Ground> notice;  // invites ranks of this host to come here
 };
 
 class Server {

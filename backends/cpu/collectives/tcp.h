@@ -25,7 +25,7 @@ public:
     void begin(Transfer &transfer);
     // Moves what can be moved. True: something was.
     bool advance();
-    // Something is under way: worth trying without being told by poll().
+    // Something is in flight: worth trying without waiting for poll().
     bool is_busy() const { return !sends_.empty() || !receives_.empty() || in_frame_; }
     // What poll() should wait for; 0: nothing.
     short events() const;

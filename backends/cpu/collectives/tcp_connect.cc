@@ -142,7 +142,7 @@ private:
         return call.rank < 0 || refuse(call.rank, EPROTO, problem);
     }
 
-    // A fresh connection takes as little as that at once.
+    // A fresh connection accepts so little immediately.
     bool greet(const Socket &socket, int to) const {
         const Greeting greeting{kGreetingMagic, {id_.secret[0], id_.secret[1]}, me_, to};
         const ssize_t sent = send(socket.get(), &greeting, sizeof greeting, MSG_NOSIGNAL);

@@ -57,7 +57,7 @@ bool own_address(Address *address, std::string *problem);
 
 // Listens at an address, on a port of the system's choice, which is filled in.
 Socket listen_at(Address *address, std::string *problem);
-// Begins to connect; errno tells when there is no socket.
+// Begins to connect; errno says why there is no socket.
 Socket begin_connect(const Address &address);
 // How that ended: 0, or an errno.
 int connect_result(const Socket &socket);

@@ -22,7 +22,7 @@ constexpr float kLog10C[] = {-0x1.bcb7aap-3f, 0x1.287a7p-3f,  -0x1.bcbf44p-4f,
 
 template <class V>
 struct LogParts {
-    V k, f;  // k 2^23: the exponent as it stands in the bits
+    V k, f;  // k 2^23: the exponent as it is in the bits
 };
 
 // For 0 < x < infinity, denormals too.

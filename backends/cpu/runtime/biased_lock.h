@@ -56,7 +56,7 @@ private:
     static constexpr auto kLeaving = std::memory_order_relaxed;
 #endif
     static constexpr uintptr_t kNobody = 0, kRevoking = 1;
-    // Threads are told apart by where their thread-local storage lies.
+    // Threads are distinguished by the address of their thread-local storage.
     static uintptr_t self() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 
     std::atomic<uintptr_t> owner_{kNobody};

@@ -24,7 +24,7 @@ public:
         return generation_ == fork_generation ? infinirtSuccess : made_before_fork("event");
     }
 
-    // Recorded and complete at once: nothing stands before it. False: no memory.
+    // Recorded and complete immediately: no work precedes it. False: no memory.
     bool record_now();
     // Recorded at the place of `item` in a queue. False: no memory.
     bool record(Item &item);

@@ -1,4 +1,4 @@
-// Objects that were made before a fork() are told apart by their generation; see process.h.
+// Objects that were made before a fork() are recognised by their generation; see process.h.
 #pragma once
 
 #include "error.h"

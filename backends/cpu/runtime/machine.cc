@@ -92,7 +92,7 @@ std::string processor_name(const std::string &cpuinfo) {
 }
 
 // Times a chain of additions, of which every processor does one in a cycle. For machines, mostly
-// virtual ones, that do not tell their clock.
+// virtual ones, that do not report their clock.
 int measured_khz() {
     constexpr int kTries = 5, kRounds = 2'000, kAdds = 16;
     int64_t best = INT64_MAX;

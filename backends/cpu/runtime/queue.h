@@ -1,4 +1,4 @@
-// What stands in a stream, and the queue that holds it.
+// The items of a stream, and the queue that holds them.
 #pragma once
 
 #include <infini/backend.h>
@@ -45,7 +45,7 @@ struct Item {
     };
 };
 
-// A queue without limit, as a list of blocks that never move, so that items run where they stand.
+// A queue without limit, as a list of blocks that never move, so that items run in place.
 // Producers exclude each other by the stream's lock; there is one consumer at a time, whoever runs
 // the stream. The two sides meet only in the stream's count of published items, so neither ever
 // waits for the other.

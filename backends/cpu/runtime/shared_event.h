@@ -42,7 +42,7 @@ private:
         std::atomic<uint32_t>
             changes;  // counts completions; the futex of sleepers in all processes
         std::atomic<uint32_t> sleepers;
-        Record records[kRecords];  // record n stands at n % kRecords
+        Record records[kRecords];  // record n is at n % kRecords
     };
     static_assert(sizeof(Page) <= 4096);
     static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -140,8 +140,8 @@ void Workers::leave(Worker &self) {
     if (stream) hand_over(worker, stream, true);
 }
 
-// Should another stream have this one's slot? More urgent ones at once, equally urgent ones after a
-// while.
+// Should another stream have this one's slot? More urgent ones immediately, equally urgent ones
+// after a while.
 bool Workers::outranked(const Stream &stream, int streak) const {
     uint32_t ranks = ready_ranks_.load(std::memory_order_relaxed);
     if (ranks == 0) [[likely]]

@@ -24,7 +24,7 @@ infiniStatus_t Gathered::begin() try {
     note_operators(device_);
     OnDevice here(device_);
     {
-        OutsideCapture outside;  // loading code is no part of one
+        OutsideCapture outside;  // loading code is not captured
         kernel_ =
             Device::get(device_).compile(Source("collectives/combine.cuh").type("T", work_.dtype));
     }

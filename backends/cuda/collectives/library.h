@@ -76,7 +76,7 @@ const Functions &library();
 // Communicators that never block the caller, so that time-outs work.
 bool can_poll();
 
-int version();       // 22403 is 2.24.3; 0: not told
+int version();       // 22403 is 2.24.3; 0: unknown
 std::string name();  // "NCCL 2.24.3 (/path)"
 
 // What a function of the library returned, in words.

@@ -14,7 +14,7 @@ struct DeviceFile {
 extern const DeviceFile kDeviceFiles[];
 extern const size_t kDeviceFileCount;
 
-// 128 bits that tell texts apart.
+// A hash of 128 bits that identifies a text.
 struct Key {
     uint64_t high = 0, low = 0;
 

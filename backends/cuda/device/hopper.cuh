@@ -188,7 +188,7 @@ namespace infini {
 // ---- Operands in shared memory ------------------------------------------------------------------
 
 // Operands of wgmma lie in panels of 64 elements of 16 bits: rows of 128 bytes, in which the eight
-// pieces of 16 bytes are swizzled: piece c of row r stands at c ^ (r % 8). Panels begin at
+// chunks of 16 bytes are swizzled: chunk c of row r is at c ^ (r % 8). Panels begin at
 // multiples of 1024 bytes.
 inline constexpr int kPanelColumns = 64, kPanelRow = 128;  // elements, bytes
 

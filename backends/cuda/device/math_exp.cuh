@@ -5,7 +5,7 @@ namespace infini {
 
 namespace detail {
 // From here on CUDA's functions reduce their argument the long way. The same comparison before them
-// takes that out of the places where they stand, and leaves it in one function.
+// takes that out of the callers, and leaves it in one function.
 inline constexpr float kFar = 105615.0f;
 static INFINI_APART float sin_far(float x) { return ::sinf(x); }
 static INFINI_APART float cos_far(float x) { return ::cosf(x); }

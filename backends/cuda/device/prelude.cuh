@@ -28,7 +28,7 @@ using uint64_t = unsigned long long;
 
 #define INFINI_SHARED __shared__
 #define INFINI_DEVICE __device__ __forceinline__
-// Long functions are called: else they would stand, and be compiled, once for each place or element
+// Long functions are not inlined: else they would be compiled once for each call site or element
 // of a vector, while someone waits. (`static` outside of structs: unused ones are left out then.)
 #define INFINI_APART __device__ __noinline__
 

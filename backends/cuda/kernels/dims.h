@@ -78,7 +78,7 @@ inline int64_t alignment_of(const void *a, const void *b = nullptr) {
         {int64_t(reinterpret_cast<uintptr_t>(a)), int64_t(reinterpret_cast<uintptr_t>(b))});
 }
 
-// The type of a word that is moved at once.
+// The type of a word that one access moves.
 inline const char *word_type(int64_t bytes) {
     return bytes == 16 ? "Vec<uint32_t, 4>" : bytes_type(size_t(bytes));
 }

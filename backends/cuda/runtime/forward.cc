@@ -14,7 +14,7 @@ constexpr int kToolkit13 = 13000;
 
 thread_local int chosen = 0;
 
-// The core tells every thread its device by this function before anything else is called.
+// The core sets every thread's device by this function before anything else is called.
 Error choose_device(int device) {
     using Get = int (*)(int *);
     using Set = int (*)(int);

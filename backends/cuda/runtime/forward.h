@@ -1,5 +1,5 @@
 // The functions of the aligned face by the vendor's own. The table of them is generated from spec/:
-// which symbol a library of toolkit 12 has, which one of 13, and what stands between where 13 has
+// which symbol a library of toolkit 12 has, which one of 13, and the adapter where 13 has
 // another form.
 #pragma once
 
@@ -77,6 +77,6 @@ inline infinirtMemLocation location_of(int device) {
     return location;
 }
 
-int attribute(infinirtDeviceAttr attribute, int device);  // 0: not told
+int attribute(infinirtDeviceAttr attribute, int device);  // 0: unknown
 
 }  // namespace infini::cuda

@@ -1,4 +1,4 @@
-// NVIDIA: the names that all others are told apart from.
+// NVIDIA: the names from which those of other vendors differ.
 #include "vendor.h"
 
 namespace infini::cuda {

@@ -34,7 +34,7 @@ struct Caller {
     int ranks, rank;
     Device device;
 
-    // The C function's status; below 0: nothing has been enqueued, for a reason that is not told.
+    // The C function's status; below 0: nothing has been enqueued, for an unknown reason.
     int run(int kind, nb::handle send, nb::handle recv, int op, int root) const {
         collectives::Collective made{InfiniCollectiveKind(kind), {},  {}, comm,
                                      infinicclReduceOp_t(op),    root};

@@ -31,7 +31,7 @@ using Recipes =
 struct Parameter {
     PyObject *name;    // interned
     PyObject *preset;  // null: it must be given
-    bool is_operand;   // a number stands for a tensor: its value is no part of the signature
+    bool is_operand;   // a number in place of a tensor: its value is not part of the signature
     bool keyword_only;
 };
 
@@ -53,7 +53,7 @@ unsigned epoch = 0;
 
 constexpr size_t kMostParameters = 32;
 
-// What goes with a recipe may call Python, and that this function: the table is empty by then.
+// Destroying a recipe may call Python, and that this function: the table is empty by then.
 void forget_recipes(Function &self) {
     Recipes gone;
     gone.swap(*self.recipes);

@@ -228,7 +228,7 @@ bool copy_alike(const Tensor &self, nb::handle source) {
     return true;
 }
 
-// Whether an element of one may be one of the other. Without places only the memories tell.
+// Whether an element of one may be one of the other. Without addresses only the memories say.
 bool may_overlap(const Tensor &a, const Tensor &b) {
     if (a->memory() == b->memory()) return true;
     if (!a->memory()->is_placed() || !b->memory()->is_placed()) return false;

@@ -96,7 +96,7 @@ private:
     std::ptrdiff_t offset_ = 0;
 };
 
-// The view that a key stands for; None when it takes more than a view.
+// The view that a key selects; None when it takes more than a view.
 nb::object basic_index(const Tensor &tensor, nb::handle key) {
     Indexing indexing(tensor);
     return indexing.apply(key.ptr()) ? indexing.result() : nb::none();

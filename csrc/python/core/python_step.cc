@@ -37,7 +37,7 @@ void PythonStep::call_python(void *const *places) const {
 }
 
 void PythonStep::launch(void *const *places, void *, infinirtStream_t stream) const {
-    // Python works on the host's memory at once, so the CPU's queue has to be empty.
+    // Python works on the host's memory immediately, so the CPU's queue has to be empty.
     if (runtime->is_cpu()) {
         core::RuntimeScope scope(*runtime);
         core::check(infinirtStreamSynchronize(stream), name.c_str());

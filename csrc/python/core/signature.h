@@ -10,7 +10,7 @@
 
 namespace infini::python {
 
-// Objects with an identity (element types, devices) stand for
+// Objects with an identity (element types, devices) represent
 // themselves by their address.
 class Signature {
 public:

@@ -22,7 +22,7 @@ namespace {
 
 using dlpack::Exchange;
 
-// Asked once for each type that comes along; the last one is remembered.
+// Asked once for each type that occurs; the last one is cached.
 const Exchange *exchange_of(PyObject *type) {
     static PyObject *known = nullptr;
     static const Exchange *answer = nullptr;

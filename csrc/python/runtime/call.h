@@ -42,7 +42,7 @@ infinirtError_t waiting_if(bool long_enough, F &&call) {
     return long_enough ? waiting(call) : call();
 }
 
-// For updates of instantiated graphs: that the graphs differ is told by the result.
+// For updates of instantiated graphs: that the graphs differ is reported by the result.
 inline infinirtError_t unless_differing(infinirtError_t code) {
     return code == infinirtErrorGraphExecUpdateFailure ? infinirtSuccess : code;
 }

@@ -2,8 +2,8 @@
 //
 // Who holds what: a callable given to a stream belongs to the stream and is given up after its only
 // call. A callable of a graph's node belongs to a user object that the graph holds; clones and
-// instantiations of the graph hold it too, so it goes with the last of them. What is set on an
-// instantiated graph belongs to a user object of that one.
+// instantiations of the graph hold it too, so it is destroyed with the last of them. What is set on
+// an instantiated graph belongs to a user object of that one.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,7 +1,7 @@
 // How Python values become arguments of the C API, and results become Python values.
 //
 // The generated bindings take these types as parameters: Int, Code and Handle are plain numbers,
-// Address is where a pointer to memory stands in C, List is an array with its length. An exact int
+// Address is for pointers to memory in C, List is an array with its length. An exact int
 // is the first case in each of them: that is what a hot loop passes.
 #pragma once
 
@@ -33,15 +33,15 @@ struct Code {
     operator T() const { return value; }
 };
 
-// None is the null handle; an object with an attribute `handle` stands for its handle.
+// None is the null handle; an object with an attribute `handle` is converted to it.
 template <class T>
 struct Handle {
     T value{};
     operator T() const { return value; }
 };
 
-// None is null; an object with an attribute `ptr` stands for that address; any other object with
-// the buffer protocol stands for its memory, which it cannot give up or move before the call
+// None is null; an object with an attribute `ptr` is converted to that address; any other with
+// the buffer protocol to that of its memory, which it cannot give up or move before the call
 // returns.
 template <bool writable>
 class Address {
@@ -86,7 +86,7 @@ size_t common_length(const char *first, size_t length, const char *second, size_
 [[noreturn]] void throw_out_of_range(PyObject *source, const char *low, const char *high);
 PyObject *index_of(PyObject *source);  // new reference; null if it is no whole number
 
-// The number behind an object: of the classes here at once, of others by an attribute.
+// The number behind an object: directly for the classes here, by an attribute for others.
 enum class Number { Handle, Address };
 bool number_of(PyObject *source, Number what, uintptr_t &value);  // false: it has none
 

@@ -140,7 +140,7 @@ Owner::~Owner() {
                 return true;
             };
             release_later(again, new Held(held_));
-            held_.after = nullptr;  // goes with it
+            held_.after = nullptr;  // destroyed with it
         }
         settle();
     }

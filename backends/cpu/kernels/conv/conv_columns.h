@@ -44,7 +44,7 @@ public:
     // The same, into floats or elements as they are.
     template <class To>
     void write(int64_t k0, int64_t k, int64_t n0, int64_t n, To *panel, int64_t stride) const {
-        // Wide panels in slices, so that the runs of a slice stand on the stack.
+        // Wide panels in slices, so that the runs of a slice fit on the stack.
         for (int64_t j = 0; j < n; j += kMostColumns) {
             slice(k0, k, n0 + j, std::min(kMostColumns, n - j), panel + j, stride);
         }

@@ -1,5 +1,5 @@
 // block_diag: matrices on the diagonal of a larger one. Every element is written once: the blocks
-// as strided copies, what lies beside them as copies of one zero.
+// as strided copies, what is beside them as copies of one zero.
 #include <vector>
 
 #include "copy/strided.h"

@@ -21,7 +21,7 @@ Mode mode_of(const char *text) {
                                  : Mode::kConstant;
 }
 
-// The place in an input of `size` elements that `at` stands for; -1: the constant.
+// The index into an input of `size` elements that `at` refers to; -1: the constant.
 int64_t place_of(Mode mode, int64_t at, int64_t size) {
     if (at >= 0 && at < size) return at;
     switch (mode) {

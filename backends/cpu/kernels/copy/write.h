@@ -65,7 +65,7 @@ inline void write_row(char *to, const char *from, int64_t bytes, bool streams) {
     if (i < bytes) std::memcpy(to + i, from + i, size_t(bytes - i));
 }
 
-// Makes such writes visible to whoever is told that the work is done.
+// Makes such writes visible to whoever learns that the work is done.
 inline void finish_writes([[maybe_unused]] bool streams) {
 #if defined(__SSE2__)
     if (streams) _mm_sfence();

@@ -68,7 +68,7 @@ struct Scatter {
         });
     }
 
-    // Through a room for each slot, in which lines stand side by side.
+    // Through a buffer for each slot, in which lines are adjacent.
     size_t room_bytes(size_t element, bool counted) const {
         const size_t bytes = size_t(rows * bundle) * (element + (counted ? sizeof(int64_t) : 0));
         return (bytes + 63) / 64 * 64;

@@ -1,4 +1,4 @@
-// argwhere and masked_select: results whose size only the data tell. They come in memory that is
+// argwhere and masked_select: results whose size depends on the data. They come in memory that is
 // allocated here: two passes, one that counts in pieces, one that writes the pieces side by side.
 #include <algorithm>
 #include <cstdlib>
@@ -26,7 +26,7 @@ void each_piece(int64_t count, const Body &body) {
     });
 }
 
-// What an element is made of, and which of its bits tell that it is not 0: signs do not.
+// What an element is made of, and which of its bits make it different from 0: signs do not.
 template <class W>
 struct Bits {
     W mask;

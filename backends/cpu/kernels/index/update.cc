@@ -64,7 +64,7 @@ void group(const Slices &slices, const Indices &index, int64_t *first, int64_t *
     std::fill(first, first + slices.rows + 2, 0);
     for (int64_t i = 0; i < slices.entries; ++i) ++first[slices.row(index, i) + 2];
     for (int64_t row = 0; row <= slices.rows; ++row) first[row + 1] += first[row];
-    // Now first[row + 1] is where row begins (entries of no row stand before row 0's).
+    // Now first[row + 1] is where row begins (entries of no row come before row 0's).
     for (int64_t i = 0; i < slices.entries; ++i) order[first[slices.row(index, i) + 1]++] = i;
 }
 

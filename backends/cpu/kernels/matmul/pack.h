@@ -58,7 +58,7 @@ INFINI_SIMD void transpose(W4 &a, W4 &b, W4 &c, W4 &d) {
     c = __builtin_shuffle(ab1, cd1, first), d = __builtin_shuffle(ab1, cd1, second);
 }
 
-// Is a word of kind D made of elements as they stand in memory?
+// Is a word of kind D made of elements as they are in memory?
 template <class D, class T>
 inline constexpr bool kSameBits =
     sizeof(T) == sizeof(typename D::Element) &&
@@ -256,7 +256,7 @@ void pack_columns(const Matmul &product, int64_t column, int64_t columns, int64_
         const T *data = static_cast<const T *>(b.data) + column * b.col_stride + k0 * b.row_stride;
         int64_t done = 0;
         if (b.col_stride == 1 && b.row_stride != 1 && D::kGroup == 1) {
-            // Row by row, so that lines and pages are used up at once.
+            // Row by row, so that cache lines and pages are read completely.
             done = columns / width * width;
             auto *words = reinterpret_cast<typename D::Element *>(to);
             constexpr int64_t ahead = 8, line = 64 / sizeof(T);

@@ -1,4 +1,4 @@
-// What stands between the two products of a feed-forward block.
+// The activation between the two products of a feed-forward block.
 #pragma once
 
 #include "../convert.h"

@@ -102,8 +102,8 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
                 (put<C>(reinterpret_cast<T *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
         };
         size_t full = n / kLanes, rest = n % kLanes;
-        // What does not fill a vector comes again, through buffers that do; so `evaluate` stands
-        // here once.
+        // The rest that does not fill a vector goes through buffers that do; so `evaluate` is
+        // inlined here once.
         alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
         for (;;) {
             size_t at = 0;

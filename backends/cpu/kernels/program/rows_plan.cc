@@ -147,7 +147,7 @@ bool Rows::needs_buffer(const Stage &stage) const {
     for (int number : stage.inputs)
         if (access_[size_t(number)] == kGather) return true;
     if (stage.fold) return false;
-    // A copy is folded where its input lies, unless one value stands for the whole line.
+    // A copy is folded in place, unless one value is broadcast over the whole line.
     auto is_line = [&](int number) {
         const Slot &slot = nest_.slots[size_t(number)];
         return slot.kind != Slot::kShared && slot.kind != Slot::kRow &&

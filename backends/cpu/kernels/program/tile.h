@@ -21,7 +21,7 @@ INFINI_SIMD void transpose(Four &a, Four &b, Four &c, Four &d) {
     d = __builtin_shufflevector(ac1, bd1, 2, 6, 3, 7);
 }
 
-// Can four neighbours be had as floats at once?
+// Can four neighbours be loaded as floats with one instruction?
 template <class T>
 constexpr bool kInFours =
 #if defined(__ARM_NEON)

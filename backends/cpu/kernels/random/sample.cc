@@ -107,7 +107,7 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation) {
             using E = Entry<Key<T>>;
             auto run = [=](const Arguments &a) {
                 // Plain: four numbers. Batch: four lists, one after the other, and their length.
-                // The number of the run function stands last.
+                // The number of the run function comes last.
                 const bool lists = a.integer(int(a.c.scalar_count) - 1) == 1;
                 const int64_t given = lists ? int64_t(a.c.scalar_count - 2) / 4 : 1;
                 slots.run([&](int64_t row, int64_t slot) {

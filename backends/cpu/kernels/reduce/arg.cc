@@ -224,7 +224,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
     bool folded[Shape::kMost] = {};
     const int64_t *dims = operation.list(0);
     for (size_t i = 0; dims && i < operation.count(0); ++i) folded[dims[i]] = true;
-    if (!dims) folded[operation.integer(0)] = true;  // no list stands for dimension 0
+    if (!dims) folded[operation.integer(0)] = true;  // no list means dimension 0
     Arg arg;
     arg.fold = fold;
     arg.dtype = input.dtype;

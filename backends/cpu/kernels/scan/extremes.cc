@@ -1,4 +1,4 @@
-// cummax and cummin: the extreme so far and where it stood, the last of equal ones; a NaN wins.
+// cummax and cummin: the extreme so far and its index, the last of equal ones; a NaN wins.
 #include "convert.h"
 #include "kernel.h"
 #include "scan/bands.h"

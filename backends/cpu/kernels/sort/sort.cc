@@ -1,4 +1,4 @@
-// sort: lines along a dimension in order, and where their elements stood.
+// sort: lines along a dimension in order, and the indices of their elements.
 #include "index/offsets.h"
 #include "kernel.h"
 #include "sort/radix.h"
@@ -6,7 +6,7 @@
 namespace infini::cpu {
 namespace {
 
-// A key in the order of the values, in as few bits as tell them apart: fewer digits to sort by.
+// A key in the order of the values, in as few bits as distinguish them: fewer digits to sort by.
 template <class T>
 constexpr int kKeyBits =
     std::is_same_v<T, boolean>                         ? 1

@@ -12,7 +12,7 @@ namespace infini::cpu {
 
 enum class Fold { kSum, kMax, kMaxPlace };
 
-inline constexpr int64_t kSpan = 1024;  // elements of a row that stand on the stack
+inline constexpr int64_t kSpan = 1024;  // elements of a row that are on the stack
 
 // Outputs whose windows have the same size and lie evenly.
 struct Run {

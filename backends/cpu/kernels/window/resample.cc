@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kSpan = 1024;            // elements of a row that stand on the stack
+constexpr int64_t kSpan = 1024;            // elements of a row that are on the stack
 constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
 
 constexpr int64_t kMostTaps = 1 << 27;

@@ -37,7 +37,7 @@ struct MovedParams {
 // (kConstants) among them.
 namespace infini {
 
-// The place in an input of `size` elements that `at` stands for; -1: the constant.
+// The index into an input of `size` elements that `at` refers to; -1: the constant.
 INFINI_DEVICE int64_t place_of(Beyond mode, int64_t at, int64_t size) {
     if (uint64_t(at) < uint64_t(size)) return at;
     switch (mode) {

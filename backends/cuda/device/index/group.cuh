@@ -7,7 +7,7 @@
 namespace infini {
 
 struct GroupParams {
-    const uint32_t *keys, *order;  // of the entries; no order: as they stand
+    const uint32_t *keys, *order;  // of the entries; no order: as they are
     uint32_t *sorted_keys, *sorted_order;
     uint32_t *counts;  // [digit][piece]
     int64_t entries;

@@ -10,7 +10,7 @@ struct SelectParams {
     uint64_t *counts;  // of each piece; then of those before it
     void *out;
     Places<2> places;    // in what is given out and in what is tested
-    uint64_t low, high;  // bits that tell that an element counts
+    uint64_t low, high;  // bits that make an element count
     int64_t size[8];     // of the dimensions, for coordinates
     int32_t ndim;
 };
@@ -59,7 +59,7 @@ INFINI_ENTRY(SelectParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SELECT_WRITE
-// Writes those that count, in their order: elements E, or (kCoordinates) where they stand.
+// Writes those that count, in their order: elements E, or (kCoordinates) their coordinates.
 namespace infini {
 
 constexpr int kWarps = kThreads / kWarp;

@@ -21,7 +21,7 @@ struct UpdateParams {
     int64_t outer, rows, entries, inner;  // inner in vectors, or words
     double factor;                        // of the source's elements
     int32_t whole;                        // vectors are aligned
-    int32_t across_bits;                  // 2^this threads of 256 stand side by side
+    int32_t across_bits;                  // 2^this threads of 256 are side by side
 };
 
 }  // namespace infini

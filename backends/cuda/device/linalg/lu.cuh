@@ -9,7 +9,7 @@ struct Pivot {
     double size;
     int64_t row;
 };
-// The greatest, and of equal ones the first. NaN is none, unless it stands first.
+// The greatest, and of equal ones the first. NaN is none, unless it comes first.
 struct BetterPivot {
     INFINI_DEVICE Pivot operator()(Pivot a, Pivot b) const {
         if (a.row < 0 || b.row < 0) return a.row < 0 ? b : a;
@@ -63,7 +63,7 @@ INFINI_CALLED int64_t factor_lu(double *m, int64_t n, int64_t *swaps, double lea
             const int64_t pivot = find_pivot(m, n, k);
             const double value = m[pivot * n + k];
             if (!(fabs(value) > least)) {
-                // Who asks finds on the diagonal what stood there.
+                // The caller finds on the diagonal what was there.
                 __syncthreads();
                 return k;
             }

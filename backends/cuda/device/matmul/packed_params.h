@@ -1,4 +1,4 @@
-// What products with packed weights are told. For host and device.
+// Parameters of products with packed weights. For host and device.
 #pragma once
 
 #include "divide.h"

@@ -1,4 +1,4 @@
-// What a kernel for matrix products is told. For host and device.
+// Parameters of matrix products. For host and device.
 #pragma once
 
 #ifndef INFINI_DEVICE

@@ -182,7 +182,7 @@ INFINI_DEVICE int expert_of(const SortPairsParams &p, int pair) {
     return id >= 0 && id < p.experts ? id : -1;
 }
 
-// Where each pair stands; of several positions the last counts. `place` is -1 everywhere before.
+// The row of each pair; of several positions the last counts. `place` is -1 everywhere before.
 INFINI_DEVICE void find_places(const SortPairsParams &p) {
     int used = *p.used;
     used = used < 0 ? 0 : used < p.positions ? used : p.positions;

@@ -103,7 +103,7 @@ INFINI_DEVICE void sigmoid(const Row &row) {
     __syncwarp();
 }
 
-// Whether a stands before b when the largest come first.
+// Whether a comes before b when the largest come first.
 INFINI_DEVICE bool before(float a, float b) { return a > b || (b != b && a == a); }
 
 // Only the `keep` best groups can be chosen from: others have the key of `masked`. A group counts

@@ -1,4 +1,4 @@
-// Rows that are gone over again for each pass: long ones, and columns. Their elements may be split
+// Rows that are read again in each pass: long ones, and columns. Their elements may be split
 // over blocks (blockIdx.y): then a launch does one pass, and leaves partial folds in memory which
 // the launches after it join first.
 #pragma once

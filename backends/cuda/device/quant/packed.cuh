@@ -27,7 +27,7 @@ struct DequantizeParams {
 struct RepackParams {
     uint32_t *out;
     const uint32_t *in;
-    const int32_t *from;  // which row comes where; null: as they stand
+    const int32_t *from;  // which row comes where; null: as they are
     int64_t k, n;         // rows and columns
     int64_t words;        // of the output
 };

@@ -13,7 +13,7 @@ struct RopeParams {
     int32_t whole;       // vectors are aligned
 };
 
-// Queries and keys, whose heads stand side by side.
+// Queries and keys, whose heads are adjacent.
 struct MropeParams {
     void *y[2];
     const void *x[2];

@@ -98,7 +98,7 @@ struct RunningProduct<T, R, false> {
     static INFINI_DEVICE int64_t place(State) { return 0; }
 };
 
-// The extreme so far and where it stood, the last of equal ones; a NaN wins.
+// The extreme so far and its index, the last of equal ones; a NaN wins.
 template <class T, class R, bool least>
 struct RunningExtreme {
     using C = Choose<kSame<T, double>, double,
@@ -150,9 +150,9 @@ struct RunningLogSum {
 #ifdef INFINI_KERNEL_SCAN_ALONG
 #include "block_scan.cuh"
 
-// Along lines: kLineThreads threads take a line, or a piece of it, kItems elements each at a time: of
-// a warp's elements every lane has kVectors vectors, as far apart as makes neighbours of those of
-// neighbouring lanes. kSums: only what each piece comes to is written, for the second kernel to
+// Along lines: kLineThreads threads take a line, or a piece of it, kItems elements each at a time:
+// of a warp's elements every lane has kVectors vectors, as far apart as makes neighbours of those
+// of neighbouring lanes. kSums: only what each piece comes to is written, for the second kernel to
 // begin with.
 namespace infini {
 

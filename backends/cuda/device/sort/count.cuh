@@ -17,7 +17,7 @@ struct SearchParams {
 struct CountParams {
     const void *x, *weights;
     void *y;
-    void *tables;  // of counts; of weights, where the sorted elements stood
+    void *tables;  // of counts; of weights, the indices of the sorted elements
     int64_t size, step, weight_step;
     int64_t bins, out_step;
     double least, greatest, width;
@@ -87,7 +87,7 @@ INFINI_ENTRY(CountParams, 256, 1) {
 
 #ifdef INFINI_KERNEL_COUNT_WEIGH
 // bincount with weights: a warp adds up what falls into a bin, in an order that does not depend on
-// the threads. kSorted: the input comes sorted, with the places where its elements stood, and a bin
+// the threads. kSorted: the input comes sorted, with the indices of its elements, and a bin
 // is a stretch of it; else it is short, and the warp looks at all of it.
 namespace infini {
 

@@ -64,7 +64,7 @@ struct RadixParams {
 #ifdef INFINI_DEVICE  // the rest is for the device
 
 // Numbers as unsigned keys in their order: NaN is the greatest, both zeros are equal. With
-// kDescending the keys are turned round. Keys have as few bits as tell the numbers apart.
+// kDescending the keys are turned round. Keys have as few bits as distinguish the numbers.
 namespace infini {
 
 using Key = Choose<sizeof(T) == 8, uint64_t, uint32_t>;
@@ -96,7 +96,7 @@ INFINI_DEVICE Key order_key(U value) {
     return kDescending ? kLastKey - key : key;
 }
 
-// Is there one value alone with this key? Not where it stands for both zeros or for NaNs, or for
+// Does only one value have this key? Not where it is that of both zeros or of NaNs, or of
 // what counts as true.
 template <class U>
 INFINI_DEVICE bool has_one_value(Key key) {
@@ -126,7 +126,7 @@ INFINI_DEVICE U value_of(Key key) {
     }
 }
 
-// Entries are told apart by their places, so every order of them is a stable one.
+// Entries differ in their places, so every order of them is stable.
 INFINI_DEVICE bool precedes(Key a, uint32_t place_a, Key b, uint32_t place_b) {
     return a != b ? a < b : place_a < place_b;
 }

@@ -1,5 +1,5 @@
-// Radix sort: a block takes a tile. A pass whose digit is the same in all keys of a line has nothing
-// to do there. The first one that has reads elements, later ones entries.
+// Radix sort: a block takes a tile. A pass whose digit is the same in all keys of a line has
+// nothing to do there. The first one that has reads elements, later ones entries.
 #pragma once
 
 #include "keys.cuh"
@@ -75,9 +75,10 @@ INFINI_ENTRY(RadixParams, 256, 1) {
 #ifdef INFINI_KERNEL_RADIX_SCATTER
 #include "index/group_rank.cuh"
 
-// A tile is sorted by a digit in shared memory, then written to where its digits belong in the line:
-// behind those of the tiles before it, which tell how many they have as soon as they know. In the
-// last pass (kLast) elements and their places are written instead of entries.
+// A tile is sorted by a digit in shared memory, then written to where its digits belong in the
+// line: behind those of the tiles before it, which publish their counts as soon as they know them
+// (decoupled look-back). In the last pass (kLast) elements and their places are written instead of
+// entries.
 namespace infini {
 
 inline constexpr int kWarps = kThreads / kWarp, kTile = kThreads * kItems;
@@ -105,8 +106,8 @@ struct Tile {
     }
 };
 
-// What a tile tells for a digit: 0 is nothing yet, a number + 1 how many keys it has; marked with
-// kWhole, where in the line the next tile's keys begin.
+// What a tile publishes for a digit: 0 is nothing yet, a number + 1 how many keys it has; marked
+// with kWhole, where in the line the next tile's keys begin.
 inline constexpr uint32_t kWhole = 0x80000000u;
 
 INFINI_DEVICE void tell(uint32_t *state, uint32_t value) {

@@ -16,7 +16,7 @@ struct WordEntries {
         words[at] = uint64_t(key) << 32 | place;
     }
     INFINI_DEVICE uint32_t place(int at) const { return uint32_t(words[at]); }
-    // Exchanges two entries, if they do not stand in the order that is wanted.
+    // Exchanges two entries if they are not in the wanted order.
     INFINI_DEVICE void exchange(int low, int high, bool up) const {
         const uint64_t a = words[low], b = words[high];
         if ((b < a) == up) words[low] = b, words[high] = a;

@@ -1,5 +1,6 @@
-// rotmg: it rescales in loops, so it is no program.
+// rotmg: it rescales in loops, so it cannot be a program.
 #include "device/blas/rotmg.cuh"
+
 #include "kernel.h"
 
 namespace infini::cuda {

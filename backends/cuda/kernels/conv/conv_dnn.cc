@@ -203,9 +203,9 @@ private:
         return code;
     }
 
-    // Algorithms are told for convolutions alone; whether the function that adds biases takes this
-    // one is known when it is called. On a thread of its own: refusals that the vendor's runtime
-    // takes down there are no last error of the caller's, and the caller's own stays.
+    // Algorithms are reported for convolutions alone; whether the function that adds biases takes
+    // this one is known when it is called. On a thread of its own: refusals that the vendor's
+    // runtime takes down there are no last error of the caller's, and the caller's own stays.
     bool is_accepted() const {
         bool accepted = false;  // where there are no more threads, too: own kernels do it
         const auto try_it = [&] {

@@ -72,7 +72,7 @@ private:
     friend class Graph;
     std::vector<Object> plan_;  // one
     std::vector<int64_t> names_;
-    std::vector<float> constants_;  // their names stand behind the tensors'
+    std::vector<float> constants_;  // their names come after the tensors'
     size_t workspace_ = 0;
     Session *session_ = nullptr;
 };

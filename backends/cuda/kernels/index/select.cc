@@ -1,9 +1,10 @@
-// argwhere and masked_select: results whose size only the data tell. They come in memory that is
+// argwhere and masked_select: results whose size depends on the data. They come in memory that is
 // allocated here, so the host waits for the count: pieces are counted, then written side by side.
+#include "device/index/select.cuh"
+
 #include <cstdlib>
 #include <new>
 
-#include "device/index/select.cuh"
 #include "kernels/dims.h"
 #include "kernels/index/grouping.h"
 
@@ -51,7 +52,7 @@ struct Selecting {
 
 std::unique_ptr<Plan> plan_argwhere(const Operation &operation, Device &device) {
     const Tensor input = operation.tensor(0);
-    // The bits that tell a number from 0: signs do not.
+    // The bits that distinguish a number from 0: signs do not.
     constexpr uint64_t kAll = ~uint64_t(0), kNoSign = kAll >> 1;
     uint64_t low = kAll, high = kAll;
     switch (input.dtype) {

@@ -120,7 +120,7 @@ public:
             is_aligned(a) && is_aligned(b) && is_aligned(data.c) && is_aligned(addend);
         const Chosen &chosen = aligned ? usual_ : odd_;
         std::unique_lock<std::mutex> lock;
-        if (biased_) {  // the pointer stands in the description
+        if (biased_) {  // the pointer is part of the description
             lock = std::unique_lock(bias_lock_);
             l_.describe_set(description_, blas::kBiasPointer, &data.bias, sizeof data.bias);
         }

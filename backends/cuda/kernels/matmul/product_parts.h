@@ -26,7 +26,7 @@ Error launch_product(const Kernel &kernel, const Stream &stream, Grid grid, unsi
 // Prepares its source for that: before all other lines.
 void add_epilogue(Source &source, const ProductShape &shape);
 
-// What kernels are told of c.
+// The parameters of kernels that describe c.
 void place_output(MatmulParams &params, const ProductShape &shape);
 void place_data(MatmulParams &params, const ProductShape &shape, const ProductData &data);
 

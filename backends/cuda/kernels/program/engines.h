@@ -22,7 +22,7 @@ Launches plan_rows(Phase &phase);
 // of a float do not show.
 int roughness(const Operation &operation, const InfiniProgram &program, ValueType type);
 
-// A source with everything that stands before a composed text.
+// A source with everything that comes before a composed text.
 Source begin_source(const char *file, const Phase &phase, const Composer &composer);
 
 }  // namespace infini::cuda::program

@@ -36,7 +36,7 @@ std::unique_ptr<Epilogue> Epilogue::make(const Operation &operation) {
     for (int i = 0; i < result.ndim; ++i)
         if (nest.size[i] != result.shape[i]) return nullptr;
 
-    // The result's own dimensions, instead of those that lie well in memory.
+    // The result's own dimensions, instead of those that are contiguous in memory.
     nest.kept.count = 3;
     nest.kept.size[0] = result.ndim == 3 ? result.size(0) : 1;
     nest.kept.size[1] = result.size(-2);

@@ -96,7 +96,7 @@ public:
 struct Launches {
     Error run(const Arguments &arguments, const Stream &stream) const;
 
-    // Partial results of a phase lie behind what phases leave for others: only now is it known
+    // Partial results of a phase come after what phases spill for others: only now is it known
     // where.
     void move_partials(int64_t bytes);
     // Compiles what is usual.

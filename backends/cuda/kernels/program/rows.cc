@@ -1,5 +1,5 @@
 // Phases with folds: rows of elements. Short rows are held in registers and read once; long ones,
-// and columns, are gone over again for each pass, by several blocks where there are few.
+// and columns, are read again in each pass, by several blocks where there are few.
 #include <algorithm>
 #include <bit>
 

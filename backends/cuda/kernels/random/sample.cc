@@ -24,7 +24,7 @@ std::unique_ptr<Plan> plan_random_sample(const Operation &operation, Device &dev
     const auto kernel = device.compile(source);
     return make_plan([=](const Arguments &a, const Stream &stream) {
         // Plain: four numbers. Batch: four lists, one after the other, and their length. The number
-        // of the run function stands last.
+        // of the run function comes last.
         const bool lists = a.integer(int(a.c.scalar_count) - 1) == 1;
         const int64_t given = lists ? int64_t(a.c.scalar_count - 2) / 4 : 1;
         const int64_t count = lists ? std::min(rows, given) : rows;

@@ -1,9 +1,10 @@
 // argmax and argmin. A warp or a block takes a row; where rows lie side by side, a lane takes some
 // of them. When there are few rows they are cut into pieces, whose results are joined by a second
 // kernel.
+#include "device/reduce/arg.cuh"
+
 #include <algorithm>
 
-#include "device/reduce/arg.cuh"
 #include "kernels/lines.h"
 
 namespace infini::cuda {
@@ -50,7 +51,7 @@ Arg describe(const Operation &operation) {
     bool folded[Shape::kMost] = {};
     const int64_t *dims = operation.list(0);
     for (size_t i = 0; dims && i < operation.count(0); ++i) folded[dims[i]] = true;
-    if (!dims) folded[operation.integer(0)] = true;  // no list stands for dimension 0
+    if (!dims) folded[operation.integer(0)] = true;  // no list means dimension 0
     Arg arg;
     ArgParams &p = arg.params;
     arg.vector = 16 / int64_t(dtype_bytes(input.dtype));
