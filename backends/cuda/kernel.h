@@ -1,4 +1,4 @@
-// What a kernel of a CUDA-like back end is: a planner looks at an operation, has device code
+// A kernel of a CUDA-like back end: a planner inspects an operation, has device code
 // compiled for the case, and makes a plan; the plan enqueues launches, any number of times and from
 // any thread.
 //

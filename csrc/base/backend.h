@@ -261,9 +261,9 @@ typedef struct InfiniHost {
 /* ---- The back end --------------------------------------------------------------------------- */
 
 typedef struct InfiniBackend {
-    size_t size;      /* sizeof(InfiniBackend) */
-    uint32_t abi;     /* INFINI_BACKEND_ABI that the back end was built with */
-    const char *name; /* kind of device, lower case: the word of INFINI_DEVICE and `infini info` */
+    size_t size;         /* sizeof(InfiniBackend) */
+    uint32_t abi;        /* INFINI_BACKEND_ABI that the back end was built with */
+    const char *name;    /* device type, lower case: the word of INFINI_DEVICE and `infini info` */
     const char *vendor;  /* for people */
     const char *version; /* of the back end, for people */
 

@@ -4,11 +4,10 @@
  * a back end lacks out of sends and receives. A back end brings communicators, and one of two ways
  * to work:
  *
- *  - `submit`, for vendors' libraries that take streams themselves: a whole group is enqueued at
- * once.
+ *  - `submit`, for vendors' libraries that take streams themselves: a whole group is enqueued in
+ *    one call.
  *  - `run`, for everything else: the core calls it in stream order, on a thread that may block.
- * Capture
- *    and graphs then work by themselves.
+ *    Capture and graphs then work by themselves.
  *
  * All functions return an infiniStatus_t and may explain an error through InfiniHost::explain.
  *
@@ -82,7 +81,8 @@ typedef struct InfiniCollectives {
     /* Success, or why the communicator can't be used any more, in a sentence. (optional) */
     int (*state)(struct InfiniCommunicator *communicator, char *reason, size_t reason_bytes);
 
-    /* Do the operations of a group on one communicator, and wait until they are done. (one of the two) */
+    /* Do the operations of a group on one communicator, and wait until they are done. (one of the
+     * two) */
     int (*run)(struct InfiniCommunicator *communicator, const InfiniCollective *work, size_t count);
     /* Enqueue a group: `communicators[i]` does `work[i]`. NotImplemented for a kind makes the core
      * compose it. (one of the two) */

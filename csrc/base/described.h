@@ -1,4 +1,4 @@
-/* What libinfinicore uses of libinfiniop beyond its public functions: a look behind descriptors,
+/* What libinfinicore uses of libinfiniop beyond its public functions: the plans of descriptors,
  * and the fuser. Not installed. */
 #ifndef INFINI_DESCRIBED_H
 #define INFINI_DESCRIBED_H

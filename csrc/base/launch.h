@@ -37,7 +37,7 @@ INFINI_EXPORT infiniStatus_t infiniWaitForStream(const char *function, const Inf
 INFINI_EXPORT infiniStatus_t infiniRecordFailure(const char *function, infiniStatus_t status,
                                                  const char *sentence);
 
-/* Is there memory to read, or to write? A look at the pages, remembered for the next call. */
+/* Is there memory to read, or to write? Probes the pages, and caches the answer for later calls. */
 INFINI_EXPORT int infiniIsHostMemory(const void *pointer, size_t bytes, int write);
 
 #ifdef __cplusplus

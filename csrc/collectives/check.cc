@@ -1,4 +1,4 @@
-// What an operation must be like before it is enqueued.
+// Checks of an operation before it is enqueued.
 #include <limits>
 
 #include "comm.h"

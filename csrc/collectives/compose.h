@@ -1,4 +1,4 @@
-// Collectives that vendors' libraries lack, out of those that they have.
+// Composes collectives that vendors' libraries lack from those that they have.
 #pragma once
 
 #include "comm.h"

@@ -1,4 +1,4 @@
-// How operations get into streams.
+// Enqueues operations into streams.
 #include <algorithm>
 #include <map>
 #include <system_error>
@@ -189,7 +189,7 @@ infiniStatus_t launch_one(const char *function, Operation operation) {
 infiniStatus_t launch(const char *function, std::vector<Operation> operations) {
     for (const Operation &operation : operations)
         if (infiniStatus_t status = check_health(function, *operation.comm)) return status;
-    // Communicators of different kinds of device have nothing to wait for in each other.
+    // Communicators of different device types have nothing to wait for in each other.
     std::map<const InfiniCollectives *, std::vector<Operation>> by_table;
     for (Operation &operation : operations)
         by_table[&operation.comm->table()].push_back(std::move(operation));

@@ -40,7 +40,7 @@ private:
     std::atomic<StreamUse *> uses_{nullptr};
 };
 
-// The lanes of a thread. The one used last is found without a look at the others.
+// The lanes of a thread. The one used last is found without a search.
 struct Lanes {
     std::vector<std::unique_ptr<Lane>> all;
     ~Lanes();

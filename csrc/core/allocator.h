@@ -1,5 +1,5 @@
-// Memory of a device, cached: freed blocks serve the next allocation of their size and stream at
-// once, since work in one stream is done in order.
+// Memory of a device, cached: freed blocks serve the next allocation of their size and stream
+// immediately, since work in one stream is done in order.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How the memory of one device is divided and kept.
+// The caching allocator's state for one device.
 //
 // Small sizes fall into classes. Blocks of a class lie side by side in a slab, one allocation of
 // the device, that serves one stream. A freed block goes to a lane, which one thread has for itself

@@ -1,5 +1,4 @@
-// Memory that is another memory without holding it: what a graph's operators keep of their
-// arguments.
+// A non-owning view of a memory block: what a graph's operators keep of their arguments.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ infinirtMemcpyKind_t direction(const DeviceRuntime &runtime, infinirtMemcpyKind_
     return runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : kind;
 }
 
-// In stream order. Memory that belongs to another kind of device is copied too: the runtime has no
+// In stream order. Memory that belongs to another device type is copied too: the runtime has no
 // stream order for that, so it is waited for.
 void copy(const char *function, void *dst, const void *src, size_t size, infinirtMemcpyKind_t kind,
           bool async) {

@@ -1,5 +1,5 @@
-// Which nodes of a record are joined. A node is joined with the one that made what it reads; the
-// two must have nothing between them that one of them could not be moved past.
+// Which nodes of a record are fused: a node with the one that made what it reads. Two nodes fuse
+// when no node between them depends on the first or feeds the second.
 #include <algorithm>
 #include <unordered_map>
 
@@ -110,7 +110,7 @@ private:
         return true;
     }
 
-    // Does anybody but node j look at what node i wrote?
+    // Does anybody but node j read what node i wrote?
     bool is_kept(size_t i, size_t j, const Between &between) const {
         if (between.overwritten) return false;
         const Memory *memory = between.range.memory;

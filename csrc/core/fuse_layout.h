@@ -1,4 +1,4 @@
-// Layouts as the fuser looks at them: index spaces, views of one another, and shared memory.
+// Layouts in the fuser: index spaces, views of one another, and shared memory.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ bool same_elements(const Layout &a, const Layout &b);
 // The shape that all of them are broadcast to.
 Sizes broadcast_of(const std::vector<Sizes> &shapes);
 
-// Another way to go over an index space: its dimensions in another order, then cut and joined anew
+// Another way to iterate over an index space: its dimensions permuted, then split and merged
 // into another shape. The elements stay in their order.
 struct Reindexing {
     Sizes from;              // the space

@@ -1,4 +1,4 @@
-// Two nodes of a record as one.
+// Fuses two nodes of a record into one.
 #pragma once
 
 #include "fuse_step.h"

@@ -1,4 +1,4 @@
-// What the fuser knows of programs by looking at them.
+// Properties of programs that the fuser needs.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// From joined programs to a node.
+// Makes a node from fused programs.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Small objects that come and go all the time: each thread keeps the memory of some that went.
+// Free lists for small objects that are allocated often: each thread caches the memory of some.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Operations that are written down instead of run: while a graph is recorded, and while a function
+// Operations that are recorded instead of run: while a graph is recorded, and while a function
 // is traced over tensors without data.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Tensors: making them, looking at them, and views of them.
+// Tensors: creation, properties, and views.
 #include "infinicore/tensor.hpp"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ Tensor Tensor::strided_from_blob(void *data, const Shape &shape, const Strides &
     if (!data && extent.bytes() != 0)
         fail("from_blob",
              "data is null: expected the address of " + std::to_string(extent.bytes()) + " bytes");
-    // Without a look at the device: memory of a device that is not there yet says so when it is
+    // Without a query of the device: memory of a device that is not there yet says so when it is
     // used.
     auto *begin = data ? static_cast<std::byte *>(data) + extent.low : nullptr;
     return make(shape, strides, dtype,

@@ -18,7 +18,7 @@ inline bool is_host(const Device &device) {
     return device.info.integrated && device.info.host_pointers_usable;
 }
 
-// A copy in a stream of the core whose other side lies on another kind of device.
+// A copy in a stream of the core whose other side lies on another device type.
 Error copy_across(Call &call, const CopyPlan &plan, Stream &stream);
 
 }  // namespace infini::rt

@@ -57,7 +57,7 @@ public:
     UserObject *user_object(infinirtUserObject_t handle, int index, const char *name);
 
     // For calls that go to the back end's own function: is the handle one of the core's, and so an
-    // object of another kind of device? Then the error is recorded. The back end's own handles
+    // object of another device type? Then the error is recorded. The back end's own handles
     // cannot be distinguished from wrong ones here.
     bool strange(infinirtStream_t handle, int index, const char *name);
     bool strange(infinirtEvent_t handle, int index, const char *name);
@@ -103,7 +103,7 @@ private:
     void finish(Error code);
 };
 
-// Lets a stream wait for an event of another kind of device (across.cc).
+// Lets a stream wait for an event of another device type (across.cc).
 Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags);
 // Events that back ends made themselves are remembered, so that streams of other kinds can wait for
 // them.

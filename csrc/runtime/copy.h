@@ -52,11 +52,11 @@ Error run_copy(Call &call, const CopyPlan &plan);
 // is copied from as soon as this returns; with `read_now` any host memory.
 Error run_copy(Call &call, const CopyPlan &plan, Stream &stream, bool read_now = false);
 
-// Does the operand belong to another kind of device than the calling thread's?
+// Does the operand belong to another device type than the calling thread's?
 inline bool foreign(const Call &call, const Operand &operand) {
     return operand.on_device() && &operand.device->backend != call.thread.backend;
 }
-// A synchronous copy from or to devices of other kinds than the calling thread's.
+// A synchronous copy from or to devices of other types than the calling thread's.
 Error copy_foreign(Call &call, const CopyPlan &plan);
 Error submit_and_wait(Call &call, const CopyPlan &plan, Stream &stream);
 // An asynchronous copy whose source is read before this returns.

@@ -91,7 +91,7 @@ Error not_of_a_device(Call &call, const char *name, const void *pointer, infinir
                      name, pointer, kKinds[kind]);
 }
 
-// Memory of another kind of device may be mapped for the host, and so pass for host memory.
+// Memory of another device type may be mapped for the host, and so pass for host memory.
 Error check_direction(Call &call, infinirtMemcpyKind kind, CopyPlan *plan) {
     const bool *device = kDeviceSides[kind];
     InfiniCopy &copy = plan->work.as.copy;

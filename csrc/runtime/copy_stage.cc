@@ -1,5 +1,5 @@
 // Copies that go through a buffer in between: asynchronous ones from memory that the client may
-// change at once, and those between devices of different kinds.
+// change right after the call, and those between devices of different types.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 // Up to here a private copy of the source is cheaper than waiting for the stream to read it.
 constexpr size_t kSmall = size_t{64} << 10;
-// Of the buffer between two kinds of devices.
+// Of the buffer between two device types.
 constexpr size_t kPieceBytes = size_t{8} << 20;
 
 // Packs the source's rows without gaps.

@@ -1,4 +1,4 @@
-// What lies outside both faces: kinds of devices, back ends, the message behind an error.
+// What lies outside both faces: device types, back ends, the message behind an error.
 #include "infini/ext.h"
 
 #include "memory.h"

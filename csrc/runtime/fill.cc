@@ -59,7 +59,7 @@ Error plan_fill(Call &call, const infinirtPitchedPtr &memory, int value,
 }
 
 Error run_fill(Call &call, const FillPlan &plan) {
-    // Memory of another kind of device is filled by that device.
+    // Memory of another device type is filled by that device.
     Device &device = foreign(call, plan.dst) ? *plan.dst.device : call.device();
     if (captures_in_progress.load(std::memory_order_acquire)) [[unlikely]] {
         if (Error error = check_legacy_use(call, device)) return error;

@@ -36,7 +36,7 @@ Error check_flags(Call &call, unsigned long long flags, bool with_parameters) {
     return infinirtSuccess;
 }
 
-// No cycle, live events, one kind of device; in child graphs as well.
+// No cycle, live events, one device type; in child graphs as well.
 Error check_graph(Call &call, const Graph &graph, Problem *problem) {
     std::vector<Node *> order = topological_order(graph);
     if (order.size() < graph.nodes.size()) {

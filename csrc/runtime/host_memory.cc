@@ -31,7 +31,7 @@ void release(const InfiniDriver &driver, void *memory, size_t bytes) {
         free(memory);
 }
 
-// Is every page of the range mapped? Unlike a copy, registering has the time to look at all of
+// Is every page of the range mapped? Unlike a copy, registering has the time to probe all of
 // them.
 bool all_mapped(uintptr_t begin, size_t bytes) {
     uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -90,7 +90,7 @@ Error add_chunk(Pool &pool, size_t bytes, size_t granules, size_t asked, void **
     return error;
 }
 
-// The quick search failed: look at other streams' memory, then ask the device.
+// The quick search failed: try other streams' memory, then ask the device.
 Error allocate_slowly(Call &call, Pool &pool, Stream &stream, size_t granules, size_t bytes,
                       void **memory) {
     Error error = infinirtErrorMemoryAllocation;

@@ -44,7 +44,7 @@ struct Stream {
     std::atomic<bool> has_clock{false};  // ever waited for another stream
     ForkSafeMutex &clock_mutex() const { return StripedMutex<LockRank::Clock>::of(number); }
 
-    // Capture state, guarded by graph_mutex() except for the fast look at `capture`.
+    // Capture state, guarded by graph_mutex() except for the fast check of `capture`.
     std::atomic<Capture *> capture{nullptr};
     std::vector<Node *> tail;  // nodes that the next captured one depends on
 

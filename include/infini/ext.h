@@ -15,15 +15,15 @@ extern "C" {
  * Never null; valid until the thread's next failing call. Empty when nothing failed yet. */
 INFINI_EXPORT const char *infiniGetLastErrorMessage(void);
 
-/* The kind of device ("cpu", ...) that this thread's calls of the aligned face go to. */
+/* The device type ("cpu", ...) that this thread's calls of the aligned face go to. */
 INFINI_EXPORT infiniStatus_t infinirtSetDeviceKind(const char *kind);
 INFINI_EXPORT const char *infinirtGetDeviceKind(void);
 
 /* Every back end that was found, also those without a device or that could not be used. */
 typedef struct infinirtBackendInfo {
-    size_t size;        /* set to sizeof(infinirtBackendInfo) by the caller */
-    const char *name;   /* kind of device, or the library's file name when it could not be opened */
-    const char *vendor; /* for people; may be empty */
+    size_t size;         /* set to sizeof(infinirtBackendInfo) by the caller */
+    const char *name;    /* device type, or the library's file name when it could not be opened */
+    const char *vendor;  /* for people; may be empty */
     const char *version; /* for people; may be empty */
     const char *path;    /* of the library */
     const char *reason;  /* why it has no device; else a remark, or empty */

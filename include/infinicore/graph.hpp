@@ -24,7 +24,7 @@ public:
     virtual ~GraphOperator() = default;
     virtual void run() const = 0;
     // May run() be called once, into a stream that is being captured, and the captured work be
-    // replayed instead? Not if it looks at values, or does work outside the stream.
+    // replayed instead? Not if it reads values on the host, or does work outside the stream.
     virtual bool is_device_graph_capture_safe() const { return true; }
 };
 

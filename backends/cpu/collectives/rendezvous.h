@@ -1,6 +1,6 @@
 // How ranks on several hosts learn of each other: whoever makes an id listens for those who join
 // with it, and gives all of them the table of all when the last has come. Ranks of the maker's
-// host first look into the memory named by the id, and come here only when they find there that
+// host first read the memory named by the id, and come here only when they find there that
 // others are elsewhere.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a kernel of the CPU back end is: a planner looks at an operation and makes a plan; the plan
+// A kernel of the CPU back end: a planner inspects an operation and makes a plan; the plan
 // runs, any number of times and on any thread, with the pointers of each call.
 //
 // Every .cc file below kernels/ is compiled once for each instruction set. The objects of one set

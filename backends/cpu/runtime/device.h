@@ -28,7 +28,7 @@ struct Device {
     explicit Device(int index) : index(index), legacy(*this, StreamType::Legacy, kLeastPriority) {}
 
     // Blocking streams that have pending work or are being given some. Next to legacy.pending: a
-    // copy in the legacy stream looks at both.
+    // copy in the legacy stream checks both.
     alignas(64) std::atomic<uint32_t> busy{0};
     Bias bias;  // the quick way into the legacy stream
     const int index;

@@ -104,7 +104,7 @@ bool ThreadPool::help_once(size_t thread) {
     for (Place &place : places_) {
         if (!place.loop.load(std::memory_order_relaxed)) continue;
         place.inside.fetch_add(1);
-        // The caller stores null before it looks at `inside`, so either it sees this thread there,
+        // The caller stores null before it reads `inside`, so either it sees this thread there,
         // or this thread sees null.
         Loop *loop = place.loop.load();
         if (loop && loop->left.load(std::memory_order_relaxed) != 0) {

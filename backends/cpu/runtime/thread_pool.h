@@ -53,7 +53,7 @@ private:
         void work(size_t thread);
     };
 
-    // A place where a loop is offered. Helpers go inside before they look at the loop, and its
+    // A place where a loop is offered. Helpers go inside before they read the loop, and its
     // caller takes the loop away and waits until nobody is inside: no lock is needed.
     struct alignas(64) Place {
         std::atomic<bool> used{false};

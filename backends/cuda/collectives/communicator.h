@@ -55,7 +55,7 @@ public:
 
     // Waits until a call that was begun on the vendor's handle is over.
     infiniStatus_t settle(const char *function, const std::string &late);
-    // Success, or how it failed. Asks the library, and looks at what is pending.
+    // Success, or how it failed. Asks the library, and checks what is pending.
     infiniStatus_t state(std::string *reason);
     // The same without asking: whether it went with its device.
     infiniStatus_t check_device(std::string *reason);
@@ -112,7 +112,7 @@ struct World {
 
 bool is_capturing(int device, void *stream);
 
-// The watch: a thread that looks at communicators with something pending, started by the first.
+// The watch: a thread that checks communicators with something pending, started by the first.
 void watch(const std::shared_ptr<Communicator> &communicator);
 // The same for one that was left and is not finished.
 void watch_end(const std::shared_ptr<Communicator> &communicator);

@@ -11,7 +11,7 @@ void note_operators(int device);
 bool lost_operators(int device);
 Error refuse_operators(int device);
 
-// Before the reset: others look at it while they work.
+// Before the reset: others read it while they work.
 void note_reset(int device);
 void note_refused_reset(int device, bool had_lost_operators);
 

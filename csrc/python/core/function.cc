@@ -1,7 +1,7 @@
 // Functions: callables that remember, for each signature they were called with, the recipe for it.
 //
 // A signature is the layout of every tensor and the value of everything else. For a new one the
-// body is run over tensors without data; what it does is written down, fused, and kept as a recipe.
+// body is run over tensors without data; what it does is recorded, fused, and kept as a recipe.
 #include <nanobind/stl/string.h>
 #include <structmember.h>
 

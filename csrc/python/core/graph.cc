@@ -1,4 +1,4 @@
-// Graphs: what was recorded, to look at and to run.
+// Graphs: what was recorded, to inspect and to run.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 

@@ -262,7 +262,7 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     const DataType dtype = host->dtype();
     bool negative = false;
     if (dtype == DataType::I64 && host->is_contiguous()) {
-        // Without branches, so that several are looked at together.
+        // Without branches, so that the loop is vectorised.
         const auto *values = reinterpret_cast<const int64_t *>(host->data());
         int64_t least = 0, most = -1;
         for (size_t i = 0, count = host->numel(); i < count; ++i) {
@@ -286,7 +286,7 @@ bool check_indices(const Tensor &tensor, long long size, int dim) {
     throw nb::python_error();
 }
 
-// The usual index, looked at in one call: I64 for the first dimension. None: it is another key;
+// The usual index, checked in one call: I64 for the first dimension. None: it is another key;
 // else whether some are negative, or may be: the host does not wait for a device to see them.
 nb::object check_rows(const Tensor &tensor, nb::handle key) {
     if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();

@@ -1,5 +1,5 @@
-// What a call of a function comes down to, for arguments of given layouts: steps over places. Made
-// once by tracing the function's body, run ever after.
+// The compiled form of a function call for arguments of given layouts: steps over places. Made
+// once by tracing the function's body, and run by every later call.
 #pragma once
 
 #include <nanobind/nanobind.h>

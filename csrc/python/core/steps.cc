@@ -1,4 +1,4 @@
-// One operator, run or written down: what infinicore._emit calls.
+// One operator, run or recorded: what infinicore._emit calls.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 

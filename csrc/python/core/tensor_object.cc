@@ -120,7 +120,7 @@ DataType dtype_from(nb::handle object) {
 }
 
 Device device_from(nb::handle object) {
-    // There is one object for each device, so that a look at the object is enough. They are kept.
+    // There is one object for each device, so that comparing objects is enough. They are kept.
     static struct {
         PyObject *object;
         Device device;

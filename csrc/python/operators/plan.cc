@@ -105,7 +105,7 @@ struct Descriptors {
 };
 
 void *make_descriptor(const View &view, Descriptors &all) {
-    // On the stack, whose pages the library has looked at before: a look at new ones takes longer
+    // On the stack, whose pages the library has probed before: probing new ones takes longer
     // than all the rest.
     constexpr size_t kMost = 64;
     size_t shape[kMost];

@@ -29,7 +29,7 @@ Resource resource(const std::string &what) {
     throw nb::value_error(("no kind of resource: " + what).c_str());
 }
 
-// Lets the thread's calls go to another kind of device for a while.
+// Lets the thread's calls go to another device type for a while.
 class KindScope {
 public:
     explicit KindScope(const char *kind) : before_(infinirtGetDeviceKind()) {

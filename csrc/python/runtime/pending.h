@@ -39,7 +39,7 @@ bool freeing_waits();
 // nothing.
 bool reclaim();
 
-// Streams made by Python, with the kind of device of the calling thread.
+// Streams made by Python, with the device type of the calling thread.
 void note_stream(infinirtStream_t stream);
 void forget_stream(infinirtStream_t stream);
 

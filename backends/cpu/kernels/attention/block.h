@@ -136,7 +136,7 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
         for (int64_t lane = 0; lane < width; ++lane) {
             int64_t r = first + lane;
             rows.greatest[r] = kNone, rows.sum[r] = 0;
-            if (r >= rows.count) {  // no row: sees all, and is never looked at
+            if (r >= rows.count) {  // no row: sees all, and is never read
                 rows.limit[r] = end, rows.place[r] = 0, rows.slope[r] = 0;
                 for (int64_t d = 0; d < depth; ++d) q[d * width + lane] = 0;
                 continue;

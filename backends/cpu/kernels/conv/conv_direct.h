@@ -100,7 +100,7 @@ private:
     }
 
     const ConvShape s;
-    int64_t reach_;         // elements of a row that an output looks at
+    int64_t reach_;         // elements of a row that an output reads
     int64_t wide_, parts_;  // outputs at a time, and how often in a row
 };
 

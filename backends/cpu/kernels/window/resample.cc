@@ -194,7 +194,7 @@ private:
                 blend<4>(values, blended, part.low, place, weight, n, taps, count);
             else
                 blend<0>(values, blended, part.low, place, weight, n, taps, count);
-        } else {  // most elements are not looked at, or a window does not fit on the stack
+        } else {  // most elements are not read, or a window does not fit on the stack
             for (int64_t o = 0; o < n; ++o, place += taps, weight += taps) {
                 C sum = 0;
                 each_row(from, o0, o1, [&](const T *row, C share) {

@@ -14,7 +14,7 @@ struct Request {
     int64_t source, target;  // in the states; -1: none
 };
 
-// How many there are to look at: of ragged ones also the tokens before the first and behind the
+// How many there are to visit: of ragged ones also the tokens before the first and behind the
 // last.
 INFINI_DEVICE int request_count(const RequestParams &p) { return p.count + (kRagged ? 2 : 0); }
 

@@ -88,7 +88,7 @@ INFINI_ENTRY(CountParams, 256, 1) {
 #ifdef INFINI_KERNEL_COUNT_WEIGH
 // bincount with weights: a warp adds up what falls into a bin, in an order that does not depend on
 // the threads. kSorted: the input comes sorted, with the indices of its elements, and a bin
-// is a stretch of it; else it is short, and the warp looks at all of it.
+// is a stretch of it; else it is short, and the warp reads all of it.
 namespace infini {
 
 // Whether a number comes before a bin, or, with `bin`, before the next one.

@@ -115,7 +115,7 @@ INFINI_DEVICE void tell(uint32_t *state, uint32_t value) {
 }
 // Where in the line the keys of a tile after the first begin; `state` is this tile's.
 INFINI_DEVICE uint32_t find_begin(const uint32_t *state, int number) {
-    constexpr int kMany = 4;  // are looked at together: it is the way there that takes long
+    constexpr int kMany = 4;  // are read together: latency is what takes long
     uint32_t sum = 0;
     for (;;) {
         uint32_t states[kMany];

@@ -66,7 +66,7 @@ struct Order {
 // The one that lets blocks end together, as far as lengths are known here.
 Order choose_order(const AttentionCase &c, int64_t tiles, int64_t units, int64_t blocks,
                    int64_t fitting) {
-    constexpr int64_t kMost = 1 << 15;  // work that is looked at
+    constexpr int64_t kMost = 1 << 15;  // work items that are simulated
     fitting = std::clamp<int64_t>(fitting, 1, units);
     if (c.ragged() || tiles * units > kMost || tiles * units <= blocks) return {fitting, false};
     std::vector<int> cost(static_cast<size_t>(tiles));  // halves of 128 keys

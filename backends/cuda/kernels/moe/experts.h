@@ -1,6 +1,6 @@
 // Tokens through their experts: pairs of tokens and choices are sorted by expert on the device;
 // their rows are multiplied tile by tile, activated, multiplied again, and summed for each token.
-// The host never looks at who goes where.
+// The host never reads which token goes to which expert.
 #pragma once
 
 #include "../matmul/product_parts.h"

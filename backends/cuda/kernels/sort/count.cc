@@ -2,6 +2,7 @@
 // made with atomic additions of integers, whose order does not matter; weights are added up in a
 // fixed order, after the elements have been sorted.
 #include "device/sort/count.cuh"
+
 #include "kernels/sort/order.h"
 
 namespace infini::cuda {
@@ -39,7 +40,7 @@ std::unique_ptr<Plan> plan_histc(const Operation &operation, Device &device) {
     return plan_counts(operation, device, params, true);
 }
 
-// The sums of weights. Where every bin can look at all elements they are not sorted.
+// The sums of weights. Where every bin can read all elements they are not sorted.
 std::unique_ptr<Plan> plan_weights(const Operation &operation, Device &device, CountParams params) {
     const Tensor input = operation.tensor(1);
     const bool sorted = params.bins * params.size > int64_t(1) << 20;

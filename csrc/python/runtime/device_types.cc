@@ -1,4 +1,4 @@
-// Kinds of device and back ends: infini/ext.h.
+// Device types and back ends: infini/ext.h.
 #include "owner.h"
 
 using namespace nanobind::literals;
