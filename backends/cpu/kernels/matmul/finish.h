@@ -1,4 +1,5 @@
-// From sums to what is stored: alpha, scales, bias, beta, the caller's last word, one rounding.
+// The epilogue of a product, from sums to what is stored: alpha, scales, bias, beta, the epilogue
+// of the caller, one rounding.
 #pragma once
 
 #include "../convert.h"

@@ -1,5 +1,5 @@
 // The engine of gather programs: it walks over the rows of an output; generated functions compute
-// the elements of a row from the coordinates. See spec/operators/gather.py.
+// the elements of a row from the coordinates. See spec/operators/language/gather.py.
 #pragma once
 
 #include <bit>

@@ -95,10 +95,9 @@ INFINI_ENTRY(StridedCopyParams, 256, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_STRIDED_TRANSPOSE
-// Two dimensions change their places, elements E of 1 to 16 bytes. Tiles go through shared memory
-// in words of 4 bytes or more, so both sides are touched in runs of 128 bytes and without conflicts
-// of banks: words of several elements are read in squares (of 2 x 2, or 4 x 4) that are turned in
-// registers.
+// Transposes two dimensions, elements E of 1 to 16 bytes. Tiles go through shared memory in words
+// of 4 bytes or more, so accesses of both sides are coalesced and free of bank conflicts: words of
+// several elements are read in squares (of 2 x 2, or 4 x 4) that are transposed in registers.
 namespace infini {
 
 constexpr int kBytes = sizeof(E);

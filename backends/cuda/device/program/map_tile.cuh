@@ -1,5 +1,5 @@
-// Maps that read some tensors against their order in memory: a tile of each comes through shared
-// memory, so that reads and writes both go along lines. Vectors lie along the last dimension, those
+// Maps that read some tensors transposed: a tile of each goes through shared memory, so that reads
+// and writes are both coalesced. Vectors are along the last dimension, those
 // tensors along the one that p.turned says.
 #pragma once
 

@@ -1,10 +1,11 @@
-// A tile of a tensor, read along its lines and left so that it can be read against them.
+// A tile of a tensor, read along its lines (coalesced) and stored so that it can be read
+// transposed.
 #pragma once
 
 namespace infini {
 
 // tile[a][b] = from[a * apart + b], by all threads of the block; `width` neighbours at a time. The
-// pitch keeps the banks of shared memory apart both ways.
+// pitch avoids bank conflicts both ways.
 template <int width, class T, int size, int pitch, class Index>
 INFINI_DEVICE void read_tile(T (&tile)[size][pitch], const T *from, Index apart, int lines,
                              int columns) {

@@ -1,5 +1,6 @@
 // Gather programs: what a definition can ask for, and the walk over the outputs. See
-// spec/operators/gather.py. The functions that generated text calls are for host and device.
+// spec/operators/language/gather.py. The functions that generated text calls are for host and
+// device.
 #pragma once
 
 #include "divide.h"

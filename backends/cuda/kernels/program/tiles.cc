@@ -1,4 +1,4 @@
-// Maps that read some tensors against their order in memory; see device/program/map_tile.cuh.
+// Maps that read some tensors transposed; see device/program/map_tile.cuh.
 #include <algorithm>
 
 #include "kernels/program/engines.h"

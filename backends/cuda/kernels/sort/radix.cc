@@ -18,7 +18,7 @@ Source source_of(const char *file, const Ordering &ordering) {
 }  // namespace
 
 std::unique_ptr<Plan> plan_radix_sort(const Ordering &ordering, Device &device) {
-    // Of radix_pass.cuh: counts of warps, bases, and a tile of entries.
+    // Of radix.cuh: counts of warps, bases, and a tile of entries.
     const auto shared_bytes = [&](int64_t items) {
         return size_t((kRadixThreads / device.warp + 1) * kDigits * 4 + 16 +
                       kRadixThreads * items * (ordering.key_bytes() + 4));

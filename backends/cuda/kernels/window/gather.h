@@ -1,4 +1,5 @@
-// The engine of gather programs, as generated planners see it. See spec/operators/gather.py.
+// The engine of gather programs, as generated planners see it. See
+// spec/operators/language/gather.py.
 #pragma once
 
 #include <iterator>
