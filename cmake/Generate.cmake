@@ -39,10 +39,15 @@ endforeach()
 
 # The contract is read as csrc/base/*.h here and included as <infini/backend.h> everywhere.
 set(INFINI_CONTRACT "${CMAKE_BINARY_DIR}/contract")
+file(GLOB stale "${INFINI_CONTRACT}/infini/*.h")
 foreach(header backend collectives program expression operation loop_nest make_loop_nest)
     configure_file("${PROJECT_SOURCE_DIR}/csrc/base/${header}.h"
         "${INFINI_CONTRACT}/infini/${header}.h" COPYONLY)
+    list(REMOVE_ITEM stale "${INFINI_CONTRACT}/infini/${header}.h")
 endforeach()
+if(stale)
+    file(REMOVE ${stale})  # headers that an earlier build put into this folder
+endif()
 
 # infini_headers: the public headers, for clients and for back ends alike.
 add_library(infini_headers INTERFACE)
