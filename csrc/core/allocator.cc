@@ -1,4 +1,4 @@
-// The quick part: memory objects, lanes, and what passes between lanes and stores.
+// The fast path of the allocator: memory objects, lanes, and what passes between lanes and stores.
 #include "allocator.h"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ public:
     // The memory is used in this stream too: it is not reused before that work is done. Memory that
     // did not come from here is left alone.
     static void record_stream(Memory &memory, infinirtStream_t stream);
-    // Gives back what is not in use. What other threads keep at hand follows with their next call.
+    // Gives back what is not in use. Other threads give back their caches with their next call.
     void trim();
     context::MemoryStats stats() const;
     void reset_peaks();

@@ -1,4 +1,4 @@
-// The slow part: large blocks, memory from and to the device, blocks that wait for events.
+// The slow path of the allocator: large blocks, memory of the device, blocks that wait for events.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

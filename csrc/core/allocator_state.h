@@ -1,7 +1,7 @@
 // The caching allocator's state for one device.
 //
-// Small sizes fall into classes. Blocks of a class lie side by side in a slab, one allocation of
-// the device, that serves one stream. A freed block goes to a lane, which one thread has for itself
+// Small sizes fall into size classes. Blocks of a class are adjacent in a slab, one allocation of
+// the device, that serves one stream. A freed block goes to a lane, which belongs to one thread
 // and so needs no lock; lanes that hold much pass blocks on to the store of the stream, and take
 // from there. Large blocks are cut from segments, best fit first, and joined with free neighbours
 // again. A block that other streams used waits for their events before it goes anywhere.
@@ -55,7 +55,7 @@ struct Slab {
     unsigned size_class;
     size_t block_bytes;
     size_t count;
-    size_t stored;  // how many of its blocks lie in the store
+    size_t stored;  // how many of its blocks are in the store
     std::unique_ptr<Block[]> blocks;
 };
 
@@ -100,7 +100,7 @@ struct Lane {
     unsigned epoch;    // of the owner's last trim that was followed
     size_t bytes = 0;  // in the lists
     std::array<Block *, kClasses> lists{};
-    // Written by its thread alone, so that nothing is waited for; others may read.
+    // Written by its own thread only, so without locks; others may read.
     std::atomic<size_t> allocations{0};
     std::atomic<ptrdiff_t> used{0};  // bytes taken less bytes given that the owner does not know of
     std::atomic<ptrdiff_t> highest{0};  // of `used`

@@ -1,4 +1,4 @@
-// The short way to a collective, for those who know their communicator.
+// The fast path of a collective, for callers that know their communicator.
 #pragma once
 
 #include "infinicore/collectives.hpp"

@@ -81,8 +81,8 @@ private:
         if (!down && !up) return std::nullopt;
         bool keeps = false;
         for (Between &each : between) keeps |= each.keep = is_kept(i, j, each);
-        // Behind a norm or a product, with a tensor that is written all the same, a map saves
-        // little; it may have a better place in front of what reads it.
+        // After a norm or a product whose tensor is written anyway, a map saves
+        // little; it may fuse better with what reads it.
         const InfiniProgram *leading = program_of(*nodes_[i].step);
         if (reluctant_ && keeps && (!leading || !is_map(*leading) || is_epilogue(*nodes_[i].step)))
             return std::nullopt;
@@ -96,7 +96,7 @@ private:
         return place;
     }
 
-    // May a node be moved over all those between i and j?
+    // May a node be moved past all those between i and j?
     bool can_pass(size_t moved, size_t i, size_t j) const {
         for (size_t k = i + 1; k < j; ++k) {
             if (!alive_[k]) continue;
@@ -130,7 +130,7 @@ private:
     std::vector<char> alive_;
     std::vector<std::vector<Use>> uses_;
     std::unordered_map<const Memory *, std::vector<size_t>> users_;  // in order
-    bool reluctant_ = true;    // leaves what may be joined better otherwise, at first
+    bool reluctant_ = true;    // first pass: leave what may fuse better otherwise
     size_t last_foreign_ = 0;  // one more than its number; 0: there is none
 };
 

@@ -34,7 +34,7 @@ std::optional<Layout> Reindexing::operator()(const Layout &layout) const {
     const size_t missing = from.size() - layout.shape.size();
     for (size_t i = 0; i < layout.shape.size(); ++i)
         if (layout.shape[i] != 1) strides[i + missing] = layout.strides[i];
-    // Neighbours that are passed through in one go, outermost first.
+    // Adjacent dimensions that can be merged, outermost first.
     struct Piece {
         int64_t size, stride;
     };
@@ -80,7 +80,7 @@ std::optional<Reindexing> reindexing(const Layout &tensor, const Layout &like) {
 bool Range::overlaps(const Range &other) const {
     if (!memory || !other.memory || begin == end || other.begin == other.end) return false;
     if (memory == other.memory) return begin < other.end && other.begin < end;
-    // Two may lie over each other, e.g. both made of one piece of a client's memory.
+    // Two may overlap, e.g. both made of one part of a client's memory.
     if (!memory->is_placed() || !other.memory->is_placed()) return false;
     auto address = [](const Memory *which) {
         return reinterpret_cast<intptr_t>(const_cast<Memory *>(which)->data());

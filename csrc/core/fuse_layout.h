@@ -12,7 +12,7 @@ using Sizes = std::vector<int64_t>;
 
 int64_t count_of(const Sizes &shape);
 
-// Do the two have the same shape, and each element in the same place?
+// Do the two have the same shape, and each element at the same address?
 bool same_elements(const Layout &a, const Layout &b);
 
 // The shape that all of them are broadcast to.
@@ -25,8 +25,8 @@ struct Reindexing {
     std::vector<int> order;  // of its dimensions
     Sizes to;
 
-    // Where a tensor that is broadcast to the space lies in the new one. None: it would take a
-    // copy.
+    // The layout in the new space of a tensor that is broadcast to the old one. None: it would take
+    // a copy.
     std::optional<Layout> operator()(const Layout &layout) const;
 };
 
@@ -41,7 +41,7 @@ struct Range {
     bool overlaps(const Range &other) const;
     // Two arguments of a traced function, which may share memory when it is called.
     bool may_be(const Range &other) const;
-    // The same, and not element on element.
+    // The same, but not element by element.
     bool may_be_part(const Range &other) const;
 };
 

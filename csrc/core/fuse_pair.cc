@@ -10,16 +10,16 @@ bool is_epilogue(const Step &step) {
 
 namespace {
 
-// Of gemm: the product, and the factors, which are read all along.
+// Of gemm: the product, and the factors, which are read throughout.
 constexpr int kKernelTensors = 3;
 
-// A kernel that takes a program behind it, if the back end can: it must not read its result.
+// A kernel that takes an epilogue, if the back end can: it must not read its result.
 bool takes_epilogue(const Step &step) {
     return !step.program && step.is(kTakesEpilogue) && step.scalars.size() == 2 &&
            step.scalars[1].f == 0 && step.arguments.size() == kKernelTensors;
 }
 
-// Programs that are joined; kernels of their own kind are none of them.
+// Programs that can be fused; steps that need a kernel of their own are not among them.
 bool can_lead(const Step &step) {
     if (step.is(kRandom)) return false;
     const InfiniProgram *program = program_of(step);
@@ -36,7 +36,7 @@ bool same_place(const Place &a, const Place &b) {
     return a.memory == b.memory && a.offset == b.offset;
 }
 
-// Was it a cast that made a tensor?
+// Was a tensor made by a cast?
 bool is_rounded(const Step &step, int tensor) {
     return step.rounded.empty() ? step.is(kRounds) : step.rounded[size_t(tensor)];
 }
@@ -186,7 +186,7 @@ bool align(const Step &a, const InfiniProgram &leading, std::vector<Layout> &of_
     return false;
 }
 
-// Gone over anew, does the second still write what the first touches element by element?
+// After reindexing, does the second still write what the first touches element by element?
 bool write_in_step(const Party &first, const std::vector<Layout> &of_a, const Party &second,
                    const std::vector<Layout> &of_b) {
     for (const Use &written : second.uses)
@@ -210,7 +210,7 @@ std::optional<Node> join(const Party &first, const Party &second,
     const InfiniProgram &leading = program_of(a) ? *program_of(a) : *infiniKernelResult();
     const InfiniProgram &following = *program_of(b);
     // Copies have kernels of their own, which are better where there is nothing but copies; rows
-    // want what they fold side by side.
+    // want what they fold to be contiguous.
     if (is_plain_copy(a) && (is_plain_copy(b) || !is_map(following))) return std::nullopt;
     const Computing computing = computing_of(a);
     if (computing == Computing::Unknown) return std::nullopt;
@@ -231,7 +231,7 @@ std::optional<Node> join(const Party &first, const Party &second,
     const bool is_reindexed = of_a != a.tensors || of_b != b.tensors;
     if (is_reindexed && !write_in_step(first, of_a, second, of_b)) return std::nullopt;
 
-    // A map goes into the phase that reads the tensor; or else the second, a map, behind the first.
+    // A map goes into the phase that reads the tensor; or else the second, a map, is appended.
     const int phase = reading_phase(following, inputs);
     if (phase < 0) return std::nullopt;
     const bool front = is_map(leading);

@@ -13,14 +13,14 @@ struct Use {
 };
 std::vector<Use> uses_of(const Node &node);
 
-// Is it a kernel with a program behind it?
+// Is it a kernel with an epilogue?
 bool is_epilogue(const Step &step);
 
 // A tensor that the first node writes and the second reads.
 struct Between {
     int output;               // tensor of the first
     std::vector<int> inputs;  // tensors of the second
-    bool overwritten;         // the second writes it anew
+    bool overwritten;         // the second overwrites it
     Range range;
     bool keep = true;  // somebody else reads it, so it is to be written
 };
@@ -33,7 +33,7 @@ struct Party {
 // None of them: the two cannot fuse, whatever is between them.
 std::vector<Between> find_between(const Party &first, const Party &second);
 
-// Both as one node that does what the two did one right after the other.
+// One node that does what the two did one after the other.
 std::optional<Node> join(const Party &first, const Party &second,
                          const std::vector<Between> &between);
 

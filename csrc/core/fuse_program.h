@@ -15,7 +15,7 @@ Computing computing_of(const std::vector<Layout> &tensors, const std::vector<uin
 // That of a step, also where it has a kernel but could be done by a program; null: a kernel must do
 // it.
 const InfiniProgram *program_of(const Step &step);
-// Does it give what it gets, unchanged?
+// Does it return its input unchanged?
 bool is_plain_copy(const Step &step);
 
 bool is_map(const InfiniProgram &program);
@@ -31,7 +31,7 @@ bool can_reindex(const InfiniProgram &program);
 int reading_phase(const InfiniProgram &program, const std::vector<int> &tensors);
 bool reads_pointer(const InfiniProgram &program, int pointer);
 
-// What a phase goes over.
+// The index space of a phase.
 Sizes space_of(const InfiniProgram &program, const std::vector<Layout> &tensors, int phase);
 
 // Calls f with each operand that a stage reads, then with each that it writes.

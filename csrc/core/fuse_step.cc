@@ -19,7 +19,7 @@ struct OwnProgram {
     std::vector<std::shared_ptr<const Step>> parts;  // attributes point into them
 };
 
-// Numbers everything anew, without what is not used, and with one number for what is the same.
+// Renumbers everything, without what is unused, and with one number for equal operands.
 class Compactor {
 public:
     explicit Compactor(const Draft &draft)
@@ -35,7 +35,7 @@ public:
         for (int i = 0; i < draft_.kernel_tensors; ++i) {
             tensors.push_back(draft_.tensors[size_t(i)]);
             rounded.push_back(draft_.rounded[size_t(i)]);
-            // The product itself goes nowhere, unless the program writes it.
+            // The product itself is not stored, unless the program writes it.
             arguments.push_back({i, false, i > 0});
             places.push_back(i ? draft_.places[size_t(i)] : Place{});
         }
@@ -86,7 +86,7 @@ private:
                 });
     }
 
-    // Stays an operand what it was until the end of the program?
+    // Does an operand keep its value until the end of the program?
     bool is_constant(int n) const {
         const InfiniOperand &operand = source_.operands[n];
         if (operand.kind != INFINI_OPERAND_TENSOR || is_product(operand)) return true;

@@ -9,7 +9,7 @@
 
 namespace infinicore::detail {
 
-// All that the two steps have, one behind the other.
+// The concatenation of the two steps.
 struct Draft {
     std::string name;
     std::string kernel;      // the operator that the program follows; empty: none
@@ -23,7 +23,7 @@ struct Draft {
     std::vector<InfiniScalar> scalars;
     DeviceRuntime *runtime = nullptr;
     std::vector<std::shared_ptr<const Step>> parts;
-    // What must hold of the result: the spaces of its phases, and what it computes in.
+    // Invariants of the result: the index spaces of its phases, and the type that it computes in.
     std::vector<Sizes> spaces;
     Computing computing = Computing::Unknown;
 };

@@ -13,7 +13,7 @@ namespace infinicore::detail {
 // a call, and one kernel alone is launched faster than a graph of it.
 bool has_device_graphs(const DeviceRuntime &runtime, size_t launches);
 
-// Owns the device's executable. It is launched in the stream of whoever runs it, and ends behind
+// Owns the device's executable. It is launched in the stream of the caller, and is destroyed after
 // the last launch.
 class DeviceGraph {
 public:

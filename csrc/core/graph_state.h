@@ -12,7 +12,7 @@ namespace infinicore::graph {
 
 class INFINI_EXPORT Graph::State {
 public:
-    // Takes over a record: fuses, gives every memory its place, instantiates.
+    // Takes over a record: fuses, assigns memory, instantiates.
     void build(detail::Recorder recorder);
 
     void run();
@@ -23,7 +23,7 @@ public:
     std::vector<NamedTensor> inputs, outputs;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
     size_t arena_bytes = 0;                          // for what lives only inside a run
-    size_t unshared_bytes = 0;  // what that would take if nothing shared its place
+    size_t unshared_bytes = 0;  // what that would take if nothing shared memory
 
     // Nodes that follow each other: captured as one graph of the device where that is possible.
     struct Segment {

@@ -6,7 +6,7 @@ namespace infinicore {
 namespace detail {
 namespace {
 
-constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{1} << 60;  // room to add without care
+constexpr std::ptrdiff_t kMostBytes = std::ptrdiff_t{1} << 60;  // additions cannot overflow
 
 template <class List>
 std::string join(const List &values) {

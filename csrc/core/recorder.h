@@ -29,12 +29,18 @@ public:
     const bool traced;  // else it belongs to a graph and may be placed
     DataType dtype = DataType::BYTE;
 
-    // How the argument that takes a result meets the others, by number; of two others nobody knows.
-    enum Meets : uint8_t { kApart, kSame, kPart };  // not, element on element, in any other way
+    // How the argument that takes a result overlaps the others, by number; of two others nobody
+    // knows.
+    enum Meets : uint8_t {
+        kApart,
+        kSame,
+        kPart
+    };  // not at all, element by element, in any other way
     bool takes_result = false;
     std::vector<uint8_t> meets;  // empty: it is apart from all
 
-    // Gives it a place in another memory, which it keeps. By the graph, when it is complete.
+    // Gives it an address in another memory, which it holds. Called by the graph when it is
+    // complete.
     void put(std::shared_ptr<Memory> at, size_t offset);
 
 private:

@@ -1,4 +1,4 @@
-// What is kept for each device that was used, and what a thread works with.
+// The state of each device that was used, and that of each thread.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ INFINI_EXPORT DeviceRuntime &runtime_of(const Device &device, const char *functi
 
 struct ThreadState {
     DeviceRuntime *runtime = nullptr;   // null: the thread has not used a device yet
-    Recorder *recorder = nullptr;       // takes operations instead of their being run
+    Recorder *recorder = nullptr;       // records operations instead of running them
     infinirtStream_t stream = nullptr;  // chosen by the client for `runtime`; null: the runtime's
     // Takes all that is allocated, e.g. while a graph is captured: it will be used again.
     std::vector<std::shared_ptr<Memory>> *keeper = nullptr;

@@ -198,7 +198,7 @@ bool view_strides(const TensorImpl &tensor, const Shape &shape, Strides *result)
     result->resize(shape.size());
     size_t at = shape.size();
     for (size_t i = old.size(); i-- > 0;) {
-        // A run of dimensions that lie as one.
+        // A run of dimensions that can be merged.
         Size run = old[i];
         Stride step = steps[i];
         while (i > 0 && (old[i - 1] == 1 || run == 1 || steps[i - 1] == step * Stride(run))) {
@@ -265,7 +265,7 @@ Tensor TensorImpl::narrow(const std::vector<TensorSliceParams> &slices) const {
         steps += slice.start * size_t(meta_->strides[slice.dim]);
     }
     auto offset = std::ptrdiff_t(steps * element_size());
-    // Nothing has no place: its begin may lie anywhere, also behind the memory.
+    // An empty view has no elements: its begin may be anywhere, also behind the memory.
     if (std::find(shape.begin(), shape.end(), Size{0}) != shape.end()) offset = 0;
     size_t begin = checked_offset("narrow", *this, offset, shape, meta_->strides, meta_->dtype);
     return make(std::move(shape), meta_->strides, meta_->dtype, data_.memory, begin);

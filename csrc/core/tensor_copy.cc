@@ -13,7 +13,7 @@ using namespace detail;
 
 namespace {
 
-// Host memory that a device does not reach is copied piece by piece through pinned memory.
+// Host memory that a device does not reach is copied in chunks through pinned memory.
 constexpr size_t kPieceBytes = size_t{4} << 20;
 constexpr size_t kPiecesAtOnce = 16;
 
