@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore import _core, _op
+from infinicore import _core
 from infinicore._device import device
 from infinicore._dtype import (
     ALL,
@@ -266,12 +266,12 @@ def _map_type(this: Function, given: list[Any], place: int, out: Any) -> dtype:
 
 
 def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]) -> Any:
-    views: list[Any] = [None] * this.place_count
     tensors: list[Any] = [None] * this.place_count
-    for (_, place, _, array), value in zip(this.inputs, given, strict=True):
+    for (_, place, *_), value in zip(this.inputs, given, strict=True):
+        for each in value if isinstance(value, list) else (value,):
+            if each is not None and not isinstance(each, Tensor):
+                raise TypeError(f"expected a tensor, got {type(each).__name__}")
         tensors[place] = value
-        if value is not None:
-            views[place] = [_view(each) for each in value] if array else _view(value)
     asked = _outputs(this, out)
     wanted = [
         _core.empty(each.shape, each.dtype, each.device)
@@ -281,22 +281,13 @@ def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]
     ]
     for (_, place, _), each in zip(this.outputs, wanted, strict=True):
         if each is not None:
-            tensors[place], views[place] = each, _view(each)
-    this.settle(views, values)
+            tensors[place] = each
+    this.settle(tensors, values)
     if this.added_to and wanted[0] is None and values[this.added_to[1]]:
         raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
-    try:
-        missing = this.infer(views, values)
-    except ValueError as error:
-        raise ValueError(str(error)) from None
     where = device_of(given) if given else wanted[0].device
-    for each in missing:
+    for each in this.infer(tensors, values):
         tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
-    for place, view in enumerate(views):  # what infer has broadcast
-        tensor = tensors[place]
-        is_tensor = isinstance(view, _op.View) and isinstance(tensor, Tensor)
-        if is_tensor and tuple(view.shape) != tuple(tensor.shape):
-            tensors[place] = tensor.expand(*view.shape)
     _step(this, tensors, values)
     for each, made in zip(asked, wanted, strict=True):
         if each is not made:
@@ -326,12 +317,6 @@ def _outputs(this: Function, out: Any) -> list[Any]:
         if each is not None and not isinstance(each, Tensor):
             raise TypeError(f"{this.name}: out is {type(each).__name__}: expected a tensor")
     return given + [None] * (count - len(given))
-
-
-def _view(tensor: Any) -> _op.View:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"expected a tensor, got {type(tensor).__name__}")
-    return _op.described(tuple(tensor.shape), tensor.dtype._code, tensor.stride())
 
 
 def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:

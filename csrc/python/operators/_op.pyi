@@ -31,7 +31,6 @@ class Plan:
 names: list[str]
 
 def view(tensor: Any, name: str = "tensor") -> View: ...
-def same_shape(views: Sequence[View | None]) -> bool: ...
 def described(
     shape: Sequence[int],
     dtype: str,

@@ -282,20 +282,6 @@ nb::object expanded(nb::handle self, nb::handle shape) {
     return made;
 }
 
-// Of those that are there.
-bool same_shape(nb::handle views) {
-    const View *first = nullptr;
-    for (nb::handle item : views) {
-        if (item.is_none()) continue;
-        const auto &view = nb::cast<const View &>(item);
-        if (!first)
-            first = &view;
-        else if (!view.same_shape(*first))
-            return false;
-    }
-    return true;
-}
-
 }  // namespace
 
 void bind_view(nb::module_ &m) {
@@ -309,7 +295,6 @@ void bind_view(nb::module_ &m) {
         .def_ro("readonly", &View::readonly)
         .def("expand", expanded, "shape"_a);
     m.def("view", view_of, "tensor"_a, "name"_a = "tensor");
-    m.def("same_shape", same_shape, "views"_a);
     m.def("described", described, "shape"_a, "dtype"_a, "strides"_a.none() = nb::none(),
           "address"_a = 0, "readonly"_a = false, "owner"_a.none() = nb::none());
 }

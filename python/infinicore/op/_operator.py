@@ -159,7 +159,7 @@ class Function:
         for name, tensor in self.counts.items():
             place = next(i for i, t in enumerate(self.tensors) if t.name == tensor)
             # A result that is not made yet has an entry for each row of the first input.
-            first = next(view for view in views if isinstance(view, _op.View))
+            first = _first(views)
             sizes = views[place].shape if views[place] is not None else first.shape[:-1]
             values[name] = math.prod(sizes)
 
@@ -167,7 +167,7 @@ class Function:
         return next(views[place] for known, place, *_ in self.inputs if known == name)
 
     def _dims(self, views: list[Any], value: Any, listed: bool) -> Any:
-        first = next(view for view in views if isinstance(view, _op.View))
+        first = _first(views)
         rank = max(len(first.shape), 1)
         if not listed:
             return value + rank if value < 0 else value
@@ -188,13 +188,13 @@ class Function:
 
     def _images(self, views: list[Any]) -> int:
         """Dimensions of an image: all but the batch and the channels."""
-        first = next(view for view in views if isinstance(view, _op.View))
-        return max(len(first.shape) - 2, 1)
+        return max(len(_first(views).shape) - 2, 1)
 
     # ---- Shapes ---------------------------------------------------------------------------------
 
     def infer(self, views: list[Any], values: dict[str, Any]) -> list[Missing]:
-        """What has to be allocated. Operands are expanded to their common shape."""
+        """What has to be allocated. Operands, views or tensors, are expanded to their common
+        shape."""
         if self.is_map:
             return self.infer_map(views)
         shapes = {
@@ -243,12 +243,13 @@ class Function:
         """The same for elementwise operators, where all shapes are one."""
         output = self.outputs[0][1]
         target = views[output]
-        if _op.same_shape(views):
+        shapes = [view.shape for view in views if view is not None]
+        if all(shape == shapes[0] for shape in shapes[1:]):
             if target is not None:
                 return []
-            shape = next((view.shape for view in views if view is not None), None)
-            if shape is None:
+            if not shapes:
                 raise TypeError(f"{self.name}: out= is needed: no input tells its size and type")
+            shape = shapes[0]
         else:
             present = [i for i, view in enumerate(views) if view is not None and i != output]
             shapes = [views[i].shape for i in present]
@@ -273,27 +274,30 @@ class Function:
                     if views[place].shape != shape:
                         views[place] = self._expanded(views[place], shape)
 
-    def _expanded(self, view: _op.View, shape: Shape) -> _op.View:
+    def _expanded(self, view: Any, shape: Shape) -> Any:
         try:
             return view.expand(shape)
-        except ValueError:
+        except (ValueError, RuntimeError):
             raise ValueError(
-                f"{self.name}: a tensor of shape {view.shape} does not broadcast to {shape}"
+                f"{self.name}: a tensor of shape {tuple(view.shape)} does not broadcast to"
+                f" {tuple(shape)}"
             ) from None
 
     def _dtype(self, tensor: Tensor, views: list[Any]) -> str:
         """Of a result: what the declaration says, else that of the inputs it is tied to."""
-        tied = self.tied.get(tensor.name)
-        if tied is not None and isinstance(views[tied], _op.View):
-            return views[tied].dtype  # type: ignore[no-any-return]
-        places = {t.name: i for i, t in enumerate(self.tensors)}
 
         def present(place: int) -> str:
             view = views[place]
             if isinstance(view, list):
                 view = view[0] if view else None
-            return view.dtype if view is not None else ""
+            if view is None:
+                return ""
+            return view.dtype if isinstance(view, _op.View) else view.dtype._code
 
+        tied = self.tied.get(tensor.name)
+        if tied is not None and present(tied):
+            return present(tied)
+        places = {t.name: i for i, t in enumerate(self.tensors)}
         if tensor.kinds.startswith("="):
             place = places[tensor.kinds[1:]]
             return present(place) or self._dtype(self.tensors[place], views)
@@ -327,6 +331,10 @@ class Function:
     def described(self, missing: Missing) -> _op.View:
         """A view without memory, to describe a result that nobody has allocated."""
         return _op.described(missing.shape, missing.dtype, dense(missing.shape))
+
+
+def _first(views: list[Any]) -> Any:
+    return next(view for view in views if view is not None and not isinstance(view, list))
 
 
 _functions: dict[str, Function] = {}

@@ -73,6 +73,7 @@ class Sizes:
 
     def bind(self, shapes: Sequence[tuple[str, ...]], shape: Shape) -> None:
         """Learn from a tensor that has one of these declared shapes."""
+        shape = tuple(shape)
         for declared in shapes:
             stars = [i for i, size in enumerate(declared) if size[0] in "*~-/"]
             fixed = len(declared) - len(stars)
