@@ -4,9 +4,9 @@
 
 #include <bit>
 #include <iterator>
-#include <limits>
 
 #include "functions.h"
+#include "gather_case.h"
 #include "kernel.h"
 #include "types.h"
 
@@ -45,8 +45,6 @@ struct GatherRows {
     GatherRow of(int dtype) const;
 };
 
-constexpr int64_t kAnyCase = std::numeric_limits<int64_t>::min();
-
 // A way through a definition.
 struct GatherForm {
     int rank;          // named dimensions of the output
@@ -58,17 +56,6 @@ struct GatherForm {
     void (*columns)(Gather &, int64_t count);  // fills the tables
     int integers, reals;                       // how many there are
     GatherRows rows, across;
-};
-
-enum class GatherWay { kBatch, kLast, kAxis, kAxisOf, kFlat };
-
-struct GatherInfo {
-    GatherWay way;
-    int amount;  // dimensions, the axis, or the attribute that holds it
-    int inputs;
-    const char *attributes;  // a letter each: s number, l list, t text
-    int case_attribute;
-    const char *otherwise;  // text of a case that serves for all others
 };
 
 std::unique_ptr<Plan> plan_gather(const Operation &operation, const GatherInfo &info,

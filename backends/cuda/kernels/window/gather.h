@@ -3,14 +3,12 @@
 #pragma once
 
 #include <iterator>
-#include <limits>
 
 #include "device/window/gather_params.h"
+#include "gather_case.h"
 #include "kernel.h"
 
 namespace infini::cuda {
-
-constexpr int64_t kAnyCase = std::numeric_limits<int64_t>::min();
 
 // A way through a definition.
 struct GatherForm {
@@ -21,17 +19,6 @@ struct GatherForm {
     void (*split)(const Gather &, int64_t *sizes, int *dims);
     bool moves, exact;    // elements are only moved; F32 may be computed in F32
     const char *element;  // device code
-};
-
-enum class GatherWay { kBatch, kLast, kAxis, kAxisOf, kFlat };
-
-struct GatherInfo {
-    GatherWay way;
-    int amount;  // dimensions, the axis, or the attribute that holds it
-    int inputs;
-    const char *attributes;  // a letter each: s number, l list, t text
-    int case_attribute;
-    const char *otherwise;  // text of a case that serves for all others
 };
 
 std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device,
