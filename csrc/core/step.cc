@@ -54,8 +54,9 @@ public:
         if (is(kRandom)) return launch_random(places, work, stream);
         if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
             call_function(places, work, stream, call->scalars.values.data());
-            // The scalars are the same in every run, so they need no second look.
-            checked_.store(true, std::memory_order_relaxed);
+            // The scalars are the same in every run, so they need no second look. A lowered operator
+            // has no plan of its own.
+            checked_.store(plan_ != nullptr, std::memory_order_relaxed);
             return;
         }
         launch_plan(places, work, stream, scalars.data());

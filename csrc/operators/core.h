@@ -37,6 +37,8 @@ struct Failure {
     __attribute__((format(printf, 2, 3)));
 
 class Checker;
+class Lowering;
+using Lower = void (*)(Lowering &);
 
 // What is known of an operator when the library is built. See spec/operators.
 struct TensorInfo {
@@ -67,6 +69,7 @@ struct OperatorInfo {
     bool host_result;         // results go to host memory: the caller waits
     const char *unsupported;  // why only one vendor has it; null: all can
     void (*check)(Checker &);
+    Lower lower;  // into a sequence of other operators; null: it is planned by the back end
 };
 
 // All operators, in alphabetical order; the index is the generated enumerator.
@@ -78,17 +81,45 @@ const InfiniProgram *find_program(const InfiniOperation &operation);
 
 // ---- Plans --------------------------------------------------------------------------------------
 
+struct Planned;
+
+// An operator in the sequence of a lowered one; see lowering.h.
+struct PlannedStep {
+    struct Place {
+        int pointer;     // of the call, View::kWorkspace or View::kNoMemory
+        int64_t offset;  // bytes
+    };
+    std::shared_ptr<const Planned> planned;
+    std::vector<Place> places;
+    std::vector<InfiniScalar> scalars;
+};
+
 struct Planned {
     ~Planned() {
         if (plan) operators->drop(plan);
     }
     const InfiniOperators *operators = nullptr;
-    InfiniPlan *plan = nullptr;
+    InfiniPlan *plan = nullptr;  // null: it is lowered
     size_t workspace = 0;
+    std::vector<PlannedStep> steps;  // of a lowered operator
+    size_t temporaries = 0;          // bytes between its steps; the workspace of a step follows
 };
 
 // Plans the operation, or finds the plan of an equal one. Throws Failure.
-std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation);
+std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation,
+                                    Lower lower);
+
+infiniStatus_t launch_steps(const char *function, const InfiniTarget &target,
+                            const Planned &planned, const InfiniArguments &arguments, void *stream);
+
+inline infiniStatus_t launch(const char *function, const InfiniTarget &target,
+                             const Planned &planned, const InfiniArguments &arguments,
+                             void *stream) {
+    if (!planned.plan) [[unlikely]]
+        return launch_steps(function, target, planned, arguments, stream);
+    const InfiniKernel kernel{planned.plan, &arguments};
+    return infiniLaunchKernel(function, &target, stream, &kernel);
+}
 
 // For tests and people: plans kept, look-ups that found one, look-ups that did not.
 struct CacheCounts {

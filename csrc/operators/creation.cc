@@ -139,7 +139,7 @@ infiniStatus_t Creation::finish() {
     made.target = target;
     made.first = first_;
     made.kept = std::move(kept_);
-    made.planned = plan(target, operation);
+    made.planned = plan(target, operation, info_.lower);
     made.program = operation.program;
     if (!info_.has_workspace && made.planned->workspace > 0)
         fail(INFINI_STATUS_INTERNAL_ERROR,

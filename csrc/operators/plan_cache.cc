@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "../runtime/fork_lock.h"
-#include "core.h"
+#include "lowering.h"
 
 namespace infini::op {
 namespace {
@@ -91,14 +91,21 @@ struct Cache {
 
 }  // namespace
 
-std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation) {
+std::shared_ptr<const Planned> plan(const InfiniTarget &target, const InfiniOperation &operation,
+                                    Lower lower) {
     Key key(target, operation);
     if (auto known = Cache::get().find(key.bytes)) return known;
     auto planned = std::make_shared<Planned>();
     planned->operators = target.operators;
-    int status =
-        target.operators->plan(target.index, &operation, &planned->plan, &planned->workspace);
-    if (status != INFINI_STATUS_SUCCESS) throw Failure{infiniStatus_t(status), ""};
+    if (lower) {
+        Lowering lowering(target, operation, *planned);
+        lower(lowering);
+        lowering.finish();
+    } else {
+        int status =
+            target.operators->plan(target.index, &operation, &planned->plan, &planned->workspace);
+        if (status != INFINI_STATUS_SUCCESS) throw Failure{infiniStatus_t(status), ""};
+    }
     Cache::get().add(std::move(key.bytes), planned);
     return planned;
 }

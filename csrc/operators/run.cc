@@ -92,15 +92,14 @@ infiniStatus_t Running::launch(void *workspace, size_t workspace_size, void **po
         fail(INFINI_STATUS_NULL_POINTER, "workspace is null: expected %zu bytes",
              planned.workspace);
     check_pointers(pointers, pointer_count);
-    InfiniArguments arguments{pointers, scalars, pointer_count, scalar_count, workspace};
-    InfiniKernel kernel{planned.plan, &arguments};
+    const InfiniArguments arguments{pointers, scalars, pointer_count, scalar_count, workspace};
     const InfiniTarget &target = descriptor_.target;
+    auto launch_now = [&] { return op::launch(run_.function, target, planned, arguments, stream); };
     if (!descriptor_.info->host_result) [[likely]]
-        return infiniLaunchKernel(run_.function, &target, stream, &kernel);
+        return launch_now();
     // Not in a capture: the first wait refuses that.
     if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
-    if (infiniStatus_t status = infiniLaunchKernel(run_.function, &target, stream, &kernel))
-        return status;
+    if (infiniStatus_t status = launch_now()) return status;
     if (infiniStatus_t status = infiniWaitForStream(run_.function, &target, stream)) return status;
     // A count of SIZE_MAX is how a kernel says that it found no memory for its results.
     for (size_t at = 0, i = 0; i < size_t(run_.pointer_count); ++i, ++at)

@@ -89,6 +89,7 @@ inline const OperatorInfo &info_of(Op op) {{ return kOperators[static_cast<int>(
 
 def _table(first: First) -> str:
     checks = "".join(f"void check_{operator.c_name}(Checker &);\n" for operator in OPERATORS)
+    lowered = "".join(f"void lower_{op.c_name}(Lowering &);\n" for op in OPERATORS if op.lowered)
     arrays = "".join(map(_arrays, OPERATORS))
     rows = "".join(map(_row, OPERATORS))
     dtypes = first.enum("infiniDtype_t").values
@@ -102,7 +103,7 @@ def _table(first: First) -> str:
 
 namespace infini::op {{
 
-{checks}
+{checks}{lowered}
 namespace {{
 
 {arrays}
@@ -159,7 +160,7 @@ def _row(operator: Operator) -> str:
         f'    {{"{operator.name}", "{name}", tensors_{name}, {attributes}, runs_{name},\n'
         f"     {len(operator.tensors)}, {len(operator.attributes)}, {len(operator.runs)}, "
         f"{_bool(operator.workspace)}, {_bool(operator.host_result)},\n"
-        f"     {reason}, check_{name}}},\n"
+        f"     {reason}, check_{name}, {f'lower_{name}' if operator.lowered else 'nullptr'}}},\n"
     )
 
 

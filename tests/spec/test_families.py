@@ -48,15 +48,30 @@ def test_device_code_lies_where_its_kernels_do() -> None:
     assert folders(device) - BESIDE[device] <= folders(kernels) - BESIDE[kernels]
 
 
+def registered() -> list[tuple[str, Path]]:
+    """The kernels of all back ends, with the files that register them."""
+    return [
+        (line.split('"')[1], path.relative_to(ROOT))
+        for path in sorted((ROOT / "backends").rglob("kernels/*/*.cc"))
+        for line in path.read_text().splitlines()
+        if line.startswith(("INFINI_KERNEL(", "INFINI_CUDA_KERNEL("))
+    ]
+
+
 def test_an_operator_is_registered_in_the_folder_of_its_family() -> None:
-    misplaced = []
-    for path in sorted((ROOT / "backends").rglob("kernels/*/*.cc")):
-        for line in path.read_text().splitlines():
-            if line.startswith(("INFINI_CPU_KERNEL(", "INFINI_CUDA_KERNEL(")):
-                name = line.split('"')[1] if '"' in line else line.split("(")[1].split(",")[0]
-                if name in FAMILY and path.parent.name != FAMILY[name]:
-                    misplaced.append(f"{name}: {path.relative_to(ROOT)}, not {FAMILY[name]}/")
+    misplaced = [
+        f"{name}: {path}, not {FAMILY[name]}/"
+        for name, path in registered()
+        if name in FAMILY and path.parent.name != FAMILY[name]
+    ]
     assert not misplaced, "\n".join(misplaced)
+
+
+def test_back_ends_have_no_kernels_for_lowered_operators() -> None:
+    lowered = {operator.name for operator in OPERATORS if operator.lowered}
+    assert lowered
+    found = [f"{name}: {path}" for name, path in registered() if name in lowered]
+    assert not found, "\n".join(found)
 
 
 def public_names(path: Path) -> set[str]:

@@ -1,4 +1,4 @@
-// pad and roll; strides are in bytes.
+// pad; strides are in bytes.
 #pragma once
 
 #include "places.h"

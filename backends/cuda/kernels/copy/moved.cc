@@ -1,7 +1,6 @@
-// pad and roll: for each dimension a map from places of the output to places of the input.
+// pad: for each dimension a map from places of the output to places of the input.
 #include "device/copy/moved.cuh"
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -106,31 +105,7 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation, Device &device) {
     return plan_moved(dims, mode, operation.number(3), to.dtype, device);
 }
 
-std::unique_ptr<Plan> plan_roll(const Operation &operation, Device &device) {
-    const Tensor y = operation.tensor(0), x = operation.tensor(1);
-    const int64_t *shifts = operation.list(0), *listed = operation.list(1);
-    if ((!shifts || !listed) && operation.integer(2) != 0)
-        throw Refusal{INFINI_STATUS_NULL_POINTER, "roll: shifts and dim have to be given"};
-    const int64_t element = int64_t(dtype_bytes(y.dtype));
-    std::vector<MovedDim> dims;
-    for (int d = 0; d < x.ndim; ++d)
-        dims.push_back(
-            {x.shape[d], y.strides[d] * element, 0, x.shape[d], x.strides[d] * element, {}});
-    for (size_t i = 0; listed && i < operation.count(1); ++i) {
-        const int64_t dim = listed[i] < 0 ? listed[i] + x.ndim : listed[i];
-        if (dim < 0 || dim >= x.ndim)
-            throw Refusal{INFINI_STATUS_BAD_PARAM, "roll: dim[" + std::to_string(i) + "] is " +
-                                                       std::to_string(listed[i]) + " of " +
-                                                       std::to_string(x.ndim) + " dimensions"};
-        int64_t &by = dims[size_t(dim)].before;
-        const int64_t size = x.shape[dim];
-        if (size > 0) by = ((by + shifts[i] % size) % size + size) % size;
-    }
-    return plan_moved(dims, Beyond::kCircular, 0, y.dtype, device);
-}
-
 INFINI_CUDA_KERNEL("pad", plan_pad);
-INFINI_CUDA_KERNEL("roll", plan_roll);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -1,20 +1,6 @@
 #include "rows.h"
 
-#include <algorithm>
-
 namespace infini::cuda {
-
-Converter::Converter(int from, int to, Device &device)
-    : most_(device.blocks_for(INT64_MAX / 2, 256)) {
-    Source source("matmul/rows.cuh:convert");
-    kernel_ = device.compile(source.type("From", from).type("To", to));
-}
-
-Error Converter::run(void *to, const void *from, int64_t count, const Stream &stream,
-                     int64_t side) const {
-    const ConvertParams params{to, from, count, side};
-    return kernel_->launch(stream, std::min(most_, (count + 255) / 256), 256, params);
-}
 
 GateRows::GateRows(int dtype, int kind, int64_t rows, int64_t columns, Device &device) {
     const int64_t wide = int64_t(16 / dtype_bytes(dtype));

@@ -6,18 +6,6 @@
 
 namespace infini::cuda {
 
-// A dense run of elements in another type; from null: the identity matrix of `side` rows.
-class Converter {
-public:
-    Converter(int from, int to, Device &device);
-    Error run(void *to, const void *from, int64_t count, const Stream &stream,
-              int64_t side = 1) const;
-
-private:
-    std::shared_ptr<const Kernel> kernel_;
-    int64_t most_;
-};
-
 // The activation of rows, dense.
 class GateRows {
 public:

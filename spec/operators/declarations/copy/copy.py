@@ -30,7 +30,7 @@ def rearrange(src: Array) -> Array:
     out y  F+|I8|U8|I32|I64  [*S]
     x      =y                [~S]
     """,
-    kernel=True,
+    lowered=True,
 )
 def broadcast_to(x: Array, *, shapes: dict[str, tuple[int, ...]]) -> Array:
     """x repeated to the shape of y, by NumPy's rules of broadcasting."""
@@ -67,7 +67,7 @@ def block_diag(x: list[Array], *, num_inputs: int) -> Array:
     out output  F+       [R, *S]
     input       =output  [R, *S]
     """,
-    kernel=True,
+    lowered=True,
 )
 @gather(axis=0, cpu=False)
 def flipud(out: Out, input: Array) -> Any:
@@ -83,7 +83,7 @@ def flipud(out: Out, input: Array) -> Any:
     x      =y  [N, C * upscale_factor * upscale_factor, H, W]         dense
     """,
     where="upscale_factor > 0",
-    kernel=True,
+    lowered=True,
 )
 @gather(
     batch=1,
@@ -148,7 +148,7 @@ def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -
     x      =y   [*S]
     """,
     workspace=False,
-    kernel=True,
+    lowered=True,
 )
 def flip(x: Array, *, dim: list[int], n: int) -> Array:
     """The listed dimensions in reverse order."""
@@ -164,7 +164,7 @@ def flip(x: Array, *, dim: list[int], n: int) -> Array:
     x      =y   [*S]
     """,
     workspace=False,
-    kernel=True,
+    lowered=True,
 )
 def roll(x: Array, *, shifts: list[int], dim: list[int], n: int) -> Array:
     """Elements moved along the listed dimensions by the shifts; what leaves at one end comes in at

@@ -50,7 +50,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, alpha: float, beta: fl
     other    =out  [*C, K]
     """,
     where="len(O) == len(A) + len(C); prod(O) == prod(A) * prod(C)",
-    kernel=True,
+    lowered=True,
 )
 def inner(input: Array, other: Array) -> Array:
     """The sums of products along the last dimension of both."""
@@ -66,7 +66,7 @@ def inner(input: Array, other: Array) -> Array:
     x      =y  [N, N]  dense
     """,
     where="n >= 0",
-    kernel=True,
+    lowered=True,
 )
 def matrix_power(x: Array, *, n: int) -> Array:
     """A square matrix multiplied with itself; the identity for n = 0."""

@@ -36,7 +36,7 @@ def _activate(h: Array, kind: int) -> Array:
     down_weight    F    [D1, D2]
     """,
     umbrella=False,
-    kernel=True,
+    lowered=True,
 )
 def fused_ffn(
     x: Array,

@@ -1,0 +1,76 @@
+// Lowering: composite operators as sequences of other operators, the same for all back ends.
+//
+//     void lower_Flipud(Lowering &lowering) {
+//         lowering.step(Op::Rearrange, {lowering.argument(0), lowering.argument(1).flipped(0)});
+//     }
+//
+// An operator that is declared with `lowered=True` has such a function. It runs when the operator
+// is described; its steps are planned then, and launched one after the other by each run. What lies
+// between the steps is in the workspace, in dtypes that the function chooses.
+#pragma once
+
+#include <infini/operation.h>
+
+#include <optional>
+
+#include "table.h"
+
+namespace infini::op {
+
+// A tensor of a step, seen in a tensor of the call or in the workspace.
+struct View : Shape {
+    static constexpr int kWorkspace = -1, kNoMemory = -2;
+    int pointer = kNoMemory;  // of the call
+    int64_t offset = 0;       // bytes
+
+    int64_t numel() const;
+    // Entries [begin, begin + count) of a dimension.
+    View sliced(int dim, int64_t begin, int64_t count) const;
+    // A dimension in reverse order.
+    View flipped(int dim) const;
+    View transposed(int a, int b) const;
+    // `count` dimensions from `first` on as one; nothing where their strides do not allow it.
+    std::optional<View> joined(int first, int count) const;
+    // The same description without memory, for a tensor that a step does not touch.
+    View without_memory() const;
+};
+
+class Lowering {
+public:
+    using Tensors = std::vector<View>;
+    using Numbers = std::vector<double>;
+
+    Lowering(const InfiniTarget &target, const InfiniOperation &operation, Planned &planned)
+        : operation(operation), target_(target), planned_(planned) {}
+
+    const Operation operation;
+
+    // A tensor of the call. Tensors have the numbers of their pointers.
+    View argument(int tensor) const;
+    // Dense memory of the workspace, for this call.
+    View temporary(int dtype, const std::vector<int64_t> &sizes);
+
+    // Appends an operator: its tensors in the order of its pointers, its attributes, and the
+    // scalars of its run.
+    void step(Op op, const Tensors &tensors, const Numbers &attributes = {},
+              const Numbers &scalars = {});
+    // Appends a kernel with an epilogue; see InfiniOperation. False: the back end has no such
+    // kernel. The program must live as long as the process.
+    bool step_with(Op kernel, const InfiniProgram &epilogue, const Tensors &tensors,
+                   const Numbers &scalars);
+
+    // `count` dimensions from `first` on as one, of a dense copy where that is needed.
+    View joined(const View &view, int first, int count);
+
+    // Lays out the workspace.
+    void finish();
+
+private:
+    void append(const char *name, const InfiniProgram *program, Lower lower, const Tensors &tensors,
+                const Numbers &attributes, const Numbers &scalars);
+
+    const InfiniTarget &target_;
+    Planned &planned_;
+};
+
+}  // namespace infini::op
