@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif reason := match(item, expected.EXPECTED_FAILURES):
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
     # At the end of a run they would keep one process busy while the others have nothing to do.
-    items.sort(key=lambda item: not LONG.intersection(item.path.relative_to(HERE).parts[:1]))
+    items.sort(key=lambda item: not LONG.intersection(part.name for part in item.path.parents))
 
 
 @pytest.fixture(autouse=True)

@@ -112,6 +112,7 @@ Tensor Graph::output(const std::string &name) const {
 }
 
 void Graph::State::build(detail::Recorder recorder) {
+    recording_ = recorder.number;
     recorded = std::move(recorder.nodes);
     constants = std::move(recorder.constants);
     kept_ = std::move(recorder.kept);
@@ -127,7 +128,7 @@ void Graph::State::build(detail::Recorder recorder) {
     for (const Node &node : recorded)
         for (const Place &place : node.places) {
             if (!place.memory || !seen.insert(place.memory.get()).second) continue;
-            if (!open_memory(place.memory.get())) {
+            if (!is_own(place.memory.get())) {
                 needed.insert(place.memory.get());
             } else if (foreign || place.memory.use_count() > counts.at(place.memory.get())) {
                 needed.insert(place.memory.get());
@@ -143,6 +144,11 @@ void Graph::State::build(detail::Recorder recorder) {
     instantiate();
 }
 
+bool Graph::State::is_own(const Memory *memory) const {
+    const auto *open = dynamic_cast<const OpenMemory *>(memory);
+    return open && open->recording == recording_;
+}
+
 void Graph::State::find_inputs(const std::vector<Tensor> &given) {
     std::unordered_set<const Memory *> known;  // made by the graph, a number, or an input already
     for (const auto &memory : constants) known.insert(memory.get());
@@ -150,7 +156,7 @@ void Graph::State::find_inputs(const std::vector<Tensor> &given) {
         for (size_t p = 0; p < node.places.size(); ++p) {
             const std::shared_ptr<Memory> &memory = node.places[p].memory;
             const detail::Step::Argument &argument = node.step->arguments[p];
-            if (!memory || argument.tensor < 0 || argument.written || open_memory(memory.get()) ||
+            if (!memory || argument.tensor < 0 || argument.written || is_own(memory.get()) ||
                 !known.insert(memory.get()).second)
                 continue;
             const size_t before = inputs.size();
@@ -183,8 +189,7 @@ void Graph::State::find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &ma
         for (size_t p = 0; p < recorded[n].places.size(); ++p) {
             const Memory *memory = recorded[n].places[p].memory.get();
             if (!memory || !recorded[n].step->arguments[p].written) continue;
-            const bool is_open = dynamic_cast<const OpenMemory *>(memory);
-            if (is_open ? left.erase(memory) : listed.insert(memory).second)
+            if (is_own(memory) ? left.erase(memory) : listed.insert(memory).second)
                 outputs.push_back({{}, tensor_at(recorded[n], p)});
         }
     std::reverse(outputs.begin() + known, outputs.end());

@@ -6,18 +6,20 @@
 //   memories: size; kind (0 inside the graph, 1 a tensor of the client's, 2 a constant);
 //             contents as chunks: offset, bytes; none for what the graph makes itself
 //   steps:    operator, run function, attributes, scalars,
-//             for each declared tensor a count (1, unless it is an array) and the tensors,
-//             for each pointer without a descriptor its memory and offset
+//             for each declared tensor a count (1, unless it is an array) and the tensors
 //   inputs:   name, tensor
 //   outputs:  name, tensor
 //
-// A tensor is: present (0 or 1), then dtype, shape, strides, memory, offset. A value is a number (its
-// eight bytes), or a list of the kind that the operator's row says.
+// A tensor is: present (0 or 1), then dtype, shape, strides, memory, offset. A value is a number
+// (its eight bytes), or a list of the kind that the operator's row says.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+
+#include "rows.h"
 
 namespace infinicore::graph {
 
@@ -43,6 +45,18 @@ constexpr size_t element_bytes(char kind) {
         default:
             return 0;
     }
+}
+
+// Why a call can't be described by a file whose every number is checked; empty: it can.
+inline std::string unsafe_reason(const detail::Row &row, int run) {
+    const detail::RunRow &running = row.runs[run];
+    for (size_t i = 0; running.pointers[i]; ++i)
+        if (running.tensors[i] < 0)
+            return "it takes memory whose size no tensor says, which a file can't be trusted with";
+    for (size_t i = 0; running.scalars[i]; ++i)
+        if (element_bytes(running.scalars[i]))
+            return "a run of it takes lists, which a file can't be trusted with";
+    return {};
 }
 
 }  // namespace infinicore::graph

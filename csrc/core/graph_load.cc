@@ -78,6 +78,8 @@ public:
 
     std::shared_ptr<Graph> load() try { return read(); } catch (const std::invalid_argument &) {
         throw;
+    } catch (const std::bad_alloc &) {
+        throw;
     } catch (const std::exception &error) {
         file_.fail("contents", error.what());
     }
@@ -144,6 +146,8 @@ private:
         memory.kind = Kind(file_.number(field + ", kind", 3));
         const uint64_t chunks = file_.count(field + ", chunks", 16);
         if (memory.kind == Kind::Inside) {
+            inside_ += memory.size;
+            if (inside_ >= kMostBytes) file_.fail(field + ", size", "all memories are too large");
             if (chunks) file_.fail(field, "it is the graph's own: expected no contents");
             return;
         }
@@ -154,15 +158,18 @@ private:
                                         : Tensor::empty({memory.size}, DataType::U8,
                                                         Device(Device::Type::CPU, 0));
         context::syncStream();  // the memory may have been used before
-        std::memset(host->data(), 0, memory.size);
         uint64_t from = 0;
         for (uint64_t i = 0; i < chunks; ++i) {
             const uint64_t offset = file_.number(field + ", offset", memory.size);
             const uint64_t bytes = file_.number(field + ", bytes", memory.size - offset + 1);
             if (offset < from) file_.fail(field + ", offset", "chunks overlap");
+            std::memset(host->data() + from, 0, offset - from);
             file_.bytes(host->data() + offset, bytes, field + ", contents");
             from = offset + bytes;
         }
+        if (chunks && from != memory.size)
+            file_.fail(field + ", contents", "they end before the memory does");
+        if (!chunks) return;  // the graph writes it first
         if (host.impl() == whole.impl()) return;
         whole->copy_from(host);
         context::syncStream();
@@ -177,13 +184,12 @@ private:
             Value value{};
             if (!each) {
                 value.i = int64_t(file_.number(name));
+                if (kinds[i] == '-' && value.i) file_.fail(name, "expected 0");
             } else if (const uint64_t count = file_.number(name); count != kAbsent) {
                 if (count > file_.left() / each)
                     file_.fail(name, "a list of " + std::to_string(count) +
                                          " elements is longer than the file");
-                // Operators look at as many elements as their other arguments say, which may be
-                // more than a broken file has: those are zeros.
-                auto list = std::make_shared<std::vector<int64_t>>(count + kPadding);
+                auto list = std::make_shared<std::vector<int64_t>>(count + 1);  // text ends with 0
                 file_.bytes(list->data(), count * each, name);
                 value.list = list->data();
                 made.counts.back() = count;
@@ -208,6 +214,8 @@ private:
         for (uint64_t d = 0; d < ndim; ++d)
             strides.push_back(Stride(file_.number(field + ", strides")));
         const auto [memory, offset] = read_place(field);
+        if (offset % dsize(DataType(code)))
+            file_.fail(field + ", offset", "it is no multiple of an element's size");
         if (!memory) file_.fail(field + ", memory", "a tensor without a memory");
         const Tensor whole(std::make_shared<TensorImpl>(Shape{memory->size()}, Strides{1},
                                                         DataType::U8, TensorData{0, memory}));
@@ -239,38 +247,29 @@ private:
         const std::string what = field + " (" + name + ")";
         const auto run = int(file_.number(what + ", run function", uint64_t(row->run_count)));
         const RunRow &running = row->runs[run];
+        if (std::string reason = unsafe_reason(*row, run); !reason.empty())
+            file_.fail(what, reason);
         Values attributes = read_values(what + ", attribute", row->attributes);
+        check_lengths(what, *row, attributes);
         Values scalars = read_values(what + ", scalar", running.scalars);
         std::vector<Tensor> held;
         std::vector<std::vector<const TensorImpl *>> tensors;
         for (size_t i = 0; row->tensors[i]; ++i) {
             const std::string tensor = what + ", tensor " + std::to_string(i);
             const uint64_t count = file_.count(tensor + ", count", 8);
-            if (row->tensors[i] != 'a' && count != 1)
-                file_.fail(tensor + ", count", "it is " + std::to_string(count) + ": expected 1");
+            const int64_t wanted =
+                row->tensors[i] == 'a' ? attributes.values[size_t(row->array_count - 'A')].i : 1;
+            if (int64_t(count) != wanted)
+                file_.fail(tensor + ", count", "it is " + std::to_string(count) + ": expected " +
+                                                   std::to_string(wanted));
             auto &group = tensors.emplace_back();
             for (uint64_t k = 0; k < count; ++k)
                 group.push_back(held.emplace_back(read_tensor(tensor)).impl().get());
         }
-        const uint64_t bare = file_.count(what + ", pointers", 16);
-        for (uint64_t i = 0; i < bare; ++i) {
-            const auto [memory, offset] = read_place(what + ", pointer " + std::to_string(i));
-            held.push_back(memory ? Tensor(std::make_shared<TensorImpl>(
-                                        Shape{memory->size() - offset}, Strides{1}, DataType::BYTE,
-                                        TensorData{offset, memory}))
-                                  : Tensor());
-        }
         std::vector<const TensorImpl *> places;
-        size_t next = held.size() - bare;
         for (size_t i = 0; running.pointers[i]; ++i) {
-            const int tensor = running.tensors[i];
-            if (tensor >= 0)
-                places.insert(places.end(), tensors[size_t(tensor)].begin(),
-                              tensors[size_t(tensor)].end());
-            else if (next < held.size())
-                places.push_back(held[next++].impl().get());
-            else
-                file_.fail(what + ", pointers", "there are too few");
+            const auto &group = tensors[size_t(running.tensors[i])];
+            places.insert(places.end(), group.begin(), group.end());
         }
         try {
             detail::perform(
@@ -278,6 +277,20 @@ private:
                 places);
         } catch (const std::exception &error) {
             file_.fail(what, error.what());
+        }
+    }
+
+    // Operators read as many elements of a list as an attribute says.
+    void check_lengths(const std::string &what, const Row &row, const Values &attributes) {
+        for (size_t i = 0; row.attributes[i]; ++i) {
+            const char of = row.lengths[2 * i], digit = row.lengths[2 * i + 1];
+            if (of == '.' || !attributes.values[i].list) continue;
+            const int64_t wanted =
+                of == '#' ? digit - '0' : attributes.values[size_t(of - 'A')].i / (digit - '0');
+            if (int64_t(attributes.counts[i]) != wanted)
+                file_.fail(what + ", attribute " + std::to_string(i),
+                           "it has " + std::to_string(attributes.counts[i]) +
+                               " elements: expected " + std::to_string(wanted));
         }
     }
 
@@ -299,11 +312,11 @@ private:
     }
 
     static constexpr uint64_t kMostBytes = uint64_t{1} << 60;
-    static constexpr size_t kPadding = 128;
 
     Reader file_;
     detail::DeviceRuntime &runtime_;
     std::vector<Loaded> memories_;
+    uint64_t inside_ = 0;  // bytes of the graph's own memories
 };
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -14,7 +16,6 @@ namespace infinicore::graph {
 
 using detail::Layout;
 using detail::Node;
-using detail::OpenMemory;
 using detail::RunRow;
 using detail::Step;
 using detail::Value;
@@ -47,14 +48,23 @@ void each_piece(const Shape &shape, const Strides &strides, size_t element, std:
 
 void add_ranges(std::vector<Range> &ranges, const TensorImpl &tensor) {
     if (tensor.numel() == 0) return;
+    // In the order of memory, whatever the order of the dimensions is; those that repeat the same
+    // elements add nothing.
+    const auto element = std::ptrdiff_t(tensor.element_size());
+    auto begin = std::ptrdiff_t(tensor.offset());
+    std::vector<std::pair<Stride, Size>> dims;
+    for (size_t d = 0; d < tensor.ndim(); ++d) {
+        const Stride stride = tensor.strides()[d];
+        const Size size = tensor.shape()[d];
+        if (stride == 0 || size == 1) continue;
+        if (stride < 0) begin += stride * std::ptrdiff_t(size - 1) * element;
+        dims.emplace_back(std::abs(stride), size);
+    }
+    std::sort(dims.begin(), dims.end(), std::greater<>());
     Shape shape;
-    Strides strides;  // without those that repeat the same elements
-    for (size_t d = 0; d < tensor.ndim(); ++d)
-        if (tensor.strides()[d] != 0 && tensor.shape()[d] != 1) {
-            shape.push_back(tensor.shape()[d]);
-            strides.push_back(tensor.strides()[d]);
-        }
-    each_piece(shape, strides, tensor.element_size(), std::ptrdiff_t(tensor.offset()), 0,
+    Strides strides;
+    for (auto [stride, size] : dims) shape.push_back(size), strides.push_back(stride);
+    each_piece(shape, strides, size_t(element), begin, 0,
                [&](Range range) { ranges.push_back(range); });
 }
 
@@ -170,6 +180,8 @@ private:
                 what +
                 " is no operator, but the program's own work or a collective: expected "
                 "operators, which can be described in a file");
+        const std::string reason = unsafe_reason(*node.step->call->row, node.step->call->run);
+        if (!reason.empty()) throw std::invalid_argument(what + ": " + reason);
         if (node.step->runtime != state_.recorded[0].step->runtime)
             throw std::invalid_argument(what + " runs on " + node.step->runtime->device.toString() +
                                         ": expected one device for the whole graph");
@@ -180,11 +192,7 @@ private:
         Saved &made = memories_.emplace_back();
         made.memory = memory;
         made.size = memory->size();
-        // A result of another graph is an input of this one.
-        const bool is_input =
-            std::any_of(state_.inputs.begin(), state_.inputs.end(),
-                        [&](const NamedTensor &input) { return input.tensor->memory() == memory; });
-        if (dynamic_cast<const OpenMemory *>(memory.get()) && !is_input) return;
+        if (state_.is_own(memory.get())) return;
         const auto &constants = state_.constants;
         made.kind = std::find(constants.begin(), constants.end(), memory) != constants.end()
                         ? Kind::Constant
@@ -199,12 +207,7 @@ private:
         for (size_t p = 0; p < node.places.size(); ++p) {
             const auto &[memory, offset] = node.places[p];
             if (!memory || entry(memory).kind == Kind::Inside) continue;
-            const int index = node.step->arguments[p].tensor;
-            if (index < 0) {
-                entry(memory).needed.push_back({offset, memory->size()});
-                continue;
-            }
-            const Layout &layout = node.step->tensors[size_t(index)];
+            const Layout &layout = node.step->tensors[size_t(node.step->arguments[p].tensor)];
             const TensorImpl view(Shape(layout.shape.begin(), layout.shape.end()),
                                   Strides(layout.strides.begin(), layout.strides.end()),
                                   layout.dtype, TensorData{offset, memory});
@@ -240,7 +243,7 @@ private:
             const Value &value = values.values[i];
             const size_t bytes = element_bytes(kinds[i]);
             if (!bytes) {
-                file_.number(uint64_t(value.i));
+                file_.number(kinds[i] == '-' ? 0 : uint64_t(value.i));
                 continue;
             }
             file_.number(value.list ? values.counts[i] : kAbsent);
@@ -258,7 +261,10 @@ private:
 
     void write_place(const std::shared_ptr<Memory> &memory, size_t offset) {
         file_.number(memory ? numbers_.at(memory.get()) : kAbsent);
-        file_.number(memory ? offset - entry(memory).begin : 0);
+        if (!memory) return file_.number(0);
+        // An empty tensor may lie anywhere.
+        const Saved &saved = entry(memory);
+        file_.number(std::clamp(offset, saved.begin, saved.begin + saved.size) - saved.begin);
     }
 
     void write(const Node &node) {
@@ -270,13 +276,8 @@ private:
         write(run.scalars, step.call->scalars);
         // Where each tensor lies is told by the pointer that belongs to it.
         std::vector<size_t> place_of(step.tensors.size(), node.places.size());
-        std::vector<size_t> bare;
-        for (size_t p = 0; p < step.arguments.size(); ++p) {
-            if (step.arguments[p].tensor < 0)
-                bare.push_back(p);
-            else
-                place_of[size_t(step.arguments[p].tensor)] = p;
-        }
+        for (size_t p = 0; p < step.arguments.size(); ++p)
+            place_of[size_t(step.arguments[p].tensor)] = p;
         size_t next = 0;
         for (size_t count : step.counts) {
             file_.number(count);
@@ -291,8 +292,6 @@ private:
                       is_placed ? node.places[p].offset : 0);
             }
         }
-        file_.number(bare.size());
-        for (size_t p : bare) write_place(node.places[p].memory, node.places[p].offset);
     }
 
     const Graph::State &state_;

@@ -15,6 +15,9 @@ public:
     // Takes over a record: fuses, assigns memory, instantiates.
     void build(detail::Recorder recorder);
 
+    // Made by the graph itself: inside it, or a result.
+    bool is_own(const Memory *memory) const;
+
     void run();
     void run_node(size_t index);  // one of `nodes`, for the profile
 
@@ -35,6 +38,7 @@ public:
     const std::vector<Segment> &segments() const { return segments_; }
 
 private:
+    uint64_t recording_ = 0;  // its number
     struct Launch {
         const detail::Step *step = nullptr;
         std::vector<void *> places;

@@ -1,5 +1,6 @@
 #include "recorder.h"
 
+#include <atomic>
 #include <stdexcept>
 
 #include "graph_state.h"
@@ -21,8 +22,15 @@ void OpenMemory::place() {
     put(runtime.allocator.allocate(size_, stream_of(runtime)), 0);
 }
 
+namespace {
+std::atomic<uint64_t> recordings{0};
+}
+
+Recorder::Recorder(bool traced) : traced(traced), number(++recordings) {}
+
 std::shared_ptr<Memory> Recorder::allocate(size_t bytes, const Device &device) {
-    return std::make_shared<OpenMemory>(bytes, device, OpenMemory::Role::Result, -1, traced);
+    return std::make_shared<OpenMemory>(bytes, device, OpenMemory::Role::Result, -1, traced,
+                                        number);
 }
 
 void Recorder::note_given(const Tensor &tensor) {

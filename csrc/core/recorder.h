@@ -21,12 +21,18 @@ public:
         Number,    // the same for a number, as an element of a tensor of type `dtype`
         Result     // made by a step of the trace, or of the graph
     };
-    OpenMemory(size_t size, Device device, Role role, int index, bool traced)
-        : Memory(nullptr, size, device), role(role), index(index), traced(traced) {}
+    OpenMemory(size_t size, Device device, Role role, int index, bool traced,
+               uint64_t recording = 0)
+        : Memory(nullptr, size, device),
+          role(role),
+          index(index),
+          traced(traced),
+          recording(recording) {}
 
     const Role role;
-    int index;          // Result: given by whoever makes use of the record
-    const bool traced;  // else it belongs to a graph and may be placed
+    int index;                 // Result: given by whoever makes use of the record
+    const bool traced;         // else it belongs to a graph and may be placed
+    const uint64_t recording;  // whose result it is; 0: a trace's
     DataType dtype = DataType::BYTE;
 
     // How the argument that takes a result overlaps the others, by number; of two others nobody
@@ -62,9 +68,10 @@ struct Node {
 
 class INFINI_EXPORT Recorder {
 public:
-    explicit Recorder(bool traced) : traced(traced) {}
+    explicit Recorder(bool traced);
 
-    const bool traced;  // a function's trace; else a graph
+    const bool traced;      // a function's trace; else a graph
+    const uint64_t number;  // of the recording, in this process
     std::vector<Node> nodes;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers: no inputs of the graph
     std::vector<std::shared_ptr<Memory>> kept;       // what a client's own work uses

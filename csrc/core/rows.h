@@ -21,9 +21,10 @@ using Run = infiniStatus_t(InfiniopDescriptor *descriptor, void *workspace, size
 
 struct RunRow {
     const char *name;
-    // One letter for each parameter. Pointers: p data, a an array of them, h a place in host memory
-    // that the call fills. Scalars, and the attributes of Row: i, f; lists of int32_t I, int64_t L,
-    // float F, double D; s text; - a list that repeats an attribute and so may be null.
+    // One letter for each parameter. Pointers: p data that is read, w data that is written, a an
+    // array of them, h a place in host memory that the call fills. Scalars, and the attributes of
+    // Row: i, j (32 bits), u (not negative), f; lists of int32_t I, int64_t L, float F, double D; s
+    // text; - a list that repeats an attribute and so may be null.
     const char *pointers, *scalars;
     const signed char *tensors;  // for each pointer the tensor it belongs to; -1: none
     // For each scalar: + the kernel gets it, - it only repeats an attribute. Null: arrays and lists
@@ -44,6 +45,10 @@ struct Row {
     const char *name;
     const char *tensors;  // p one, a an array of them
     const char *attributes;
+    // Two characters for each attribute: how many elements a list has. A letter is the attribute
+    // that says so (A the first), divided by the digit; # the number itself; .. for no list.
+    const char *lengths;
+    char array_count;  // the attribute that counts an array of tensors, in the same way; . for none
     Create *create;
     infiniStatus_t (*workspace)(InfiniopDescriptor *, size_t *);  // null: it needs none
     infiniStatus_t (*destroy)(InfiniopDescriptor *);

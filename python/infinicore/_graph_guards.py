@@ -1,136 +1,149 @@
-"""What a recorded function has closed over: looked at again before each replay, because a graph
-keeps using the tensors that it was recorded with."""
+"""What a recorded function reads from outside: looked at again before each replay, because a graph
+keeps using the tensors that it was recorded with.
+
+Only what leads to a tensor that the graph reads is watched. Variables, lists and dictionaries are
+compared in every call; attributes of modules when `_changes` has counted one.
+"""
 
 from __future__ import annotations
 
+import dis
+import functools
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from infinicore import _changes
 from infinicore._tensor import Tensor
 
-_MOST_ELEMENTS = 64  # of a list or dictionary that is looked into
+_MOST_OBJECTS = 100_000  # that are looked into
+_PLAIN = (str, bytes, int, float, complex, bool, type, ModuleType, CodeType)
+_REGISTRIES = {"_parameters", "_buffers", "_modules"}  # of a module: its attributes are watched
 
 Slot = tuple[Callable[[], Any], Any, str]  # how to read a variable, what it held, its name
+Child = tuple[str, Callable[[], Any], bool]  # name, how to read it, whether `_changes` counts it
 
 
 class Guards:
-    """The variables that a function reads, with the tensors and modules that they held."""
+    """The ways from a function to the tensors in `memories`."""
 
-    def __init__(self, body: Callable[..., Any], arguments: dict[str, Any]) -> None:
-        self._slots: list[Slot] = []
-        self._sizes: list[tuple[Any, int, str]] = []  # of lists
-        self._modules: dict[str, Any] = {}
-        self._seen: set[int] = set()
+    def __init__(self, body: Any, arguments: dict[str, Any], memories: set[int]) -> None:
+        self._memories = memories
+        self._known: dict[int, bool] = {}  # by object: does it lead to such a tensor
+        self._alive: list[Any] = []  # so that no other object gets their numbers
+        self._direct: list[Slot] = []
+        self._counted: list[Slot] = []
+        self._sizes: list[tuple[Any, int, str]] = []
+        self._tensors: list[tuple[Tensor, Any, str]] = []
         for name, value in arguments.items():
-            self._add_module(name, value)
-        self._add_function(body)
-        self._changes = _changes.count
-        self._places = self._read_modules()
+            if not isinstance(value, Tensor):
+                self._leads(name, value)
+        self._leads(getattr(body, "__name__", type(body).__name__), body)
+        self._count = _changes.count
 
     def changed(self) -> str:
         """The name of what was replaced since, or nothing."""
-        for read, held, name in self._slots:
+        for read, held, name in self._direct:
             if read() is not held:
                 return name
         for items, size, name in self._sizes:
             if len(items) != size:
                 return name
-        if self._changes == _changes.count:
+        if self._count == _changes.count:
             return ""
-        # Something was assigned to a module, or `set_` gave a tensor other memory: was it ours?
-        places = self._read_modules()
-        for name, place in places.items():
-            if self._places.get(name) != place:
+        for read, held, name in self._counted:
+            if read() is not held:
                 return name
-        if len(places) != len(self._places):
-            return next(name for name in self._places if name not in places)
-        self._changes = _changes.count
+        for tensor, place, name in self._tensors:  # set_ may have given it other memory
+            if _place(tensor) != place:
+                return name
+        self._count = _changes.count
         return ""
 
-    # ---- What a function reads ------------------------------------------------------------------
-
-    def _add_function(self, body: Any) -> None:
-        if isinstance(body, MethodType):
-            self._add_value("self", body.__self__)
-            body = body.__func__
-        if not isinstance(body, FunctionType) or not self._is_new(body):
-            return
-        for name, cell in zip(body.__code__.co_freevars, body.__closure__ or (), strict=True):
-            self._add_variable(name, partial(_contents, cell))
-        names = body.__globals__
-        for name in sorted(_names(body.__code__)):
-            if name in names:
-                self._add_variable(name, partial(names.get, name))
-
-    def _add_variable(self, name: str, read: Callable[[], Any]) -> None:
-        value = read()
-        if isinstance(value, Tensor) or _is_module(value):
-            self._slots.append((read, value, name))
-        self._add_value(name, value)
-
-    def _add_value(self, name: str, value: Any) -> None:
+    def _leads(self, name: str, value: Any) -> bool:
         if isinstance(value, Tensor):
-            self._modules[name] = value  # for `set_`
-        elif _is_module(value):
-            self._add_module(name, value)
-        elif isinstance(value, (FunctionType, MethodType)):
-            if not (value.__module__ or "").startswith("infinicore."):
-                self._add_function(value)
-        elif isinstance(value, (list, tuple)) and len(value) <= _MOST_ELEMENTS:
-            if self._is_new(value):
-                if any(isinstance(each, Tensor) or _is_module(each) for each in value):
-                    self._sizes.append((value, len(value), name))
-                for i in range(len(value)):
-                    self._add_variable(f"{name}[{i}]", partial(_element, value, i))
-        elif isinstance(value, dict) and len(value) <= _MOST_ELEMENTS and self._is_new(value):
-            for key in value:
-                self._add_variable(f"{name}[{key!r}]", partial(value.get, key))
-
-    def _add_module(self, name: str, value: Any) -> None:
-        if _is_module(value) and self._is_new(value):
-            self._modules[name] = value
-
-    def _is_new(self, value: Any) -> bool:
-        if id(value) in self._seen:
+            if value._memory not in self._memories:
+                return False
+            self._tensors.append((value, _place(value), name))
+            return True
+        key = id(value)
+        if key in self._known:
+            return self._known[key]
+        if isinstance(value, _PLAIN) or value is None or len(self._alive) >= _MOST_OBJECTS:
             return False
-        self._seen.add(id(value))
-        return True
-
-    # ---- Where tensors are ----------------------------------------------------------------------
-
-    def _read_modules(self) -> dict[str, Any]:
-        places: dict[str, Any] = {}
-        for name, value in self._modules.items():
-            for path, tensor in _tensors_of(name, value):
-                places[path] = (tensor._memory, tensor._offset, tensor.shape, tensor.dtype)
-        return places
-
-
-def _tensors_of(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, Tensor):
-        yield name, value
-        return
-    for path, module in value.named_modules():
-        prefix = f"{name}.{path}" if path else name
-        for attribute, each in vars(module).items():
-            if isinstance(each, Tensor):
-                yield f"{prefix}.{attribute}", each
+        self._known[key] = False  # a circle leads nowhere
+        self._alive.append(value)
+        found = False
+        for child, read, is_counted in _children(name, value):
+            held = read()
+            # A variable without a tensor may get one.
+            is_empty = held is None and isinstance(value, FunctionType)
+            if not is_empty and not self._leads(child, held):
+                continue
+            (self._counted if is_counted else self._direct).append((read, held, child))
+            found = found or not is_empty
+        if found and isinstance(value, (list, dict)):
+            self._sizes.append((value, len(value), name))
+        self._known[key] = found
+        return found
 
 
-def _is_module(value: Any) -> bool:
-    return hasattr(type(value), "named_modules")
+def _place(tensor: Tensor) -> Any:
+    return tensor._memory, tensor._offset, tensor.shape, tensor.stride(), tensor.dtype
 
 
-def _names(code: CodeType) -> set[str]:
-    """Global names, also those of functions inside."""
-    found = set(code.co_names)
+def _children(name: str, value: Any) -> Iterator[Child]:
+    if isinstance(value, FunctionType):
+        if not _is_ours(value.__module__):
+            yield from _variables(value)
+    elif isinstance(value, MethodType):
+        yield "self", partial(getattr, value, "__self__"), False
+        yield name, partial(getattr, value, "__func__"), False
+    elif isinstance(value, functools.partial):
+        for part in ("func", "args", "keywords"):
+            yield name, partial(getattr, value, part), False
+    elif isinstance(value, (list, tuple)):
+        for i in range(len(value)):
+            yield f"{name}[{i}]", partial(_element, value, i), False
+    elif isinstance(value, dict):
+        for i, key in enumerate(value):
+            label = repr(key) if isinstance(key, (str, int)) else i
+            yield f"{name}[{label}]", partial(value.get, key), False
+    elif hasattr(type(value), "named_modules"):
+        yield name, partial(getattr, type(value), "forward"), False
+        for attribute in set(vars(value)) - _REGISTRIES:
+            yield f"{name}.{attribute}", partial(vars(value).get, attribute), True
+    elif hasattr(value, "__wrapped__"):  # a recorded function
+        yield name, partial(getattr, value, "__wrapped__"), False
+    elif not _is_ours(type(value).__module__):
+        attributes = getattr(value, "__dict__", {})
+        for attribute in list(attributes):
+            yield f"{name}.{attribute}", partial(attributes.get, attribute), False
+        call = vars(type(value)).get("__call__")
+        if isinstance(call, FunctionType):
+            yield name, partial(vars(type(value)).get, "__call__"), False
+
+
+def _variables(function: FunctionType) -> Iterator[Child]:
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield name, partial(_contents, cell), False
+    for name in sorted(_global_names(function.__code__)):
+        if name in function.__globals__:
+            yield name, partial(function.__globals__.get, name), False
+
+
+def _global_names(code: CodeType) -> set[str]:
+    """Also those of functions inside."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names(constant)
+            found |= _global_names(constant)
     return found
+
+
+def _is_ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] == "infinicore"
 
 
 def _contents(cell: Any) -> Any:

@@ -48,15 +48,17 @@ class RecordedFunction:
             *(_key(n, v, n in self._bound) for n, v in arguments.items()),
         )
         replay = self._replays.get(key)
-        if replay is None or replay.guards.changed():
-            replay = self._record(key, given, arguments)
+        if replay is None:
+            self._warn_of_values(arguments)
+            replay = self._record(key, given)
+        elif replay.guards.changed():
+            replay = self._record(key, given)
         return replay(arguments)
 
-    def _record(self, key: Any, given: Any, arguments: dict[str, Any]) -> _Replay:
+    def _record(self, key: Any, given: Any) -> _Replay:
         self._replays.pop(key, None)
         while len(self._replays) >= self._limit:
             self._replays.pop(next(iter(self._replays)))  # the oldest
-        self._warn_of_values(arguments)
         replay = self._replays[key] = _Replay(self, given)
         return replay
 
@@ -67,16 +69,23 @@ class RecordedFunction:
             return
         tensors = {n: v for n, v in arguments.items() if n not in values}
         same = tuple(_key(n, v, n in self._bound) for n, v in tensors.items())
+        if len(self._recordings) > self._limit:
+            self._recordings.clear()
         count = self._recordings[same] = self._recordings.get(same, 0) + 1
         if count == _MANY_RECORDINGS:
             import warnings
 
             warnings.warn(
-                f"graph: {self._body.__name__} was recorded {count} times for the same tensors,"
+                f"graph: {getattr(self._body, '__name__', type(self._body).__name__)} was recorded"
+                f" {count} times for the same tensors,"
                 f" because other values were passed for {', '.join(values)}: a value that changes"
                 " often should be a tensor",
                 stacklevel=4,
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies record graphs of their own."""
+        return {**self.__dict__, "_replays": {}, "_recordings": {}}
 
     def clear(self) -> None:
         """Forget all graphs: the next call is recorded."""
@@ -107,8 +116,11 @@ class _Replay:
         with record(self.first_device) as made:
             self.result = owner._body(*given.args, **given.kwargs)
         self.graph = made.graph
-        self.guards = Guards(owner._body, given.arguments)
+        buffers = {tensor._memory for tensor in _leaves(self.buffers).values()}
+        memories = {tensor._memory for tensor in self.graph.inputs} - buffers
+        self.guards = Guards(owner._body, given.arguments, memories)
         self.graph._native.name_inputs(_leaves(self.buffers))
+        self.graph._native.name_outputs(_leaves(self.buffers))  # those that are only written
         results = self.result if isinstance(self.result, dict) else {"output": self.result}
         self.graph._native.name_outputs(_leaves(results))
         written = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .. import Api, First
 from ..operators import OPERATORS
 from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
@@ -129,10 +131,32 @@ def _row(operator: Operator) -> str:
     attributes = "".join(map(letter, operator.attributes))
     workspace = workspace_names(operator)[0] if operator.workspace else "nullptr"
     return (
-        f'    {{"{operator.name}", "{tensors}", "{attributes}", create_{name}, {workspace},\n'
+        f'    {{"{operator.name}", "{tensors}", "{attributes}", "{_lengths(operator)}",'
+        f" '{_array_count(operator)}', create_{name}, {workspace},\n"
         f"     infiniopDestroy{name}Descriptor, runs_{name}, {len(operator.runs)},\n"
         f"     {_traits(operator)}}},\n"
     )
+
+
+def _lengths(operator: Operator) -> str:
+    """See rows.h."""
+    names = [param.name for param in operator.attributes]
+    words = ""
+    for param in operator.attributes:
+        match = re.fullmatch(r"(\w+)(?:\s*/\s*(\d))?", param.length)
+        if not match:
+            words += ".."
+        elif match[1].isdigit():
+            words += f"#{match[1]}"
+        else:
+            words += chr(ord("A") + names.index(match[1])) + (match[2] or "1")
+    return words
+
+
+def _array_count(operator: Operator) -> str:
+    names = [param.name for param in operator.attributes]
+    counts = [tensor.array for tensor in operator.tensors if tensor.array]
+    return chr(ord("A") + names.index(counts[0])) if counts else "."
 
 
 def _traits(operator: Operator) -> str:

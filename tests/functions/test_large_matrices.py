@@ -177,7 +177,8 @@ def test_replay() -> None:
 
 
 def openblas() -> str:
-    return str(next(found for place in sys.path for found in Path(place or ".").glob(OPENBLAS)))
+    found = next(found for place in sys.path for found in Path(place or ".").glob(OPENBLAS))
+    return str(found.resolve())  # as /proc/self/maps has it
 
 
 CODE = """

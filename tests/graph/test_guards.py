@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -108,6 +110,91 @@ def by_dtype() -> tuple[Callable[[Any], Any], Callable[[], None]]:
     return lambda x: module(x), change
 
 
+def by_body_that_is_a_module() -> tuple[Any, Callable[[], None]]:
+    module = Scale()
+
+    def change() -> None:
+        module.weight = nn.Parameter(infinicore.ones(3) * 5)
+
+    return module, change
+
+
+def by_partial() -> tuple[Any, Callable[[], None]]:
+    module, change = by_body_that_is_a_module()
+    return functools.partial(lambda model, x: model(x), module), change
+
+
+def by_recorded_function() -> tuple[Any, Callable[[], None]]:
+    body, change = by_cell()
+    inner = infinicore.graph(body)
+    return lambda x: inner(x), change
+
+
+def by_variables_of_one_name() -> tuple[Any, Callable[[], None]]:
+    first, second = Scale(), Scale()
+
+    def make(layer: Any) -> Callable[[Any], Any]:
+        return lambda x: layer(x)
+
+    one, two = make(first), make(second)
+
+    def change() -> None:
+        first.weight = nn.Parameter(infinicore.ones(3) * 5)
+
+    return lambda x: two(one(x)), change
+
+
+def by_new_list() -> tuple[Any, Callable[[], None]]:
+    weights = [infinicore.ones(3)]
+
+    def change() -> None:
+        nonlocal weights
+        weights = [infinicore.ones(3) * 5]
+
+    return lambda x: x * weights[0], change
+
+
+def by_none() -> tuple[Any, Callable[[], None]]:
+    bias = None
+
+    def change() -> None:
+        nonlocal bias
+        bias = infinicore.ones(3) * 4
+
+    return lambda x: x if bias is None else x + bias, change
+
+
+def by_new_key() -> tuple[Any, Callable[[], None]]:
+    weights = {"a": infinicore.ones(3)}
+    return lambda x: x * sum(weights.values()), lambda: weights.update(b=infinicore.ones(3) * 4)
+
+
+def by_list_of_a_module() -> tuple[Any, Callable[[], None]]:
+    module = Scale()
+    module.caches = [infinicore.ones(3)]
+
+    def change() -> None:
+        module.caches[0] = infinicore.ones(3) * 5
+
+    return lambda x: x * module.caches[0], change
+
+
+def by_plain_object() -> tuple[Any, Callable[[], None]]:
+    class Model:
+        def __init__(self) -> None:
+            self.weight = infinicore.ones(3)
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.weight
+
+    model = Model()
+
+    def change() -> None:
+        model.weight = infinicore.ones(3) * 5
+
+    return model, change
+
+
 WAYS = [value for name, value in list(globals().items()) if name.startswith("by_")]
 
 
@@ -148,6 +235,66 @@ def test_a_method_of_a_module() -> None:
     assert model.step(X).tolist() == [5.0] * 3
 
 
+def test_strides_are_looked_at() -> None:
+    weight = infinicore.arange(4, dtype=infinicore.float32).reshape(2, 2)
+    module = nn.Linear(2, 2, bias=False)
+    module.weight = nn.Parameter(weight)
+    step = infinicore.graph(lambda x: module(x))
+    x = infinicore.tensor([[1.0, 0.0]])
+    assert step(x).tolist() == [[0.0, 2.0]]
+    module.weight = nn.Parameter(weight.T)
+    assert step(x).tolist() == [[0.0, 1.0]]
+
+
+def test_tensors_that_a_function_stores_are_none_of_its_inputs() -> None:
+    class Model(Scale):
+        def forward(self, x: Any) -> Any:
+            self.last = x * 2
+            return super().forward(self.last)
+
+    model, recordings = Model(), []
+
+    @infinicore.graph
+    def step(x: Any) -> Any:
+        recordings.append(x.shape)
+        return model(x)
+
+    for size in (1, 3, 1, 3, 1, 3):
+        step(infinicore.ones(size, 3))
+    assert len(recordings) == 2
+
+
+def test_attributes_are_no_variables() -> None:
+    recordings = []
+
+    def step(x: Any) -> Any:
+        recordings.append(x.shape)
+        return x.sort().values
+
+    namespace = step.__globals__
+    recorded = infinicore.graph(step)
+    try:
+        for _ in range(3):
+            namespace["values"] = recorded(X)
+    finally:
+        namespace.pop("values")
+    assert len(recordings) == 1
+
+
+def test_a_module_with_a_recorded_function_is_copied() -> None:
+    class Model(Scale):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = infinicore.graph(self.forward)
+
+    model = Model()
+    model.step(X)
+    made = copy.deepcopy(model)
+    made.weight.copy_(infinicore.ones(3) * 5)
+    assert made.step(X).tolist() == [5.0] * 3
+    assert model.step(X).tolist() == [1.0] * 3
+
+
 def test_graphs_are_limited_and_forgotten() -> None:
     step = infinicore.graph(lambda x: x + 1, limit=2)
     for size in (1, 2, 3, 3):
@@ -169,5 +316,6 @@ def test_values_that_change_often_are_warned_of() -> None:
         _ = [scaled(X, factor) for factor in range(20)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        times = infinicore.graph(lambda x, k: x * k)
         for size in range(20):
-            infinicore.graph(lambda x, k: x * k)(infinicore.ones(size + 1), 2)
+            times(infinicore.ones(size + 1), 2)

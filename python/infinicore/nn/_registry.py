@@ -42,6 +42,10 @@ class Registry(OrderedDict[str, Any]):
         _changes.note()
         self._attributes.pop(name, None)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The parts alone: the module that is copied makes a registry of its own."""
+        return OrderedDict, (list(self.items()),)
+
     def pop(self, name: str, *preset: Any) -> Any:
         if name not in self and preset:
             return preset[0]

@@ -17,6 +17,7 @@ Self = TypeVar("Self", bound="Module")
 
 _EXTRA = "_extra_state"
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
+_WATCHED = (Tensor, list, tuple, dict)  # what may hold tensors that recorded graphs rely on
 
 
 class IncompatibleKeys(NamedTuple):
@@ -94,6 +95,8 @@ class Module:
             state[kind] = dict(state[kind])
             for name in state[kind]:
                 state.pop(name, None)
+        for kind in ("_hooks", "_pre_hooks", "_fleeting"):
+            state[kind] = state[kind].copy()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -127,7 +130,8 @@ class Module:
         elif name in self._modules and value is None:
             self._modules[name] = None
         else:
-            _changes.note()
+            if isinstance(value, _WATCHED) or isinstance(self.__dict__.get(name), _WATCHED):
+                _changes.note()
             object.__setattr__(self, name, value)
 
     if TYPE_CHECKING:
