@@ -116,13 +116,13 @@ class _Replay:
         with record(self.first_device) as made:
             self.result = owner._body(*given.args, **given.kwargs)
         self.graph = made.graph
-        buffers = {tensor._memory for tensor in _leaves(self.buffers).values()}
-        memories = {tensor._memory for tensor in self.graph.inputs} - buffers
-        self.guards = Guards(owner._body, given.arguments, memories)
         self.graph._native.name_inputs(_leaves(self.buffers))
         self.graph._native.name_outputs(_leaves(self.buffers))  # those that are only written
         results = self.result if isinstance(self.result, dict) else {"output": self.result}
         self.graph._native.name_outputs(_leaves(results))
+        buffers = {tensor._memory for tensor in _leaves(self.buffers).values()}
+        memories = {tensor._memory for tensor in self.graph.inputs} - buffers
+        self.guards = Guards(owner._body, given.arguments, memories)
         written = {
             place[0]
             for _, places in self.graph._native.recorded
