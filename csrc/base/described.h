@@ -17,7 +17,7 @@ typedef struct InfiniDescribed {
     const InfiniAttribute *attributes;
     size_t attribute_count;
     const InfiniProgram *program; /* null: a kernel of its own does it */
-    struct InfiniPlan *plan; /* null: it is lowered to a sequence of others */
+    struct InfiniPlan *plan;      /* null: it is lowered to a sequence of others */
     size_t workspace;
 } InfiniDescribed;
 
