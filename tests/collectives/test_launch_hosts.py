@@ -188,7 +188,7 @@ def test_simulated_srun_ranks_work_together(script: Callable[[str], Path], tmp_p
     body = f'while [ "${{1#--}}" != "$1" ]; do shift; done\nfor i in 0 1; do {task} done; wait'
     srun = simulated(tmp_path, "srun", body) / "srun"
     through = ("--launcher", "srun", "--srun", str(srun), "--master-addr", "127.0.0.1")
-    done = launch("-n", "2", *through, script(WORLD), RANK="7", WORLD_SIZE="9")
+    done = launch("-n", "2", *through, script(LINES + WORLD), RANK="7", WORLD_SIZE="9")
     assert sorted(done.stdout.splitlines()) == [f"rank {r} of 2: 3" for r in range(2)], done.stderr
 
 
@@ -224,7 +224,7 @@ def torchrun(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_torchrun(script: Callable[[str], Path], torchrun: tuple[str, ...]) -> None:
-    done = launch("-n", "2", *torchrun, script(WORLD))
+    done = launch("-n", "2", *torchrun, script(LINES + WORLD))
     assert done.returncode == 0, done.stderr
     assert texts(done.stdout) == [f"rank {r} of 2: 3" for r in range(2)]
     assert launch("-n", "2", *torchrun, script(FAILS)).returncode != 0
@@ -234,7 +234,7 @@ def test_torchrun_on_two_hosts(
     script: Callable[[str], Path], hosts: Hosts, torchrun: tuple[str, ...]
 ) -> None:
     """The same command on both."""
-    program = script(NAMED + WORLD)
+    program = script(LINES + NAMED + WORLD)
     processes = [
         subprocess.Popen(
             [*hosts.on(host), *LAUNCH, *torchrun, "--host", HOSTS, str(program)],
@@ -272,7 +272,7 @@ def test_pods(script: Callable[[str], Path], word: tuple[str, ...]) -> None:
         pod["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
     processes = [
         subprocess.Popen(
-            [*LAUNCH, *word, "-n", "2", str(script(WORLD))],
+            [*LAUNCH, *word, "-n", "2", str(script(LINES + WORLD))],
             env=environment(**pod, RANK=str(host)),
             stdout=subprocess.PIPE,
             text=True,

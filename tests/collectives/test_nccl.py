@@ -84,7 +84,7 @@ def test_the_compiler_takes_the_kernels(look_alike: Path, tmp_path: Path) -> Non
     settings["INFINI_CACHE"] = str(look_alike / "cache-plain")
     process.python(KERNELS, INFINI_CUDA_DUMP=str(tmp_path), **settings)
     sources = [path.read_text() for path in tmp_path.iterdir()]
-    sources = [source for source in sources if "CombineParams" in source]
+    sources = [source for source in sources if "CombineRanksParams" in source]
     assert len(sources) == 3
     for source in sources:
         with nvrtc.Compiler(compiler) as worker:

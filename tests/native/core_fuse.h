@@ -196,8 +196,8 @@ private:
         CHECK(row);
         std::vector<std::vector<const ic::TensorImpl *>> given;
         for (const Tensor &tensor : tensors) given.push_back({tensor ? &*tensor : nullptr});
-        auto step =
-            icd::describe(*row, 0, given, {std::move(attributes), {}}, {std::move(scalars), {}});
+        auto step = icd::describe(*row, 0, given, {std::move(attributes), {}, {}},
+                                  {std::move(scalars), {}, {}});
         std::vector<const ic::TensorImpl *> places;
         for (size_t i = 0; row->runs[0].pointers[i]; ++i)
             places.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
