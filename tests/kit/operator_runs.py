@@ -34,6 +34,7 @@ class Trial:
         another one does."""
         self.make, self.draw, self.operator = make, draw, draw.operator
         self.in_place, self.shared = in_place, shared
+        self.repeats = rule is broadcast
         self.tensors: dict[str, Any] = {}
         for tensor in self.operator.tensors:
             shape = draw.shapes[tensor.name]
@@ -112,7 +113,7 @@ class Trial:
         names += [name for name, extra in self.draw.extra.items() if extra.role != "in"]
         expected = evaluate(self.draw, values)
         assert len(expected) == len(names), f"the definition gives {len(expected)} results"
-        return names, expected, tolerances(self.draw, values, expected, names)
+        return names, expected, tolerances(self.draw, values, expected, names, self.repeats)
 
     def check(self, reference: tuple[list[str], list[Any], list[Any]], values: Any) -> None:
         names, expected, allowed = reference

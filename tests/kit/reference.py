@@ -9,6 +9,7 @@ be off by a multiple of how far they moved it.
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -41,8 +42,14 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: list[str]) -> Any:
-    """For each result, how far every element may be off."""
+def tolerances(
+    draw: Draw,
+    inputs: dict[str, Any],
+    expected: list[Any],
+    names: list[str],
+    repeats: bool = False,
+) -> Any:
+    """For each result, how far every element may be off. `repeats`: inputs repeat elements."""
     moved = [np.zeros(np.shape(result)) for result in expected]
     rng = np.random.default_rng(0)
     for moving in inputs:
@@ -61,7 +68,7 @@ def tolerances(draw: Draw, inputs: dict[str, Any], expected: list[Any], names: l
         with np.errstate(all="ignore"):
             moved = [np.maximum(m, np.sqrt(np.mean(m * m)) if m.size else 0.0) for m in moved]
     return [
-        None if result is None else _tolerance(draw, name, result, most)
+        None if result is None else _tolerance(draw, name, result, most, repeats)
         for result, most, name in zip(expected, moved, names, strict=True)
     ]
 
@@ -82,7 +89,20 @@ def _moved(draw: Draw, rng: Any, name: str, x: Any) -> Any:
         return x * (1 + signs * _arithmetic(dtype))
 
 
-def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
+def _systematic(draw: Draw, dtype: str) -> float:
+    """In units of the arithmetic. Sums of equal numbers are rounded the same way again and again,
+    so errors add up instead of averaging out; and in float64 those of the reference as well."""
+    shapes = [
+        each
+        for shape in draw.shapes.values()
+        if shape is not None
+        for each in (shape if isinstance(shape, list) else [shape])
+    ]
+    most = max((math.prod(shape) for shape in shapes), default=1)
+    return most / 8 if dtype == "F64" else math.sqrt(most)
+
+
+def _tolerance(draw: Draw, name: str, result: Any, moved: Any, repeats: bool) -> Any:
     dtype = draw.extra[name].dtype if name in draw.extra else draw.dtypes[name]
     if dtype not in FLOATS:
         return np.zeros(np.shape(result))
@@ -97,6 +117,8 @@ def _tolerance(draw: Draw, name: str, result: Any, moved: Any) -> Any:
         allowed = size * relative + least + MARGIN * moved
     scale = float(size.max(initial=0.0))
     noise = draw.rules.tolerance * epsilon(dtype) + draw.rules.noise * _arithmetic(dtype)
+    if repeats and draw.operator.family != "elementwise":
+        noise += _systematic(draw, dtype) * _arithmetic(dtype)
     return allowed + noise * scale
 
 
