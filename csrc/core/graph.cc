@@ -133,6 +133,7 @@ void Graph::State::build(detail::Recorder recorder) {
             } else if (foreign || place.memory.use_count() > counts.at(place.memory.get())) {
                 needed.insert(place.memory.get());
                 results.push_back(place.memory.get());
+                static_cast<OpenMemory &>(*place.memory).has_run = has_run_;
                 place.memory->data();  // its place, for as long as it lives
             } else {
                 inside.push_back(place.memory);
@@ -282,6 +283,7 @@ void Graph::State::run() {
     if (detail::thread_state().recorder)
         throw std::runtime_error(
             "Graph::run: this thread is recording a graph: a graph can't be part of another");
+    has_run_->store(true, std::memory_order_relaxed);
     for (const Arena &arena : arenas_)
         if (infinirtStream_t stream = stream_of(*arena.runtime); stream != arena.stream)
             detail::Allocator::record_stream(*arena.memory, stream);
@@ -294,6 +296,9 @@ void Graph::State::run() {
     }
 }
 
-void Graph::State::run_node(size_t index) { perform(launches_.at(index)); }
+void Graph::State::run_node(size_t index) {
+    perform(launches_.at(index));
+    has_run_->store(true, std::memory_order_relaxed);
+}
 
 }  // namespace infinicore::graph

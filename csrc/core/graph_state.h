@@ -39,6 +39,7 @@ public:
 
 private:
     uint64_t recording_ = 0;  // its number
+    std::shared_ptr<std::atomic<bool>> has_run_ = std::make_shared<std::atomic<bool>>(false);
     struct Launch {
         const detail::Step *step = nullptr;
         std::vector<void *> places;

@@ -2,6 +2,7 @@
 // is traced over tensors without data.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,6 +35,8 @@ public:
     const bool traced;         // else it belongs to a graph and may be placed
     const uint64_t recording;  // whose result it is; 0: a trace's
     DataType dtype = DataType::BYTE;
+    // Whether the graph has run whose result this is; null inside a graph, or of a trace.
+    std::shared_ptr<const std::atomic<bool>> has_run;
 
     // How the argument that takes a result overlaps the others, by number; of two others nobody
     // knows.

@@ -160,6 +160,50 @@ def test_gaps_of_strided_inputs_are_not_written(tmp_path: Path) -> None:
     assert loaded.outputs[0].tolist() == y.tolist() == (np.arange(64) * 2).tolist()
 
 
+def test_transposed_weights_are_written_in_one_piece(tmp_path: Path) -> None:
+    weight = tensor(256, 512)
+    with infinicore.record() as made:
+        _y = tensor(1, 256) @ weight.T.T + weight.flip(0)[:1]
+    made.graph.save(tmp_path / "graph")
+    assert (tmp_path / "graph").stat().st_size < weight.nbytes + 4096
+
+
+def test_a_result_of_another_graph_is_an_input(tmp_path: Path) -> None:
+    with infinicore.record() as first:
+        y = X * 3
+    first.graph.run()
+
+    @infinicore.function
+    def plus(x: infinicore.Operand) -> Any:
+        return x + y
+
+    with infinicore.record() as made:
+        z = plus(X)
+    made.graph.run()
+    made.graph.save(tmp_path / "graph")
+    loaded = infinicore.Graph.load(tmp_path / "graph")
+    loaded.run()
+    assert np.array_equal(loaded.outputs[0].numpy(), z.numpy())
+
+
+def test_empty_tensors(tmp_path: Path) -> None:
+    x = infinicore.zeros(10_000)
+    with infinicore.record() as made:
+        _results = (x[:0] * 2, x[5_000:] + 1)
+    made.graph.save(tmp_path / "graph")
+    loaded = infinicore.Graph.load(tmp_path / "graph")
+    loaded.run()
+    assert [each.shape for each in loaded.outputs] == [(0,), (5_000,)]
+    assert loaded.outputs[1].tolist() == [1.0] * 5_000
+
+
+def test_memory_of_unknown_size_is_refused(tmp_path: Path) -> None:
+    with infinicore.record() as made:
+        _chosen = infinicore.topksoftmax(tensor(2, 8), 2)
+    with pytest.raises(ValueError, match=r"step 0 .*: it takes memory whose size no tensor says"):
+        made.graph.save(tmp_path / "graph")
+
+
 def test_a_file_is_complete_or_not_there(tmp_path: Path) -> None:
     with infinicore.record() as made:
         _y = X + 1
@@ -209,6 +253,18 @@ def test_cut_files(tmp_path: Path, saved: bytes) -> None:
     for length in range(0, len(saved), 7):
         message = load(tmp_path / "graph", saved[:length])
         assert message.startswith(f"Graph.load: {tmp_path}/graph: "), length
+
+
+def test_counts_of_lists_are_compared(tmp_path: Path) -> None:
+    with infinicore.record() as made:
+        _y = X.flip(0, 1)
+    made.graph.save(tmp_path / "graph")
+    data = (tmp_path / "graph").read_bytes()
+    dims = struct.pack("<QqqQ", 2, 0, 1, 2)  # two dimensions, and their number again
+    assert dims in data
+    for count in (1, 3, 2**40):
+        wrong = data.replace(dims, dims[:-8] + struct.pack("<Q", count))
+        assert "attribute 0: it has 2 elements: expected" in load(tmp_path / "graph", wrong)
 
 
 def test_changed_files(tmp_path: Path, saved: bytes) -> None:

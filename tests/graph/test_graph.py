@@ -235,6 +235,18 @@ def test_products_take_bias_and_activation_along():
 # ---- Functions ----------------------------------------------------------------------------------
 
 
+def test_results_can_be_read_after_a_run():
+    x = tensor(numbers(3))
+    with infinicore.record() as made:
+        y = x + 1
+    for read in (y.tolist, y[0].item, lambda: repr(y)):
+        with pytest.raises(RuntimeError, match="a result of a graph that has not run"):
+            read()
+    made.graph.run()
+    assert np.allclose(y.numpy(force=True), x.numpy(force=True) + 1)
+    assert y.tolist() == (x + 1).tolist()
+
+
 def test_a_function_is_recorded_for_each_shape():
     calls = []
 

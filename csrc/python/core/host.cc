@@ -31,6 +31,14 @@ void refuse_while_recording(const char *function) {
 
 Tensor on_host(const Tensor &tensor, const char *function) {
     refuse_while_recording(function);
+    const auto *result = dynamic_cast<const core::OpenMemory *>(tensor->memory().get());
+    if (result && result->has_run && !result->has_run->load(std::memory_order_relaxed)) {
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%s: the tensor is a result of a graph that has not run: expected run() before",
+            function);
+        throw nb::python_error();
+    }
     if (tensor->device().getType() == Device::Type::CPU) {
         wait_for(tensor);
         return tensor;
