@@ -15,7 +15,8 @@ elseif(INFINI_PYTHON AND NOT Python_Development.Module_FOUND)
 endif()
 
 set(INFINI_GENERATED "${CMAKE_BINARY_DIR}/generated")
-file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py")
+file(GLOB_RECURSE spec_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/spec/*.py"
+    "${PROJECT_SOURCE_DIR}/spec/*.json")
 # The types and pages of the package are read off its sources.
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/infinicore/*.py")
 file(GLOB read_files "${PROJECT_SOURCE_DIR}/csrc/python/*/*.pyi"

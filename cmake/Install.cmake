@@ -6,6 +6,9 @@ set(cmake_dir "${INFINI_LIBDIR}/cmake/Infini")
 
 install(TARGETS infinirt infiniop infiniccl infinicore_core infini_headers EXPORT InfiniTargets
     LIBRARY DESTINATION "${INFINI_LIBDIR}")
+# For programs that link the C++ library under its former name.
+file(WRITE "${CMAKE_BINARY_DIR}/libinfinicore.so" "INPUT(-linfinicore_cpp_api)\n")
+install(FILES "${CMAKE_BINARY_DIR}/libinfinicore.so" DESTINATION "${INFINI_LIBDIR}")
 install(TARGETS infini_cpu ${INFINI_CUDA_LIKE} LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
 install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"

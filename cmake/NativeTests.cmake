@@ -28,9 +28,3 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     # Its own headers for AVX-512 pass variables that are left undefined on purpose (GCC bug 105593).
     target_compile_options(cpu_math_test PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
-
-# Joins programs itself, which libinfiniop does not export.
-target_sources(fuse_test PRIVATE
-    "${PROJECT_SOURCE_DIR}/csrc/operators/fuse.cc"
-    "${INFINI_GENERATED}/src/operators/programs.cc")
-target_include_directories(fuse_test PRIVATE "${PROJECT_SOURCE_DIR}/csrc/operators")

@@ -24,6 +24,8 @@ Tags:  [unsupported: reason]  the core's software cannot do it; a back end's own
        [anywhere]             needs no device and may be called inside a host function
        [the core's]           the core's software for every device, whatever its back end has
        [across]               its stream and its event may be of different kinds of device
+       [waits]                the host may read results after it: it returns what a collective
+                              that failed left behind
        [symbol: Name]         the library's symbol, where it is not the function's name
        [same as: Name]        second name of another function; both share that one's symbol
        [calls: Name(args)]    first generation: the call of the aligned face that does the work
@@ -225,7 +227,7 @@ def _unfinished(head: str) -> bool:
 
 
 _ROLE = re.compile(r"(out\??|inout|in\??|ptr|(?:list\??|fill|text)\((?P<count>\w+)\)) (?P<rest>.*)")
-_TAGS = "unsupported|served|anywhere|the core's|across|symbol|same as|calls|by hand|kind"
+_TAGS = "unsupported|served|anywhere|the core's|across|waits|symbol|same as|calls|by hand|kind"
 _TAG = re.compile(rf"\[({_TAGS})(?:: ([^\]]*))?\]")
 
 

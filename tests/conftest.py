@@ -1,4 +1,4 @@
-"""Suites x devices: the suites name no kind of device; `--device` says which one they run on.
+"""Suites x devices: the suites name no device type; `--device` says which one they run on.
 
 What a kind can do, will never do, and cannot do yet stands in `expectations/<kind>.py`:
 
@@ -37,7 +37,7 @@ def _count(text: str) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("infini")
-    group.addoption("--device", default="cpu", help="kind of device to run the suites on")
+    group.addoption("--device", default="cpu", help="device type to run the suites on")
     group.addoption("--backend", help="library of a back end to load first")
     simulated = "CUDA is simulated on the host: see tests/simulated"
     group.addoption("--simulated", action="store_true", help=simulated)
@@ -45,9 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--sample", type=_count, metavar="N", help="only N of all combinations, at random"
     )
-    group.addoption("--seed", type=int, help="of --sample; a new one if it is not given")
+    group.addoption(
+        "--remaining", action="store_true", help="only what the last run without this did not pass"
+    )
+    group.addoption("--seed", type=int, help="of random programs; INFINI_TEST_SEED, else a new one")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(tag): an ability of the device, see tests/expectations"
@@ -69,13 +73,29 @@ def pytest_configure(config: pytest.Config) -> None:
     if backend := config.getoption("--backend"):
         os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())
     from kit.combinations import Selection
+    from kit.remaining import Remaining
     from kit.skip_summary import SkipSummary
 
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # files in the order below
     config.addinivalue_line("markers", "combination: one of kit/combinations.py")
-    config.pluginmanager.register(Selection(config))
+    selection = Selection(config)
+    config.pluginmanager.register(selection)
+    _draw_examples(config, selection.seed)
     config.pluginmanager.register(SkipSummary())
+    config.pluginmanager.register(Remaining())
+
+
+def _draw_examples(config: pytest.Config, seed: int) -> None:
+    """Lets Hypothesis draw with the run's seed; its own plugin reads the option after this."""
+    if getattr(config.option, "hypothesis_seed", "") is None:
+        config.option.hypothesis_seed = str(seed)
+    try:
+        from hypothesis import settings
+    except ImportError:  # the few tests that use it say so
+        return
+    settings.register_profile("infini", deadline=None, derandomize=False, database=None)
+    settings.load_profile("infini")
 
 
 def expectations(kind: str) -> ModuleType:
@@ -94,7 +114,10 @@ def match(item: pytest.Item, table: dict[str, str]) -> str:
 
 
 # Folders whose tests are few and long: they compile programs and start processes.
-LONG = {"clients", "cuda", "spec", "collectives", "backends", "library", "typing", "benchmarks"}
+LONG = {
+    *("clients", "cuda", "spec", "collectives", "backends", "library", "typing", "benchmarks"),
+    "opdb",
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

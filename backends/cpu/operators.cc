@@ -1,14 +1,12 @@
 #include "operators.h"
 
-#include <infini/program.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <new>
 
 #include "kernels/kernel.h"
+#include "plan_operation.h"
 #include "runtime/error.h"
 #include "runtime/process.h"
 #include "runtime/registry.h"
@@ -34,39 +32,28 @@ bool few_elements(const Operation &operation) {
     return true;
 }
 
-int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) {
-    Operation operation(*c);
-    try {
-        std::unique_ptr<Plan> made;
-        // A kernel that takes an epilogue has a second name.
-        const bool followed = c->program && c->program->flags & INFINI_PROGRAM_EPILOGUE;
-        const std::string name = std::string(c->name) + (followed ? "+" : "");
-        if (Planner planner = find_planner(name.c_str())) made = planner(operation);
-        Planner program = c->program && !followed ? find_planner("program") : nullptr;
-        if (!made && program) made = program(operation);
-        if (!made && !has_kernels()) {
-            fail(infinirtErrorNotSupported,
-                 "the CPU's kernels were compiled for %sonly, which this processor lacks: install "
-                 "infinicore on this machine, or with INFINI_CPU_ISAS=all",
-                 compiled_instruction_sets());
-            return INFINI_STATUS_NOT_IMPLEMENTED;
-        }
-        if (!made) {
-            fail(infinirtErrorNotSupported, "the CPU has no kernel for this case of %s", c->name);
-            return INFINI_STATUS_NOT_IMPLEMENTED;
-        }
-        *workspace_bytes = made->workspace ? made->workspace + 63 : 0;  // room to align it
-        *result = new InfiniPlan;
-        (*result)->plan = std::move(made);
-        (*result)->is_short = few_elements(operation);
-        return INFINI_STATUS_SUCCESS;
-    } catch (const Refusal &refusal) {
-        fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
-        return refusal.status;
-    } catch (const std::exception &error) {
-        fail(infinirtErrorMemoryAllocation, "%s cannot be planned: %s", c->name, error.what());
-        return INFINI_STATUS_INTERNAL_ERROR;
+int plan(int, const InfiniOperation *c, InfiniPlan **result, size_t *workspace_bytes) try {
+    const Operation operation(*c);
+    auto made =
+        plan_by_name([](const std::string &name) { return find_planner(name.c_str()); }, operation);
+    if (!made && !has_kernels()) {
+        fail(infinirtErrorNotSupported,
+             "the CPU's kernels were compiled for %sonly, which this processor lacks: install "
+             "infinicore on this machine, or with INFINI_CPU_ISAS=all",
+             compiled_instruction_sets());
+        return INFINI_STATUS_NOT_IMPLEMENTED;
     }
+    if (!made) {
+        fail(infinirtErrorNotSupported, "the CPU has no kernel for this case of %s", c->name);
+        return INFINI_STATUS_NOT_IMPLEMENTED;
+    }
+    *workspace_bytes = made->workspace ? made->workspace + 63 : 0;  // room to align it
+    *result = new InfiniPlan;
+    (*result)->plan = std::move(made);
+    (*result)->is_short = few_elements(operation);
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return explain_failed_plan(c->name, fail);
 }
 
 void hold(InfiniPlan *plan) { plan->holders.fetch_add(1, std::memory_order_relaxed); }

@@ -25,7 +25,7 @@ const char *instruction_set();
 const char *compiled_instruction_sets();
 // False where this processor has none of those sets.
 bool has_kernels();
-// What INFINI_CPU_ISA says, if it could not be followed; else null.
-const char *ignored_instruction_set();
+// INFINI_CPU_ISA names a set that was not compiled, or that this processor lacks.
+bool is_instruction_set_ignored();
 
 }  // namespace infini::cpu

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/device_reset.h"
-#include "runtime/forward.h"
+#include "runtime/vendor_call.h"
 #include "vendor.h"
 
 namespace infini::cuda {
@@ -101,10 +101,11 @@ std::vector<std::string> folders() {
 
 // "libx.so.13" needs a driver that knows toolkit 13.
 bool too_new(const Library &library, const std::string &name) {
-    if (!library.numbered_as_the_toolkit) return false;
+    if (library.toolkit_offset == kUnrelated) return false;
     size_t dot = name.rfind(".so.");
     int driver = driver_version();
-    return driver > 0 && dot != std::string::npos && atoi(name.c_str() + dot + 4) > driver / 1000;
+    return driver > 0 && dot != std::string::npos &&
+           atoi(name.c_str() + dot + 4) + library.toolkit_offset > driver / 1000;
 }
 
 // What the library opens by plain names must be there before it looks: a name that is loaded
@@ -362,6 +363,15 @@ void OutsideCapture::exchange() {
     using Exchange = int (*)(int *);
     static const auto call = function<Exchange>(Part::kRuntime, "ThreadExchangeStreamCaptureMode");
     if (call) call(&mode_);
+}
+
+bool is_capturing(int device, void *stream) {
+    OnDevice here(device);
+    infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
+    const Error error =
+        INFINI_CALL(StreamIsCapturing, static_cast<infinirtStream_t>(stream), &status);
+    // The null stream can't be asked while another one is captured.
+    return error != infinirtSuccess || status != infinirtStreamCaptureStatusNone;
 }
 
 OnDevice::OnDevice(int device) : before_(current().change(device)) {}

@@ -8,8 +8,8 @@ namespace infini::cuda {
 
 using Error = infinirtError_t;
 
-enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kCollectives };
-constexpr int kPartCount = 6;
+enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kSolver, kCollectives };
+constexpr int kPartCount = 7;
 
 // A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null
 // when the library is not there or lacks it. Looks through symbols: keep what it gives.
@@ -60,6 +60,9 @@ public:
 private:
     int before_ = -1;  // -1: it was that device already
 };
+
+// Whether what is enqueued there becomes part of a graph.
+bool is_capturing(int device, void *stream);
 
 // What is done meanwhile neither joins nor disturbs a capture of this thread's or another's.
 class OutsideCapture {

@@ -1,13 +1,11 @@
 #include "operators.h"
 
-#include <infini/program.h>
-
 #include <atomic>
-#include <exception>
 
 #include "kernel.h"
 #include "libraries.h"
 #include "loaded.h"
+#include "plan_operation.h"
 #include "runtime/device_reset.h"
 #include "vendor.h"
 
@@ -48,12 +46,8 @@ int plan(int device, const InfiniOperation *c, InfiniPlan **result, size_t *work
     (*result)->device = &Device::get(device);
     (*result)->plan = std::move(plan);
     return INFINI_STATUS_SUCCESS;
-} catch (const Refusal &refusal) {
-    fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
-    return refusal.status;
-} catch (const std::exception &error) {
-    fail(infinirtErrorMemoryAllocation, "%s cannot be planned: %s", c->name, error.what());
-    return INFINI_STATUS_INTERNAL_ERROR;
+} catch (...) {
+    return explain_failed_plan(c->name, fail);
 }
 
 void hold(InfiniPlan *plan) { plan->holders.fetch_add(1, std::memory_order_relaxed); }
@@ -77,15 +71,7 @@ infinirtError_t run_kernel(const InfiniKernel &kernel, int device, void *stream)
 }
 
 std::unique_ptr<Plan> plan_operation(const Operation &operation, Device &device) {
-    const InfiniProgram *program = operation.program();
-    const bool followed = program && program->flags & INFINI_PROGRAM_EPILOGUE;
-    std::unique_ptr<Plan> made;
-    // A kernel that takes an epilogue has a second name.
-    if (Planner planner = find_planner(std::string(operation.name()) + (followed ? "+" : "")))
-        made = planner(operation, device);
-    if (made || !program || followed) return made;
-    Planner engine = find_planner("program");
-    return engine ? engine(operation, device) : nullptr;
+    return plan_by_name(find_planner, operation, device);
 }
 
 Planner find_planner(const std::string &operation) {

@@ -6,13 +6,16 @@
 
 namespace infini::cuda {
 
+constexpr int kUnrelated = -1;  // a number in a file's name that is not the toolkit's
+
 // One library of the vendor's, opened at run time.
 struct Library {
     const char *prefix;             // of its functions
     const char *const *names;       // files to try, the best first; ends with null; null: none
     const char *const *companions;  // patterns of files beside it that it opens by their plain
                                     // names, so they must be there before; null: none
-    bool numbered_as_the_toolkit;   // ".so.13" needs a driver that knows toolkit 13
+    int toolkit_offset;             // ".so.12" with 1 needs a driver that knows toolkit 13;
+                                    // kUnrelated: any driver
     const char *use;                // what it is for, in words: "the runtime library"
 };
 

@@ -1,19 +1,21 @@
-/* What libinfinicore uses of libinfiniop beyond its public functions: the plans of descriptors,
- * and the fuser. Not installed. */
+/* What libinfinicore uses of libinfiniop beyond its public functions: operators are described by
+ * layouts, without handles and tensor descriptors, and programs are fused. Not installed. */
 #ifndef INFINI_DESCRIBED_H
 #define INFINI_DESCRIBED_H
 
 #include <infini/backend.h>
 #include <infini/program.h>
 
-#include "infinicore.h"
+#include "launch.h"
+#include "value.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What a descriptor was made of. It all lives as long as the descriptor. */
+/* A descriptor, and what it was made of. It all lives as long as the descriptor. */
 typedef struct InfiniDescribed {
+    struct InfiniopDescriptor *descriptor;
     const InfiniAttribute *attributes;
     size_t attribute_count;
     const InfiniProgram *program; /* null: a kernel of its own does it */
@@ -21,7 +23,15 @@ typedef struct InfiniDescribed {
     size_t workspace;
 } InfiniDescribed;
 
-INFINI_EXPORT infiniStatus_t infiniLookBehind(const void *descriptor, InfiniDescribed *described);
+/* Checks and plans the operator of that number (in alphabetical order), as its create function
+ * does. `tensors` have a dtype of 0 where they are absent; `tensor_counts` says how many belong to
+ * each declared one. `list_counts` says how many elements the list of each attribute has. */
+INFINI_EXPORT infiniStatus_t infiniDescribe(int number, const InfiniTarget *target,
+                                            const InfiniTensor *tensors,
+                                            const size_t *tensor_counts,
+                                            const InfiniValue *attributes,
+                                            const size_t *list_counts, InfiniDescribed *described);
+INFINI_EXPORT void infiniDropDescriptor(struct InfiniopDescriptor *descriptor);
 
 /* See csrc/operators/fuse.h. */
 typedef struct InfiniLink {

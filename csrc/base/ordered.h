@@ -28,7 +28,32 @@ INFINI_EXPORT infiniStatus_t infiniLaunchHost(const char *function, const Infini
 INFINI_EXPORT infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target,
                                                 void *before, void *after);
 
+/* Says whether work in streams of a device type has failed since. On failure `sentence` says why. */
+typedef infiniStatus_t (*InfiniWaitCheck)(int device_type, char *sentence, size_t bytes);
+
+/* Lets every call that waits for a device ask `check` before it returns success; its failure becomes
+ * infinirtErrorExternalDevice. */
+INFINI_EXPORT void infiniSetWaitCheck(InfiniWaitCheck check);
+
+/* Is the calling thread's last error one of that check? */
+INFINI_EXPORT int infiniFailedWaitCheck(void);
+
+/* Between the two, waits of the calling thread do not ask: nobody would see the answer. */
+INFINI_EXPORT void infiniBeginQuietWaits(void);
+INFINI_EXPORT void infiniEndQuietWaits(void);
+
 #ifdef __cplusplus
 }
+
+namespace infini {
+
+/* For waits that belong to no call of the client's, such as those of destructors. */
+struct QuietWaits {
+    QuietWaits() { infiniBeginQuietWaits(); }
+    ~QuietWaits() { infiniEndQuietWaits(); }
+    QuietWaits(const QuietWaits &) = delete;
+};
+
+}  // namespace infini
 #endif
 #endif

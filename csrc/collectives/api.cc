@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "comm.h"
+#include "environment.h"
+#include "failures.h"
 #include "infini/ext.h"
 
 namespace infini::ccl {
@@ -33,14 +35,7 @@ infiniStatus_t no_comm(const char *function) {
 }
 
 // INFINI_CCL_TIMEOUT, in seconds; 0 is for ever.
-double default_timeout() {
-    constexpr double kSeconds = 300;
-    const char *text = std::getenv("INFINI_CCL_TIMEOUT");
-    if (!text || !*text) return kSeconds;
-    char *end = nullptr;
-    const double seconds = std::strtod(text, &end);
-    return *end == 0 && seconds >= 0 && !std::isinf(seconds) ? seconds : kSeconds;
-}
+double default_timeout() { return read_setting({"INFINI_CCL_TIMEOUT", 0, INFINITY, false}, 300); }
 
 infiniStatus_t find_table(const char *function, const InfiniTarget &target,
                           const InfiniCollectives **table) {
@@ -172,6 +167,7 @@ infiniStatus_t CommDestroy(const char *function, infinicclComm_t comm) {
     if (!found) return no_comm(function);
     found->wait_until_idle();  // it is still a handle: CommAbort ends that
     take_handle(comm);
+    forget_failure(found);  // what nobody has heard of is returned here
     std::lock_guard guard(found->lock);
     if (found->failure == INFINI_STATUS_SUCCESS || found->told) return INFINI_STATUS_SUCCESS;
     return refuse(function, found->failure, found->reason);
@@ -181,9 +177,11 @@ infiniStatus_t CommAbort(const char *function, infinicclComm_t comm) {
     CommPointer taken = take_handle(comm);
     if (!taken) return no_comm(function);
     const std::string reason = "rank " + std::to_string(taken->rank) + " aborted the communicator";
+    taken->aborted = true;
     taken->fail(INFINI_STATUS_INTERNAL_ERROR, reason);
     if (taken->table().abort) taken->table().abort(taken->communicator, reason.c_str());
     taken->wait_until_idle();
+    if (taken->told) forget_failure(taken);
     return INFINI_STATUS_SUCCESS;
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "failures.h"
+
 namespace infini::ccl {
 namespace {
 
@@ -51,6 +53,7 @@ infinicclComm_t add_handle(CommPointer comm) {
     std::lock_guard guard(handles.lock);
     // A number that no other ever gets: a recorded graph may hold one for longer than it lives.
     auto handle = reinterpret_cast<infinicclComm_t>(++handles.made);
+    report_failures_of(*comm);
     handles.live[handle] = std::move(comm);
     return handle;
 }
@@ -72,6 +75,14 @@ CommPointer take_handle(infinicclComm_t handle) {
     return comm;
 }
 
+std::vector<CommPointer> live_handles() {
+    Handles &handles = Handles::get();
+    std::lock_guard guard(handles.lock);
+    std::vector<CommPointer> all;
+    for (const auto &[handle, comm] : handles.live) all.push_back(comm);
+    return all;
+}
+
 Comm::~Comm() {
     if (communicator) table().leave(communicator);
 }
@@ -91,6 +102,7 @@ void Comm::run(const InfiniCollective *work, size_t count) {
     std::string sentence;
     status(&sentence);
     fail(infiniStatus_t(code), sentence);
+    note_failure(shared_from_this());
 }
 
 void Comm::end() {

@@ -19,7 +19,7 @@
 namespace infini::ccl {
 
 // What a client's handle refers to. Operations that wait in streams, and graphs, hold it too.
-struct Comm {
+struct Comm : std::enable_shared_from_this<Comm> {
     Comm(const InfiniTarget &target, const InfiniCollectives &table, int ranks, int rank,
          double timeout)
         : target(target), ranks(ranks), rank(rank), timeout(timeout), table_(table) {}
@@ -48,7 +48,8 @@ struct Comm {
     std::atomic<int> pending{0};
     infiniStatus_t failure = INFINI_STATUS_SUCCESS;
     std::string reason;
-    std::atomic<bool> told{false};  // a call has returned the failure
+    std::atomic<bool> told{false};     // a call has returned the failure
+    std::atomic<bool> aborted{false};  // by this rank
     void *last_stream =
         nullptr;  // its operations are done in the order of the calls, whatever their streams
     bool used = false;
@@ -66,6 +67,7 @@ using CommPointer = std::shared_ptr<Comm>;
 infinicclComm_t add_handle(CommPointer comm);
 CommPointer find_handle(infinicclComm_t handle);
 CommPointer take_handle(infinicclComm_t handle);  // and it is no handle any more
+std::vector<CommPointer> live_handles();
 
 // One operation with what it refers to.
 struct Operation {

@@ -6,6 +6,7 @@
 
 #include "comm.h"
 #include "compose.h"
+#include "failures.h"
 
 namespace infini::ccl {
 namespace {
@@ -46,6 +47,7 @@ private:
         const char *reason =
             "the system gives no thread to a rank that shares its stream with others";
         comm.fail(INFINI_STATUS_INTERNAL_ERROR, reason);
+        note_failure(comm.shared_from_this());
         if (comm.table().abort) comm.table().abort(comm.communicator, reason);
     }
 };

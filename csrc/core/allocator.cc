@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "allocator_state.h"
+#include "ordered.h"
 #include "pooled.h"
 
 namespace infinicore::detail {
@@ -163,15 +164,19 @@ Block *Allocator::State::take(size_t bytes, infinirtStream_t stream) {
 
 void Allocator::State::give(Block *block, StreamUse *uses) noexcept {
     Lane *lane = own_lane(block_stream(block));
-    count(lane, -ptrdiff_t(block_bytes(block)));
+    const size_t bytes = block_bytes(block);
+    count(lane, -ptrdiff_t(bytes));
     if (uses || kind == Kind::Pinned) [[unlikely]] {
         try {
             return wait_for(block, uses);
         } catch (...) {  // no memory for the note of it
+            infini::QuietWaits quiet;
             infinirtDeviceSynchronize();
         }
     }
     put(block, lane);
+    if (shrink_to_.load(std::memory_order_relaxed)) [[unlikely]]
+        keep_less(bytes);
 }
 
 void Allocator::State::give_now(Block *block) noexcept {
@@ -284,8 +289,8 @@ Block *Allocator::State::take_small(unsigned size_class, Lane *lane, infinirtStr
     for (size_t i = 0; i < slab->count; ++i)
         slab->blocks[i] = {slab->memory + i * bytes, slab.get(), nullptr};
     std::lock_guard lock(mutex_);
-    Slab &made = *slabs_.emplace_back(std::move(slab));
     stores_[stream];
+    Slab &made = *slabs_.emplace_back(std::move(slab));
     for (size_t i = made.count; i-- > 1;) put_in_store(&made.blocks[i]);
     return &made.blocks[0];
 }
@@ -324,6 +329,7 @@ void Allocator::record_stream(Memory &memory, infinirtStream_t stream) {
 }
 
 void Allocator::trim() { state_->trim(); }
+void Allocator::note_shortage() noexcept { state_->note_shortage(); }
 context::MemoryStats Allocator::stats() const { return state_->stats(); }
 void Allocator::reset_peaks() { state_->reset_peaks(); }
 

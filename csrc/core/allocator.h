@@ -25,6 +25,9 @@ public:
     static void record_stream(Memory &memory, infinirtStream_t stream);
     // Gives back what is not in use. Other threads give back their caches with their next call.
     void trim();
+    // Memory of the host ran out: unused memory that is the host's goes back to the system, now and
+    // for a while.
+    void note_shortage() noexcept;
     context::MemoryStats stats() const;
     void reset_peaks();
 

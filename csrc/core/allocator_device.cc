@@ -1,5 +1,6 @@
 // The slow path of the allocator: large blocks, memory of the device, blocks that wait for events.
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -7,6 +8,8 @@
 #include "allocator_state.h"
 #include "infini/ext.h"
 #include "keep.h"
+#include "ordered.h"
+#include "out_of_memory.h"
 
 namespace infinicore::detail {
 namespace {
@@ -15,6 +18,8 @@ constexpr size_t kLargeStep = 4096;                 // large sizes are multiples
 constexpr size_t kSmallestRest = size_t{64} << 10;  // less is not cut off a block
 constexpr size_t kSegmentBytes = size_t{16} << 20;  // a segment has at least so much
 constexpr size_t kMostCachedBytes = size_t{1} << 60;
+constexpr size_t kShrinkTo = 8;   // the part of its memory that an allocator keeps after a shortage
+constexpr size_t kTrimShare = 8;  // the part of its memory that is given back between trims
 
 void join_with_next(LargeBlock *block) {
     LargeBlock *next = block->after;
@@ -22,6 +27,15 @@ void join_with_next(LargeBlock *block) {
     block->after = next->after;
     if (next->after) next->after->before = block;
     delete next;
+}
+
+// A free block with its node for the set of free ones.
+std::unique_ptr<LargeBlock> new_large(std::byte *data, size_t bytes, infinirtStream_t stream) {
+    std::unique_ptr<LargeBlock> block(
+        new LargeBlock{{data, nullptr, nullptr}, bytes, stream, true, nullptr, nullptr, {}});
+    std::set<LargeBlock *> one{block.get()};
+    block->node = one.extract(one.begin());
+    return block;
 }
 
 }  // namespace
@@ -35,22 +49,18 @@ LargeBlock *Allocator::State::find_large(size_t bytes, infinirtStream_t stream) 
     auto found = large_.lower_bound(&wanted);
     if (found == large_.end() || (*found)->stream != stream) return nullptr;
     LargeBlock *block = *found;
-    if (block->bytes - bytes >= kSmallestRest) {
-        auto *rest = new LargeBlock{{block->data + bytes, nullptr, nullptr},
-                                    block->bytes - bytes,
-                                    stream,
-                                    true,
-                                    block,
-                                    block->after};
-        large_.erase(found);
-        if (rest->after) rest->after->before = rest;
-        block->after = rest;
-        block->bytes = bytes;
-        large_.insert(rest);
-    } else {
-        large_.erase(found);
-    }
+    std::unique_ptr<LargeBlock> rest;
+    if (block->bytes - bytes >= kSmallestRest)
+        rest = new_large(block->data + bytes, block->bytes - bytes, stream);
+    block->node = large_.extract(found);
     block->free = false;
+    if (!rest) return block;
+    rest->before = block;
+    rest->after = block->after;
+    if (rest->after) rest->after->before = rest.get();
+    block->after = rest.get();
+    block->bytes = bytes;
+    large_.insert(std::move(rest.release()->node));
     return block;
 }
 
@@ -60,12 +70,12 @@ void Allocator::State::give_large(LargeBlock *block) {
         join_with_next(block);
     }
     if (LargeBlock *before = block->before; before && before->free) {
-        large_.erase(before);
+        before->node = large_.extract(before);
         join_with_next(before);
         block = before;
     }
     block->free = true;
-    large_.insert(block);
+    large_.insert(std::move(block->node));
 }
 
 Block *Allocator::State::take_large(size_t bytes, infinirtStream_t stream) {
@@ -83,14 +93,16 @@ Block *Allocator::State::take_large(size_t bytes, infinirtStream_t stream) {
         segment = rounded;
         memory = from_device(rounded, bytes);
     }
-    auto *block = new LargeBlock{{static_cast<std::byte *>(memory), nullptr, nullptr},
-                                 segment,
-                                 stream,
-                                 true,
-                                 nullptr,
-                                 nullptr};
+    std::unique_ptr<LargeBlock> block;
+    try {
+        block = new_large(static_cast<std::byte *>(memory), segment, stream);
+    } catch (...) {
+        RuntimeScope scope(runtime);
+        return_to_device(memory, segment);
+        throw;
+    }
     std::lock_guard lock(mutex_);
-    large_.insert(block);
+    large_.insert(std::move(block.release()->node));
     // Another thread may have left a block that fits better; the new one fits in any case.
     return find_large(rounded, stream);
 }
@@ -118,16 +130,17 @@ void *Allocator::State::from_device(size_t bytes, size_t asked) {
     std::string reason = infiniGetLastErrorMessage();
     trim();
     if (try_device(bytes, &memory)) return memory;
+    note_shortage();
     size_t in_use = stats().allocated, reserved = reserved_.load();
-    throw std::runtime_error(
+    throw OutOfMemory(
         std::string(name()) + ": no memory for " + std::to_string(asked) + " bytes on " +
         runtime.device.toString() + ", where " + std::to_string(in_use) + " bytes are in use and " +
         std::to_string(reserved - std::min(reserved, in_use)) + " are cached: " + reason);
 }
 
 void Allocator::State::no_memory(size_t bytes) {
-    throw std::runtime_error(std::string(name()) + ": size is " + std::to_string(bytes) +
-                             ": expected at most " + std::to_string(kMostCachedBytes) + " bytes");
+    throw OutOfMemory(std::string(name()) + ": size is " + std::to_string(bytes) +
+                      ": expected at most " + std::to_string(kMostCachedBytes) + " bytes");
 }
 
 bool Allocator::State::return_to_device(void *memory, size_t bytes) {
@@ -149,11 +162,34 @@ void Allocator::State::trim() {
     release_unused();
 }
 
+void Allocator::State::note_shortage() noexcept {
+    if (kind != Kind::Pinned && runtime.device.getType() != Device::Type::CPU) return;
+    shrink_to_.store(std::max<size_t>(reserved_.load() / kShrinkTo, 1));
+    given_.store(0);
+    try {
+        trim();
+    } catch (...) {  // the next block that is given back tries again
+    }
+}
+
+// Trims once for a fair part of the memory, since that is slow.
+void Allocator::State::keep_less(size_t bytes) noexcept {
+    const size_t reserved = reserved_.load();
+    if (given_.fetch_add(bytes) + bytes < reserved / kTrimShare) return;
+    given_.store(0);
+    try {
+        trim();
+    } catch (...) {
+        return;
+    }
+    if (reserved_.load() <= shrink_to_.load()) shrink_to_.store(0);
+}
+
 // Slabs and segments that are free as a whole. The device may have to be waited for, so that is
 // done without the lock; what it does not take (while a graph is captured) is kept.
 void Allocator::State::release_unused() {
     std::vector<std::unique_ptr<Slab>> slabs;
-    std::vector<LargeBlock *> segments;
+    Block *segments = nullptr;  // a list by `next`: trimming needs little memory itself
     {
         std::lock_guard lock(mutex_);
         auto whole = std::partition(slabs_.begin(), slabs_.end(),
@@ -174,19 +210,30 @@ void Allocator::State::release_unused() {
                 ++each;
                 continue;
             }
-            segments.push_back(*each);
-            each = large_.erase(each);
+            LargeBlock *segment = *each;
+            auto next = std::next(each);
+            segment->node = large_.extract(each);
+            segment->next = std::exchange(segments, segment);
+            each = next;
         }
     }
-    RuntimeScope scope(runtime);
-    std::erase_if(slabs,
-                  [&](const auto &slab) { return return_to_device(slab->memory, slab->bytes); });
-    std::erase_if(segments, [&](LargeBlock *segment) {
-        if (!return_to_device(segment->data, segment->bytes)) return false;
-        delete segment;
-        return true;
+    std::optional<RuntimeScope> scope;
+    try {
+        scope.emplace(runtime);
+    } catch (...) {  // nothing is returned
+    }
+    std::erase_if(slabs, [&](const auto &slab) {
+        return scope && return_to_device(slab->memory, slab->bytes);
     });
-    if (slabs.empty() && segments.empty()) return;
+    Block *kept = nullptr;
+    while (segments) {
+        auto *segment = static_cast<LargeBlock *>(std::exchange(segments, segments->next));
+        if (scope && return_to_device(segment->data, segment->bytes))
+            delete segment;
+        else
+            segment->next = std::exchange(kept, segment);
+    }
+    if (slabs.empty() && !kept) return;
     std::lock_guard lock(mutex_);
     for (auto &slab : slabs) {
         slab->stored = 0;
@@ -194,7 +241,10 @@ void Allocator::State::release_unused() {
         for (size_t i = 0; i < slab->count; ++i) put_in_store(&slab->blocks[i]);
         slabs_.push_back(std::move(slab));
     }
-    for (LargeBlock *segment : segments) large_.insert(segment);
+    while (kept) {
+        auto *segment = static_cast<LargeBlock *>(std::exchange(kept, kept->next));
+        large_.insert(std::move(segment->node));
+    }
 }
 
 // ---- Blocks that other streams used -------------------------------------------------------------
@@ -215,6 +265,7 @@ void Allocator::State::wait_for(Block *block, StreamUse *uses) {
             infinirtEventDestroy(event);
         }
         // The stream is gone, or is being captured: what it did before is over after this.
+        infini::QuietWaits quiet;
         infinirtDeviceSynchronize();
     };
     if (kind == Kind::Pinned) mark(block_stream(block));
@@ -231,13 +282,14 @@ void Allocator::State::wait_for(Block *block, StreamUse *uses) {
 }
 
 void Allocator::State::collect(bool wait) {
-    std::vector<Pending> looked_at;
+    std::vector<Pending> inspected;
     {
         std::lock_guard lock(mutex_);
-        looked_at.swap(pending_);
+        inspected.swap(pending_);
         waiting_.store(false, std::memory_order_relaxed);
     }
     RuntimeScope scope(runtime);
+    infini::QuietWaits quiet;
     auto happened = [&](infinirtEvent_t event) {
         infinirtEventStatus_t status = INFINIRT_EVENT_COMPLETE;
         if (wait)
@@ -248,15 +300,15 @@ void Allocator::State::collect(bool wait) {
         infinirtEventDestroy(event);
         return true;
     };
-    std::erase_if(looked_at, [&](Pending &pending) {
+    std::erase_if(inspected, [&](Pending &pending) {
         std::erase_if(pending.events, happened);
         if (!pending.events.empty()) return false;
         give_now(pending.block);
         return true;
     });
-    if (looked_at.empty()) return;
+    if (inspected.empty()) return;
     std::lock_guard lock(mutex_);
-    std::move(looked_at.begin(), looked_at.end(), std::back_inserter(pending_));
+    std::move(inspected.begin(), inspected.end(), std::back_inserter(pending_));
     waiting_.store(true, std::memory_order_relaxed);
 }
 

@@ -59,11 +59,15 @@ struct Slab {
     std::unique_ptr<Block[]> blocks;
 };
 
+struct LargeBlock;
+using LargeNode = std::set<LargeBlock *>::node_type;
+
 struct LargeBlock : Block {
     size_t bytes;
     infinirtStream_t stream;
     bool free;
     LargeBlock *before, *after;  // neighbours in the segment; both null: it is the whole segment
+    LargeNode node;              // while it is in use: giving it back needs no memory
 };
 
 struct LargeOrder {
@@ -115,6 +119,7 @@ public:
     Block *take(size_t bytes, infinirtStream_t stream);
     void give(Block *block, StreamUse *uses) noexcept;
     void trim();
+    void note_shortage() noexcept;
     context::MemoryStats stats() const;
     void reset_peaks();
     void join(Lane &lane);            // a lane of a thread begins
@@ -139,6 +144,7 @@ private:
     void collect(bool wait);  // blocks whose events have happened
     void spill(Lane &lane, bool all);
     void put_in_store(Block *block);
+    void keep_less(size_t bytes) noexcept;
     LargeBlock *find_large(size_t bytes, infinirtStream_t stream);
     // Memory of the device, after a trim if there is none immediately; throws.
     void *from_device(size_t bytes, size_t asked);
@@ -164,6 +170,10 @@ private:
     std::atomic<ptrdiff_t> in_use_{0}, peak_in_use_{0};  // besides what the lanes count
     std::atomic<size_t> reserved_{0}, peak_reserved_{0};
     std::atomic<size_t> from_device_{0};
+    // After memory ran out, what is given back goes to the system until the allocator has no more
+    // than this; 0: it is kept. Only for memory that the rest of the program could use.
+    std::atomic<size_t> shrink_to_{0};
+    std::atomic<size_t> given_{0};  // since the last trim, while shrinking
 };
 
 template <class T>

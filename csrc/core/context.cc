@@ -146,13 +146,14 @@ void setDeviceMemoryAsync(void *ptr, int value, size_t count, infinirtStream_t s
 
 // ---- Events -------------------------------------------------------------------------------------
 
-infinirtEvent_t createEvent() { return createEventWithFlags(INFINIRT_EVENT_DEFAULT); }
+infinirtEvent_t createEvent() { return createEventWithFlags(uint32_t(EVENT_DEFAULT)); }
 
 infinirtEvent_t createEventWithFlags(uint32_t flags) {
-    infinirtEvent_t event = nullptr;
-    RuntimeScope scope(current_runtime());
-    check(infinirtEventCreateWithFlags(&event, flags), "createEvent");
-    return event;
+    return make_event(current_runtime(), flags, "createEvent");
+}
+
+infinirtEvent_t createEventWithFlags(infinirtEventFlags_t flag) {
+    return createEventWithFlags(cuda_event_flags(flag));
 }
 
 void recordEvent(infinirtEvent_t event, infinirtStream_t stream) {

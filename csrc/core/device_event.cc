@@ -12,12 +12,14 @@ using namespace detail;
 
 DeviceEvent::DeviceEvent() : DeviceEvent(context::getDevice()) {}
 DeviceEvent::DeviceEvent(uint32_t flags) : DeviceEvent(context::getDevice(), flags) {}
-DeviceEvent::DeviceEvent(Device device) : DeviceEvent(device, INFINIRT_EVENT_DEFAULT) {}
+DeviceEvent::DeviceEvent(infinirtEventFlags_t flag) : DeviceEvent(cuda_event_flags(flag)) {}
+DeviceEvent::DeviceEvent(Device device) : DeviceEvent(device, uint32_t(context::EVENT_DEFAULT)) {}
+DeviceEvent::DeviceEvent(Device device, infinirtEventFlags_t flag)
+    : DeviceEvent(device, cuda_event_flags(flag)) {}
 
-DeviceEvent::DeviceEvent(Device device, uint32_t flags) : device_(device) {
-    RuntimeScope scope(runtime_of(device, "DeviceEvent"));
-    check(infinirtEventCreateWithFlags(&event_, flags), "DeviceEvent");
-}
+DeviceEvent::DeviceEvent(Device device, uint32_t flags)
+    : event_(make_event(runtime_of(device, "DeviceEvent"), flags, "DeviceEvent")),
+      device_(device) {}
 
 DeviceEvent::DeviceEvent(DeviceEvent &&other) noexcept
     : event_(std::exchange(other.event_, nullptr)),

@@ -1,6 +1,7 @@
 // Graphs: from a record to something that runs.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -171,6 +172,23 @@ void Graph::State::find_inputs(const std::vector<Tensor> &given) {
     for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = "input" + std::to_string(i);
 }
 
+void Graph::State::rename(std::vector<NamedTensor> &tensors, const Names &given) {
+    std::lock_guard lock(naming);
+    std::vector<bool> is_given(tensors.size());
+    for (const auto &[tensor, name] : given)
+        for (size_t i = 0; i < tensors.size(); ++i)
+            if (tensors[i].tensor.impl().get() == tensor)
+                tensors[i].name = name, is_given[i] = true;
+    std::set<std::string> taken;
+    for (bool of_given : {true, false})
+        for (size_t i = 0; i < tensors.size(); ++i) {
+            if (is_given[i] != of_given) continue;
+            const std::string name = tensors[i].name;
+            for (int number = 2; !taken.insert(tensors[i].name).second; ++number)
+                tensors[i].name = name + "_" + std::to_string(number);
+        }
+}
+
 void Graph::State::find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &made,
                                 const std::vector<Memory *> &results) {
     std::unordered_set<const Memory *> left(results.begin(), results.end());
@@ -284,6 +302,7 @@ void Graph::State::run() {
         throw std::runtime_error(
             "Graph::run: this thread is recording a graph: a graph can't be part of another");
     has_run_->store(true, std::memory_order_relaxed);
+    copy_host_arrays();
     for (const Arena &arena : arenas_)
         if (infinirtStream_t stream = stream_of(*arena.runtime); stream != arena.stream)
             detail::Allocator::record_stream(*arena.memory, stream);
@@ -297,6 +316,7 @@ void Graph::State::run() {
 }
 
 void Graph::State::run_node(size_t index) {
+    if (index == 0) copy_host_arrays();
     perform(launches_.at(index));
     has_run_->store(true, std::memory_order_relaxed);
 }

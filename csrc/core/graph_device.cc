@@ -2,6 +2,7 @@
 
 #include "infini/ext.h"
 #include "infinirt.h"
+#include "ordered.h"
 
 namespace infinicore::detail {
 namespace {
@@ -73,6 +74,7 @@ std::unique_ptr<DeviceGraph> DeviceGraph::capture(DeviceRuntime &runtime,
 DeviceGraph::~DeviceGraph() {
     try {
         RuntimeScope scope(runtime_);
+        infini::QuietWaits quiet;
         // The stream of the last launch may be gone by now.
         if (was_launched_.load(std::memory_order_relaxed)) infinirtDeviceSynchronize();
         infinirtGraphExecDestroy(executable_);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -133,14 +134,18 @@ private:
 class Saver {
 public:
     Saver(const Graph::State &state, const std::string &path) : state_(state), file_(path) {
+        {
+            std::lock_guard lock(state.naming);
+            inputs_ = state.inputs, outputs_ = state.outputs;
+        }
         for (size_t n = 0; n < state.recorded.size(); ++n) require_operator(n);
         for (const Node &node : state.recorded)
             for (size_t p = 0; p < node.places.size(); ++p)
                 if (node.places[p].memory) add(node.places[p].memory);
-        for (const auto *list : {&state.inputs, &state.outputs})
+        for (const auto *list : {&inputs_, &outputs_})
             for (const NamedTensor &each : *list) add(each.tensor->memory());
         for (const Node &node : state.recorded) find_ranges(node);
-        for (const NamedTensor &input : state.inputs)
+        for (const NamedTensor &input : inputs_)
             add_ranges(entry(input.tensor->memory()).needed, *input.tensor);
     }
 
@@ -151,7 +156,7 @@ public:
         for (size_t i = 0; i < memories_.size(); ++i) write_memory(memories_[i]);
         file_.number(state_.recorded.size());
         for (const Node &node : state_.recorded) write(node);
-        for (const auto *list : {&state_.inputs, &state_.outputs}) {
+        for (const auto *list : {&inputs_, &outputs_}) {
             file_.number(list->size());
             for (const NamedTensor &each : *list) {
                 file_.text(each.name);
@@ -274,7 +279,7 @@ private:
         file_.number(uint64_t(step.call->run));
         write(step.call->row->attributes, step.call->attributes);
         write(run.scalars, step.call->scalars);
-        // Where each tensor lies is told by the pointer that belongs to it.
+        // A tensor without a pointer of its own has no memory.
         std::vector<size_t> place_of(step.tensors.size(), node.places.size());
         for (size_t p = 0; p < step.arguments.size(); ++p)
             place_of[size_t(step.arguments[p].tensor)] = p;
@@ -295,6 +300,7 @@ private:
     }
 
     const Graph::State &state_;
+    std::vector<NamedTensor> inputs_, outputs_;  // with the names that they have now
     Writer file_;
     std::vector<Saved> memories_;
     std::unordered_map<const Memory *, size_t> numbers_;

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "graph_device.h"
@@ -21,9 +24,22 @@ public:
     void run();
     void run_node(size_t index);  // one of `nodes`, for the profile
 
+    // Values of the client's that each run copies into a tensor first.
+    struct HostArray {
+        Tensor tensor;
+        const int32_t *values;
+        size_t count;
+    };
+    std::vector<HostArray> host_arrays;
+
     std::vector<detail::Node> recorded;  // as it was recorded
     std::vector<detail::Node> nodes;     // as it runs
     std::vector<NamedTensor> inputs, outputs;
+    // Gives tensors among `inputs` or `outputs` names, which stay unique: one that was made up gets
+    // a number when its name is given to another.
+    using Names = std::vector<std::pair<const TensorImpl *, std::string>>;
+    void rename(std::vector<NamedTensor> &tensors, const Names &given);
+    mutable std::mutex naming;  // held while names change, and while they are copied to be saved
     std::vector<std::shared_ptr<Memory>> constants;  // numbers that the nodes read
     size_t arena_bytes = 0;                          // for what lives only inside a run
     size_t unshared_bytes = 0;  // what that would take if nothing shared memory
@@ -52,6 +68,7 @@ private:
     void place_memory(const std::vector<std::shared_ptr<Memory>> &inside);
     void instantiate();
     static void perform(const Launch &launch);
+    void copy_host_arrays() const;
 
     std::vector<std::shared_ptr<Memory>> kept_;  // what a client's own work uses
     struct Arena {                               // one for each device, workspace at its end

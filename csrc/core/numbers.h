@@ -37,6 +37,22 @@ inline NumberKind kind_of(DataType dtype) {
     }
 }
 
+// Real and imaginary parts are two numbers of this type; others are what they are.
+inline DataType part_of(DataType dtype) {
+    switch (dtype) {
+        case DataType::C16:
+            return DataType::F8;
+        case DataType::C32:
+            return DataType::F16;
+        case DataType::C64:
+            return DataType::F32;
+        case DataType::C128:
+            return DataType::F64;
+        default:
+            return dtype;
+    }
+}
+
 template <class T>
 T read_as(const std::byte *from) {
     T value;

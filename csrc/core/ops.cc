@@ -1,7 +1,7 @@
-#include "infinicore/ops.hpp"
-
 #include <cstring>
 
+#include "call.h"
+#include "infinicore/ops/run.hpp"
 #include "layout.h"
 #include "step.h"
 
@@ -85,6 +85,12 @@ Values convert(const char *name, const char *what, const char *kinds,
     return values;
 }
 
+std::vector<GivenValue> as_given(const Values &values) {
+    std::vector<GivenValue> made(values.values.size());
+    for (size_t i = 0; i < made.size(); ++i) made[i] = {values.values[i], values.counts[i]};
+    return made;
+}
+
 }  // namespace
 
 void run(const std::string &name, const std::vector<Argument> &tensors,
@@ -96,24 +102,21 @@ void run(const std::string &name, const std::vector<Argument> &tensors,
     if (tensors.size() != count)
         fail(row->name, std::to_string(tensors.size()) + " tensors are given: expected " +
                             std::to_string(count));
-    std::vector<std::vector<const TensorImpl *>> given(count);
+    for (size_t i = 0; running.pointers[i]; ++i)
+        if (running.tensors[i] < 0)
+            fail(row->name, "it takes memory without a tensor: use its C functions");
+    std::vector<Given> given;
     for (size_t i = 0; i < count; ++i) {
         if (tensors[i].is_list() != (row->tensors[i] == 'a'))
             fail(row->name, "argument " + std::to_string(i) + " is " +
                                 (tensors[i].is_list() ? "a list: expected a tensor"
                                                       : "a tensor: expected a list of them"));
-        for (const Tensor &tensor : tensors[i].tensors()) given[i].push_back(tensor.impl().get());
+        given.push_back(tensors[i].is_list() ? Given(tensors[i].tensors())
+                                             : Given(tensors[i].tensors()[0]));
     }
-    auto step =
-        describe(*row, 0, given, convert(row->name, "attributes", row->attributes, attributes),
-                 convert(row->name, "scalars", running.scalars, scalars));
-    std::vector<const TensorImpl *> places;
-    for (size_t i = 0; running.pointers[i]; ++i) {
-        if (running.tensors[i] < 0)
-            fail(row->name, "it takes memory without a tensor: use its C functions");
-        for (const TensorImpl *tensor : given[size_t(running.tensors[i])]) places.push_back(tensor);
-    }
-    perform(step, places);
+    const Values of_create = convert(row->name, "attributes", row->attributes, attributes);
+    const Values of_run = convert(row->name, "scalars", running.scalars, scalars);
+    call(int(row - kRows), 0, given.data(), as_given(of_create).data(), as_given(of_run).data());
 }
 
 }  // namespace infinicore::op

@@ -1,21 +1,16 @@
-// The C functions of the operators under one signature each: what the generated calls.cc fills in.
+// The operators by number, and their run functions under one signature each: what the generated
+// calls.cc fills in.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "infiniop.h"
+#include "value.h"
 
 namespace infinicore::detail {
 
-union Value {
-    int64_t i;
-    double f;
-    void *list;  // or text
-};
-
-using Create = infiniStatus_t(infiniopHandle_t handle, InfiniopDescriptor **made,
-                              void *const *tensors, const Value *attributes);
+using Value = InfiniValue;
 using Run = infiniStatus_t(InfiniopDescriptor *descriptor, void *workspace, size_t workspace_size,
                            void *const *pointers, const Value *scalars, void *stream);
 
@@ -45,13 +40,6 @@ struct Row {
     const char *name;
     const char *tensors;  // p one, a an array of them
     const char *attributes;
-    // Two characters for each attribute: how many elements a list has. A letter is the attribute
-    // that says so (A the first), divided by the digit; # the number itself; .. for no list.
-    const char *lengths;
-    char array_count;  // the attribute that counts an array of tensors, in the same way; . for none
-    Create *create;
-    infiniStatus_t (*workspace)(InfiniopDescriptor *, size_t *);  // null: it needs none
-    infiniStatus_t (*destroy)(InfiniopDescriptor *);
     const RunRow *runs;
     int run_count;
     uint8_t traits;  // of Trait

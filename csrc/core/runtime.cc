@@ -8,7 +8,11 @@
 
 #include "../runtime/fork_lock.h"
 #include "infini/ext.h"
+#include "infinicore/collectives.hpp"
 #include "keep.h"
+#include "memory_error.h"
+#include "ordered.h"
+#include "out_of_memory.h"
 
 namespace infinicore::detail {
 namespace {
@@ -96,6 +100,35 @@ void set_current_runtime(DeviceRuntime &runtime) {
     thread.runtime = &runtime;
 }
 
+// ---- Events -------------------------------------------------------------------------------------
+
+namespace {
+
+// InfiniRT's first generation numbers two of CUDA's bits the other way round.
+uint32_t swap_event_bits(uint32_t flags) {
+    return (flags & ~3u) | (flags & 1u) << 1 | (flags & 2u) >> 1;
+}
+
+static_assert(INFINIRT_EVENT_DISABLE_TIMING == 1 && context::EVENT_DISABLE_TIMING == 2 &&
+              INFINIRT_EVENT_BLOCKING_SYNC == 2 && context::EVENT_BLOCKING_SYNC == 1);
+
+}  // namespace
+
+uint32_t cuda_event_flags(infinirtEventFlags_t flag) { return swap_event_bits(uint32_t(flag)); }
+
+infinirtEvent_t make_event(const DeviceRuntime &runtime, uint32_t flags, const char *function) {
+    constexpr uint32_t kAll =
+        context::EVENT_BLOCKING_SYNC | context::EVENT_DISABLE_TIMING | context::EVENT_INTERPROCESS;
+    if (flags & ~kAll)
+        throw std::runtime_error(std::string(function) + ": flags is " + std::to_string(flags) +
+                                 ": expected a union of EVENT_BLOCKING_SYNC (1), "
+                                 "EVENT_DISABLE_TIMING (2) and EVENT_INTERPROCESS (4)");
+    infinirtEvent_t event = nullptr;
+    RuntimeScope scope(runtime);
+    check(infinirtEventCreateWithFlags(&event, swap_event_bits(flags)), function);
+    return event;
+}
+
 // ---- Scopes -------------------------------------------------------------------------------------
 
 RuntimeScope::RuntimeScope(const DeviceRuntime &runtime) {
@@ -130,8 +163,24 @@ DeviceScope::~DeviceScope() {
     thread_state().stream = stream_;
 }
 
+void release_host_memory() noexcept {
+    static thread_local bool releasing = false;  // a failure meanwhile must not begin again
+    if (releasing) return;
+    releasing = true;
+    for (auto &runtime : runtimes[size_t(Device::Type::CPU)])
+        if (DeviceRuntime *made = runtime.load()) {
+            made->allocator.note_shortage();
+            made->pinned.note_shortage();
+        }
+    releasing = false;
+}
+
 void throw_last_error(const char *what) {
-    throw std::runtime_error(std::string(what) + ": " + infiniGetLastErrorMessage());
+    std::string sentence = std::string(what) + ": " + infiniGetLastErrorMessage();
+    if (infiniFailedWaitCheck()) throw collectives::Error(sentence);
+    if (!infiniMemoryRanOut()) throw std::runtime_error(sentence);
+    release_host_memory();
+    throw OutOfMemory(sentence);
 }
 
 }  // namespace infinicore::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "allocator.h"
@@ -42,6 +43,17 @@ struct ThreadState {
 extern INFINI_EXPORT INFINI_STATIC_TLS constinit thread_local ThreadState thread_state_storage;
 inline ThreadState &thread_state() { return thread_state_storage; }
 
+// For a scope, what this thread does happens immediately, also while it records.
+class PausedRecording {
+public:
+    PausedRecording() : before_(std::exchange(thread_state().recorder, nullptr)) {}
+    ~PausedRecording() { thread_state().recorder = before_; }
+    PausedRecording(const PausedRecording &) = delete;
+
+private:
+    Recorder *before_;
+};
+
 // Gives a thread that has chosen no device the default one.
 INFINI_EXPORT DeviceRuntime &choose_default_runtime();
 inline DeviceRuntime &current_runtime() {
@@ -55,6 +67,11 @@ inline infinirtStream_t stream_of(const DeviceRuntime &runtime) {
     const ThreadState &thread = thread_state();
     return thread.stream && thread.runtime == &runtime ? thread.stream : runtime.stream;
 }
+
+// An event of a device; the flags have CUDA's values.
+INFINI_EXPORT infinirtEvent_t make_event(const DeviceRuntime &runtime, uint32_t flags,
+                                         const char *function);
+uint32_t cuda_event_flags(infinirtEventFlags_t flag);
 
 // For a scope, InfiniRT's calls of this thread go to a device.
 class INFINI_EXPORT RuntimeScope {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "description.h"
 #include "infini/ext.h"
 #include "recorder.h"
 
@@ -18,26 +19,33 @@ uint64_t elements(const Layout &layout) {
     return count;
 }
 
+std::vector<InfiniTensor> contract_tensors(const Step &step) {
+    std::vector<InfiniTensor> made(step.tensors.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+        const Layout &layout = step.tensors[i];
+        if (step.present[i])
+            made[i] = {int(layout.dtype), int(layout.shape.size()), layout.shape.data(),
+                       layout.strides.data()};
+    }
+    return made;
+}
+
 // An operator by its descriptor.
 class DescribedStep final : public Step {
 public:
     explicit DescribedStep(Call given) : row_(*given.row), run_(row_.runs[given.run]) {
         call = std::make_shared<const Call>(std::move(given));
     }
-    ~DescribedStep() override {
-        if (descriptor_) row_.destroy(descriptor_);
-    }
 
-    void create(void *const *descriptors) {
-        check(
-            row_.create(runtime->handle, &descriptor_, descriptors, call->attributes.values.data()),
-            row_.name);
-        InfiniDescribed behind;
-        check(infiniLookBehind(descriptor_, &behind), row_.name);
-        attributes.assign(behind.attributes, behind.attributes + behind.attribute_count);
-        program = behind.program;
-        workspace = behind.workspace;
-        plan_ = behind.plan;
+    void create() {
+        const std::vector<InfiniTensor> given = contract_tensors(*this);
+        check(described_.make(row_, runtime->target, given.data(), counts.data(),
+                              call->attributes.values.data(), call->attributes.counts.data()),
+              row_.name);
+        attributes.assign(described_->attributes,
+                          described_->attributes + described_->attribute_count);
+        program = described_->program;
+        workspace = described_->workspace;
         if (!run_.passed) {
             program = nullptr;  // the fuser knows no arrays
             return;
@@ -56,7 +64,7 @@ public:
             call_function(places, work, stream, call->scalars.values.data());
             // The scalars are the same in every run, so they need no second look. A lowered operator
             // has no plan of its own.
-            checked_.store(plan_ != nullptr, std::memory_order_relaxed);
+            checked_.store(described_->plan != nullptr, std::memory_order_relaxed);
             return;
         }
         launch_plan(places, work, stream, scalars.data());
@@ -66,7 +74,7 @@ private:
     void launch_plan(void *const *places, void *work, infinirtStream_t stream,
                      const InfiniScalar *numbers) const {
         InfiniArguments given{places, numbers, arguments.size(), scalars.size(), work};
-        InfiniKernel kernel{plan_, &given};
+        InfiniKernel kernel{described_->plan, &given};
         check(infiniLaunchKernel(run_.name, &runtime->target, stream, &kernel), run_.name);
     }
 
@@ -82,7 +90,7 @@ private:
                        const Value *values) const {
         const size_t pointers = std::strlen(run_.pointers);
         if (arrays_.empty())
-            return check(run_.call(descriptor_, work, workspace, places, values, stream),
+            return check(run_.call(described_->descriptor, work, workspace, places, values, stream),
                          run_.name);
         std::vector<void *> gathered(pointers);
         size_t at = 0, array = 0;
@@ -90,14 +98,14 @@ private:
             gathered[i] = run_.pointers[i] == 'a' ? const_cast<void **>(places + at) : places[at];
             at += run_.pointers[i] == 'a' ? arrays_[array++] : 1;
         }
-        check(run_.call(descriptor_, work, workspace, gathered.data(), values, stream), run_.name);
+        check(run_.call(described_->descriptor, work, workspace, gathered.data(), values, stream),
+              run_.name);
     }
 
     const Row &row_;
     const RunRow &run_;
     std::vector<size_t> arrays_;  // sizes, in the order of the run function's pointers
-    InfiniopDescriptor *descriptor_ = nullptr;
-    InfiniPlan *plan_ = nullptr;
+    Description described_;
     mutable std::atomic<bool> checked_{false};
 };
 
@@ -108,11 +116,7 @@ public:
     }
     bool make(std::shared_ptr<const void> keeps) {
         keeps_ = std::move(keeps);
-        std::vector<InfiniTensor> described(tensors.size());
-        for (size_t i = 0; i < tensors.size(); ++i)
-            if (present[i])
-                described[i] = {int(tensors[i].dtype), int(tensors[i].shape.size()),
-                                tensors[i].shape.data(), tensors[i].strides.data()};
+        const std::vector<InfiniTensor> described = contract_tensors(*this);
         InfiniOperation operation{kernel.empty() ? name.c_str() : kernel.c_str(),
                                   described.data(),
                                   attributes.data(),
@@ -165,31 +169,20 @@ std::shared_ptr<const Step> describe(const Row &row, int run,
     made->name = row.name;
     made->traits = row.traits;
 
-    std::vector<void *> descriptors;
-    std::vector<std::vector<void *>> arrays;
     std::vector<int> first;
-    arrays.reserve(tensors.size());
     const TensorImpl *some = nullptr;
-    for (size_t i = 0; i < tensors.size(); ++i) {
+    for (const std::vector<const TensorImpl *> &group : tensors) {
         first.push_back(int(made->tensors.size()));
-        made->counts.push_back(tensors[i].size());
-        std::vector<void *> each;
-        for (const TensorImpl *tensor : tensors[i]) {
+        made->counts.push_back(group.size());
+        for (const TensorImpl *tensor : group) {
             made->present.push_back(tensor != nullptr);
             made->tensors.push_back(tensor ? layout_of(*tensor) : Layout{DataType::BYTE, {}, {}});
-            each.push_back(tensor ? tensor->desc() : nullptr);
             if (!tensor) continue;
             if (some && tensor->device() != some->device())
                 throw std::runtime_error(
                     std::string(row.name) + ": tensors lie on " + some->device().toString() +
                     " and " + tensor->device().toString() + ": expected one device for all");
             some = tensor;
-        }
-        if (row.tensors[i] == 'a') {
-            arrays.push_back(std::move(each));
-            descriptors.push_back(arrays.back().data());
-        } else {
-            descriptors.push_back(each.at(0));
         }
     }
     made->runtime = some ? &runtime_of(some->device()) : &current_runtime();
@@ -202,7 +195,7 @@ std::shared_ptr<const Step> describe(const Row &row, int run,
             made->arguments.push_back({tensor < 0 ? -1 : first[size_t(tensor)] + int(k), written,
                                        !written || tensor < 0});
     }
-    made->create(descriptors.data());
+    made->create();
     return made;
 }
 
@@ -239,7 +232,8 @@ void perform(const std::shared_ptr<const Step> &step,
     }
     std::vector<void *> pointers;
     pointers.reserve(places.size());
-    for (const TensorImpl *tensor : places) pointers.push_back(tensor ? tensor->data() : nullptr);
+    for (size_t i = 0; i < places.size(); ++i)
+        pointers.push_back(places[i] ? address_of(*places[i], step->arguments[i]) : nullptr);
     step->launch(pointers.data(), stream_of(*step->runtime));
 }
 

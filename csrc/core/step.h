@@ -87,6 +87,11 @@ INFINI_EXPORT std::shared_ptr<const Step> plan_program(
     std::vector<InfiniScalar> scalars, std::vector<Step::Argument> arguments,
     const InfiniProgram *program, std::shared_ptr<const void> keeps, std::string kernel = {});
 
+// Of a tensor that is given to a step.
+inline void *address_of(const TensorImpl &tensor, const Step::Argument &argument) {
+    return argument.written || argument.tensor < 0 ? tensor.data() : tensor.data_to_read();
+}
+
 INFINI_EXPORT const Row *find_row(const std::string &name);
 
 // Runs a step with tensors at its places, or records it. Null: absent.

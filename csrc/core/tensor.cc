@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "blob.h"
@@ -67,6 +68,12 @@ bool TensorImpl::is_contiguous() const {
     return dense;
 }
 
+void Tensor::throw_empty() {
+    throw std::runtime_error(
+        "Tensor: the handle holds no tensor: expected one from Tensor::empty, "
+        "an operator or the like");
+}
+
 // ---- Making -------------------------------------------------------------------------------------
 
 namespace {
@@ -124,9 +131,10 @@ Tensor Tensor::strided_from_blob(void *data, const Shape &shape, const Strides &
     // Without a query of the device: memory of a device that is not there yet says so when it is
     // used.
     auto *begin = data ? static_cast<std::byte *>(data) + extent.low : nullptr;
-    return make(shape, strides, dtype,
-                std::make_shared<Memory>(begin, extent.bytes(), device, Memory::Deleter()),
-                size_t(-extent.low));
+    auto memory = std::make_shared<Memory>(begin, extent.bytes(), device, Memory::Deleter());
+    // What a client has queued for its own memory is its own to wait for.
+    memory->set_filled_by_host(device.getType() == Device::Type::CPU);
+    return make(shape, strides, dtype, std::move(memory), size_t(-extent.low));
 }
 
 // ---- Handles that do not hold -------------------------------------------------------------------

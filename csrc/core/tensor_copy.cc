@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host_tensor.h"
 #include "infinicore/tensor.hpp"
 #include "layout.h"
+#include "numbers.h"
 #include "runtime.h"
 #include "step.h"
 
@@ -29,7 +31,7 @@ bool overlap(const TensorImpl &a, const TensorImpl &b) {
     // Within one memory the offsets show it; memories of a client's own may overlap.
     auto begin = [&](const TensorImpl &tensor) {
         return a.memory() == b.memory() ? std::ptrdiff_t(tensor.offset())
-                                        : reinterpret_cast<std::ptrdiff_t>(tensor.data());
+                                        : reinterpret_cast<std::ptrdiff_t>(tensor.data_to_read());
     };
     return begin(a) + first.low < begin(b) + second.high &&
            begin(b) + second.low < begin(a) + first.high;
@@ -51,7 +53,8 @@ void copy_within(const Tensor &dst, const Tensor &src) {
     RuntimeScope scope(runtime);
     // Host memory that the runtime did not allocate is good enough for the CPU.
     auto kind = runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : INFINIRT_MEMCPY_D2D;
-    check(infinirtMemcpyAsync(dst->data(), src->data(), dst->nbytes(), kind, stream_of(runtime)),
+    check(infinirtMemcpyAsync(dst->data(), src->data_to_read(), dst->nbytes(), kind,
+                              stream_of(runtime)),
           "copy_from");
 }
 
@@ -59,19 +62,21 @@ void copy_within(const Tensor &dst, const Tensor &src) {
 
 // One side of a copy between devices: memory without gaps, and the runtime that it belongs to.
 struct Side {
-    explicit Side(const Tensor &tensor)
+    Side(const Tensor &tensor, bool is_written)
         : runtime(runtime_of(tensor->device(), "copy_from")),
           stream(stream_of(runtime)),
           memory(*tensor->memory()),
-          data(tensor->data()) {}
+          filled_by_host(memory.is_filled_by_host()),
+          data(is_written ? tensor->data() : tensor->data_to_read()) {}
 
     void wait() const {
         RuntimeScope scope(runtime);
         check(infinirtStreamSynchronize(stream), "copy_from");
     }
-    // Host memory as the host sees it: the device's own work on it is over.
+    // Host memory as the host sees it: the device's own work on it is over. Ranks that share a
+    // process rely on not waiting here for a collective of the first CPU's.
     void require_host(size_t bytes, bool write) const {
-        wait();
+        if (write || !filled_by_host) wait();
         if (!infiniIsHostMemory(data, bytes, write))
             fail("copy_from", std::string("the tensor on ") + runtime.device.toString() +
                                   " lies in no memory that can be " + (write ? "written" : "read"));
@@ -80,6 +85,7 @@ struct Side {
     DeviceRuntime &runtime;
     infinirtStream_t stream;
     Memory &memory;
+    bool filled_by_host;
     std::byte *data;
 };
 
@@ -161,18 +167,19 @@ void between_peers(const Side &dst, const Side &src, size_t bytes) {
     let_wait(src, dst);
 }
 
-void copy_dense(const Tensor &to, const Tensor &from) {
+// `is_new`: no work in a stream uses `to` yet.
+void copy_dense(const Tensor &to, const Tensor &from, bool is_new) {
     size_t bytes = to->nbytes();
-    Side dst(to), src(from);
+    Side dst(to, true), src(from, false);
     if (dst.runtime.is_cpu() && src.runtime.is_cpu()) {
         src.require_host(bytes, false);
-        dst.require_host(bytes, true);
+        if (!is_new) dst.require_host(bytes, true);
         std::memmove(dst.data, src.data, bytes);
     } else if (src.runtime.is_cpu()) {
         src.require_host(bytes, false);
         from_host(dst, src.data, bytes);
     } else if (dst.runtime.is_cpu()) {
-        dst.require_host(bytes, true);
+        if (!is_new) dst.require_host(bytes, true);
         to_host(dst.data, src, bytes);
     } else if (dst.runtime.device.getType() == src.runtime.device.getType()) {
         between_peers(dst, src, bytes);
@@ -181,7 +188,7 @@ void copy_dense(const Tensor &to, const Tensor &from) {
     }
 }
 
-void copy_between(const Tensor &dst, const Tensor &src) {
+void copy_between(const Tensor &dst, const Tensor &src, bool is_new = false) {
     if (thread_state().recorder)
         fail("copy_from", "a copy from " + src->device().toString() + " to " +
                               dst->device().toString() +
@@ -189,24 +196,8 @@ void copy_between(const Tensor &dst, const Tensor &src) {
     Tensor dense = dst->is_contiguous()
                        ? dst
                        : Tensor::empty(dst->shape(), dst->dtype(), dst->device(), false);
-    copy_dense(dense, src->contiguous());
+    copy_dense(dense, src->contiguous(), is_new);
     if (dense.impl() != dst.impl()) copy_within(dst, dense);
-}
-
-// Real and imaginary parts as two numbers of this type; others are what they are.
-DataType part_of(DataType dtype) {
-    switch (dtype) {
-        case DataType::C16:
-            return DataType::F8;
-        case DataType::C32:
-            return DataType::F16;
-        case DataType::C64:
-            return DataType::F32;
-        case DataType::C128:
-            return DataType::F64;
-        default:
-            return dtype;
-    }
 }
 
 void fill_with_zeros(const Tensor &tensor) {
@@ -239,6 +230,11 @@ void TensorImpl::copy_from(Tensor src) {
 Tensor TensorImpl::to(Device target) const {
     Tensor self(std::const_pointer_cast<TensorImpl>(shared_from_this()));
     if (target == device()) return self;
+    if (target.getType() == Device::Type::CPU && numel() != 0 && !thread_state().recorder) {
+        Tensor result = new_host_tensor(shape(), dtype(), target);
+        copy_between(result, self, true);
+        return result;
+    }
     Tensor result = Tensor::empty(shape(), dtype(), target, false);
     result->copy_from(self);
     return result;

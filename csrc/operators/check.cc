@@ -217,16 +217,4 @@ int64_t Checker::extent(const Sizes &sizes, int attribute) const {
     return result;
 }
 
-int64_t product(const Checker::Sizes &sizes) {
-    int64_t result = 1;
-    for (int64_t size : sizes.values) result = times(result, size);
-    return result;
-}
-
-int64_t size_at(const Checker::Sizes &sizes, int64_t index) {
-    int64_t count = int64_t(sizes.values.size());
-    if (index < 0) index += count;
-    return index >= 0 && index < count ? sizes.values[index] : 0;
-}
-
 }  // namespace infini::op

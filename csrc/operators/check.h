@@ -5,9 +5,13 @@
 
 #include <initializer_list>
 
-#include "core.h"
+#include "creation.h"
+#include "size_arithmetic.h"
 
 namespace infini::op {
+
+using infini::floor_divide, infini::minus, infini::modulo, infini::plus, infini::times;
+using infini::product, infini::size_at;
 
 class Checker {
 public:
@@ -73,25 +77,5 @@ private:
 };
 
 std::string text_of(const std::vector<int64_t> &sizes);
-
-// Integer division as in Python: towards minus infinity, and 0 for a divisor of 0.
-inline int64_t floor_divide(int64_t a, int64_t b) {
-    if (b == 0) return 0;
-    if (b == -1) return int64_t(-uint64_t(a));
-    int64_t quotient = a / b;
-    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
-inline int64_t modulo(int64_t a, int64_t b) {
-    return int64_t(uint64_t(a) - uint64_t(floor_divide(a, b)) * uint64_t(b));
-}
-// Sizes may be anything up to 2^64, so sums and products wrap instead of being undefined.
-inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
-inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
-inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-inline double plus(double a, double b) { return a + b; }
-inline double minus(double a, double b) { return a - b; }
-inline double times(double a, double b) { return a * b; }
-int64_t product(const Checker::Sizes &sizes);
-int64_t size_at(const Checker::Sizes &sizes, int64_t index);
 
 }  // namespace infini::op

@@ -9,10 +9,9 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
-#include "launch.h"
+#include "described.h"
 
 struct InfiniopHandle {
     infiniDevice_t device;
@@ -43,7 +42,7 @@ using Lower = void (*)(Lowering &);
 // What is known of an operator when the library is built. See spec/operators.
 struct TensorInfo {
     const char *name;  // of the create function's parameter
-    bool optional;
+    bool optional, array;
 };
 
 struct PointerInfo {
@@ -63,6 +62,13 @@ struct OperatorInfo {
     const char *name, *c_name;
     const TensorInfo *tensors;
     const char *const *attributes;
+    // A letter for each attribute: b bool, c char, h uint8_t, j int32_t or an enumerator, i int64_t,
+    // u size_t, e float, f double, s text; lists of int32_t I, 64-bit integers L, double D.
+    const char *letters;
+    // Two characters for each attribute: how many elements a list has. A letter is the attribute
+    // that says so (A the first), divided by the digit; # the number itself; .. for no list.
+    const char *lengths;
+    int array_count;  // the attribute that counts an array of tensors; -1: there is none
     const RunInfo *runs;
     int tensor_count, attribute_count, run_count;
     bool has_workspace;       // a workspace function, and so a workspace
@@ -150,55 +156,18 @@ struct InfiniopDescriptor {
 
 namespace infini::op {
 
+// Throws Failure when a tensor's addresses could overflow. Strides that are never taken a step along
+// become those of a tensor without gaps.
+void check_extent(InfiniopTensorDescriptor &tensor);
+
 InfiniopHandle *find_handle(const void *handle);
 InfiniopTensorDescriptor *find_tensor(const void *descriptor);
 InfiniopDescriptor *find_descriptor(const void *descriptor);
 
-// Collects the arguments of one create call, checks them and makes the descriptor. The generated
-// entry points call one function for each parameter, in order.
-class Creation {
-public:
-    Creation(const OperatorInfo &info, const void *handle, void *result);
-
-    void tensor(const void *descriptor);
-    void tensors(const void *list, size_t count);
-    void integer(int64_t value) { attribute({{.i = value}, double(value), nullptr, 0}); }
-    void size(uint64_t value);
-    void number(double value) { attribute({{.f = value}, value, nullptr, 0}); }
-    void text(const char *text);
-    template <class T>
-    void list(const void *values, int64_t count) {
-        if (!look_at_list(values, count, sizeof(T))) return attribute({});
-        const T *entries = static_cast<const T *>(values);
-        int64_t *kept = keep_list(size_t(count));
-        for (int64_t i = 0; i < count; ++i) {
-            if constexpr (std::is_floating_point_v<T>)
-                kept[i] = std::bit_cast<int64_t>(double(entries[i]));
-            else
-                kept[i] = int64_t(entries[i]);
-        }
-        attribute({{.i = count}, double(count), kept, size_t(count)});
-    }
-    infiniStatus_t finish();
-
-private:
-    friend class Checker;
-    void attribute(const InfiniAttribute &attribute) { attributes_.push_back(attribute); }
-    const TensorInfo &next_tensor();
-    static const InfiniopTensorDescriptor *look_up(const void *descriptor,
-                                                   const TensorInfo &declared);
-    bool look_at_list(const void *values, int64_t count, size_t bytes);
-    int64_t *keep_list(size_t count) { return lists_.emplace_back(count + 1).data(); }
-
-    const OperatorInfo &info_;
-    const InfiniopHandle *handle_ = nullptr;
-    void **const result_;
-    std::vector<const InfiniopTensorDescriptor *> tensors_;  // null: absent
-    std::vector<int> first_;                                 // of each declared tensor
-    std::vector<InfiniAttribute> attributes_;
-    std::vector<int64_t> kept_;                // sizes that runs are checked against
-    std::vector<std::vector<int64_t>> lists_;  // what the attributes' lists point to
-};
+// What the generated create functions do: collects the arguments, checks and plans, and makes the
+// descriptor. Tensors are descriptors, or arrays of them.
+infiniStatus_t create(const OperatorInfo &info, const void *handle, void *result,
+                      const void *const *tensors, const InfiniValue *attributes);
 
 // One run. The generated entry points hand over pointers and scalars.
 class Running {
@@ -252,6 +221,9 @@ private:
 
 infiniStatus_t workspace_size(const OperatorInfo &info, const void *descriptor, size_t *size);
 infiniStatus_t destroy(const OperatorInfo &info, const void *descriptor);
+
+// Once, before the first lock: a forked child needs them unlocked.
+void prepare_for_forks();
 
 // What the catch clauses of the entry points return.
 infiniStatus_t caught(const char *function) noexcept;

@@ -1,8 +1,9 @@
 // What libinfinicore uses beyond the public functions. See base/described.h.
 #include "described.h"
 
-#include "core.h"
+#include "creation.h"
 #include "fuse.h"
+#include "make_handle.h"
 
 struct InfiniFused {
     std::unique_ptr<infini::op::FusedProgram> made;
@@ -10,12 +11,23 @@ struct InfiniFused {
 
 extern "C" {
 
-infiniStatus_t infiniLookBehind(const void *handle, InfiniDescribed *described) {
-    InfiniopDescriptor *found = infini::op::find_descriptor(handle);
-    if (!found) return INFINI_STATUS_BAD_PARAM;
-    *described = {found->attributes.data(), found->attributes.size(), found->program,
-                  found->planned->plan, found->planned->workspace};
+infiniStatus_t infiniDescribe(int number, const InfiniTarget *target, const InfiniTensor *tensors,
+                              const size_t *tensor_counts, const InfiniValue *attributes,
+                              const size_t *list_counts, InfiniDescribed *described) try {
+    infini::op::prepare_for_forks();
+    infini::op::Creation creation(infini::op::kOperators[number], attributes, list_counts);
+    creation.take(tensors, tensor_counts);
+    InfiniopDescriptor *made = creation.finish(*target);
+    *described = {made,          made->attributes.data(), made->attributes.size(),
+                  made->program, made->planned->plan,     made->planned->workspace};
     return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    const std::string name = infini::op::kOperators[number].c_name;
+    return infini::op::caught(("infiniopCreate" + name + "Descriptor").c_str());
+}
+
+void infiniDropDescriptor(InfiniopDescriptor *descriptor) {
+    infini::rt::HandleTable<InfiniopDescriptor>::get().destroy_once(descriptor);
 }
 
 InfiniFused *infiniFuse(const InfiniProgram *first, const InfiniProgram *second,

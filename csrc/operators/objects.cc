@@ -5,11 +5,12 @@
 #include <exception>
 #include <new>
 
-#include "../runtime/handles.h"
 #include "core.h"
 #include "infiniop/handle.h"
 #include "infiniop/operator_descriptor.h"
 #include "infiniop/tensor_descriptor.h"
+#include "last_error.h"
+#include "make_handle.h"
 
 namespace infini::op {
 
@@ -32,7 +33,9 @@ infiniStatus_t caught(const char *function) noexcept {
         return infiniRecordFailure(function, failure.status,
                                    explained ? nullptr : failure.sentence.c_str());
     } catch (const std::bad_alloc &) {
-        return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+        infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+        infiniRestoreLastError(infinirtErrorMemoryAllocation);
+        return INFINI_STATUS_INTERNAL_ERROR;
     } catch (const std::exception &error) {
         return infiniRecordFailure(function, INFINI_STATUS_INTERNAL_ERROR, error.what());
     } catch (...) {
@@ -67,8 +70,8 @@ bool multiply_add(int64_t *sum, int64_t a, int64_t b) {
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
 }
 
-// Sizes and extents so small that no address computed from them can overflow. Strides that are
-// never taken a step along become what they would be without gaps.
+}  // namespace
+
 void check_extent(InfiniopTensorDescriptor &tensor) {
     auto bytes = int64_t(infiniSizeOf(infiniDtype_t(tensor.dtype)));
     int64_t count = 1, extent = 0;
@@ -93,6 +96,8 @@ void check_extent(InfiniopTensorDescriptor &tensor) {
         tensor.strides[i] = count;
 }
 
+namespace {
+
 void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *shape,
                  const ptrdiff_t *strides, infiniDtype_t dtype) {
     require(result, sizeof *result, true, "desc_ptr");
@@ -115,12 +120,16 @@ void make_tensor(infiniopTensorDescriptor_t *result, size_t ndim, const size_t *
             made.strides[i] = int64_t(expected & (uint64_t(INT64_MAX) >> 1));
     }
     check_extent(made);
-    auto *tensor = HandleTable<InfiniopTensorDescriptor>::get().make(std::move(made));
-    if (!tensor) fail(INFINI_STATUS_INTERNAL_ERROR, "too many tensor descriptors");
-    *result = tensor;
+    *result = make_handle<InfiniopTensorDescriptor>("tensor descriptors", std::move(made));
 }
 
 }  // namespace
+
+void prepare_for_forks() {
+    static const bool done = (rt::install_fork_handlers(), true);
+    (void)done;
+}
+
 }  // namespace infini::op
 
 using namespace infini::op;
@@ -128,15 +137,12 @@ using namespace infini::op;
 extern "C" {
 
 infiniStatus_t infiniopCreateHandle(infiniopHandle_t *handle_ptr) try {
-    static const bool fork_safe = (infini::rt::install_fork_handlers(), true);
-    (void)fork_safe;
+    prepare_for_forks();
     require(handle_ptr, sizeof *handle_ptr, true, "handle_ptr");
     InfiniTarget target;
     if (infiniStatus_t status = infiniTargetOfThread(__func__, &target)) return status;
-    auto *handle = HandleTable<InfiniopHandle>::get().make(
-        InfiniopHandle{infiniDevice_t(target.device_type), target.index, target});
-    if (!handle) fail(INFINI_STATUS_INTERNAL_ERROR, "too many handles");
-    *handle_ptr = handle;
+    *handle_ptr = make_handle<InfiniopHandle>(
+        "handles", InfiniopHandle{infiniDevice_t(target.device_type), target.index, target});
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
     return caught("infiniopCreateHandle");

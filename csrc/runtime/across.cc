@@ -49,7 +49,7 @@ bool is_capturing(const Side &stream) {
 
 Error no_capture(Call &call) {
     return call.fail(infinirtErrorStreamCaptureUnsupported,
-                     "a capture cannot hold a wait for another kind of device");
+                     "a capture cannot hold a wait for another device type");
 }
 
 // A record of an event, held by an event of our own: a later one by the client is another matter.
@@ -129,8 +129,7 @@ bool Call::across(infinirtStream_t stream, infinirtEvent_t event) const {
 Error wait_across(Call &call, infinirtStream_t stream, infinirtEvent_t event, unsigned flags) {
     if (flags != 0)
         return call.fail(infinirtErrorInvalidValue,
-                         "flags is 0x%x: expected 0 with an event of another kind of device",
-                         flags);
+                         "flags is 0x%x: expected 0 with an event of another device type", flags);
     Event *recorded = EventTable::get().find(event);
     Side waiting{&call.device(), stream}, awaited{&call.device(), event};
     Stream *core = StreamTable::get().find(stream);
@@ -264,7 +263,7 @@ Error copy_across(Call &call, const CopyPlan &plan, Stream &stream) {
                     on_host(to_other ? plan.src : plan.dst) && to_other != from_other;
     if (!possible)
         return call.fail(infinirtErrorNotSupported,
-                         "%s belongs to another kind of device than the stream: a stream cannot "
+                         "%s belongs to another device type than the stream: a stream cannot "
                          "wait for it; use infinirtMemcpy",
                          to_other ? "dst" : "src");
     auto *late = new LateCopy{to_other ? *plan.dst.device : *plan.src.device, plan.work};

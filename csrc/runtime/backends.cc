@@ -5,13 +5,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 
 #include "call.h"
 #include "device_names.h"
+#include "environment.h"
 #include "infinicore.h"
 #include "loader.h"
+#include "probe_in_time.h"
 #include "stream.h"
 
 namespace infini::rt {
@@ -81,6 +84,11 @@ void use_operators(Backend &backend, const InfiniOperators *table) {
         backend.reason = "its table of operators lacks an entry of plan, hold and drop";
 }
 
+// The CPU's needs no thread: it asks no driver.
+Probed probe_unless_cpu(const InfiniBackend &table) {
+    return device_kind_value(table.name) == kCpu ? probe(table) : probe_in_time(table);
+}
+
 // Caller holds the mutex.
 Backend *add(const std::string &place, bool ours) {
     char *real = realpath(place.c_str(), nullptr);
@@ -99,13 +107,16 @@ Backend *add(const std::string &place, bool ours) {
     if (!ours) trouble = probe_in_child(library_folder() + "/infini-probe", path);
     OpenedBackend opened;
     if (trouble.empty()) {
-        opened = open_backend(path, kHost);
+        opened = open_backend(path, kHost, probe_unless_cpu);
     } else {
         opened.name = file_name(path);
         opened.reason = trouble;
     }
     backend->name = opened.name;
     backend->reason = opened.reason;
+    if (opened.reason == hung_in_probe())
+        fprintf(stderr, "infinicore: warning: the back end %s is not used: it %s\n", path.c_str(),
+                opened.reason.c_str());
     bool usable = opened.devices > 0;
     if (opened.table) {
         if (opened.table->vendor) backend->vendor = opened.table->vendor;
@@ -152,7 +163,12 @@ void load_once() {
         rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
         if (place.empty()) continue;
         struct stat status;
-        if (stat(place.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+        const bool exists = stat(place.c_str(), &status) == 0;
+        if (!exists)
+            warn_of_setting(
+                "INFINI_BACKEND_PATH",
+                ignored_setting("INFINI_BACKEND_PATH", "files and folders; there is no " + place));
+        if (exists && S_ISDIR(status.st_mode))
             for (const std::string &path : libraries_in(place)) add(path, false);
         else
             add(place, false);  // a missing file gets its reason from the loader

@@ -54,7 +54,8 @@ bool Call::missing(int index, const char *name) {
     return false;
 }
 
-bool Call::look_at(const void *pointer, size_t bytes, bool write, int index, const char *name) {
+bool Call::check_memory(const void *pointer, size_t bytes, bool write, int index,
+                        const char *name) {
     if (!pointer) return missing(index, name);
     if (probe_host(thread.memory, pointer, bytes, write)) return true;
     done(fail(infinirtErrorInvalidValue,
@@ -63,7 +64,7 @@ bool Call::look_at(const void *pointer, size_t bytes, bool write, int index, con
     return false;
 }
 
-bool Call::look_at_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
+bool Call::check_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
     if (!list) return missing(index, name);
     if (count <= SIZE_MAX / bytes && probe_host(thread.memory, list, count * bytes, false))
         return true;

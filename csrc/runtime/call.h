@@ -4,6 +4,7 @@
 #include <cstdarg>
 
 #include "core.h"
+#include "ordered.h"
 
 namespace infini::rt {
 
@@ -12,6 +13,9 @@ struct Exec;
 struct Graph;
 struct Node;
 struct UserObject;
+
+// What other libraries have to say to a host that has waited; null while there is nothing.
+extern std::atomic<InfiniWaitCheck> wait_check;
 
 class Call {
 public:
@@ -35,14 +39,14 @@ public:
     // unmapped since is not noticed.
     bool readable(const void *pointer, size_t bytes, int index, const char *name) {
         return thread.memory.knows_pages(pointer, bytes, false) ||
-               look_at(pointer, bytes, false, index, name);
+               check_memory(pointer, bytes, false, index, name);
     }
     bool writable(const void *pointer, size_t bytes, int index, const char *name) {
         return thread.memory.knows_pages(pointer, bytes, true) ||
-               look_at(pointer, bytes, true, index, name);
+               check_memory(pointer, bytes, true, index, name);
     }
     bool readable_list(const void *list, size_t count, size_t bytes, int index, const char *name) {
-        return count == 0 || look_at_list(list, count, bytes, index, name);
+        return count == 0 || check_list(list, count, bytes, index, name);
     }
     // A required function.
     bool require(const void *pointer, int index, const char *name) {
@@ -77,6 +81,13 @@ public:
     Error driver(Error code, const char *what);
     Error unsupported(const char *reason);
 
+    // The host may read results now: a collective that failed has left none.
+    Error waited(Error code) {
+        if (wait_check.load(std::memory_order_acquire)) [[unlikely]]
+            return code == infinirtSuccess ? ask_wait_check() : code;
+        return code;
+    }
+
     Error error() const { return thread.last_error; }
     Error done(Error code) {
         if (code != infinirtSuccess) [[unlikely]]
@@ -96,10 +107,11 @@ private:
     bool crossing_ = false;
     bool explained_ = false;  // fail() made the message for the error that ends this call
 
-    bool look_at(const void *pointer, size_t bytes, bool write, int index, const char *name);
-    bool look_at_list(const void *list, size_t count, size_t bytes, int index, const char *name);
+    bool check_memory(const void *pointer, size_t bytes, bool write, int index, const char *name);
+    bool check_list(const void *list, size_t count, size_t bytes, int index, const char *name);
     bool prepare();
     bool missing(int index, const char *name);
+    Error ask_wait_check();
     void finish(Error code);
 };
 

@@ -258,7 +258,7 @@ Error capture_wait(Call &call, Stream &stream, Event &event, unsigned flags, boo
         return call.fail(infinirtErrorStreamCaptureInvalidated, "%s", kInvalidated);
     if (&stream.device.backend != &from->origin->device.backend)
         return call.fail(infinirtErrorStreamCaptureUnsupported,
-                         "a capture cannot span kinds of devices");
+                         "a capture cannot span device types");
     join(stream, *from, event.tail);
     return infinirtSuccess;
 }

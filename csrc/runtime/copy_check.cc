@@ -280,7 +280,7 @@ Error hand_over(Call &call, const CopyPlan &plan, InfiniWork *work, bool *empty)
     if (plan.empty) return infinirtSuccess;
     if (foreign(call, plan.dst) || foreign(call, plan.src))
         return call.fail(infinirtErrorNotSupported,
-                         "%s belongs to another kind of device: copy it with infinirtMemcpy",
+                         "%s belongs to another device type: copy it with infinirtMemcpy",
                          foreign(call, plan.dst) ? "dst" : "src");
     *work = plan.work;
     return infinirtSuccess;

@@ -130,7 +130,7 @@ Error copy_foreign(Call &call, const CopyPlan &plan) {
                                                   free);
     if (!buffer)
         return call.fail(infinirtErrorMemoryAllocation,
-                         "no host memory (%zu bytes) to copy through between kinds of devices",
+                         "no host memory (%zu bytes) to copy through between device types",
                          width * height);
     for (size_t z = 0; z < copy.depth; ++z)
         for (size_t y = 0; y < copy.height; y += height)

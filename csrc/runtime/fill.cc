@@ -72,7 +72,7 @@ Error run_fill(Call &call, const FillPlan &plan) {
 Error run_fill(Call &call, const FillPlan &plan, Stream &stream) {
     if (foreign(call, plan.dst))
         return call.fail(infinirtErrorNotSupported,
-                         "the memory belongs to another kind of device than the stream: use "
+                         "the memory belongs to another device type than the stream: use "
                          "infinirtMemset");
     return submit(call, stream, plan.work);
 }
@@ -106,7 +106,7 @@ Error make_fill(Call &call, const infinirtMemsetParams &parameters, InfiniWork *
     if (Error error = check_fill(call, "dst", &plan)) return error;
     if (foreign(call, plan.dst))
         return call.fail(infinirtErrorNotSupported,
-                         "dst belongs to another kind of device: fill it with infinirtMemset");
+                         "dst belongs to another device type: fill it with infinirtMemset");
     *work = plan.work;
     return infinirtSuccess;
 }

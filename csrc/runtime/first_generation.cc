@@ -167,13 +167,15 @@ infiniStatus_t GetDeviceResourceSnapshot(infiniDevice_t device, int device_id,
 infiniStatus_t EventCreateWithFlags(infinirtEvent_t *event_ptr, uint32_t flags) {
     if (!event_ptr) return missing("EventCreateWithFlags", "event_ptr");
     enter();
-    if (flags & ~(INFINIRT_EVENT_DISABLE_TIMING | INFINIRT_EVENT_BLOCKING_SYNC))
+    if (flags &
+        ~(INFINIRT_EVENT_DISABLE_TIMING | INFINIRT_EVENT_BLOCKING_SYNC | infinirtEventInterprocess))
         return fail("EventCreateWithFlags", infinirtErrorInvalidValue, INFINI_STATUS_BAD_PARAM,
                     "flags is " + std::to_string(flags) +
                         ": expected a union of INFINIRT_EVENT_DISABLE_TIMING and "
                         "INFINIRT_EVENT_BLOCKING_SYNC");
     // The two generations number these bits the other way round.
-    unsigned aligned = (flags & INFINIRT_EVENT_DISABLE_TIMING ? infinirtEventDisableTiming : 0) |
+    unsigned aligned = (flags & infinirtEventInterprocess) |
+                       (flags & INFINIRT_EVENT_DISABLE_TIMING ? infinirtEventDisableTiming : 0) |
                        (flags & INFINIRT_EVENT_BLOCKING_SYNC ? infinirtEventBlockingSync : 0);
     return status_of(
         ::infinirtEventCreateWithFlags(reinterpret_cast<::infinirtEvent_t *>(event_ptr), aligned));

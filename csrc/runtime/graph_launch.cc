@@ -114,7 +114,7 @@ Error launch(Call &call, Exec &exec, Stream &stream) {
         if (&stream.device.backend != &exec.home->backend)
             return call.fail(infinirtErrorInvalidValue,
                              "argument 2 (stream) is of kind %s, the graph's nodes are of kind %s: "
-                             "expected the same kind of device",
+                             "expected the same device type",
                              stream.device.backend.name.c_str(), exec.home->backend.name.c_str());
         if (!exec.event_uses.empty()) {
             if (Error dead = check_events(call, exec)) return dead;

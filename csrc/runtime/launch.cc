@@ -18,6 +18,17 @@ infiniStatus_t fail(const char *function, infiniStatus_t status, const std::stri
     return status;
 }
 
+// An entry point caught an exception. The message is dropped if there is no memory for it either.
+infiniStatus_t no_host_memory(const char *function) noexcept {
+    try {
+        record_error(Thread::current(), infinirtErrorMemoryAllocation,
+                     std::string(function) + ": host memory ran out");
+    } catch (...) {
+        Call::caught(Function::LaunchKernel);
+    }
+    return INFINI_STATUS_INTERNAL_ERROR;
+}
+
 // The runtime's own message, said of the client's call.
 infiniStatus_t failed(const char *function, Error error) {
     std::string sentence = infiniGetLastErrorMessage();
@@ -115,7 +126,7 @@ infiniStatus_t infiniTargetOfThread(const char *function, InfiniTarget *target) 
     *target = target_of(*thread.device);
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *target, void *handle,
@@ -132,7 +143,7 @@ infiniStatus_t infiniLaunchKernel(const char *function, const InfiniTarget *targ
         return INFINI_STATUS_SUCCESS;
     return failed(function, error);
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *target,
@@ -141,10 +152,11 @@ infiniStatus_t infiniWaitForStream(const char *function, const InfiniTarget *tar
     infiniStatus_t status = INFINI_STATUS_SUCCESS;
     Stream *stream = stream_of(call, function, *target, handle, &status);
     if (!stream && status != INFINI_STATUS_SUCCESS) return status;
-    Error error = stream ? synchronize(call, *stream) : synchronize_raw(call, *target, handle);
+    Error error =
+        call.waited(stream ? synchronize(call, *stream) : synchronize_raw(call, *target, handle));
     return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : failed(function, error);
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 infiniStatus_t infiniRecordFailure(const char *function, infiniStatus_t status,
@@ -154,6 +166,7 @@ infiniStatus_t infiniRecordFailure(const char *function, infiniStatus_t status,
     thread.explanation.clear();
     return fail(function, status, said.empty() ? "it failed for no known reason" : said);
 } catch (...) {
+    Call::caught(Function::LaunchKernel);
     return status;
 }
 
@@ -178,7 +191,7 @@ infiniStatus_t infiniTargetOf(const char *function, infiniDevice_t kind, int ind
     *target = target_of(*backend->devices[size_t(index)]);
     return INFINI_STATUS_SUCCESS;
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 const char *infiniLibraryOf(const InfiniTarget *target) {
@@ -209,7 +222,7 @@ infiniStatus_t infiniLaunchHost(const char *function, const InfiniTarget *target
     }
     return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : failed(function, error);
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target, void *before,
@@ -236,7 +249,7 @@ infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *targ
     if (error == infinirtSuccess) return INFINI_STATUS_SUCCESS;
     return failed(function, call.driver(error, "ordering two streams"));
 } catch (...) {
-    return fail(function, INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
+    return no_host_memory(function);
 }
 
 }  // extern "C"

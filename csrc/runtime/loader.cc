@@ -13,6 +13,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
+
+#include "environment.h"
 
 extern char **environ;
 
@@ -20,7 +23,8 @@ namespace infini::rt {
 namespace {
 
 constexpr size_t kVerdictBytes = 64 << 10;  // a library may print while it is probed
-constexpr int kProbeSeconds = 60;           // drivers of real hardware can take long to start
+constexpr int kProbeSeconds = 5;
+constexpr int kEndMilliseconds = 500;  // for a killed child to end: a hung driver may prevent it
 
 struct Required {
     size_t offset;
@@ -71,7 +75,22 @@ std::string check_table(const InfiniBackend *table) {
 
 std::string file_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
-OpenedBackend open_backend(const std::string &path, const InfiniHost &host) {
+int probe_seconds() { return int(read_setting({"INFINI_PROBE_SECONDS", 1, 3600}, kProbeSeconds)); }
+
+std::string hung_in_probe() {
+    return "hung in its probe (no answer in " + std::to_string(probe_seconds()) +
+           " s; INFINI_PROBE_SECONDS changes that)";
+}
+
+Probed probe(const InfiniBackend &table) {
+    char reason[512] = "";
+    int devices = std::max(table.probe(reason, sizeof reason), 0);
+    reason[sizeof reason - 1] = '\0';
+    return {devices, *reason || devices > 0 ? reason : "no device found"};
+}
+
+OpenedBackend open_backend(const std::string &path, const InfiniHost &host,
+                           Probed (*probe_table)(const InfiniBackend &)) {
     OpenedBackend opened;
     opened.name = file_name(path);
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -95,11 +114,9 @@ OpenedBackend open_backend(const std::string &path, const InfiniHost &host) {
         opened.reason = "its driver table lacks required entries: " + missing;
         return opened;
     }
-    char reason[512] = "";
-    opened.devices = table->probe(reason, sizeof reason);
-    reason[sizeof reason - 1] = '\0';
-    opened.devices = std::max(opened.devices, 0);
-    opened.reason = *reason || opened.devices > 0 ? reason : "no device found";
+    Probed probed = probe_table(*table);
+    opened.devices = probed.devices;
+    opened.reason = probed.reason;
     opened.table = table;
     return opened;
 }
@@ -125,17 +142,20 @@ std::string probe_in_child(const std::string &program, const std::string &path) 
     std::string verdict;
     bool in_time = true;
     char buffer[512];
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(kProbeSeconds);
+    using Clock = std::chrono::steady_clock;
+    auto deadline = Clock::now() + std::chrono::seconds(probe_seconds());
     for (;;) {
-        auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now());
+        auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
         pollfd wait = {ends[0], POLLIN, 0};
-        int ready = left.count() > 0 ? poll(&wait, 1, int(left.count())) : 0;
+        int ready = left > 0 ? poll(&wait, 1, int(left)) : 0;
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) {
+            if (!in_time) break;
             in_time = false;
             kill(child, SIGKILL);
-            break;
+            deadline = Clock::now() + std::chrono::milliseconds(kEndMilliseconds);
+            continue;
         }
         ssize_t got = read(ends[0], buffer, sizeof buffer);
         if (got < 0 && errno == EINTR) continue;
@@ -145,8 +165,12 @@ std::string probe_in_child(const std::string &program, const std::string &path) 
     }
     close(ends[0]);
     int status = 0;
+    if (!in_time) {
+        // A child that a driver keeps in the kernel is left alone.
+        waitpid(child, &status, WNOHANG);
+        return hung_in_probe();
+    }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    if (!in_time) return "hung in its probe (no answer in " + std::to_string(kProbeSeconds) + " s)";
     if (WIFSIGNALED(status))
         return std::string("crashed in its probe: ") + strsignal(WTERMSIG(status));
     if (verdict.find("infini-probe: done") == std::string::npos)

@@ -92,7 +92,7 @@ Error MallocAsync(Call &call, void **devPtr, size_t size, Stream &hStream) {
 Error MallocFromPoolAsync(Call &call, void **ptr, size_t size, Pool &memPool, Stream &stream) {
     if (&memPool.device.backend != &stream.device.backend)
         return call.fail(infinirtErrorInvalidValue,
-                         "memPool belongs to another kind of device than the stream");
+                         "memPool belongs to another device type than the stream");
     return allocate(call, &memPool, memPool.device, size, stream, ptr);
 }
 
@@ -103,7 +103,7 @@ Error FreeAsync(Call &call, void *devPtr, Stream &hStream) {
     const MemoryRange &range = look_up(call.thread.memory, devPtr, 0);
     if (range.device && &range.device->backend != &hStream.device.backend)
         return call.fail(infinirtErrorInvalidValue,
-                         "devPtr is memory of another kind of device than the stream");
+                         "devPtr is memory of another device type than the stream");
     if (range.device) switch (range.kind) {
             case MemoryKind::Pool:
                 return free_block(call, range, devPtr, &hStream);

@@ -2,6 +2,7 @@
 #include "capture.h"
 #include "impl.h"
 #include "last_error.h"
+#include "memory_error.h"
 
 namespace infini::rt::impl {
 namespace {
@@ -101,4 +102,8 @@ Error ThreadSetCacheConfig(Call &call, infinirtFuncCache cacheConfig) {
 
 void infiniRestoreLastError(infinirtError_t error) {
     infini::rt::Thread::current().last_error = error;
+}
+
+int infiniMemoryRanOut(void) {
+    return infini::rt::Thread::current().last_error == infinirtErrorMemoryAllocation;
 }

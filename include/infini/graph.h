@@ -1,5 +1,5 @@
 /* Graphs that Python or C++ has saved, run from C: load, write the inputs, run, read the outputs.
- * In libinfinicore. Messages behind a status: infiniGetLastErrorMessage (infini/ext.h). */
+ * In libinfinicore_cpp_api. Messages behind a status: infiniGetLastErrorMessage (infini/ext.h). */
 #ifndef INFINI_GRAPH_H
 #define INFINI_GRAPH_H
 

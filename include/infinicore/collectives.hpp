@@ -1,11 +1,20 @@
 // Collectives on tensors: run in the stream of the tensors' device, or recorded while a graph is.
 #pragma once
 
+#include <stdexcept>
+
 #include "infini/collectives.h"
 #include "infiniccl.h"
 #include "tensor.hpp"
 
 namespace infinicore::collectives {
+
+// A collective failed in its stream. Whatever waits for a device of its type throws this, and so
+// does every read of a tensor, until the communicator is closed.
+class INFINI_EXPORT Error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
 
 // What one rank does. `send` and `recv` may be one tensor, and an empty one is absent: SEND has no
 // `recv`, RECEIVE no `send`, and of GATHER and SCATTER only the root has the whole.

@@ -56,8 +56,17 @@ INFINI_EXPORT void setDeviceMemory(void *ptr, int value, size_t count);
 INFINI_EXPORT void setDeviceMemoryAsync(void *ptr, int value, size_t count,
                                         infinirtStream_t stream);
 
+// Flags of events, with CUDA's values. The enumerators of infinirt.h, which are numbered otherwise,
+// are accepted too.
+enum EventFlags : uint32_t {
+    EVENT_DEFAULT = 0,
+    EVENT_BLOCKING_SYNC = 1,   // a thread that waits for it sleeps
+    EVENT_DISABLE_TIMING = 2,  // cannot be used for elapsed time
+    EVENT_INTERPROCESS = 4     // needs EVENT_DISABLE_TIMING
+};
 INFINI_EXPORT infinirtEvent_t createEvent();
 INFINI_EXPORT infinirtEvent_t createEventWithFlags(uint32_t flags);
+INFINI_EXPORT infinirtEvent_t createEventWithFlags(infinirtEventFlags_t flag);
 INFINI_EXPORT void recordEvent(infinirtEvent_t event, infinirtStream_t stream = nullptr);
 INFINI_EXPORT bool queryEvent(infinirtEvent_t event);
 INFINI_EXPORT void synchronizeEvent(infinirtEvent_t event);

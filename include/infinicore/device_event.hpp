@@ -11,8 +11,10 @@ class INFINI_EXPORT DeviceEvent {
 public:
     DeviceEvent();
     explicit DeviceEvent(uint32_t flags);
+    explicit DeviceEvent(infinirtEventFlags_t flag);
     explicit DeviceEvent(Device device);
-    DeviceEvent(Device device, uint32_t flags);
+    DeviceEvent(Device device, uint32_t flags);  // context::EventFlags, or CUDA's own
+    DeviceEvent(Device device, infinirtEventFlags_t flag);
     DeviceEvent(DeviceEvent &&other) noexcept;
     DeviceEvent &operator=(DeviceEvent &&other) noexcept;
     ~DeviceEvent();

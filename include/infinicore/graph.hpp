@@ -1,6 +1,7 @@
 // Operations that were recorded once and run any number of times.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,9 +67,17 @@ public:
     Tensor input(const std::string &name) const;  // throws when there is none of the name
     Tensor output(const std::string &name) const;
 
+    // From now on each run() begins with a copy of the `n` values, as they are at that moment, into
+    // `tensor`: contiguous int32 of n elements, on any device, where the copy is done in stream order. A
+    // second array for the same tensor takes the place of the first. The caller keeps the array
+    // as long as the graph is run, and binds none while another thread runs it.
+    void bind_host_int_array(Tensor tensor, const int32_t *values, size_t n);
+
     // Writes the operators and the contents of the inputs to a file, from which `load` makes the
     // graph again: in another process, on another device. The file holds the bytes that inputs
-    // refer to and none beside them. Throws when a step is not an operator's.
+    // refer to and none beside them. Throws when a step is not an operator's. Host arrays are not
+    // saved, the tensors that they are bound to are inputs with their present values: bind arrays
+    // to the inputs of the loaded graph.
     void save(const std::string &path) const;
     static std::shared_ptr<Graph> load(const std::string &path, const Device &device);
 

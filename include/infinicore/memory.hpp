@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -22,9 +23,19 @@ public:
     // Where it lies. Memory whose place was left open (a result of an operation that is being
     // recorded) gets one now, and keeps it.
     std::byte *data() {
-        if (!data_ && size_ != 0) [[unlikely]]
-            place();
+        if (__builtin_expect(is_filled_by_host(), 0)) set_filled_by_host(false);
+        return data_to_read();
+    }
+    // The same for whoever does not write there.
+    std::byte *data_to_read() {
+        if (__builtin_expect(!data_ && size_ != 0, 0)) place();
         return data_;
+    }
+    // The host has filled it, and nobody has asked for the address to write since: no work in a
+    // stream can change it, so it is read without waiting for any.
+    bool is_filled_by_host() const { return filled_by_host_.load(std::memory_order_relaxed); }
+    void set_filled_by_host(bool filled) {
+        filled_by_host_.store(filled, std::memory_order_relaxed);
     }
     Device device() const { return device_; }
     size_t size() const { return size_; }
@@ -42,6 +53,7 @@ protected:
     bool pinned_ = false;
 
 private:
+    std::atomic<bool> filled_by_host_{false};
     Deleter deleter_;
 };
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cassert>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -54,8 +57,12 @@ public:
     static Tensor strided_from_blob(void *data, const Shape &shape, const Strides &strides,
                                     const DataType &dtype, const Device &device);
 
-    TensorImpl *operator->() const noexcept { return impl_.get(); }
-    TensorImpl &operator*() const noexcept { return *impl_; }
+    // Throws std::runtime_error when the handle holds no tensor.
+    TensorImpl *operator->() const {
+        if (!impl_) throw_empty();
+        return impl_.get();
+    }
+    TensorImpl &operator*() const { return *operator->(); }
     explicit operator bool() const noexcept { return impl_ != nullptr; }
     bool empty() const noexcept { return impl_ == nullptr; }
     size_t use_count() const noexcept { return size_t(impl_.use_count()); }
@@ -65,6 +72,9 @@ public:
 
 protected:
     std::shared_ptr<TensorImpl> impl_;
+
+private:
+    [[noreturn]] static void throw_empty();
 };
 
 class INFINI_EXPORT TensorImpl : public std::enable_shared_from_this<TensorImpl> {
@@ -77,6 +87,8 @@ public:
         : meta_(std::move(meta)), data_(std::move(data)) {}
 
     std::byte *data() const { return data_.memory->data() + data_.offset; }
+    // For whoever does not write there.
+    std::byte *data_to_read() const { return data_.memory->data_to_read() + data_.offset; }
     const std::shared_ptr<const TensorMetaData> &meta() const { return meta_; }
     const Shape &shape() const { return meta_->shape; }
     const Strides &strides() const { return meta_->strides; }

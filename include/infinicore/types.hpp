@@ -87,3 +87,5 @@ struct std::hash<infinicore::Device> {
         return size_t(device.getType()) << 16 ^ device.getIndex();
     }
 };
+
+#include "pybind11.hpp"

@@ -9,12 +9,18 @@ on arrays of any library, `infinicore.rt` the runtime.
 
 from __future__ import annotations
 
+from . import _fork as _fork  # first: from here on, a fork waits for imports
+
+# isort: split
 import importlib
 from typing import Any
 
 use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
 
-_MODULES = ("ccl", "context", "functions", "lib", "library", "nn", "op", "rt", "utils")
+_MODULES = (
+    *("ccl", "context", "functions", "lib", "library", "nn"),
+    *("op", "ops", "rt", "test", "utils"),
+)
 
 
 def __getattr__(name: str) -> Any:

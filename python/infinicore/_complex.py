@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
-from infinicore._creation import into
+from infinicore._creation import into, need_type
 from infinicore._dtype import ALL
 from infinicore._elements import _PARTS, copy, imag_view, real_view
 from infinicore._tensor import Tensor, attach
@@ -70,12 +70,16 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.complex(infinicore.tensor([1.0]), infinicore.tensor([2.0]))
     tensor([1.+2.j])
     """
+    for name, part in (("real", real), ("imag", imag)):
+        if not isinstance(part, Tensor):
+            raise TypeError(f"complex: {name} is {type(part).__name__}: expected a tensor")
     whole = _WHOLES.get(real.dtype._code)
     if whole is None or imag.dtype is not real.dtype:
         raise RuntimeError("complex: expected real and imag as floats of one type")
     from infinicore.op._shapes import broadcast
 
     shape = broadcast([tuple(real.shape), tuple(imag.shape)])
+    need_type("complex", out, whole)
     result = _core.empty(shape, whole, real.device)
     copy(real_view(result), real)
     copy(imag_view(result), imag)

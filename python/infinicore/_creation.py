@@ -11,6 +11,7 @@ from infinicore._defaults import CPU, kind_of, kind_of_value, place, state
 from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._elements import copy, fill
+from infinicore._memory_format import memory_format
 from infinicore._tensor import Tensor, attach
 
 __all__ = [
@@ -39,6 +40,12 @@ def shape_of(function: str, sizes: tuple[Any, ...], size: Any = None) -> Any:
     if len(sizes) == 1 and not isinstance(sizes[0], int) and hasattr(sizes[0], "__len__"):
         return sizes[0]
     return sizes
+
+
+def need_type(function: str, out: Any, kind: Any) -> None:
+    """For functions whose result has one type, whatever the operands are."""
+    if isinstance(out, Tensor) and out.dtype is not kind:
+        raise TypeError(f"{function}: out has type {out.dtype!r}: expected {kind!r}")
 
 
 def into(function: str, out: Any, result: Tensor) -> Tensor:
@@ -213,13 +220,13 @@ def like_of(function: str, input: Any, dtype: Any, device: Any) -> tuple[dtype_c
     return kind_of(function, dtype, input.dtype), where
 
 
-def clone(input: Tensor) -> Tensor:
+def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """A copy, without gaps.
 
     >>> infinicore.clone(infinicore.ones(2))
     tensor([1., 1.])
     """
-    return input.clone()
+    return input.clone(memory_format=memory_format)
 
 
 if TYPE_CHECKING:

@@ -52,6 +52,8 @@ def kind_of(function: str, dtype: Any, otherwise: dtype_class | None = None) -> 
         return otherwise or get_default_dtype()
     if type(dtype) is dtype_class:
         return dtype
+    if isinstance(dtype, types.DataType):
+        return dtype_class(dtype)
     if dtype in (bool, int, float, complex):
         python = {bool: types.bool_, int: types.int64, complex: complex_default()}
         return python.get(dtype, get_default_dtype())

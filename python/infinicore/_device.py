@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from enum import IntEnum
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from infinicore import _core
-from infinicore._dtype import BY_NUMBER
+from infinicore._dtype import BY_NUMBER, DataType
 from infinicore.op._table import DEVICES
 
 # Types of infiniDevice_t by the word that people use. Several vendors' devices are used like
@@ -24,6 +26,49 @@ _WORDS = {number: word for word, numbers in _TYPES.items() for number in numbers
 _VENDORS = {name.lower(): number for name, number in DEVICES.items() if name != "CPU"}
 
 
+class DeviceType(IntEnum):
+    """Types of infiniDevice_t. Back ends of others have numbers beyond it."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> DeviceType | None:
+        if not isinstance(value, int) or value < 0:
+            return None
+        made = int.__new__(cls, value)
+        made._name_, made._value_ = f"TYPE_{value}", value
+        return cls._value2member_map_.setdefault(value, made)  # type: ignore[return-value]
+
+
+if TYPE_CHECKING:
+    _Type = DeviceType
+else:
+    _Type = DeviceType("Type", DEVICES, module="infinicore.lib._infinicore", qualname="Device.Type")
+
+
+class Device(tuple[int, int]):
+    """infinicore::Device: `Device(Device.Type.CPU, 0)`, the type and the number among its like."""
+
+    __slots__ = ()
+
+    Type = _Type
+    type = property(itemgetter(0))
+    index = property(itemgetter(1))
+
+    def __new__(cls, type: int = 0, index: int = 0) -> Device:
+        return tuple.__new__(cls, (cls.Type(type), index))
+
+    def __repr__(self) -> str:
+        return f"<Device {self}>"
+
+    def __str__(self) -> str:
+        return f"{self.type.name}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (int(self[0]), self[1])
+
+
+Device.__module__ = "infinicore.lib._infinicore"
+
+
 class device:  # noqa: N801
     """A device: `device("cpu")`, `device("cuda", 1)`, `device("cuda:1")`.
 
@@ -35,15 +80,15 @@ class device:  # noqa: N801
 
     type: str
     index: int
-    _underlying: tuple[int, int]
+    _underlying: Device
 
     _known: ClassVar[dict[tuple[int, int], device]] = {}
 
-    def __new__(cls, type: str | device | None = None, index: int | None = None) -> device:
-        if isinstance(type, device):
+    def __new__(cls, type: str | device | Device | None = None, index: int | None = None) -> device:
+        if isinstance(type, (device, Device)):
             if index is not None:
                 raise ValueError("device: index must be left out when a device is given")
-            return type
+            return _at(*type) if isinstance(type, Device) else type
         word = "cpu" if type is None else type
         if not isinstance(word, str):
             raise TypeError(f"device: expected a name such as 'cpu' or 'cuda:1', got {type!r}")
@@ -91,7 +136,7 @@ def _place(word: str, index: int) -> tuple[int, int]:
         if name == word:
             return number, index
     known = ", ".join([*_TYPES, *_VENDORS])
-    raise ValueError(f"device: {word!r} is no kind of device: expected one of {known}")
+    raise ValueError(f"device: {word!r} is no device type: expected one of {known}")
 
 
 def _at(number: int, index: int) -> device:
@@ -99,7 +144,7 @@ def _at(number: int, index: int) -> device:
     found = device._known.get((number, index))
     if found is None:
         found = object.__new__(device)
-        found._underlying = (number, index)
+        found._underlying = Device(number, index)
         word = _WORDS.get(number)
         if word is None:
             word = next((name for name, kind, _ in _core.kinds() if kind == number), str(number))
@@ -148,3 +193,4 @@ class Size(tuple[int, ...]):
 
 # What the extension module makes of its numbers, from the first call on.
 _core._set_types(BY_NUMBER, Size, _at)
+_core._set_conversions(device, Device, Device.Type, DataType)

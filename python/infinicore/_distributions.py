@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
 from infinicore import _dtype as types
-from infinicore._creation import into
+from infinicore._creation import into, need_type
 from infinicore._defaults import kind_of, place
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._random import randn
 from infinicore._tensor import Tensor, attach
+from infinicore.functions._index_checks import check_range, is_known
 
 __all__ = ["bernoulli", "multinomial", "normal"]
 
@@ -71,6 +73,7 @@ def bernoulli(input: Tensor, *, out: Any = None) -> Tensor:
     """
     if not isinstance(input, Tensor) or not input.dtype.is_floating_point:
         raise TypeError("bernoulli: expected a tensor of floats, which are probabilities")
+    check_range("bernoulli", "input", input, 0, 1)
     return into("bernoulli", out, _bernoulli(input))
 
 
@@ -87,11 +90,25 @@ def multinomial(
         raise TypeError("multinomial: expected a tensor of floats, which are weights")
     if input.ndim not in (1, 2):
         raise ValueError(f"multinomial: the tensor has {input.ndim} dimensions: expected 1 or 2")
+    need_type("multinomial", out, types.int64)
     most = input.shape[-1]
+    if most < 1:
+        raise ValueError("multinomial: the last dimension is empty: expected some weights")
     if num_samples < 1 or (num_samples > most and not replacement):
         raise ValueError(
             f"multinomial: num_samples is {num_samples}: expected 1 to {most} without replacement"
         )
+    if is_known(input) and input.numel():
+        most_of = input.amax(-1)
+        if not (input.amin().item() >= 0 and most_of.amax().item() < math.inf):
+            raise RuntimeError(
+                "multinomial: a weight is negative, infinite or NaN: expected finite ones of 0 or"
+                " more"
+            )
+        if most_of.amin().item() == 0:
+            raise RuntimeError(
+                "multinomial: all weights of a row are 0: expected one that is not, at least"
+            )
     found = _drawn(input, num_samples) if replacement else _places(input, num_samples)
     return into("multinomial", out, found)
 
@@ -119,6 +136,8 @@ def normal(
         return into("normal", out, made.normal_(mean, std))
     from infinicore.op._shapes import broadcast
 
+    if isinstance(std, Tensor) and std.dtype.is_floating_point:
+        check_range("normal", "std", std, 0, math.inf)
     shape = broadcast([tuple(each.shape) for each in tensors])
     made = randn(tuple(shape), dtype=tensors[0].dtype, device=tensors[0].device)
     return into("normal", out, _scaled(made, mean, std))
@@ -134,6 +153,7 @@ class _Methods(_Base):
     def bernoulli_(self, p: Any = 0.5) -> Tensor:
         """Fill with 1, with a probability, and 0 else."""
         if isinstance(p, Tensor):
+            check_range("bernoulli_", "p", p, 0, 1)
             return self.copy_(_bernoulli(p.expand(*self.shape)))
         if not 0 <= p <= 1:
             raise ValueError(f"bernoulli_: p is {p}: expected 0 to 1")

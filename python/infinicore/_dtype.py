@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from infinicore.op._table import DTYPES
 
+# infiniDtype_t, by the names of infinicore::DataType.
+if TYPE_CHECKING:
+
+    class DataType(IntEnum): ...
+
+else:
+    DataType = IntEnum("DataType", DTYPES, module="infinicore.lib._infinicore")
+
 
 class dtype:  # noqa: N801
-    """The type of a tensor's elements. There is one object of each: `infinicore.float32`, ..."""
+    """The type of a tensor's elements. There is one object of each: `infinicore.float32`, ...
+
+    `dtype(underlying)` is the one of a number of the C interface (`_underlying`).
+    """
 
     __slots__ = ("_code", "_name", "_underlying", "itemsize")
 
     _by_name: ClassVar[dict[str, dtype]] = {}
+    _name: str
+    _code: str
+    _underlying: DataType
+    itemsize: int
 
-    def __init__(self, name: str, code: str, itemsize: int) -> None:
-        self._name, self._code, self._underlying = name, code, DTYPES[code]
-        self.itemsize = itemsize
-        dtype._by_name[name] = self
+    def __new__(cls, data_type: DataType | dtype) -> dtype:
+        if isinstance(data_type, dtype):
+            return data_type
+        found = BY_NUMBER.get(data_type) if isinstance(data_type, DataType) else None
+        if found is None:
+            raise TypeError(f"dtype: data_type is {data_type!r}: expected one such as DataType.F32")
+        return found
 
     @property
     def is_floating_point(self) -> bool:
@@ -51,28 +70,36 @@ def dtype_named(name: str) -> dtype:
     return found
 
 
-byte = dtype("byte", "BYTE", 1)
-bool_ = dtype("bool", "BOOL", 1)
-int8 = dtype("int8", "I8", 1)
-int16 = dtype("int16", "I16", 2)
-int32 = dtype("int32", "I32", 4)
-int64 = dtype("int64", "I64", 8)
-uint8 = dtype("uint8", "U8", 1)
-uint16 = dtype("uint16", "U16", 2)
-uint32 = dtype("uint32", "U32", 4)
-uint64 = dtype("uint64", "U64", 8)
-float8 = dtype("float8", "F8", 1)
-float16 = dtype("float16", "F16", 2)
-float32 = dtype("float32", "F32", 4)
-float64 = dtype("float64", "F64", 8)
-complex16 = dtype("complex16", "C16", 2)
-complex32 = dtype("complex32", "C32", 4)
-complex64 = dtype("complex64", "C64", 8)
-complex128 = dtype("complex128", "C128", 16)
-bfloat16 = dtype("bfloat16", "BF16", 2)
+def _make(name: str, code: str, itemsize: int) -> dtype:
+    made = object.__new__(dtype)
+    made._name, made._code, made._underlying = name, code, DataType[code]
+    made.itemsize = itemsize
+    dtype._by_name[name] = made
+    return made
+
+
+byte = _make("byte", "BYTE", 1)
+bool_ = _make("bool", "BOOL", 1)
+int8 = _make("int8", "I8", 1)
+int16 = _make("int16", "I16", 2)
+int32 = _make("int32", "I32", 4)
+int64 = _make("int64", "I64", 8)
+uint8 = _make("uint8", "U8", 1)
+uint16 = _make("uint16", "U16", 2)
+uint32 = _make("uint32", "U32", 4)
+uint64 = _make("uint64", "U64", 8)
+float8 = _make("float8", "F8", 1)
+float16 = _make("float16", "F16", 2)
+float32 = _make("float32", "F32", 4)
+float64 = _make("float64", "F64", 8)
+complex16 = _make("complex16", "C16", 2)
+complex32 = _make("complex32", "C32", 4)
+complex64 = _make("complex64", "C64", 8)
+complex128 = _make("complex128", "C128", 16)
+bfloat16 = _make("bfloat16", "BF16", 2)
 
 ALL: dict[str, dtype] = {each._code: each for each in dtype._by_name.values()}
-BY_NUMBER: dict[int, dtype] = {each._underlying: each for each in ALL.values()}
+BY_NUMBER: dict[int, dtype] = {int(each._underlying): each for each in ALL.values()}
 
 # Other names of the same types.
 ALIASES: dict[str, dtype] = {

@@ -27,7 +27,8 @@ def imag_view(tensor: Tensor) -> Tensor:
     """The imaginary parts of complex elements, in place."""
     strides = [2 * step for step in tensor.stride()]
     part = _PARTS[tensor.dtype._code]
-    return _core.view_as(tensor, tensor.shape, strides, part.itemsize, part)
+    offset = part.itemsize if tensor.numel() else 0  # an empty tensor has no memory to step into
+    return _core.view_as(tensor, tensor.shape, strides, offset, part)
 
 
 def _cast(target: Tensor, source: Tensor) -> None:

@@ -147,10 +147,43 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     this = operator_named(name)
     if len(inputs) < len(this.inputs):
         inputs = (*inputs, *(values.pop(slot[0], None) for slot in this.inputs[len(inputs) :]))
-    given = _promoted(this, inputs)
-    if this.is_map and not this.attributes:
-        return _emit_map(this, given, out, values)
-    return _emit_any(this, given, out, {**this.defaults, **values})
+    given, values = _promoted(this, inputs), {**this.defaults, **values}
+    tensors: list[Any] = [None] * this.place_count
+    for (_, place, *_), value in zip(this.inputs, given, strict=True):
+        for each in value if isinstance(value, list) else (value,):
+            if each is not None and not isinstance(each, Tensor):
+                raise TypeError(f"expected a tensor, got {type(each).__name__}")
+        tensors[place] = value
+    asked = _outputs(this, out)
+    wanted: list[Any] = [
+        None if each is None else _target(this, slot, each, tensors, given)
+        for slot, each in zip(this.outputs, asked, strict=True)
+    ]
+    for (_, place, _), each in zip(this.outputs, wanted, strict=True):
+        if each is not None:
+            tensors[place] = each
+    this.settle(tensors, values)
+    if this.added_to and wanted[0] is None and values[this.added_to[1]]:
+        raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
+    where = device_of(given) if given else wanted[0].device
+    for each in this.infer(tensors, values):
+        tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
+    _step(this, tensors, values)
+    for each, made in zip(asked, wanted, strict=True):
+        if each is not made:
+            copy(this.name, each, made)
+    results = [
+        tensors[place] if each is None else each
+        for (_, place, _), each in zip(this.outputs, asked, strict=True)
+    ]
+    if not results:
+        results = [
+            value
+            for (_, place, *_), value in zip(this.inputs, given, strict=True)
+            if place in this.modified
+        ]
+    results = [result for result in results if result is not None]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _promoted(this: Function, inputs: Sequence[Any]) -> list[Any]:
@@ -218,94 +251,6 @@ def _fitting(this: Function, kind: dtype, allowed: list[str]) -> dtype:
     raise TypeError(f"{this.name}: no tensors of type {kind!r}: expected one of {names}")
 
 
-def _emit_map(this: Function, given: list[Any], out: Any, values: dict[str, Any]) -> Any:
-    """Elementwise operators: one shape everywhere."""
-    shapes = [tuple(tensor.shape) for tensor in given if tensor is not None]
-    if any(shape != shapes[0] for shape in shapes[1:]):
-        try:
-            shape = broadcast(shapes)
-        except ValueError as error:
-            raise ValueError(f"{this.name}: {error}") from None
-        given = [t if t is None or t.shape == shape else t.expand(*shape) for t in given]
-    else:
-        shape = shapes[0] if shapes else tuple(out.shape)
-    place = this.outputs[0][1]
-    kind = _map_type(this, given, place, out)
-    target = out
-    if out is None:
-        target = _core.empty(shape, kind, device_of(given))
-    elif not isinstance(out, Tensor):
-        raise TypeError(f"{this.name}: out is {type(out).__name__}: expected a tensor")
-    elif tuple(out.shape) != shape:
-        raise ValueError(f"{this.name}: out has shape {tuple(out.shape)}: expected {shape}")
-    elif out.dtype is not kind or _is_covered(this, this.outputs[0][0], out, given):
-        target = _core.empty(shape, kind, out.device)
-    tensors: list[Any] = [None] * len(this.tensors)
-    tensors[place] = target
-    for (_, at, *_), tensor in zip(this.inputs, given, strict=True):
-        tensors[at] = tensor
-    _step(this, tensors, values)
-    if out is not None and target is not out:
-        copy(this.name, out, target)
-        return out
-    return target
-
-
-def _map_type(this: Function, given: list[Any], place: int, out: Any) -> dtype:
-    kinds = this.tensors[place].kinds
-    tied = this.tied.get(this.tensors[place].name)
-    if tied is not None:
-        at = next(i for i, slot in enumerate(this.inputs) if slot[1] == tied)
-        if given[at] is not None:
-            return given[at].dtype  # type: ignore[no-any-return]
-    if " " not in kinds and kinds in ALL:
-        return ALL[kinds]
-    if isinstance(out, Tensor) and out.dtype._code in kinds.split():
-        return out.dtype
-    raise TypeError(f"{this.name}: out= is needed: the inputs do not tell the result's type")
-
-
-def _emit_any(this: Function, given: list[Any], out: Any, values: dict[str, Any]) -> Any:
-    tensors: list[Any] = [None] * this.place_count
-    for (_, place, *_), value in zip(this.inputs, given, strict=True):
-        for each in value if isinstance(value, list) else (value,):
-            if each is not None and not isinstance(each, Tensor):
-                raise TypeError(f"expected a tensor, got {type(each).__name__}")
-        tensors[place] = value
-    asked = _outputs(this, out)
-    wanted = [
-        _core.empty(each.shape, each.dtype, each.device)
-        if each is not None and _is_covered(this, name, each, given)
-        else each
-        for (name, *_), each in zip(this.outputs, asked, strict=True)
-    ]
-    for (_, place, _), each in zip(this.outputs, wanted, strict=True):
-        if each is not None:
-            tensors[place] = each
-    this.settle(tensors, values)
-    if this.added_to and wanted[0] is None and values[this.added_to[1]]:
-        raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
-    where = device_of(given) if given else wanted[0].device
-    for each in this.infer(tensors, values):
-        tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
-    _step(this, tensors, values)
-    for each, made in zip(asked, wanted, strict=True):
-        if each is not made:
-            copy(this.name, each, made)
-    results = [
-        tensors[place] if each is None else each
-        for (_, place, _), each in zip(this.outputs, asked, strict=True)
-    ]
-    if not results:
-        results = [
-            value
-            for (_, place, *_), value in zip(this.inputs, given, strict=True)
-            if place in this.modified
-        ]
-    results = [result for result in results if result is not None]
-    return results[0] if len(results) == 1 else tuple(results)
-
-
 def _outputs(this: Function, out: Any) -> list[Any]:
     count = len(this.outputs)
     if out is None:
@@ -317,6 +262,30 @@ def _outputs(this: Function, out: Any) -> list[Any]:
         if each is not None and not isinstance(each, Tensor):
             raise TypeError(f"{this.name}: out is {type(each).__name__}: expected a tensor")
     return given + [None] * (count - len(given))
+
+
+def _target(
+    this: Function, slot: Sequence[Any], out: Tensor, tensors: list[Any], given: list[Any]
+) -> Tensor:
+    """What an operator writes: `out`, or memory of its own that is copied to `out` afterwards."""
+    name, place, _ = slot
+    kind = out.dtype
+    if this.is_map:
+        shapes = [tuple(tensor.shape) for tensor in given if tensor is not None]
+        try:
+            shape = broadcast(shapes) if shapes else tuple(out.shape)
+        except ValueError as error:
+            raise ValueError(f"{this.name}: {error}") from None
+        if tuple(out.shape) != shape:
+            raise ValueError(f"{this.name}: out has shape {tuple(out.shape)}: expected {shape}")
+        tied = this.tied.get(this.tensors[place].name)
+        if tied is not None and tensors[tied] is not None:
+            kind = tensors[tied].dtype
+        else:
+            kind = ALL.get(this.tensors[place].kinds, kind)
+    if kind is out.dtype and not _is_covered(this, name, out, given):
+        return out
+    return _core.empty(out.shape, kind, out.device)
 
 
 def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
@@ -335,17 +304,31 @@ def _step(this: Function, tensors: list[Any], values: dict[str, Any]) -> None:
 # ---- Copies -------------------------------------------------------------------------------------
 
 
+def check_out_type(name: str, out: Any, kind: dtype) -> None:
+    """A TypeError unless results of this type go into `out`: floats do not go into integers."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}: out is {type(out).__name__}: expected a tensor")
+    if category(kind) > category(out.dtype):
+        raise TypeError(
+            f"{name}: out has type {out.dtype!r}: expected {kind!r}, or one that its values go into"
+        )
+
+
+def placed(name: str, made: Tensor, out: Any) -> Tensor:
+    """The result, or `out` with its elements."""
+    if out is None:
+        return made
+    check_out_type(name, out, made.dtype)
+    return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)  # type: ignore[no-any-return]
+
+
 def copy(name: str, target: Tensor, source: Tensor) -> None:
     """Elements of a tensor into another, which may have another type."""
     if not isinstance(target, Tensor):
         raise TypeError(f"{name}: out is {type(target).__name__}: expected a tensor")
     if target is source:
         return
-    if category(source.dtype) > category(target.dtype):
-        raise TypeError(
-            f"{name}: out has type {target.dtype!r}: expected {source.dtype!r}, or one that its"
-            " values go into"
-        )
+    check_out_type(name, target, source.dtype)
     if tuple(target.shape) != tuple(source.shape):
         try:
             source = source.expand(*target.shape)

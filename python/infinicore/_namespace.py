@@ -15,6 +15,7 @@ from infinicore._tensor import Tensor
 _PARTS = (
     "_creation",
     "_defaults",
+    "_memory_format",
     "_ranges",
     "_data",
     "_exchange",

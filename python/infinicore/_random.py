@@ -212,10 +212,14 @@ else:
 class _Methods(_Base):
     def uniform_(self, low: float = 0.0, high: float = 1.0) -> Tensor:
         """Fill with random numbers that are equally frequent from low to high."""
+        if not low <= high:
+            raise ValueError(f"uniform_: low is {low} and high {high}: expected low <= high")
         return _uniform(self, low, high)
 
     def normal_(self, mean: float = 0.0, std: float = 1.0) -> Tensor:
         """Fill with random numbers of a normal distribution."""
+        if not std >= 0:
+            raise ValueError(f"normal_: std is {std}: expected 0 or more")
         return _normal(self, mean, std)
 
     def random_(self, low: int = 0, high: int | None = None) -> Tensor:

@@ -64,6 +64,10 @@ def arange(
         )
     whole = all(isinstance(value, int) for value in (start, end, step))
     kind = kind_of("arange", dtype, types.int64 if whole else None)
+    if kind is types.int64 and not whole:  # counted in integers, as torch does
+        start, end, step, whole = int(start), int(end), int(step), True
+        if step == 0:
+            raise ValueError("arange: step is less than 1: expected more for a dtype of integers")
     if whole:
         count = -(-(end - start) // step)
     else:
@@ -105,12 +109,19 @@ def linspace(
     """
     if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps < 0:
         raise ValueError(f"linspace: steps is {steps!r}: expected 0 or more")
-    first = float(_number("linspace", "start", start))
-    last = float(_number("linspace", "end", end))
     kind = kind_of("linspace", dtype)
+    first, last = _ends("linspace", start, end, kind)
+    return into("linspace", out, _linspace(first, last, int(steps), kind, place(device)))
+
+
+def _ends(function: str, start: Any, end: Any, kind: dtype_class) -> tuple[float, float]:
+    """Both ends, truncated for a dtype of integers."""
+    first, last = (
+        float(_number(function, name, value)) for name, value in (("start", start), ("end", end))
+    )
     if not kind.is_floating_point and not kind.is_complex:
         first, last = float(int(first)), float(int(last))
-    return into("linspace", out, _linspace(first, last, int(steps), kind, place(device)))
+    return first, last
 
 
 @function
@@ -133,8 +144,10 @@ def logspace(
     >>> infinicore.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    exponents = linspace(start, end, steps, dtype=types.float64, device=device)
-    return into("logspace", out, _powers(exponents, float(base), kind_of("logspace", dtype)))
+    kind = kind_of("logspace", dtype)
+    first, last = _ends("logspace", start, end, kind)
+    exponents = linspace(first, last, steps, dtype=types.float64, device=device)
+    return into("logspace", out, _powers(exponents, float(base), kind))
 
 
 @function

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
-from infinicore._device import Size, device
+from infinicore._device import Device, Size, device
 from infinicore._dtype import (
+    DataType,
     bfloat16,
     bool_,
     complex64,
@@ -26,6 +27,7 @@ from infinicore._dtype import (
     uint8,
 )
 from infinicore._elements import converted, copy, fill
+from infinicore._memory_format import laid_out, memory_format
 
 Tensor = _core.Tensor
 
@@ -133,11 +135,15 @@ class _Methods(_Base):
             raise RuntimeError(f"unfold: size is {size}: expected 0 to {length}")
         if step <= 0:
             raise RuntimeError(f"unfold: step is {step}: expected 1 or more")
+        if not self.ndim:
+            return self.as_strided([size], [1], self.storage_offset())
         shape[dimension], strides[dimension] = (length - size) // step + 1, stride * step
         return self.as_strided([*shape, size], [*strides, stride], self.storage_offset())
 
-    def contiguous(self) -> Tensor:
+    def contiguous(self, memory_format: memory_format | None = None) -> Tensor:
         """The tensor itself if it has no gaps, else a copy without gaps."""
+        if memory_format is not None:
+            return laid_out("contiguous", self, memory_format)  # type: ignore[no-any-return]
         return self if self.is_contiguous() else _core.contiguous(self)
 
     @property
@@ -164,6 +170,7 @@ class _Methods(_Base):
         dtype: dtype | None = None,
         non_blocking: bool = False,
         copy: bool = False,
+        memory_format: memory_format | None = None,
     ) -> Tensor:
         """On another device, as another type, or both; the tensor itself if it is that already.
 
@@ -173,6 +180,9 @@ class _Methods(_Base):
         tensor([1, 1], dtype=infinicore.int32)
         """
         kind, where = _target(args, device, dtype)
+        flags = [arg for arg in args if isinstance(arg, _BOOL)]
+        if flags:
+            non_blocking, copy = (*flags, copy)[:2]
         result: Tensor = self
         if kind is not None and kind is not self.dtype:
             result = converted(self, kind)
@@ -180,7 +190,10 @@ class _Methods(_Base):
             result = _core.to_device(result, where)
             if not non_blocking:
                 _core.wait_for(result)
-        return self.clone() if copy and result is self else result
+        copy = copy and result is self
+        if copy or memory_format is not None:
+            return laid_out("to", result, memory_format, copy)  # type: ignore[no-any-return]
+        return result
 
     def cpu(self) -> Tensor:
         """In memory of the host; the tensor itself if it is there already."""
@@ -220,8 +233,10 @@ class _Methods(_Base):
         """
         return copy(self, src)
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
         """A copy, without gaps."""
+        if memory_format is not None:
+            return laid_out("clone", self, memory_format, True)  # type: ignore[no-any-return]
         result = _core.empty(self.shape, self.dtype, self.device)
         _core.copy_from(result, self)
         return result
@@ -335,8 +350,8 @@ _CONVERSIONS = {
 
 
 def _conversion(kind: dtype) -> Any:
-    def convert(self: Tensor) -> Tensor:
-        return self.to(kind)
+    def convert(self: Tensor, memory_format: memory_format | None = None) -> Tensor:
+        return self.to(kind, memory_format=memory_format)
 
     convert.__doc__ = f"As {kind!r}; the tensor itself if it is that already."
     return convert
@@ -352,9 +367,9 @@ def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any,
     """The type and the device that the arguments of `to` name."""
     place = None if where is None else device(where)
     for arg in args:
-        if isinstance(arg, dtype):
-            kind = arg
-        elif isinstance(arg, (str, device)):
+        if isinstance(arg, (dtype, DataType)):
+            kind = dtype(arg)
+        elif isinstance(arg, (str, device, Device)):
             place = device(arg)
         elif isinstance(arg, Tensor):
             kind, place = arg.dtype, arg.device

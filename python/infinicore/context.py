@@ -8,7 +8,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._defaults import state
-from infinicore._device import _TYPES, _VENDORS
+from infinicore._device import _TYPES, _VENDORS, DeviceType
 from infinicore._device import device as device_class
 from infinicore._event import handle_of
 
@@ -50,12 +50,14 @@ def set_device(device: Any) -> None:
     _core.set_device(device_class(device))
 
 
-def get_device_count(device_type: str) -> int:
+def get_device_count(device_type: str | DeviceType) -> int:
     """How many devices there are of a kind: "cpu", "cuda", ...
 
     >>> infinicore.get_device_count("cpu")
     1
     """
+    if isinstance(device_type, DeviceType):
+        return _core.device_count(int(device_type))
     if not isinstance(device_type, str):
         raise TypeError(
             f"get_device_count: device_type is {device_type!r}: expected a word such as 'cuda'"
@@ -69,7 +71,7 @@ def get_device_count(device_type: str) -> int:
             return count
     known = ", ".join([*_TYPES, *_VENDORS])
     raise ValueError(
-        f"get_device_count: {device_type!r} is no kind of device: expected one of {known}"
+        f"get_device_count: {device_type!r} is no device type: expected one of {known}"
     )
 
 

@@ -18,7 +18,7 @@ from libinfiniop.liboperators import LIBINFINIOP
 
 @cache
 def torch_device_of(device: int) -> str | None:
-    """The torch device whose memory is that of a kind of device; None if torch has none."""
+    """The torch device whose memory is that of a device type; None if torch has none."""
     import torch
 
     name = torch_device_map.get(device)
@@ -44,7 +44,7 @@ def current_device() -> tuple[int, int]:
 
 @contextmanager
 def on_device(device: int, number: int | None = None) -> Iterator[tuple[int, int]]:
-    """Make a kind of device current: the given one, or the current one of that kind, or the first.
+    """Make a device type current: the given one, or the current one of that kind, or the first.
 
     Afterwards the device is current that was so before.
     """

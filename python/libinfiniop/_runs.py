@@ -52,7 +52,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def get_test_devices(args: argparse.Namespace) -> list[InfiniDeviceEnum]:
-    """The kinds of device that were asked for and are there; the CPU if none was asked for.
+    """The device types that were asked for and are there; the CPU if none was asked for.
 
     Of those that are not there, stderr says why.
     """

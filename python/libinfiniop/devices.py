@@ -1,4 +1,4 @@
-"""Kinds of device: their numbers in C, their names, and what torch calls them."""
+"""Device types: their numbers in C, their names, and what torch calls them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ infini_device_map: dict[str, InfiniDeviceEnum] = {
     torch_device_map[device]: device for device in reversed(InfiniDeviceEnum)
 }
 
-# Modules that teach torch a kind of device when they are imported.
+# Modules that teach torch a device type when they are imported.
 TORCH_PLUGINS: dict[int, str] = {
     InfiniDeviceEnum.CAMBRICON: "torch_mlu",
     InfiniDeviceEnum.ASCEND: "torch_npu",

@@ -110,18 +110,18 @@ def _places() -> Iterator[tuple[str, Path]]:
 
 
 def _folder() -> Path:
-    looked_at = []
+    inspected = []
     for why, root in _places():
         folder = root / "lib"
         missing = [name for name in _NAMES if not (folder / name).is_file()]
         if not missing:
             return folder
-        looked_at.append(f"    {folder} ({why}): no {', no '.join(missing)}")
+        inspected.append(f"    {folder} ({why}): no {', no '.join(missing)}")
     if os.environ.get("INFINI_ROOT"):
         advice = "Set INFINI_ROOT to the folder that holds lib/, or unset it to use the package's."
     else:
         advice = "Install the package infinicore, or set INFINI_ROOT to the folder that holds lib/."
-    places = "\n".join(looked_at)
+    places = "\n".join(inspected)
     raise FileNotFoundError(
         f"libinfiniop and libinfinirt were not found. Looked at:\n{places}\n{advice}"
     )

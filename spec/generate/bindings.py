@@ -38,6 +38,10 @@ BEFORE = {
     "GraphDestroy": "forget_graph(graph);",
     "GraphDestroyNode": "forget_node(node);",
     "StreamDestroy": "forget_stream(stream);",
+    "StreamSynchronize": "const bool well = wait_unless_interrupted(stream);",
+    "EventSynchronize": "const bool well = wait_for_event_unless_interrupted(event);",
+    "DeviceSynchronize": "const bool well = wait_unless_interrupted(nullptr);",
+    "ThreadSynchronize": "const bool well = wait_unless_interrupted(nullptr);",
 }
 AFTER = {
     "StreamCreate": "note_stream(pStream);",
@@ -59,6 +63,10 @@ AROUND = {
     "GraphInstantiate": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
     "GraphInstantiateWithFlags": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
     "GraphInstantiateWithParams": "with_keeper(graph, &pGraphExec, [&] {{ return {}; }})",
+    "StreamSynchronize": "if_well(well, waiting([&] {{ return {}; }}))",
+    "EventSynchronize": "if_well(well, waiting([&] {{ return {}; }}))",
+    "DeviceSynchronize": "if_well(well, waiting([&] {{ return {}; }}))",
+    "ThreadSynchronize": "if_well(well, waiting([&] {{ return {}; }}))",
     "GraphExecUpdate": "unless_differing("
     "with_keeper(hGraph, &hGraphExec.value, [&] {{ return {}; }}))",
 }
@@ -116,6 +124,7 @@ def header(api: Api) -> str:
 
 #include "call.h"
 #include "callbacks.h"
+#include "interruptible.h"
 #include "pending.h"
 
 namespace infini::python {{
@@ -182,6 +191,9 @@ def function_body(face: Face) -> list[str]:
     lines = declarations(face)
     if face.name in BEFORE:
         lines.append(BEFORE[face.name])
+    elif is_waiting_copy(face):
+        # It comes behind the work of the null stream.
+        lines.append("const bool well = wait_unless_interrupted(nullptr);")
     call = around(face, c_call(face, {}))
     if face.name in QUERIES:
         return [*lines, f"return ready({call});"]
@@ -196,17 +208,26 @@ def function_body(face: Face) -> list[str]:
     return lines
 
 
+def is_waiting(face: Face, prefix: str | tuple[str, ...]) -> bool:
+    groups = ("copy", "peer", "array", "symbol")
+    is_one = face.function.group in groups and face.name.startswith(prefix)
+    return is_one and not face.name.endswith("Async")
+
+
+def is_waiting_copy(face: Face) -> bool:
+    return is_waiting(face, "Memcpy")
+
+
 def may_wait(face: Face) -> bool:
-    name = face.name
-    copies = face.function.group in ("copy", "peer", "array", "symbol") and (
-        name.startswith(("Memcpy", "Memset")) and not name.endswith("Async")
-    )
-    return copies or "Synchronize" in name or name in WAITS
+    copies = is_waiting(face, ("Memcpy", "Memset"))
+    return copies or "Synchronize" in face.name or face.name in WAITS
 
 
 def around(face: Face, call: str) -> str:
     if face.name in AROUND:
         return AROUND[face.name].format(call)
+    if is_waiting_copy(face):
+        return f"if_well(well, waiting([&] {{ return {call}; }}))"
     if may_wait(face):
         return f"waiting([&] {{ return {call}; }})"
     if size := SIZED.get(face.name):

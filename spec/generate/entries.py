@@ -67,7 +67,15 @@ def _body(function: Function) -> list[str]:
     call = f"impl::{function.name}"
     if function.group == "error":  # they tell the last error; they must not set it
         return [*lines, text.call(f"return {call}", passed, ";", 4).lstrip()]
-    return [*lines, text.call(f"return call.done({call}", passed, ");", 4).lstrip()]
+    head, tail = _ending(function, call)
+    return [*lines, text.call(head, passed, tail, 4).lstrip()]
+
+
+def _ending(function: Function, call: str) -> tuple[str, str]:
+    """What surrounds the arguments of the call that does the work."""
+    if "waits" in function.tags:
+        return f"return call.done(call.waited({call}", "));"
+    return f"return call.done({call}", ");"
 
 
 def _own(function: Function, checks: list[str]) -> list[str]:
@@ -93,7 +101,7 @@ def _own(function: Function, checks: list[str]) -> list[str]:
     head, tail = (
         ("return call.done(note_event(call, own", f", {made}));")
         if made
-        else ("return call.done(own", ");")
+        else _ending(function, "own")
     )
     lines.append(text.call(head, arguments, tail, 8).lstrip())
     return [take, *(f"    {line}" for line in lines), "}"]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.language.model import Operator, Param, Pointer, Run
 from . import text
 from .operator_face import is_result, letter
-from .operator_headers import DESCRIPTOR, workspace_names
 
 PART = "c"
 TRAITS = ("random", "rounds", "copies", "takes_epilogue")  # of the declaration, see rows.h
@@ -42,25 +39,7 @@ const int kRowCount = {len(OPERATORS)};
 
 
 def _functions(operator: Operator) -> str:
-    name = operator.c_name
-    create = ["handle", "made"]
-    tensor = attribute = 0
-    for param in operator.create:
-        if isinstance(param, Tensor):
-            c_type = f"{DESCRIPTOR} *" if param.array else DESCRIPTOR
-            create.append(f"static_cast<{c_type}>(tensors[{tensor}])")
-            tensor += 1
-        else:
-            create.append(_value(param, f"attributes[{attribute}]"))
-            attribute += 1
-    unused = "" if operator.attributes else "    (void)attributes;\n"
-    parts = [
-        f"infiniStatus_t create_{name}(infiniopHandle_t handle, InfiniopDescriptor **made,\n"
-        f"    void *const *tensors, const Value *attributes) {{\n{unused}"
-        + text.call(f"return {operator.create_names[0]}", create, ";", 4)
-        + "\n}\n"
-    ]
-    parts += [_run(operator, run, number) for number, run in enumerate(operator.runs)]
+    parts = [_run(operator, run, number) for number, run in enumerate(operator.runs)]
     return "".join([*parts, _runs(operator)])
 
 
@@ -126,37 +105,12 @@ def passed(operator: Operator, run: Run) -> str:
 
 
 def _row(operator: Operator) -> str:
-    name = operator.c_name
     tensors = "".join("a" if tensor.array else "p" for tensor in operator.tensors)
     attributes = "".join(map(letter, operator.attributes))
-    workspace = workspace_names(operator)[0] if operator.workspace else "nullptr"
     return (
-        f'    {{"{operator.name}", "{tensors}", "{attributes}", "{_lengths(operator)}",'
-        f" '{_array_count(operator)}', create_{name}, {workspace},\n"
-        f"     infiniopDestroy{name}Descriptor, runs_{name}, {len(operator.runs)},\n"
-        f"     {_traits(operator)}}},\n"
+        f'    {{"{operator.name}", "{tensors}", "{attributes}", runs_{operator.c_name},'
+        f" {len(operator.runs)}, {_traits(operator)}}},\n"
     )
-
-
-def _lengths(operator: Operator) -> str:
-    """See rows.h."""
-    names = [param.name for param in operator.attributes]
-    words = ""
-    for param in operator.attributes:
-        match = re.fullmatch(r"(\w+)(?:\s*/\s*(\d))?", param.length)
-        if not match:
-            words += ".."
-        elif match[1].isdigit():
-            words += f"#{match[1]}"
-        else:
-            words += chr(ord("A") + names.index(match[1])) + (match[2] or "1")
-    return words
-
-
-def _array_count(operator: Operator) -> str:
-    names = [param.name for param in operator.attributes]
-    counts = [tensor.array for tensor in operator.tensors if tensor.array]
-    return chr(ord("A") + names.index(counts[0])) if counts else "."
 
 
 def _traits(operator: Operator) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import Api, First
 from ..operators import OPERATORS
-from ..operators.language.model import Operator, Param, Pointer, Run, Tensor
+from ..operators.language.model import Operator, Param, Pointer, Run
 from ..operators.language.model import symbols as names_in
 from . import text
 from .operator_checks import Rules, Translator
@@ -129,7 +129,9 @@ def _arrays(operator: Operator) -> str:
     attributes = [param.name for param in operator.attributes]
     name = operator.c_name
     lines = []
-    rows = "".join(f'    {{"{t.c_name}", {_bool(t.optional)}}},\n' for t in operator.tensors)
+    rows = "".join(
+        f'    {{"{t.c_name}", {_bool(t.optional)}, {_bool(t.array)}}},\n' for t in operator.tensors
+    )
     lines.append(f"const TensorInfo tensors_{name}[] = {{\n{rows}}};\n")
     if attributes:
         listed = ", ".join(f'"{attribute}"' for attribute in attributes)
@@ -156,12 +158,41 @@ def _row(operator: Operator) -> str:
     name = operator.c_name
     attributes = f"attributes_{name}" if operator.attributes else "nullptr"
     reason = f'"{operator.unsupported}"' if operator.unsupported else "nullptr"
+    names = [param.name for param in operator.attributes]
+    array = next((names.index(tensor.array) for tensor in operator.tensors if tensor.array), -1)
+    letters = "".join(map(_letter, operator.attributes))
+    lengths = "".join(_length(names, param) for param in operator.attributes)
     return (
-        f'    {{"{operator.name}", "{name}", tensors_{name}, {attributes}, runs_{name},\n'
+        f'    {{"{operator.name}", "{name}", tensors_{name}, {attributes}, "{letters}",\n'
+        f'     "{lengths}", {array}, runs_{name},\n'
         f"     {len(operator.tensors)}, {len(operator.attributes)}, {len(operator.runs)}, "
         f"{_bool(operator.workspace)}, {_bool(operator.host_result)},\n"
         f"     {reason}, check_{name}, {f'lower_{name}' if operator.lowered else 'nullptr'}}},\n"
     )
+
+
+LETTERS = {
+    **{"bool": "b", "char": "c", "uint8_t": "h", "int": "j", "int64_t": "i", "float": "e"},
+    **{"size_t": "u", "uint64_t": "u", "double": "f"},
+}
+LIST_LETTERS = {"int": "I", "double": "D", "size_t": "L", "ptrdiff_t": "L", "int64_t": "L"}
+
+
+def _letter(param: Param) -> str:
+    """See OperatorInfo; enumerators are as wide as int."""
+    if param.length:
+        return LIST_LETTERS[param.element]
+    return "s" if param.kind == "text" else LETTERS.get(param.type.removeprefix("const "), "j")
+
+
+def _length(attributes: list[str], param: Param) -> str:
+    """See OperatorInfo."""
+    match = re.fullmatch(r"(\w+)(?:\s*/\s*(\d))?", param.length)
+    if not match:
+        return ".."
+    if match[1].isdigit():
+        return f"#{match[1]}"
+    return chr(ord("A") + attributes.index(match[1])) + (match[2] or "1")
 
 
 # ---- Entry points -------------------------------------------------------------------------------
@@ -197,9 +228,13 @@ def _functions(operator: Operator) -> str:
     op = f"info_of(Op::{operator.c_name})"
     parts = []
     for name in operator.create_names:
-        body = f"    Creation creation({op}, handle, desc_ptr);\n"
-        body += "".join(f"    creation.{_argument(param)};\n" for param in operator.create)
-        body += "    return creation.finish();\n"
+        tensors = ", ".join(tensor.c_name for tensor in operator.tensors)
+        body = f"    const void *const tensors[] = {{{tensors}}};\n"
+        if operator.attributes:
+            values = ", ".join(map(_attribute, operator.attributes))
+            body += f"    const InfiniValue attributes[] = {{{values}}};\n"
+        attributes = "attributes" if operator.attributes else "nullptr"
+        body += f"    return create({op}, handle, desc_ptr, tensors, {attributes});\n"
         parts.append(_function(name, create_params(operator), body))
     desc = f"infiniop{operator.c_name}Descriptor_t desc"
     for name in workspace_names(operator):
@@ -213,18 +248,10 @@ def _functions(operator: Operator) -> str:
     return "\n".join(parts)
 
 
-def _argument(param: Tensor | Param) -> str:
-    if isinstance(param, Tensor):
-        if param.array:
-            return f"tensors({param.c_name}, size_t({param.array}))"
-        return f"tensor({param.c_name})"
-    if param.kind in ("list", "numbers"):
-        return f"list<{param.element}>({param.name}, int64_t({param.length}))"
-    if param.type.replace("const ", "") in ("size_t", "uint64_t"):
-        return f"size({param.name})"
-    if param.kind == "integer":
-        return f"integer(int64_t({param.name}))"
-    return f"{param.kind}({param.name})"
+def _attribute(param: Param) -> str:
+    if param.kind in ("list", "numbers", "text"):
+        return f"{{.list = {_pointer(param)}}}"
+    return _scalar(param)
 
 
 def _run_body(operator: Operator, run: Run, number: int) -> str:
@@ -306,7 +333,7 @@ def _scalars_of(operator: Operator, scalars: list[Param]) -> str:
     return f"scalars, {count}" if count else "nullptr, 0"
 
 
-def _pointer(pointer: Pointer) -> str:
+def _pointer(pointer: Pointer | Param) -> str:
     return f"const_cast<void *>(static_cast<const void *>({pointer.name}))"
 
 

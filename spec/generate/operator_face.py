@@ -79,42 +79,7 @@ DEFAULTS: dict[str, str] = {
     "triplet_margin_loss.eps": "1e-06",
 }
 
-# Sizes of results that no rule of the declaration tells: expressions over what the inputs bind.
-SIZES: dict[str, dict[str, str]] = {
-    "avg_pool1d": {"O": "(L + 2 * padding - kernel_size) // stride + 1"},
-    "avg_pool3d": {
-        name: f"({size} + 2 * padding[{i}] - kernel_size[{i}]) // (stride or kernel_size)[{i}] + 1"
-        for i, (name, size) in enumerate([("P", "D"), ("Q", "H"), ("R", "W")])
-    },
-    "block_diag": {"R": "sum(s[0] for s in shapes['x'])", "C": "sum(s[1] for s in shapes['x'])"},
-    "conv": {
-        "Y": "tuple(max((x + 2 * p - d * (k - 1) - 1) // s + 1, 0) for x, k, p, s, d in zip(X, K,"
-        " pads or (0,) * len(X), strides or (1,) * len(X), dilations or (1,) * len(X)))"
-    },
-    "diff": {"Y": "X[:dim] + (max(X[dim] - n, 0),) + X[dim + 1:]"},
-    "inner": {"O": "A + C"},
-    "interpolate": {"O": "tuple(size or (int(i * scale_factor[0]) for i in I))"},
-    "kron": {"Y": "tuple(a * b for a, b in zip(A, B))"},
-    "moe_align": {
-        "S": "T * K * block_size if T * K < num_experts + 1"
-        " else T * K + (num_experts + 1) * (block_size - 1)",
-        "B": "-(-S // block_size)",
-    },
-    "pad": {
-        # The list begins with the last dimension, two numbers for each.
-        "Y": "tuple(max(x + sum((tuple(pad) + (0,) * (2 * len(X)))[2 * (len(X) - i) - 2:"
-        "2 * (len(X) - i)]), 0) for i, x in enumerate(X))"
-    },
-    "topk": {"V": "S[:dim] + (k,) + S[dim + 1:]"},
-    "unfold": {
-        "R": "C * kernel_sizes[0] * kernel_sizes[1]",
-        "L": "prod(tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, p, s, d in zip((H, W),"
-        " kernel_sizes, paddings, strides, dilations)))",
-    },
-}
-
-# Declarations may say both themselves.
-SIZES |= {op.name: op.options["sizes"] for op in OPERATORS if "sizes" in op.options}
+# Declarations may say it themselves.
 DEFAULTS |= {
     f"{op.name}.{name}": default
     for op in OPERATORS
@@ -122,16 +87,17 @@ DEFAULTS |= {
 }
 
 # Results without a descriptor: element type and shape.
-RESULTS: dict[str, dict[str, tuple[str, str]]] = {
-    "topkrouter": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
-    "topksoftmax": {"values": ("F32", "(N, topk)"), "indices": ("I32", "(N, topk)")},
+RESULTS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    name: {"values": ("F32", ("N", "topk")), "indices": ("I32", ("N", "topk"))}
+    for name in ("topkrouter", "topksoftmax")
 }
 
-# Results that the run function allocates: element type ("=x": that of tensor x), shape, and whose
-# memory it is. The host's comes from new[]; the device's from malloc where the device is the CPU.
-FOUND: dict[str, tuple[str, str, str]] = {
-    "argwhere": ("I64", "(count, len(S))", "host"),
-    "masked_select": ("=input", "(count,)", "device"),
+# Results that the run function allocates: element type ("=x": that of tensor x), shape (the count
+# that it reports, the rank of its first tensor), and whose memory it is. The host's comes from
+# new[]; the device's from malloc where the device is the CPU.
+FOUND: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "argwhere": ("I64", ("count", "rank"), "host"),
+    "masked_select": ("=input", ("count",), "device"),
 }
 
 # Tensors that a product is added to unless a factor is 0: results, in Python, with that factor.
@@ -157,7 +123,7 @@ WORDS = enum_words()
 
 
 def letter(param: Param) -> str:
-    """How the extension module converts it; see csrc/python/operators/rows.h."""
+    """How the extension module converts it; see csrc/core/rows.h."""
     if param.kind == "text":
         return "s"
     if param.kind == "number":

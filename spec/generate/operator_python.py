@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import pprint
 import textwrap
-from pathlib import Path
 from typing import Any
 
 from .. import Api, First
@@ -17,14 +16,10 @@ from ..operators import OPERATORS
 from ..operators.language.model import CLASSES, Operator, Pointer, Tensor
 from . import text
 from .operator_calls import pointer_letter
-from .operator_face import ADDED_TO, FOUND, RESULTS, SIZES, Face, all_faces, is_result, letter
+from .operator_face import ADDED_TO, FOUND, Face, all_faces, is_result, letter
 from .operator_headers import signatures
 
 PART = "python"
-
-# Types of extension modules that are written by hand; the package has them beside the modules.
-_SOURCES = Path(__file__).resolve().parents[2] / "csrc"
-STUBS = (_SOURCES / "python" / "operators" / "_op.pyi",)
 
 
 def files(api: Api, first: First) -> dict[str, str]:
@@ -35,8 +30,6 @@ def files(api: Api, first: First) -> dict[str, str]:
     }
     pages = {f"python/infinicore/op/{name}.py": source for name, source in made.items()}
     pages["python/infinicore/op/_functions.pyi"] = _functions_stub()
-    for stub in STUBS:
-        pages[f"python/infinicore/{stub.name}"] = stub.read_text(encoding="utf-8")
     return pages
 
 
@@ -105,10 +98,6 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
         row["where"] = operator.where
     if operator.in_place:
         row["in_place"] = operator.in_place
-    if operator.name in SIZES:
-        row["sizes"] = SIZES[operator.name]
-    if operator.name in RESULTS:
-        row["results"] = RESULTS[operator.name]
     if operator.name in FOUND:
         row["found"] = FOUND[operator.name]
     if operator.name in ADDED_TO:

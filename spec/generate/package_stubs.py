@@ -167,7 +167,7 @@ def _package(found: list[Found]) -> str:
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
         and isinstance(node.value, ast.Call)
-        and getattr(node.value.func, "id", "") == "dtype"
+        and getattr(node.value.func, "id", "") == "_make"
         and node.targets[0].id != "bool_"
     ]
     lines = [f"from infinicore._dtype import {name} as {name}" for name in sorted(dtypes)]

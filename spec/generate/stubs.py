@@ -47,7 +47,7 @@ import builtins
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, Self
 
 from infinicore._rt_enums import (
 {used})

@@ -18,6 +18,7 @@ EXTENSIONS = (
     ROOT / "include" / "infini" / "ext.h",
     BASE / "keep.h",
     BASE / "last_error.h",
+    BASE / "memory_error.h",
     BASE / "launch.h",
     BASE / "ordered.h",
 )

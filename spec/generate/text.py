@@ -37,6 +37,16 @@ def call(head: str, arguments: Iterable[str], tail: str, indent: int = 0) -> str
     return f"{margin}{head}(" + "".join(f"\n{' ' * column}{r}" for r in _rows(items, tail, column))
 
 
+def call_list(head: str, items: Iterable[str], indent: int = 4) -> str:
+    """`head {items};`, broken where it is too long."""
+    rows = _rows([*items], "", indent + 4)
+    rows[-1] = rows[-1].removesuffix(")")
+    line = f"{head} {{{' '.join(rows)}}};"
+    if indent + len(line) <= WIDTH:
+        return line
+    return f"{head} {{" + "".join(f"\n{' ' * (indent + 4)}{row}" for row in rows) + "};"
+
+
 def _rows(items: list[str], tail: str, column: int) -> list[str]:
     rows = [""]
     for position, item in enumerate(items):

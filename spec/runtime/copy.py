@@ -7,7 +7,7 @@ stream. Widths and pitches are in bytes.
 
 FUNCTIONS = """
 Memcpy(ptr void *dst, ptr const void *src, size_t count, enum infinirtMemcpyKind kind)
-    Copy bytes. infinirtMemcpyDefault finds the direction from the addresses.
+    Copy bytes. infinirtMemcpyDefault finds the direction from the addresses. [waits]
 
 MemcpyAsync(ptr void *dst, ptr const void *src, size_t count, enum infinirtMemcpyKind kind,
         infinirtStream_t stream = 0)
@@ -15,14 +15,14 @@ MemcpyAsync(ptr void *dst, ptr const void *src, size_t count, enum infinirtMemcp
 
 Memcpy2D(ptr void *dst, size_t dpitch, ptr const void *src, size_t spitch, size_t width,
         size_t height, enum infinirtMemcpyKind kind)
-    Copy `height` rows of `width` bytes between memory of two pitches.
+    Copy `height` rows of `width` bytes between memory of two pitches. [waits]
 
 Memcpy2DAsync(ptr void *dst, size_t dpitch, ptr const void *src, size_t spitch, size_t width,
         size_t height, enum infinirtMemcpyKind kind, infinirtStream_t stream = 0)
     Copy rows in stream order.
 
 Memcpy3D(in const struct infinirtMemcpy3DParms *p)
-    Copy a box. Give either a pointer or an array on each side.
+    Copy a box. Give either a pointer or an array on each side. [waits]
 
 Memcpy3DAsync(in const struct infinirtMemcpy3DParms *p, infinirtStream_t stream = 0)
     Copy a box in stream order.

@@ -11,7 +11,7 @@ DeviceReset()
     hold where the device can keep it.
 
 DeviceSynchronize()
-    Wait until all work given to the current device is done.
+    Wait until all work given to the current device is done. [waits]
 
 DeviceSetLimit(enum infinirtLimit limit, size_t value)
     Ask for a limit on the current device; read it back to see what was granted.
@@ -58,7 +58,7 @@ ThreadExit()
     Old name of DeviceReset.
 
 ThreadSynchronize()
-    Old name of DeviceSynchronize.
+    Old name of DeviceSynchronize. [waits]
 
 ThreadSetLimit(enum infinirtLimit limit, size_t value)
     Old name of DeviceSetLimit.

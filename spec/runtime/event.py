@@ -22,7 +22,7 @@ EventQuery(infinirtEvent_t event)
     Success when the latest record has been reached, infinirtErrorNotReady when it has not.
 
 EventSynchronize(infinirtEvent_t event)
-    Wait until the latest record has been reached.
+    Wait until the latest record has been reached. [waits]
 
 EventDestroy(infinirtEvent_t event)
     Destroy an event without waiting; what waits for it still gets its turn.

@@ -55,10 +55,10 @@ StreamAddCallback(infinirtStream_t stream, in infinirtStreamCallback_t callback,
     It must not call this API. LaunchHostFunc is the newer form.
 
 StreamSynchronize(infinirtStream_t stream)
-    Wait until all work now in a stream is done.
+    Wait until all work now in a stream is done. [waits]
 
 StreamQuery(infinirtStream_t stream)
-    Success when a stream has nothing left to do, infinirtErrorNotReady when it has.
+    Success when a stream has nothing left to do, infinirtErrorNotReady when it has. [waits]
 
 StreamAttachMemAsync(infinirtStream_t stream, ptr void *devPtr, size_t length = 0,
         unsigned int flags = infinirtMemAttachSingle)

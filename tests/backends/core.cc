@@ -1,4 +1,4 @@
-// infinicore's C++ interface where there are two kinds of device: the CPU and the sample back end.
+// infinicore's C++ interface where there are two device types: the CPU and the sample back end.
 #include <infini/ext.h>
 
 #include <cstdio>

@@ -9,7 +9,9 @@
 #include <dlfcn.h>
 #include <infini/backend.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -349,6 +351,10 @@ infinirtError_t device_memory(int device, size_t *free_bytes, size_t *total_byte
 int probe(char *reason, size_t reason_bytes) {
     if (variant("-crash")) std::abort();
     if (variant("-exit")) std::exit(3);
+    // The second answers in the child that tries it first, and hangs in the client's process.
+    if (variant("-hang") ||
+        (variant("-stuck") && !std::strstr(program_invocation_name, "infini-probe")))
+        for (;;) pause();
     if (!variant("-absent")) return kDevices;
     std::snprintf(reason, reason_bytes, "the simulated hardware is switched off");
     return 0;

@@ -33,7 +33,7 @@ def settings() -> dict[str, str | None]:
 
 @pytest.fixture
 def both(settings: dict[str, str | None]) -> Callable[..., list[str]]:
-    """What a program printed that has both kinds of device."""
+    """What a program printed that has both device types."""
 
     def run(code: str, **changes: str) -> list[str]:
         return process.python(code, **{**settings, **changes}).splitlines()
@@ -45,7 +45,7 @@ def test_names_of_vendors_stand_in_their_tables():
     for path in [*FOLDER.rglob("*.cc"), *FOLDER.rglob("*.h"), *FOLDER.rglob("*.cuh")]:
         if path.parent.name != "vendors":
             code = re.sub(r"//.*|/\*.*?\*/", "", path.read_text(encoding="utf-8"))
-            assert not re.search(r"(?i)nvidia|libcu|nvrtc|cublas|cudnn|nccl", code), path
+            assert not re.search(r"(?i)nvidia|libcu|nvrtc|cublas|cudnn|cusolver|nccl", code), path
 
 
 def test_device_code_knows_no_simulation():

@@ -55,6 +55,32 @@ def test_reported_and_skipped(sample, variant):
         assert word in reason, reason
 
 
+@pytest.mark.parametrize("variant", ["hang", "stuck"])
+def test_one_that_hangs_is_given_up(sample, variant):
+    library = sample(variant)
+    code = process.PRELUDE + REPORT
+    done = process.run(
+        [sys.executable, "-c", code],
+        60,  # the default of 5 s, and a start on a busy machine
+        INFINI_BACKEND_PATH=str(library),
+        INFINI_DEVICE="cpu",
+        INFINI_PROBE_SECONDS=None,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "hung in its probe (no answer in 5 s" in done.stdout
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert len(warnings) == 1, done.stderr
+    assert str(library) in warnings[0]
+    assert "INFINI_PROBE_SECONDS" in warnings[0]
+
+
+def test_the_time_for_probes_can_be_set(sample):
+    found = report(sample("hang"), INFINI_PROBE_SECONDS="1")
+    assert "no answer in 1 s" in next(iter(found.values()))[1]
+    found = report(sample("hang"), INFINI_PROBE_SECONDS="soon")
+    assert "no answer in 5 s" in next(iter(found.values()))[1]
+
+
 def test_a_library_that_is_no_back_end(tmp_path):
     source, library = tmp_path / "other.cc", tmp_path / "other.so"
     source.write_text("int nothing;\n")

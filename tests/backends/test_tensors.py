@@ -1,4 +1,4 @@
-"""Tensors of a second kind of device, from Python. It has memory and streams, and no operators."""
+"""Tensors of a second device type, from Python. It has memory and streams, and no operators."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from kit.requirements import need
 
 HERE = Path(__file__).parent
 C_CLIENTS = ["aligned", "first_generation", "operators"]
-CPP_CLIENTS = ["aligned", "runtime"]
+CPP_CLIENTS = ["aligned", "context", "host_arrays", "modules", "runtime"]
 
 pytestmark = pytest.mark.requires("c++")
 
@@ -25,7 +25,7 @@ def flags() -> list[str]:
     """Of the folder under test. The same words as `infini config --cflags --libs`, see below."""
     library = root() / "lib"
     found = f"-Wl,-rpath,{library},--as-needed"
-    libraries = ["-linfinicore", "-linfiniop", "-linfinirt"]
+    libraries = ["-linfinicore_cpp_api", "-linfiniop", "-linfiniccl", "-linfinirt"]
     return [f"-I{root() / 'include'}", f"-L{library}", found, *libraries]
 
 
@@ -52,6 +52,13 @@ def test_cpp(tmp_path, name, standard):
     options = [f"-std={standard}", "-pthread", *build.WARNINGS]
     build.compile_([build.CXX, *options, str(source), *flags(), "-o", str(program)])
     assert run(program).startswith("ok")
+
+
+def test_modules_of_ranks(tmp_path):
+    program, source = tmp_path / "module_ranks", HERE / "cpp" / "module_ranks.cc"
+    options = ["-std=c++17", "-pthread", *build.WARNINGS]
+    build.compile_([build.CXX, *options, str(source), *flags(), "-linfiniccl", "-o", str(program)])
+    assert run(program, INFINI_CPU_DEVICES="2") == "ok\n"
 
 
 def test_c_headers_in_cpp(tmp_path):
@@ -108,15 +115,27 @@ def test_loaded_by_name(tmp_path):
 
 
 def test_cpp_headers(tmp_path):
-    """Every header of infinicore's C++ interface stands alone."""
+    """Every header of infinicore's C++ interface stands alone; of the operators', which are all
+    made in one way, a few do here."""
     include = root() / "include"
     headers = [path.relative_to(include) for path in sorted(include.rglob("*.hpp"))]
-    assert len(headers) >= 7
+    operators = [header for header in headers if "ops" in header.parts]
+    headers = [header for header in headers if header not in operators] + operators[::20]
+    assert len(operators) >= 195
+    assert len(headers) >= 16
     source = tmp_path / "alone.cc"
     for header in headers:
         source.write_text(f"#include <{header}>\nint main() {{ return 0; }}\n")
         options = ["-std=c++17", *build.WARNINGS, f"-I{include}", "-fsyntax-only"]
         build.compile_([build.CXX, *options, str(source)])
+
+
+@pytest.mark.requires("installed")
+def test_former_name_of_the_cpp_library(tmp_path):
+    program, source = tmp_path / "context", HERE / "cpp" / "context.cc"
+    words = ["-linfinicore" if word == "-linfinicore_cpp_api" else word for word in flags()]
+    build.compile_([build.CXX, "-std=c++17", str(source), *words, "-o", str(program)])
+    assert run(program).startswith("ok")
 
 
 @pytest.fixture(scope="module")

@@ -84,6 +84,14 @@ def wait(stream: ctypes.c_void_p) -> None:
     assert rt.infinirtStreamSynchronize(stream) == SUCCESS
 
 
+def outcome(comm: ctypes.c_void_p, stream: ctypes.c_void_p | None) -> str:
+    """What went wrong in a communicator, once the stream has done its work; empty: nothing."""
+    status = rt.infinirtStreamSynchronize(stream)
+    said = failure(comm)
+    assert status == SUCCESS or said, "the wait fails, and the communicator does not say why"
+    return said
+
+
 @contextmanager
 def communicators(ranks: int) -> Iterator[list[ctypes.c_void_p]]:
     """Of one process."""

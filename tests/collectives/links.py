@@ -110,8 +110,7 @@ def all_reduce(comm: Any, data: Any, begun: Callable[[], Any] = lambda: None) ->
     except lib.CclError as error:
         return str(error)
     begun()
-    lib.wait(None)  # type: ignore[arg-type]
-    return lib.failure(comm)
+    return lib.outcome(comm, None)
 
 
 class Meeting:

@@ -43,8 +43,7 @@ class Rank:
 
     def do(self, name: str, *arguments: Any) -> None:
         lib.call(name, *arguments, self.comm, self.stream)
-        lib.wait(self.stream)
-        said = lib.failure(self.comm)
+        said = lib.outcome(self.comm, self.stream)
         assert said == "", said
 
     def check(self, what: str, got: Any, expected: Any) -> None:

@@ -59,8 +59,7 @@ def attempt(r: Rank, count: int, name: str = "AllReduce", begun: Path | None = N
         return str(error)
     if begun:
         begun.touch()
-    lib.wait(r.stream)
-    return lib.failure(r.comm)
+    return lib.outcome(r.comm, r.stream)
 
 
 def faults(folder: Path, rank: int, ranks: int) -> Any:

@@ -49,9 +49,9 @@ def ranks() -> Any:
     with lib.communicators(2) as comms:
         made = Ranks(comms)
         yield made
-        for stream in made.streams:
-            lib.wait(stream)
-        lib.fetch()
+    for stream in made.streams:
+        lib.wait(stream)
+    lib.fetch()
 
 
 def set_timeout(comms: list[ctypes.c_void_p], seconds: float) -> None:
@@ -62,9 +62,8 @@ def set_timeout(comms: list[ctypes.c_void_p], seconds: float) -> None:
 def test_a_rank_that_does_not_come(ranks: Ranks) -> None:
     set_timeout(ranks.comms, 0.2)
     ranks.all_reduce(0)
-    lib.wait(ranks.streams[0])  # it is freed
     for comm in ranks.comms:
-        said = lib.failure(comm)
+        said = lib.outcome(comm, ranks.streams[0])  # it is freed
         assert f"AllReduce of {COUNT} elements of rank 0 was not done within 0.2 s" in said
     with pytest.raises(lib.CclError, match=r"an earlier operation .* was not done within"):
         ranks.all_reduce(1)
@@ -74,10 +73,8 @@ def test_ranks_that_differ(ranks: Ranks) -> None:
     set_timeout(ranks.comms, 0.2)
     ranks.all_reduce(0, 7)
     ranks.all_reduce(1, 8)
-    for stream in ranks.streams:
-        lib.wait(stream)
-    for comm in ranks.comms:
-        assert "called something else" in lib.failure(comm)
+    for comm, stream in zip(ranks.comms, ranks.streams, strict=True):
+        assert "called something else" in lib.outcome(comm, stream)
 
 
 def test_a_rank_that_does_not_come_the_first_time() -> None:
@@ -87,14 +84,14 @@ def test_a_rank_that_does_not_come_the_first_time() -> None:
         here = lib.address(np.ones(4, np.float32))
         with pytest.raises(lib.CclError, match=r"rank 0 could not connect .* within 0.2 s"):
             lib.call("AllReduce", here, here, 4, KIND, lib.SUM, comms[0], stream)
-        lib.fetch()
+    lib.fetch()
 
 
 def test_abort_frees_what_waits(ranks: Ranks) -> None:
     ranks.all_reduce(0)
     lib.call("CommAbort", ranks.comms[1])
-    lib.wait(ranks.streams[0])
-    assert "rank 1 aborted the communicator" in lib.failure(ranks.comms[0])
+    said = lib.outcome(ranks.comms[0], ranks.streams[0])
+    assert "rank 1 aborted the communicator" in said
     ranks.comms.pop()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from infinicore import _op, op
+from infinicore import _core, op
 from kit.drawing import Draw, NoCaseError, Rules, main_tensor
 from operators.cases import all_cases
 from spec.operators import OPERATORS
@@ -47,7 +47,7 @@ def view(shape: tuple[int, ...], dtype: str, strides: tuple[int, ...] = ()) -> A
     dense = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         dense[i] = dense[i + 1] * shape[i + 1]
-    return _op.described(shape, dtype, strides or tuple(dense))
+    return _core.described(shape, dtype, strides or tuple(dense))
 
 
 # What the benchmarks measure, and the other families of kernels.

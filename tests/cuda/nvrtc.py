@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +50,12 @@ class Compiler:
 
     def compile(self, source: str, architecture: str = "sm_90") -> Resources:
         """What the code takes; raises with the compiler's words if there is none."""
+        options = (f"--gpu-architecture={architecture}", "-std=c++20", "-default-device", "-w")
+        return self.compile_with(source, options)
+
+    def compile_with(self, source: str, options: Sequence[str]) -> Resources:
         assert self.process.stdin and self.process.stdout
-        print(json.dumps([source, architecture]), file=self.process.stdin, flush=True)
+        print(json.dumps([source, list(options)]), file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
         if not answer:
             raise RuntimeError(f"the compiler died: exit status {self.process.wait()}")
@@ -63,11 +68,10 @@ class Compiler:
         return Resources(int(registers), int(stack), int(spilled))
 
 
-def compile_here(library: ctypes.CDLL, source: str, architecture: str) -> tuple[int, str]:
+def compile_here(library: ctypes.CDLL, source: str, words: list[str]) -> tuple[int, str]:
     """The status, and what the compiler says."""
     program = ctypes.c_void_p()
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
-    words = (f"--gpu-architecture={architecture}", "-std=c++20", "-default-device", "-w")
     options = [word.encode() for word in (*words, "--ptxas-options=-v")]
     array = (ctypes.c_char_p * len(options))(*options)
     failed = library.nvrtcCompileProgram(program, len(options), array)

@@ -11,7 +11,7 @@ import pytest
 import infinicore
 from infinicore.nn import functional
 from kit import ref
-from kit.models import attend, check, normal, order
+from kit.models import attend, check_attention, normal, order
 
 HALVES = ["f16", "bf16"]
 
@@ -40,7 +40,7 @@ def test_dense(kind: str, heads: tuple[int, int], size: int) -> None:
                 results[b] = attend(t["q"][b], t["k"][b, :, :length], t["v"][b, :, :length], 0.2)
         return results
 
-    check(
+    check_attention(
         make,
         lambda t: functional.flash_attention(t["q"], t["k"], t["v"], t["lengths"], scale=0.2),
         reference,
@@ -80,7 +80,7 @@ def test_paged(kind: str, rows: int) -> None:
             t["q"], t["cache"], t["values"], t["tables"], t["lengths"], scale=0.2
         )
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("kind", HALVES)
@@ -104,7 +104,7 @@ def test_latent(kind: str, heads: int, rows: int) -> None:
         infinicore.paged_attention_mla_(out, t["q"], t["cache"], 0.04, t["tables"], t["lengths"], 8)
         return out
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("kind", HALVES)
@@ -138,7 +138,7 @@ def test_latent_slopes(kind: str, heads: tuple[int, int], size: int) -> None:
             0.06,
         )
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("kind", HALVES)
@@ -170,4 +170,4 @@ def test_latent_queries(kind: str, heads: int) -> None:
             t["q"], t["k"], t["k"], t["lengths"], is_causal=True, scale=0.04
         )
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)

@@ -42,13 +42,15 @@ def _sdpa(*args: Any, **keywords: Any) -> Any:
 
 
 CASES = [
-    case("linear", T(3, 8), T(5, 8), close=4),
-    case("linear", T(2, 3, 8), T(5, 8), T(5), close=4),
-    case("linear", T(2, 3, 8), T(5, 8), T(5), alpha=0.5, reference=_linear, close=4),
-    case("linear", T(8), T(5, 8), T(5), close=4),
-    case("linear", T(2, 3, 8), T(8), close=4),
-    case("bilinear", T(3, 4), T(3, 5), T(2, 4, 5), T(2), close=20),
-    case("bilinear", T(2, 3, 4), T(2, 3, 5), T(2, 4, 5), close=20),
+    # The product is rounded before a bias is added.
+    case("linear", T(3, 8), T(5, 8), length=8),
+    case("linear", T(2, 3, 8), T(5, 8), T(5), length=9, roundings=1),
+    case("linear", T(2, 3, 8), T(5, 8), T(5), alpha=0.5, reference=_linear, length=9, roundings=1),
+    case("linear", T(8), T(5, 8), T(5), length=9, roundings=1),
+    case("linear", T(2, 3, 8), T(8), length=8),
+    # So are the product with input1, that with input2, and their sums.
+    case("bilinear", T(3, 4), T(3, 5), T(2, 4, 5), T(2), length=21, roundings=3),
+    case("bilinear", T(2, 3, 4), T(2, 3, 5), T(2, 4, 5), length=20, roundings=2),
     case("embedding", I(2, 3, below=7), T(7, 4)),
     case("embedding", I(below=7), T(7, 4), kinds="f32"),
     case("embedding", I(4, below=7, kind="i32"), T(7, 4), kinds="f32"),

@@ -30,6 +30,7 @@ WEIGHTS = {1: T(4, 3, 3), 2: T(4, 3, 3, 2), 3: T(4, 3, 2, 3, 2)}
 BACK = {1: T(3, 4, 3), 2: T(3, 4, 3, 2), 3: T(3, 4, 2, 3, 2)}
 RANKS = (1, 2, 3)
 SOME = "f32 f16 f64"
+TERMS = 3 * 3 * 3 * 2 + 1  # of a convolution's result, at most
 
 POOLS = [
     *(case(f"max_pool{r}d", INPUTS[r], 2, kinds=SOME) for r in RANKS),
@@ -65,17 +66,19 @@ POOLS = [
 ]
 
 CONVOLUTIONS = [
-    *(case(f"conv{r}d", INPUTS[r], WEIGHTS[r], kinds=SOME, close=20) for r in RANKS),
+    *(case(f"conv{r}d", INPUTS[r], WEIGHTS[r], kinds=SOME, length=TERMS) for r in RANKS),
     *(
-        case(f"conv{r}d", INPUTS[r], WEIGHTS[r], T(4), stride=2, padding=1, kinds=SOME, close=20)
+        case(
+            f"conv{r}d", INPUTS[r], WEIGHTS[r], T(4), stride=2, padding=1, kinds=SOME, length=TERMS
+        )
         for r in RANKS
     ),
     case("conv1d", LINE, WEIGHTS[1], T(4), dilation=2, padding="same", kinds="f32"),
     case("conv2d", PLANE, WEIGHTS[2], T(4), padding="same", kinds="f32"),
     case("conv2d", PLANE, WEIGHTS[2], padding="valid", kinds="f32"),
-    case("conv2d", T(2, 4, 6, 7), T(6, 2, 3, 3), T(6), groups=2, kinds=SOME, close=20),
+    case("conv2d", T(2, 4, 6, 7), T(6, 2, 3, 3), T(6), groups=2, kinds=SOME, length=TERMS),
     case("conv2d", T(4, 6, 7), T(4, 1, 3, 3), groups=4, padding=(1, 0), kinds="f32"),
-    *(case(f"conv_transpose{r}d", INPUTS[r], BACK[r], kinds=SOME, close=20) for r in RANKS),
+    *(case(f"conv_transpose{r}d", INPUTS[r], BACK[r], kinds=SOME, length=TERMS) for r in RANKS),
     *(
         case(
             f"conv_transpose{r}d",
@@ -86,7 +89,7 @@ CONVOLUTIONS = [
             padding=1,
             output_padding=1,
             kinds="f32 f16",
-            close=20,
+            length=TERMS,
         )
         for r in RANKS
     ),
@@ -131,7 +134,7 @@ RESAMPLING = [
         PLANE,
         scale_factor=2,
         reference=lambda x, scale_factor: ref.interpolate(
-            x, scale_factor=scale_factor, mode="bilinear"
+            x, scale_factor=scale_factor, mode="bilinear", align_corners=True
         ),
     ),
     *(

@@ -8,7 +8,7 @@ import pytest
 
 import infinicore
 from kit import ref
-from kit.models import attend, check, integers, normal, order
+from kit.models import attend, check_attention, integers, normal, order
 
 FLOATS = ["f32", "f16", "bf16"]
 PAGES, ROWS = 5, 4
@@ -48,7 +48,7 @@ def test_concat_and_cache(kind: str, integer: Any) -> None:
         assert made is t["cache"] or infinicore.is_graph_recording()
         return t["cache"]
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 def test_concat_and_cache_as_float8() -> None:
@@ -86,12 +86,12 @@ def test_concat_and_cache_int8() -> None:
         infinicore.concat_and_cache_mla_int8(*(t | dense).values())
         return dense["cache"], dense["scales"]
 
-    check(make, call, reference)
+    check_attention(make, call, reference)
 
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_concat_mla_q(kind: str) -> None:
-    check(
+    check_attention(
         lambda seed, dtype: {"a": normal(seed, dtype, 3, 2, 5), "b": normal(seed, dtype, 3, 2, 2)},
         lambda t: infinicore.concat_mla_q(t["a"], t["b"]),
         lambda t: ref.cat([t["a"], t["b"]], -1),
@@ -121,7 +121,7 @@ def test_paged_attention_mla(kind: str) -> None:
         infinicore.paged_attention_mla_(out, t["q"], t["cache"], 0.2, t["tables"], t["lengths"], 8)
         return out
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -156,7 +156,7 @@ def test_sparse_flash_mla(kind: str, sink: bool) -> None:
         )
         return out
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -172,7 +172,7 @@ def test_indexer_k_cache(kind: str) -> None:
         infinicore.indexer_k_cache_(t["k"], t["cache"], t["slots"])
         return t["cache"]
 
-    check(make, call, lambda t: stored(t["cache"], t["slots"], t["k"]), kind)
+    check_attention(make, call, lambda t: stored(t["cache"], t["slots"], t["k"]), kind)
 
 
 def test_a_cache_of_bytes_is_refused() -> None:
@@ -210,7 +210,7 @@ def test_block_sparse_mqa_logits(kind: str) -> None:
         infinicore.compute_block_sparse_mqa_logits_(logits, *t.values(), 3, 6, 9)
         return logits
 
-    check(make, call, reference, kind)
+    check_attention(make, call, reference, kind)
 
 
 @pytest.mark.parametrize("each", [1, 2])
@@ -235,7 +235,7 @@ def test_select_decode(each: int, count: int) -> None:
         infinicore.select_decode_topk_block_indices_(chosen, t["logits"], t["lengths"])
         return chosen
 
-    check(make, call, reference)
+    check_attention(make, call, reference)
 
 
 def test_select_prefill() -> None:
@@ -259,7 +259,7 @@ def test_select_prefill() -> None:
         infinicore.select_prefill_topk_block_indices_(chosen, *t.values())
         return chosen
 
-    check(make, call, reference)
+    check_attention(make, call, reference)
 
 
 @pytest.mark.parametrize("workspace", [False, True])
@@ -296,7 +296,7 @@ def test_map_block_indices(workspace: bool) -> None:
             infinicore.map_decode_request_block_indices_(*given)
         return out
 
-    check(make, call, reference)
+    check_attention(make, call, reference)
 
 
 def test_context_lens() -> None:
@@ -305,7 +305,7 @@ def test_context_lens() -> None:
         infinicore.topk_indices_context_lens_(counts, t["x"])
         return counts
 
-    check(
+    check_attention(
         lambda seed, dtype: {"x": integers(seed, -1, 3, 3, 1, 6).int()},
         call,
         lambda t: (t["x"] >= 0).sum((1, 2)),
@@ -355,4 +355,4 @@ def test_indexer_postprocess(kind: str, is_neox: bool) -> None:
         )
         return *made, cache
 
-    check(make, call, reference, kind, close=2)
+    check_attention(make, call, reference, kind)

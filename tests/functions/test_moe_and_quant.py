@@ -188,7 +188,11 @@ def test_silu_and_mul(kind: str) -> None:
         return {"x": normal(seed, dtype, 3, 12)}
 
     check(make, call, reference, kind)
-    check(make, codes, reference, "bf16", close=2)
+
+    def half_a_step(expected: ref.Tensor) -> Any:
+        return expected.abs().amax(-1, keepdim=True).array / 127 / 2
+
+    check(make, codes, reference, "bf16", more=half_a_step)
 
 
 def test_unknown_formats_are_refused() -> None:
@@ -319,7 +323,8 @@ def test_w16a16_group_gemm(kind: str, transposed: bool, more: bool) -> None:
         )
         return out
 
-    check(make, call, reference, kind, close=2)
+    # The product is rounded before a bias is added.
+    check(make, call, reference, kind, roundings=int(more))
 
 
 @pytest.mark.parametrize("bits", [8, 4])
@@ -362,4 +367,4 @@ def test_quantised_group_gemm(kind: str, bits: int, transposed: bool) -> None:
         )
         return out
 
-    check(make, call, reference, kind, close=2)
+    check(make, call, reference, kind)

@@ -178,7 +178,7 @@ def test_failures_are_told_by_the_replay_that_finds_them(comms):
     with infinicore.record() as made:
         one.all_reduce(x)
     words = "rank 1 did not come" if ON_HOST else "rank 0 could not connect"
-    with pytest.raises(RuntimeError, match=f"all_reduce: .*{words}"):
+    with pytest.raises(RuntimeError, match=words):
         run_twice(made.graph)
     with pytest.raises(ccl.CclError, match=words):
         one.check()

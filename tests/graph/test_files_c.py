@@ -13,7 +13,7 @@ from infinicore.nn import functional
 from kit import build, process
 from kit.binding import root
 
-pytestmark = pytest.mark.requires("c++")
+pytestmark = [pytest.mark.requires("c++"), pytest.mark.host]
 SOURCE = Path(__file__).parents[1] / "clients" / "c" / "graph.c"
 
 
@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[1] / "clients" / "c" / "graph.c"
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("c") / "graph"
     library = root() / "lib"
-    libraries = [f"-L{library}", f"-Wl,-rpath,{library}", "-linfinicore", "-linfinirt"]
+    libraries = [f"-L{library}", f"-Wl,-rpath,{library}", "-linfinicore_cpp_api", "-linfinirt"]
     options = ["-std=c11", *build.WARNINGS, f"-I{root() / 'include'}"]
     build.compile_([build.C, *options, str(SOURCE), *libraries, "-o", str(made)])
     return made

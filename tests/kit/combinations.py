@@ -5,8 +5,8 @@
     )
 
 By default each pair of values of two factors occurs in some combination (pairwise), which leaves
-few of them. `--exhaustive` runs all; `--sample N` a random N of all, and no other tests: the seed
-is new each time unless `--seed` gives one, and is printed.
+few of them. `--exhaustive` runs all; `--sample N` a random N of all, and no other tests, drawn with
+the run's seed (kit/seed.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from functools import cache
 from typing import Any
 
 import pytest
+
+from . import seed
 
 MARK = "combination"
 # Set by conftest.py before files of tests are imported.
@@ -70,9 +72,8 @@ class Selection:
         self.sample: int | None = config.getoption("--sample")
         exhaustive = bool(config.getoption("--exhaustive") or self.sample)
         # A worker of pytest-xdist draws what the controller draws.
-        self.seed: int = getattr(config, "workerinput", {}).get("seed", config.getoption("--seed"))
-        if self.seed is None:
-            self.seed = random.SystemRandom().randrange(1 << 32)
+        given = getattr(config, "workerinput", {}).get("seed", config.getoption("--seed"))
+        self.seed = seed.choose(given)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -80,12 +81,15 @@ class Selection:
 
     @property
     def said(self) -> str:
-        return f"--sample {self.sample} --seed {self.seed}"
+        variable = f"{seed.VARIABLE}={self.seed}"
+        return f"{variable} and --sample {self.sample}" if self.sample else variable
 
-    def pytest_report_header(self) -> str:
-        if self.sample:
-            return f"combinations: a sample; to repeat it: {self.said}"
-        return f"combinations: {'all' if exhaustive else 'pairwise (--exhaustive: all)'}"
+    def pytest_report_header(self) -> list[str]:
+        chosen = "all" if exhaustive else "pairwise (--exhaustive: all)"
+        return [
+            f"combinations: {'a sample' if self.sample else chosen}",
+            f"random programs: seed {self.seed}; to repeat them: {self.said}",
+        ]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(
@@ -100,6 +104,6 @@ class Selection:
         items[:] = [item for item in items if id(item) in kept]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.sample:
-            terminalreporter.section("sample")
-            terminalreporter.line(f"to repeat it: {self.said}")
+        if self.sample or terminalreporter.stats.keys() & {"failed", "error"}:
+            terminalreporter.section("random programs")
+            terminalreporter.line(f"to repeat them: {self.said}")

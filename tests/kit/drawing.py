@@ -38,6 +38,7 @@ class Rules:
     extra: Mapping[str, Callable[[Draw], Extra]] = field(default_factory=dict)
     shapes: Mapping[str, Callable[[Draw], Any]] = field(default_factory=dict)
     large: Mapping[str, Choice] | None = None  # symbols of the large case; None: as usual
+    largest: int = 250_000  # elements of a tensor in the large case
     kinds: tuple[str, ...] = ("usual", "scalar", "empty", "one", "large")
     tolerance: float = 0.0  # in units of the dtype at the scale of the output
     noise: float = 0.0  # the same in units of the arithmetic
@@ -352,7 +353,7 @@ class Draw:
         return [size for dim, size in enumerate(sizes) if dim not in dims]
 
     def _small_enough(self) -> bool:
-        limit = 250_000 if self.kind == "large" else 400_000
+        limit = self.rules.largest if self.kind == "large" else 400_000
         shapes = [s for s in self.shapes.values() if isinstance(s, tuple)]
         if any(size < 0 for shape in shapes for size in shape):
             return False

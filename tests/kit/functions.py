@@ -22,12 +22,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import infinicore
 
 from . import ref
+from .bounds import assert_within, bound
 from .place import put
 from .ref import Tensor
+from .ref.compare import widened
 
 KINDS = {
     "f32": ref.float32,
@@ -105,6 +108,9 @@ class Case(NamedTuple):
     reference: Callable[..., Any]
     forms: str  # of "layouts out in_place method graph"
     close: float  # times the usual tolerance
+    length: int  # of sums; 0: the usual tolerance
+    roundings: int
+    terms: Callable[..., Any] | None
     exact_type: bool
 
 
@@ -115,11 +121,18 @@ def case(
     reference: Any = None,
     skip: str = "",
     close: float = 1,
+    length: int = 0,
+    roundings: int = 0,
+    terms: Any = None,
     exact_type: bool = True,
     **keywords: Any,
 ) -> Case:
     """`reference` takes the same arguments as tensors of kit.ref; without it the function of that
-    name there does. `skip` names forms that make no sense: layouts out in_place method graph."""
+    name there does. `skip` names forms that make no sense: layouts out in_place method graph.
+    `length`: the function adds so many products of its arguments, and its results are held to what
+    rounding can do to these (kit/bounds.py), with so many `roundings` of what lies between its
+    operators. `terms` takes the same arguments and gives the sums of the terms' sizes; without it
+    the reference does, with absolute values."""
     if reference is None:
         reference = ref.FUNCTIONS[name.rpartition(".")[2]]
     forms = " ".join(
@@ -127,7 +140,9 @@ def case(
         for form in ("layouts", "out", "in_place", "method", "graph")
         if form not in skip.split()
     )
-    return Case(name, args, keywords, tuple(kinds.split()), reference, forms, close, exact_type)
+    taken = tuple(kinds.split())
+    tolerance = (close, length, roundings, terms)
+    return Case(name, args, keywords, taken, reference, forms, *tolerance, exact_type)
 
 
 def runs(cases: Sequence[Case]) -> list[Run]:
@@ -192,6 +207,7 @@ class Run:
 
     def __init__(self, case: Case, kind: str, number: int) -> None:
         self.case, self.kind, self.number = case, kind, number
+        self.terms: Any = None  # of the last expectation: the sums of the terms' sizes
 
     @functools.cached_property
     def function(self) -> Any:
@@ -214,6 +230,7 @@ class Run:
             self._method()
         if "out" in forms:
             self._out()
+            self._lossy_out()
         if "in_place" in forms:
             self._in_place()
         if "graph" in forms:
@@ -238,6 +255,13 @@ class Run:
 
     def _expected(self, given: Any) -> Any:
         args, keywords = given
+        if self.case.terms:
+            wide = _filled((self.case.args, self.case.keywords), map(_wide, _tensors(given)))
+            self.terms = self.case.terms(*wide[0], **wide[1]).array
+        elif self.case.length:
+            template = (self.case.args, self.case.keywords)
+            sizes, named = _filled(template, map(_size, _tensors(given)))
+            self.terms = widened(self.case.reference(*sizes, **named).array)
         return self.case.reference(*args, **keywords)
 
     # -- Forms --
@@ -264,6 +288,31 @@ class Run:
             for one, other in zip(_tensors(result), _tensors(out), strict=True):
                 assert one is other, f"{self}: out= {layout}: the result is another tensor"
             self._same(result, expected, f"out= {layout}")
+
+    def _lossy_out(self) -> None:
+        """Results are not written to tensors of a lower category: floats to integers, integers to
+        bool."""
+        theirs, (args, keywords) = self._arguments("contiguous")
+        expected = self._expected(theirs)
+        results = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+        for at, result in enumerate(results):
+            lower = ref.int64 if ref.is_float(result.dtype) else ref.bool
+            # torch's `all` and `any` give uint8 for uint8, and take either type for it.
+            is_truth = self.case.name in ("all", "any")
+            if result.dtype == ref.bool or is_truth:
+                continue
+            kinds = [each.dtype for each in results]
+            kinds[at] = lower
+            outs = [
+                put(ref.zeros(*each.shape, dtype=kind))
+                for each, kind in zip(results, kinds, strict=True)
+            ]
+            out = outs[0] if isinstance(expected, Tensor) else tuple(outs)
+            try:
+                self.function(*args, out=out, **keywords)
+            except (TypeError, RuntimeError):
+                continue
+            pytest.fail(f"{self}: out= of {lower} for {result.dtype} was accepted")
 
     def _in_place(self) -> None:
         if not self.case.args or not isinstance(self.case.args[0], Drawn):
@@ -306,6 +355,10 @@ class Run:
         if self.case.exact_type:
             assert made.dtype == expected.dtype, f"{where}: {made.dtype}, not {expected.dtype}"
         expected = expected.to(made.dtype)
+        if self.case.length:
+            allowed = bound(expected, self.case.length, self.terms, self.case.roundings)
+            assert_within(made, expected, allowed, f"{where}: ")
+            return
         relative, absolute = CLOSE.get(made.dtype, (0, 0))
         ref.assert_close(
             made,
@@ -318,6 +371,14 @@ class Run:
 
 
 # ---- Nested arguments ---------------------------------------------------------------------------
+
+
+def _size(tensor: Tensor) -> Tensor:
+    return abs(tensor) if ref.is_float(tensor.dtype) else tensor
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.double() if ref.is_float(tensor.dtype) else tensor
 
 
 def _drawn(value: Any) -> Iterator[Drawn]:

@@ -20,7 +20,7 @@ class Latch:
     """Holds a stream: `latch.hold(stream)` queues a host function that waits for `latch.open()`.
 
     Where host functions of several streams may be run one after the other, one that waits would
-    hold them all. Such a kind of device brings a gate: `close(stream)` queues work that sets the
+    hold them all. Such a device type brings a gate: `close(stream)` queues work that sets the
     first of two words of host memory and waits for the second, and gives the two.
 
     As a context manager it is open at the end whatever happens, so a failing test leaves nothing

@@ -12,10 +12,11 @@ from typing import Any
 
 import infinicore
 from kit import ref
-from kit.place import put
+from kit.bounds import assert_within, bound
+from kit.place import ON_HOST, put
 
 KINDS = {"f32": ref.float32, "f16": ref.float16, "bf16": ref.bfloat16}
-CLOSE = {ref.float32: 3e-5, ref.float16: 3e-3, ref.bfloat16: 2.5e-2}
+LENGTH = 64  # operations of a result, one after the other
 
 Tensors = dict[str, Any]
 
@@ -26,15 +27,22 @@ def check(
     reference: Callable[[Tensors], Any],
     kind: str = "f32",
     *,
-    close: float = 1.0,
+    length: int = LENGTH,
+    roundings: int = 0,
+    more: Callable[[ref.Tensor], Any] | None = None,
     graph: bool = True,
 ) -> None:
+    """`length` and `roundings` as in kit/bounds.py; `more` is what else a result may be off by."""
     dtype = KINDS[kind]
+
+    def same(results: list[Any], expected: list[Any], where: str) -> None:
+        _same(results, expected, length, roundings, more, where)
+
     given = make(0, dtype)
     expected = _listed(reference(_widened(given)))
-    _same(_listed(call(_ours(given))), expected, dtype, close, "at once")
+    same(_listed(call(_ours(given))), expected, "at once")
     strided = {name: _spread(value) for name, value in _ours(given).items()}
-    _same(_listed(call(strided)), expected, dtype, close, "with gaps")
+    same(_listed(call(strided)), expected, "with gaps")
     if not graph:
         return
     kept = _ours(given)
@@ -50,7 +58,12 @@ def check(
                 kept[name].copy_(value)
         recorded.run()
         expected = _listed(reference(_widened(values)))
-        _same(results, expected, dtype, close, f"replayed {seed}")
+        same(results, expected, f"replayed {seed}")
+
+
+def check_attention(*given: Any, **options: Any) -> None:
+    """As `check`; tensor cores take the probabilities rounded to the element type."""
+    check(*given, roundings=0 if ON_HOST else 1, **options)
 
 
 def _listed(results: Any) -> list[Any]:
@@ -81,7 +94,14 @@ def _spread(tensor: Any) -> Any:
     return view
 
 
-def _same(results: list[Any], expected: list[Any], dtype: Any, close: float, where: str) -> None:
+def _same(
+    results: list[Any],
+    expected: list[Any],
+    length: int,
+    roundings: int,
+    more: Callable[[ref.Tensor], Any] | None,
+    where: str,
+) -> None:
     assert len(results) == len(expected), f"{where}: {len(results)} results"
     for number, (ours, theirs) in enumerate(zip(results, expected, strict=True)):
         got = ref.of(ours)
@@ -90,19 +110,9 @@ def _same(results: list[Any], expected: list[Any], dtype: Any, close: float, whe
         if not ref.is_float(got.dtype):
             assert ref.equal(got.long(), theirs.long()), label
             continue
-        limit = close * CLOSE.get(dtype, 3e-5)
-        ref.assert_close(
-            got.double(),
-            theirs.double(),
-            rtol=limit,
-            atol=limit,
-            equal_nan=True,
-            msg=label_of(label),
-        )
-
-
-def label_of(label: str) -> Callable[[str], str]:
-    return lambda text: f"{label}: {text}"
+        rounded = theirs.to(got.dtype)
+        allowed = bound(rounded, length, roundings=roundings) + (more(theirs) if more else 0.0)
+        assert_within(got, rounded, allowed, f"{label}: ")
 
 
 def attend(

@@ -92,7 +92,8 @@ class Trial:
 
     # ---- Running --------------------------------------------------------------------------------
 
-    def run(self, stream: int | None) -> None:
+    def pointers(self) -> dict[str, Any]:
+        """Addresses by the names of the run function's parameters, lists of them for arrays."""
         run = self.operator.runs[self.described.run_number]
         pointers: dict[str, Any] = {}
         for pointer in run.pointers:
@@ -105,7 +106,10 @@ class Trial:
                 pointers[pointer.name] = split(found, found.layout.shape[0])
             else:
                 pointers[pointer.name] = None if found is None else found.address
-        status = self.described.run(pointers, self.draw.scalars, stream)
+        return pointers
+
+    def run(self, stream: int | None) -> None:
+        status = self.described.run(self.pointers(), self.draw.scalars, stream)
         assert status == SUCCESS, f"{status}: {self.make.rt.message()}"
 
     def expect(self, values: dict[str, Any]) -> tuple[list[str], list[Any], list[Any]]:

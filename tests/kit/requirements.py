@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def _module(name: str, package: str = "") -> Requirement:
         return importlib.util.find_spec(name) is None
 
     return Requirement(missing, f"needs {name} (pip install {package or name})", name)
+
+
+def _older(package: str, major: int) -> Callable[[], bool]:
+    def missing() -> bool:
+        try:
+            return int(metadata.version(package).split(".")[0]) < major
+        except metadata.PackageNotFoundError:
+            return True
+
+    return missing
 
 
 def find_program(name: str) -> str | None:
@@ -87,10 +98,27 @@ def _no_thread_sanitizer() -> bool:
         return _fails(*command)() or _fails(str(program))()
 
 
+def _no_header(name: str) -> Callable[[], bool]:
+    def missing() -> bool:
+        from .build import CXX
+
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "alone.cc"
+            source.write_text(f"#include <{name}>\n")
+            return _fails(CXX, "-std=c++17", "-fsyntax-only", str(source))()
+
+    return missing
+
+
 def _no_cmake_package() -> bool:
     from .binding import root
 
     return not (root() / "lib" / "cmake" / "Infini").exists()
+
+
+def _simulates_no_products() -> bool:
+    is_simulated = "simulated" in os.environ.get("INFINI_NVIDIA_LIBRARIES", "")
+    return is_simulated and "INFINI_SIMULATED_PRODUCTS" not in os.environ
 
 
 def _no_network_namespaces() -> bool:
@@ -110,12 +138,19 @@ def _no_network_namespaces() -> bool:
 
 REQUIREMENTS: dict[str, Requirement] = {
     "torch": _module("torch"),
+    "expecttest": _module("expecttest"),
     "triton": _module("triton"),
     "ninetoothed": _module("ninetoothed"),
+    "transformers": Requirement(
+        _older("transformers", 5),
+        "needs transformers (pip install transformers>=5)",
+        "transformers",
+    ),
     "safetensors": _module("safetensors"),
     "gguf": _module("gguf"),
     "mpi4py": _module("mpi4py"),
     "mypy": _module("mypy"),
+    "pybind11": _module("pybind11"),
     "mpich": Requirement(
         _mpi("mpiexec.hydra", "libmpi_abi.so.1"), "needs MPICH (pip install mpich)"
     ),
@@ -135,6 +170,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "thread-sanitizer": Requirement(
         _no_thread_sanitizer, "needs a compiler whose ThreadSanitizer runs here"
     ),
+    "nlohmann-json": Requirement(_no_header("nlohmann/json.hpp"), "needs nlohmann/json's header"),
     "cmake": Requirement(
         lambda: find_program("cmake") is None or find_program("ninja") is None,
         "needs CMake and Ninja (pip install cmake ninja)",
@@ -152,6 +188,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         "needs the right to mount file systems (root)",
     ),
     "host": Requirement(lambda: DEVICE != "cpu", "needs --device cpu: tests memory of the host"),
+    "large-matrices": Requirement(
+        _simulates_no_products,
+        "needs INFINI_SIMULATED_PRODUCTS=1: our own kernels take minutes in a simulation",
+    ),
     "accelerator": Requirement(
         lambda: DEVICE == "cpu", "needs an accelerator (--device): tests memory off the host"
     ),

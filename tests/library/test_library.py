@@ -190,7 +190,7 @@ def test_what_a_kernel_raises() -> None:
     [
         ({"operator": "reluu"}, ValueError, "no operator is called 'reluu': is it 'relu'"),
         ({"operator": "argwhere"}, ValueError, "operators on tensors alone"),
-        ({"device": "abacus"}, ValueError, "is no kind of device"),
+        ({"device": "abacus"}, ValueError, "is no device type"),
         ({"language": "cobol"}, ValueError, "language is 'cobol': expected one of 'python'"),
         ({"call": 3}, TypeError, "expected a function, got int"),
         ({"call": lambda x: None}, TypeError, r"expected relu\(\w+, \*, out\)"),

@@ -9,6 +9,7 @@
 #include "allocator.h"
 #include "core_tools.h"
 #include "runtime.h"
+#include "seed.h"
 
 namespace {
 
@@ -109,7 +110,7 @@ void threads() {
     std::mutex locks[4];
     for (unsigned number = 0; number < 4; ++number)
         all.emplace_back([&, number] {
-            std::mt19937 random(number);
+            std::mt19937 random = random_numbers(number);
             for (int i = 0; i < 20000; ++i) {
                 size_t size = random() % (i % 100 == 0 ? 4 << 20 : 20000);
                 auto memory = allocateMemory(size);

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "seed.h"
+
 namespace {
 
 constexpr auto kNotReady = infinirtErrorNotReady;
@@ -238,7 +240,7 @@ void elapsed_time() {
 // ---- Copies and fills ---------------------------------------------------------------------------
 
 void boxes_match_plain_loops() {
-    std::mt19937 random(1);
+    std::mt19937 random = random_numbers();
     constexpr size_t kBytes = 3 << 20;
     char *src = allocate(kBytes), *dst = allocate(kBytes);
     std::vector<char> expected(kBytes);

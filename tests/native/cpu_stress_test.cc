@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpu_driver.h"
+#include "seed.h"
 
 namespace {
 
@@ -148,7 +149,7 @@ void run_step(void *data) {
 }
 
 void random_programs_keep_all_rules() {
-    std::mt19937 random(2);
+    std::mt19937 random = random_numbers();
     for (int program = 0; program < 150; ++program) {
         // Stream 0 is the legacy stream, 1 to 3 are blocking, 4 and 5 are not.
         void *streams[6] = {}, *events[4];

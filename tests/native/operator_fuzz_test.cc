@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "check.h"
+#include "seed.h"
 #include "tests/operator_calls.h"
 
 namespace {
@@ -71,7 +72,7 @@ void run_case(const Operator &op, uint64_t seed, infiniopHandle_t handle, Tally 
 int main(int argc, char **argv) {
     for (int signal : {SIGFPE, SIGSEGV, SIGBUS, SIGILL, SIGABRT}) std::signal(signal, say_current);
     size_t cases = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100'000;
-    uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+    uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : run_seed();
     const char *only = argc > 3 ? argv[3] : "";
     infiniopHandle_t handle;
     CHECK(infiniopCreateHandle(&handle) == INFINI_STATUS_SUCCESS);

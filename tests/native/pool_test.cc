@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check.h"
+#include "seed.h"
 
 namespace {
 
@@ -94,7 +95,7 @@ void neighbours_join() {
     infinirtMemPool_t pool = make_pool(2 * kMiB);
     infinirtStream_t stream;
     OK(infinirtStreamCreateWithFlags(&stream, infinirtStreamNonBlocking));
-    std::mt19937 random(1);
+    std::mt19937 random = random_numbers();
     for (int round = 0; round < 5; ++round) {
         std::vector<char *> blocks;
         for (int i = 0; i < 4096; ++i) blocks.push_back(allocate(pool, 512, stream));
@@ -265,7 +266,7 @@ void many_threads() {
     std::vector<std::thread> threads;
     for (int id = 0; id < 64; ++id)
         threads.emplace_back([&, id] {
-            std::mt19937 random(static_cast<unsigned>(id));
+            std::mt19937 random = random_numbers(uint32_t(id));
             infinirtStream_t stream = nullptr;
             if (id % 4) OK(infinirtStreamCreateWithFlags(&stream, id % 2));
             struct Held {

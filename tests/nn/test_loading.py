@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,27 @@ def test_a_short_file(tmp_path: Path) -> None:
     path = tmp_path / "short"
     path.write_bytes(b"1234")
     with pytest.raises(ValueError, match="too short for a safetensors file"):
+        nn.read_safetensors(path)
+
+
+def test_a_file_that_is_truncated_while_it_is_loaded(tmp_path: Path) -> None:
+    """Before its pages are read: reading those that are gone would be SIGBUS."""
+    path = tmp_path / "weights.safetensors"
+    source = nn.Linear(512, 512, bias=False)
+    nn.save_safetensors(source, path)
+    size = path.stat().st_size
+
+    class Truncating(dict[str, str]):
+        """Names are asked for between mapping the file and copying its tensors."""
+
+        def items(self) -> Any:
+            os.truncate(path, 4096)
+            return super().items()
+
+    target = nn.Linear(512, 512, bias=False)
+    with pytest.raises(ValueError, match=f"{path}: truncated from {size} to 4096 bytes"):
+        nn.load_safetensors(target, path, rename=Truncating(x="y"))
+    with pytest.raises(ValueError, match="the bytes of 'weight' are not where it says"):
         nn.read_safetensors(path)
 
 

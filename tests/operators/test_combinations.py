@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 from kit import combinations as module
+from kit import seed
 from kit.combinations import pairwise
 from spec.operators.language.model import Operator
 
@@ -44,19 +46,38 @@ def test_every_operator(operator: Operator) -> None:
         }
 
 
-@pytest.mark.parametrize("worker", [{}, {"seed": 7}])
-def test_the_seed_of_a_sample_is_printed(worker: dict[str, int]) -> None:
-    class Config:
-        workerinput = worker  # what pytest-xdist gives its workers
+class Config:
+    """Of pytest, with the options that a run is given, and what pytest-xdist gives its workers."""
 
-        def getoption(self, name: str) -> object:
-            return {"--sample": 3, "--seed": None, "--exhaustive": False}[name]
+    def __init__(self, given: int | None = None, worker: dict[str, int] | None = None) -> None:
+        self.given, self.workerinput = given, worker or {}
 
-    before = module.exhaustive
-    try:
-        made = module.Selection(Config())  # type: ignore[arg-type]
-        assert module.exhaustive
-        assert made.seed == worker.get("seed", made.seed) is not None
-        assert f"--sample 3 --seed {made.seed}" in made.pytest_report_header()
-    finally:
-        module.exhaustive = before
+    def getoption(self, name: str) -> object:
+        return {"--sample": 3, "--seed": self.given, "--exhaustive": False}[name]
+
+
+@pytest.fixture
+def selection(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(module, "exhaustive", module.exhaustive)
+    monkeypatch.setenv(seed.VARIABLE, "")
+    return module.Selection
+
+
+@pytest.mark.parametrize("config", [Config(), Config(5), Config(worker={"seed": 7})])
+def test_the_seed_is_printed(selection: Any, config: Config) -> None:
+    made = selection(config)
+    assert module.exhaustive
+    assert made.seed == config.workerinput.get("seed", config.given or made.seed)
+    assert seed.run_seed() == made.seed  # the processes of tests inherit it
+    header = made.pytest_report_header()
+    assert any(f"INFINI_TEST_SEED={made.seed} and --sample 3" in line for line in header)
+
+
+def test_a_seed_is_new_unless_it_is_given(selection: Any, monkeypatch: Any) -> None:
+    first = selection(Config()).seed
+    monkeypatch.setenv(seed.VARIABLE, "")
+    assert selection(Config()).seed != first
+    monkeypatch.setenv(seed.VARIABLE, "11")
+    assert selection(Config()).seed == 11
+    assert seed.chance("a", 1).random() == seed.chance("a", 1).random()
+    assert seed.chance("a", 1).random() != seed.chance("a", 2).random()

@@ -157,6 +157,8 @@ def run_parts(
     def run_them(*modules: Any) -> tuple[int, str]:
         parts = [part for part in demo.PARTS if sys.modules[part.show.__module__] in modules]
         monkeypatch.setattr(demo, "PARTS", parts)
+        # Four ranks share the cores with the other processes of a run.
+        monkeypatch.setattr(ranks, "TIMEOUT_SECONDS", 200.0)
         status = main(["demo", "--mib", "1"])
         return status, capsys.readouterr().out
 
@@ -249,7 +251,7 @@ def test_a_bar_is_as_long_as_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
         ("cuda", "the NVIDIA driver (libcuda.so.1) is not in INFINI_NVIDIA_LIBRARIES"),
         ("ascend", "no back end for it is installed"),
         ("cpu:7", "there are 1 of them, counted from 0"),
-        ("toaster", "'toaster' is no kind of device: expected one of cpu, "),
+        ("toaster", "'toaster' is no device type: expected one of cpu, "),
     ],
 )
 def test_a_device_that_is_not_there(device: str, words: str, tmp_path: Path) -> None:

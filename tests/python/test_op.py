@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import infinicore
 from infinicore import op, rt
 from kit.requirements import need
 
@@ -344,3 +345,17 @@ def test_ctypes() -> None:
     assert library.infiniopDestroySoftplusDescriptor(descriptor) == 0
     assert library.infiniopDestroyTensorDescriptor(tensor) == 0
     assert library.infiniopDestroyHandle(handle) == 0
+
+
+def test_view_with_element_types_as_objects() -> None:
+    memory = np.arange(6, dtype=np.float32)
+    for dtype in ("I32", infinicore.int32, np.int32, np.dtype("int32")):
+        made = op.view(memory, (2, 3), dtype)
+        assert (made.dtype, tuple(made.shape)) == ("I32", (2, 3))
+    for wrong in (7, object):
+        with pytest.raises(TypeError, match=r"view: dtype is .*: expected an element type"):
+            op.view(memory, (2, 3), wrong)
+    with pytest.raises(TypeError, match="view: shape is"):
+        op.view(memory, (1.5,), "F32")
+    with pytest.raises(ValueError, match=r"view: strides is \(1,\): expected 2"):
+        op.view(memory, (2, 3), "F32", (1,))

@@ -1,1 +1,1 @@
-"""What the runtime does, on whatever kind of device `--device` names."""
+"""What the runtime does, on whatever device type `--device` names."""

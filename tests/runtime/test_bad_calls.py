@@ -87,6 +87,18 @@ def test_a_status_and_a_message(answers, symbol):
     assert not problems, "\n".join(problems)
 
 
+def test_what_is_not_supported_is_said_so(rt, answers):
+    if rt.kind() != "cpu":
+        pytest.skip("another back end may have functions that the core's software does not")
+    problems = []
+    for number, (face, function, index, _) in enumerate(CASES):
+        if index >= 0 or function.served or face != "aligned":
+            continue
+        if answers[number]["name"] != "ErrorNotSupported":
+            problems.append(f"{answers[number]['name']}: {words(number)}")
+    assert not problems, "\n".join(problems)
+
+
 def check_refused(answers: Any, wanted: Any, names_argument: bool = True) -> None:
     problems = []
     for number, (face, function, index, value) in enumerate(CASES):

@@ -123,7 +123,7 @@ sizes = st.integers(1, 40)
 boxes = st.tuples(sizes, st.integers(1, 9), st.integers(1, 4))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(box=boxes, gaps=st.tuples(*[st.integers(0, 7)] * 2), use_async=st.booleans())
 def test_rows_of_two_pitches(box, gaps, use_async):
     from kit import Maker, open_runtime
@@ -151,7 +151,7 @@ def test_rows_of_two_pitches(box, gaps, use_async):
     make.end()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     box=boxes,
     gaps=st.tuples(*[st.integers(0, 5)] * 4),

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from kit import process
+from kit import Order, process
 from spec import api
 
 ATTRIBUTES = next(enum for enum in api.enums if enum.name == "infinirtDeviceAttr").values
@@ -134,6 +134,39 @@ def test_settings_are_kept(rt):
     rt.SetDeviceFlags(rt.DeviceScheduleBlockingSync)
     assert rt.GetDeviceFlags() & rt.DeviceScheduleMask == rt.DeviceScheduleBlockingSync
     rt.SetDeviceFlags(rt.DeviceScheduleAuto)
+
+
+def test_the_old_names_of_settings(rt):
+    rt.ThreadSetCacheConfig(rt.FuncCachePreferShared)
+    assert rt.DeviceGetCacheConfig() == rt.ThreadGetCacheConfig() == rt.FuncCachePreferShared
+    rt.ThreadSetCacheConfig(rt.FuncCachePreferNone)
+    assert rt.code.ThreadSetCacheConfig(9) == "ErrorInvalidValue"
+    limit = rt.LimitMallocHeapSize
+    before = rt.ThreadGetLimit(limit)
+    assert before == rt.DeviceGetLimit(limit)
+    rt.ThreadSetLimit(limit, before + 4096)
+    assert rt.ThreadGetLimit(limit) == rt.DeviceGetLimit(limit) >= before + 4096
+    rt.ThreadSetLimit(limit, before)
+    assert rt.code.ThreadSetLimit(77, 1) == rt.code.ThreadGetLimit(77) == "ErrorInvalidValue"
+
+
+def test_shared_memory_banks_and_persisting_lines(rt):
+    before = rt.DeviceGetSharedMemConfig()
+    rt.DeviceSetSharedMemConfig(rt.SharedMemBankSizeEightByte)  # a wish: devices may ignore it
+    assert rt.DeviceGetSharedMemConfig() in (before, rt.SharedMemBankSizeEightByte)
+    rt.DeviceSetSharedMemConfig(before)
+    assert rt.DeviceGetSharedMemConfig() == before
+    assert rt.code.DeviceSetSharedMemConfig(9) == "ErrorInvalidValue"
+    rt.CtxResetPersistingL2Cache()
+
+
+@pytest.mark.needs("asynchronous")
+def test_the_old_name_of_waiting(rt, make):
+    order, stream = Order(rt), make.free_stream()
+    for index in range(50):
+        order.note(stream, index)
+    rt.ThreadSynchronize()
+    assert order.seen == list(range(50))
 
 
 @pytest.mark.parametrize("flags", [0x3, 0x7, 0x100, 0xFFFFFFFF])

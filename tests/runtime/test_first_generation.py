@@ -23,7 +23,7 @@ def old(rt):
 
 @pytest.fixture
 def kind(rt):
-    """The number of this kind of device in infiniDevice_t, or behind it."""
+    """The number of this device type in infiniDevice_t, or behind it."""
     return next(info.device_type for info in rt.backends() if info.name == rt.kind().encode())
 
 

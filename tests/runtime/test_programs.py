@@ -1,7 +1,7 @@
-"""Random programs against a model: 2,000 of them, the same ones in every run.
+"""Random programs against a model: 2,000 of them, others in every run.
 
-INFINI_TEST_PROGRAMS=5000 makes each test run so many, and INFINI_TEST_RANDOM=1 tries others in
-every run. A failing one is shrunk and printed; `replay([...])` of kit/programs.py runs it again.
+INFINI_TEST_PROGRAMS=5000 makes each test run so many; INFINI_TEST_SEED=N repeats those of a run
+that printed N. A failing one is shrunk and printed; kit/programs.py has `replay([...])` for it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ def programs(count: int) -> Any:
     """How often and how a test runs. Explicit phases: no example is looked up from earlier runs."""
     return settings(
         max_examples=int(WISH) if WISH else count,
-        derandomize="INFINI_TEST_RANDOM" not in os.environ,
-        database=None,
-        deadline=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=list(HealthCheck),
     )

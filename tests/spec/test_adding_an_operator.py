@@ -101,7 +101,7 @@ def test_everything_follows(
     assert f'"{name}"' in generated("src/operators/programs.cc")
     assert f"def {name}({parameters}):" in generated("python/infinicore/op/_functions.py")
     assert f"def {name}(x: Tensor" in generated("python/infinicore/op/_functions.pyi")
-    assert f"create_{c_name}" in generated("src/core/calls.cc")
+    assert f"run_{c_name}_0(" in generated("src/core/calls.cc")
     assert f"## {name}\n" in page and f"def {name}(" in page
     # infinicore.nn.functional.NAME, with torch's arguments, and the methods
     source = generated(f"python/infinicore/nn/functional/declared/{family}.py")

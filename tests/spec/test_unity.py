@@ -18,12 +18,11 @@ TARGETS = {
     "infinirt": ["csrc/runtime/*.cc"],
     "infiniop": ["csrc/operators/*.cc"],
     "infiniccl": ["csrc/collectives/*.cc"],
-    "infinicore": ["csrc/core/*.cc"],
+    "infinicore": ["csrc/core/*.cc", "csrc/core/nn/*.cc"],
     "infini_cpu": ["backends/cpu/*.cc", "backends/cpu/runtime/*.cc", "backends/cpu/collectives/*"],
     "infini_cuda_like": ["backends/cuda/*.cc", "backends/cuda/[!v]*/**/*.cc"],
     "_rt": ["csrc/python/runtime/*.cc"],
-    "_op": ["csrc/python/operators/*.cc"],
-    "_core": ["csrc/python/core/*.cc"],
+    "_core": ["csrc/python/core/*.cc", "csrc/python/operators/*.cc"],
 }
 ANONYMOUS = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
 CONSTANT = re.compile(r"constexpr [\w:<>* ]+?(k[A-Z]\w*)\b(.*)")

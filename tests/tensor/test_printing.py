@@ -63,7 +63,7 @@ MATRIX = ref.tensor([[0.123456, 1234.5], [1.0, 2.0]])
 
 @pytest.mark.parametrize("sample", range(len(SAMPLES)))
 def test_samples(sample: int) -> None:
-    found = put(SAMPLES[sample])
+    found = put(SAMPLES[sample]).cpu()
     assert repr(found) == str(found) == TEXTS["samples"][sample]
 
 
@@ -82,7 +82,7 @@ def test_what_torch_prints() -> None:
 def test_options() -> None:
     for options, text in zip(OPTIONS, TEXTS["options"], strict=True):
         with ic.printoptions(**options):
-            assert repr(put(MATRIX)) == text, options
+            assert repr(put(MATRIX).cpu()) == text, options
     before = ic.get_printoptions()
     ic.set_printoptions(precision=1)
     assert repr(ic.tensor([0.25])) == "tensor([0.2])"

@@ -215,24 +215,30 @@ const InfiniDriver driver = {
 
 // INFINI_CPU_DEVICES=N makes N devices of the one machine, to write and test programs for several.
 int probe(char *reason, size_t reason_bytes) {
-    for (const Setting &setting : {kDeviceSetting, kThreadSetting})
-        if (read_setting(setting) < 0)
-            snprintf(reason, reason_bytes, "%s=%.64s is ignored: expected a number from 1 to %ld",
-                     setting.name, std::getenv(setting.name), setting.most);
+    auto ignore = [&](const char *name, const std::string &sentence) {
+        warn_of_setting(name, sentence);
+        snprintf(reason, reason_bytes, "%s", sentence.c_str());
+    };
+    for (const NumberSetting &setting : {kDeviceSetting, kThreadSetting})
+        if (const std::string problem = problem_of(setting); !problem.empty())
+            ignore(setting.name, problem);
     if (!has_kernels())
         snprintf(reason, reason_bytes,
                  "operators cannot run: the kernels were compiled for %sonly, which this processor "
                  "lacks; install infinicore on this machine, or with INFINI_CPU_ISAS=all",
                  compiled_instruction_sets());
-    else if (const char *ignored = ignored_instruction_set())
-        snprintf(reason, reason_bytes,
-                 "INFINI_CPU_ISA=%.64s is ignored: kernels for %s are used, the best that were "
-                 "compiled and this processor has",
-                 ignored, instruction_set());
-    else if (const char *problem = lapack_problem())
-        snprintf(reason, reason_bytes, "INFINI_LAPACK_LIBRARY is ignored: %s", problem);
+    else if (is_instruction_set_ignored())
+        ignore("INFINI_CPU_ISA",
+               ignored_setting("INFINI_CPU_ISA",
+                               std::string("one of ") + compiled_instruction_sets() +
+                                   "that this processor has; kernels for " + instruction_set() +
+                                   " are used, the best of them"));
+    if (const char *problem = lapack_problem())
+        ignore("INFINI_LAPACK_LIBRARY",
+               ignored_setting("INFINI_LAPACK_LIBRARY",
+                               std::string("a library that can be used: ") + problem));
     static const int count = [] {
-        int devices = int(std::max(1L, read_setting(kDeviceSetting)));
+        int devices = int(read_setting(kDeviceSetting, 1));
         start_process(devices);
         return devices;
     }();

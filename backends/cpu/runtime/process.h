@@ -17,7 +17,7 @@
 
 namespace infini::cpu {
 
-constexpr int kMaxDevices = kDeviceSetting.most;
+constexpr int kMaxDevices = int(kDeviceSetting.most);
 
 struct Process {
     int device_count = 0;

@@ -9,6 +9,7 @@
 #include "../kernels/threads.h"
 #include "../operators.h"
 #include "../processor.h"
+#include "environment.h"
 #include "process.h"
 
 // The tables that kernels/CMakeLists.txt joined, by instruction set, the plainest first.
@@ -38,7 +39,7 @@ struct Registry {
     const char *best = "none";
 
     Registry() {
-        const char *limit = std::getenv("INFINI_CPU_ISA");
+        const char *limit = setting_text("INFINI_CPU_ISA");
         for (const InstructionSet &set : kSets) {
             if (!set.begin || !processor_has(set.name)) continue;
             for (const KernelEntry *entry = set.begin; entry != set.end; ++entry)
@@ -69,9 +70,9 @@ const char *compiled_instruction_sets() {
 
 bool has_kernels() { return !registry().planners.empty(); }
 
-const char *ignored_instruction_set() {
-    const char *limit = std::getenv("INFINI_CPU_ISA");
-    return limit && *limit && std::strcmp(limit, registry().best) != 0 ? limit : nullptr;
+bool is_instruction_set_ignored() {
+    const char *limit = setting_text("INFINI_CPU_ISA");
+    return limit && std::strcmp(limit, registry().best) != 0;
 }
 
 const char *instruction_set() { return registry().best; }

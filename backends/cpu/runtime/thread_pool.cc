@@ -26,11 +26,11 @@ bool start_thread(void *(*main)(void *), void *argument) {
 }
 
 size_t ThreadPool::default_size() {
-    if (long number = read_setting(kThreadSetting); number > 0) return size_t(number);
+    if (const double number = read_setting(kThreadSetting, 0); number > 0) return size_t(number);
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
         return size_t(std::max(1, CPU_COUNT(&allowed)));
-    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, kThreadSetting.most));
+    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long(kThreadSetting.most)));
 }
 
 // Does pieces until none is left, those of `thread` first.

@@ -23,17 +23,6 @@ bool too_late(Clock::time_point since, double seconds) {
 
 }  // namespace
 
-// ---- Captures -----------------------------------------------------------------------------------
-
-bool is_capturing(int device, void *stream) {
-    OnDevice here(device);
-    infinirtStreamCaptureStatus status = infinirtStreamCaptureStatusNone;
-    const Error error =
-        INFINI_CALL(StreamIsCapturing, static_cast<infinirtStream_t>(stream), &status);
-    // The null stream can't be asked while another one is captured.
-    return error != infinirtSuccess || status != infinirtStreamCaptureStatusNone;
-}
-
 // ---- Ranks of one process -----------------------------------------------------------------------
 
 std::shared_ptr<World> World::of(const UniqueId &id) {

@@ -110,8 +110,6 @@ struct World {
     std::vector<std::shared_ptr<Communicator>> all();
 };
 
-bool is_capturing(int device, void *stream);
-
 // The watch: a thread that checks communicators with something pending, started by the first.
 void watch(const std::shared_ptr<Communicator> &communicator);
 // The same for one that was left and is not finished.

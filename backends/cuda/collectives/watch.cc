@@ -50,10 +50,10 @@ struct Watch {
                 changed.wait(guard);
                 continue;
             }
-            const Held look_at = busy, end = ending;
+            const Held watched = busy, end = ending;
             guard.unlock();
             Held idle, ended;
-            for (const auto &communicator : look_at) {
+            for (const auto &communicator : watched) {
                 std::string ignored;
                 communicator->state(&ignored);
                 if (!communicator->has_pending()) idle.insert(communicator);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "../vendor.h"
+#include "environment.h"
 
 namespace infini::cuda {
 namespace {
@@ -68,8 +69,9 @@ std::vector<std::string> options_for(const Source &source, const Device &device)
 }
 
 // INFINI_CUDA_DUMP names a folder: every source that is compiled, or found in the cache, is written
-// there, to be read or to be compiled by hand.
-void dump(const Source &source, const std::string &text, const Key &key) {
+// there with the compiler's options, to be read or to be compiled by hand.
+void dump(const Source &source, const std::string &text, const std::vector<std::string> &options,
+          const Key &key) {
     static const char *const folder = std::getenv("INFINI_CUDA_DUMP");
     if (!folder || !*folder) return;
     std::string name = source.file();
@@ -77,9 +79,14 @@ void dump(const Source &source, const std::string &text, const Key &key) {
         if (c == '/' || c == '.' || c == ':') c = '_';
     const std::string path = std::string(folder) + "/" + name + "-" + key.hex() + ".cu";
     if (FILE *file = fopen(path.c_str(), "w")) {
-        if (source.is_architecture_specific()) fputs("// architecture-specific\n", file);
+        fputs("// options:", file);
+        for (const std::string &option : options) fprintf(file, " %s", option.c_str());
+        fputs("\n", file);
         fwrite(text.data(), 1, text.size(), file);
         fclose(file);
+    } else {
+        warn_of_setting("INFINI_CUDA_DUMP",
+                        ignored_setting("INFINI_CUDA_DUMP", "a folder that can be written to"));
     }
 }
 
@@ -123,7 +130,7 @@ Compilation::Compilation(const Source &source, const Device &device)
     std::string all = Compiler::get().name + "\n";
     for (const std::string &option : options) all += option + "\n";
     key = key_of(all + text);
-    dump(source, text, key);
+    dump(source, text, options, key);
 }
 
 std::vector<char> Compilation::make() const {

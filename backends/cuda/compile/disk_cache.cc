@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compiler.h"
+#include "environment.h"
 
 namespace infini::cuda {
 namespace {
@@ -77,7 +78,11 @@ Cache::Cache() {
     folder_ = chosen_folder();
     if (folder_.empty()) return;
     folder_ += "/kernels";
-    if (!make_folders(folder_)) folder_.clear();
+    if (make_folders(folder_)) return;
+    folder_.clear();
+    if (setting_text("INFINI_CACHE"))
+        warn_of_setting("INFINI_CACHE",
+                        ignored_setting("INFINI_CACHE", "a folder that can be written to"));
 }
 
 bool Cache::load(const Key &key, std::vector<char> &code) const {

@@ -10,6 +10,7 @@ constexpr const char *kCompiler[] = {"libnvrtc.so.13", "libnvrtc.so.12", nullptr
 constexpr const char *kCompilerParts[] = {"libnvrtc-builtins.so*", nullptr};
 constexpr const char *kBlas[] = {"libcublasLt.so.13", "libcublasLt.so.12", nullptr};
 constexpr const char *kDnn[] = {"libcudnn.so.9", nullptr};
+constexpr const char *kSolver[] = {"libcusolver.so.12", "libcusolver.so.11", nullptr};
 constexpr const char *kCollectives[] = {"libnccl.so.2", nullptr};
 
 constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda",
@@ -28,12 +29,13 @@ const Vendor vendor = {
     "nvidia",  // kind
     "NVIDIA",  // vendor
     {
-        {"cuda", kRuntime, nullptr, true, "the CUDA runtime"},
-        {"cu", kDriver, nullptr, false, "the NVIDIA driver"},
-        {"nvrtc", kCompiler, kCompilerParts, true, "the run-time compiler NVRTC"},
-        {"cublasLt", kBlas, nullptr, true, "cuBLASLt"},
-        {"cudnn", kDnn, nullptr, false, "cuDNN"},
-        {"nccl", kCollectives, nullptr, false, "NCCL"},
+        {"cuda", kRuntime, nullptr, 0, "the CUDA runtime"},
+        {"cu", kDriver, nullptr, kUnrelated, "the NVIDIA driver"},
+        {"nvrtc", kCompiler, kCompilerParts, 0, "the run-time compiler NVRTC"},
+        {"cublasLt", kBlas, nullptr, 0, "cuBLASLt"},
+        {"cudnn", kDnn, nullptr, kUnrelated, "cuDNN"},
+        {"cusolverDn", kSolver, nullptr, 1, "cuSOLVER"},
+        {"nccl", kCollectives, nullptr, kUnrelated, "NCCL"},
     },           // libraries
     nullptr,     // renames
     kToolkits,   // toolkit_paths

@@ -3,6 +3,8 @@
 #include "infinicore/collectives.hpp"
 
 #include "collective_call.h"
+#include "collective_error.h"
+#include "infini/ext.h"
 #include "recorder.h"
 #include "tensor_object.h"
 #include "unlocked.h"
@@ -48,9 +50,29 @@ struct Caller {
     }
 };
 
+void set_collective_error(const char *message) {
+    nb::object type = nb::module_::import_("infinicore.ccl").attr("CclError");
+    nb::object made = type(int(INFINI_STATUS_INTERNAL_ERROR), message);
+    PyErr_SetObject(type.ptr(), made.ptr());
+}
+
+void translate(const std::exception_ptr &thrown, void *) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const collectives::Error &error) {
+        set_collective_error(error.what());
+    }
+}
+
 }  // namespace
 
+void raise_collective_error(const char *function) {
+    set_collective_error((std::string(function) + ": " + infiniGetLastErrorMessage()).c_str());
+    throw nb::python_error();
+}
+
 void bind_collectives(nb::module_ &m) {
+    nb::register_exception_translator(translate);
     m.def("collective", collective, "kind"_a, "send"_a.none(), "recv"_a.none(), "comm"_a, "op"_a,
           "root"_a);
     nb::class_<Caller>(m, "CollectiveCaller")

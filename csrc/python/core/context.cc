@@ -1,6 +1,8 @@
 // The context of the calling thread: devices, streams, memory.
 #include <nanobind/stl/string.h>
 
+#include "../runtime/interruptible.h"
+#include "exchange.h"
 #include "infini/ext.h"
 #include "recorder.h"
 #include "tensor_object.h"
@@ -25,7 +27,7 @@ nb::dict stats_of(nb::handle device) {
     return made;
 }
 
-// Kinds of devices that are there: (name, type, count).
+// Device types that are there: (name, type, count).
 nb::list kinds() {
     nb::list made;
     for (int i = 0; i < infinirtGetBackendCount(); ++i) {
@@ -57,8 +59,22 @@ void bind_context(nb::module_ &m) {
         thread.stream = reinterpret_cast<infinirtStream_t>(stream);
         return before;
     });
-    m.def("sync_stream", context::syncStream, released());
-    m.def("sync_device", context::syncDevice, released());
+    m.def("sync_stream", [] {
+        wait_before(core::current_runtime());
+        Unlocked unlocked;
+        context::syncStream();
+    });
+    m.def("sync_device", [] {
+        wait_before(core::current_runtime());
+        Unlocked unlocked;
+        context::syncDevice();
+    });
+    // For calls that wait themselves and report errors.
+    m.def("wait_unless_interrupted", [](nb::handle device) {
+        core::DeviceRuntime &runtime = core::runtime_of(device_from(device));
+        core::DeviceScope scope(runtime);
+        wait_unless_interrupted(core::stream_of(runtime));
+    });
     m.def("trim_memory", context::trimMemory, released());
     m.def("memory_stats", stats_of, "device"_a);
     m.def("reset_peak_memory_stats",

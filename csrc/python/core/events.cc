@@ -49,8 +49,8 @@ void bind_events(nb::module_ &m) {
         .def_prop_ro("handle",
                      [](const DeviceEvent &e) { return reinterpret_cast<uintptr_t>(e.get()); })
         .def_prop_ro("is_recorded", &DeviceEvent::is_recorded);
-    m.attr("EVENT_DISABLE_TIMING") = int(INFINIRT_EVENT_DISABLE_TIMING);
-    m.attr("EVENT_BLOCKING") = int(INFINIRT_EVENT_BLOCKING_SYNC);
+    m.attr("EVENT_DISABLE_TIMING") = int(infinicore::context::EVENT_DISABLE_TIMING);
+    m.attr("EVENT_BLOCKING") = int(infinicore::context::EVENT_BLOCKING_SYNC);
 }
 
 }  // namespace infini::python

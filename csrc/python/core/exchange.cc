@@ -4,9 +4,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include "../runtime/interruptible.h"
+#include "collective_error.h"
 #include "dlpack_device.h"
 #include "dtypes.h"
 #include "order.h"
+#include "ordered.h"
 #include "view.h"
 
 using namespace nanobind::literals;
@@ -37,6 +40,7 @@ namespace {
 void wait_without_lock(DeviceRuntime &runtime) {
     Unlocked released;
     infinicore::detail::DeviceScope scope(runtime);
+    infini::QuietWaits quiet;
     infinirtStreamSynchronize(stream_of(runtime));
 }
 
@@ -59,7 +63,40 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
     return made;
 }
 
-void wait_for(const Tensor &tensor) { wait_without_lock(runtime_of(tensor->device())); }
+namespace {
+
+// After a query that failed: the error of the usual wait, or else that of the query.
+[[noreturn]] void raise_of_stream(DeviceRuntime &runtime, const char *function) {
+    {
+        Unlocked released;
+        infinirtStreamSynchronize(stream_of(runtime));
+    }
+    if (infiniFailedWaitCheck()) raise_collective_error(function);
+    infinicore::detail::throw_last_error(function);
+}
+
+}  // namespace
+
+void wait_before(DeviceRuntime &runtime) {
+    infinicore::detail::DeviceScope scope(runtime);
+    if (!wait_unless_interrupted(stream_of(runtime))) raise_of_stream(runtime, "wait");
+}
+
+void wait_for_stream(DeviceRuntime &runtime, const char *function) {
+    infinicore::detail::DeviceScope scope(runtime);
+    infinirtStream_t stream = stream_of(runtime);
+    const StreamState state = query_stream(stream);
+    if (state == StreamState::Done) [[likely]]
+        return;
+    if (state == StreamState::Failed && infiniFailedWaitCheck()) raise_collective_error(function);
+    if (state == StreamState::Busy && wait_unless_interrupted(stream)) {
+        Unlocked released;
+        if (infinirtStreamSynchronize(stream) == INFINI_STATUS_SUCCESS) return;
+    }
+    raise_of_stream(runtime, function);
+}
+
+void wait_for(const Tensor &tensor) { wait_for_stream(runtime_of(tensor->device()), "read"); }
 
 namespace {
 
@@ -256,7 +293,7 @@ nb::object from_object(nb::handle source, const std::string &function) {
     if (!has_buffer && borrow(source, name, made)) return wrap(std::move(made));
     auto *view = new View;
     nb::object keeper = nb::capsule(view, [](void *p) noexcept { delete static_cast<View *>(p); });
-    view->look_at(source, name);
+    view->inspect(source, name);
     if (view->readonly)
         refuse(PyExc_BufferError, name,
                "the memory is read-only, and tensors can be written: copy it, e.g. with "

@@ -13,7 +13,11 @@ void refuse_while_recording(const char *function);
 // The tensor where the host can read it, after the work that writes it.
 Tensor on_host(const Tensor &tensor, const char *function);
 // Waits for this thread's stream on the tensor's device, with the interpreter's lock given up.
+// Ctrl-C ends it.
 void wait_for(const Tensor &tensor);
+void wait_for_stream(infinicore::detail::DeviceRuntime &runtime, const char *function);
+// Waits only so that Ctrl-C ends it: a wait that reports errors follows.
+void wait_before(infinicore::detail::DeviceRuntime &runtime);
 
 // A tensor over memory of others; `let_go` is called once, when nobody uses the memory.
 Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Device &device,
@@ -25,17 +29,6 @@ Tensor over(void *data, Shape shape, Strides strides, DataType dtype, const Devi
 // The tensor of an object that lends by DLPack; raises for others.
 Tensor borrowed(nb::handle source, const char *function);
 
-// For a scope, this thread's operations run, whether or not it is recording.
-class PausedRecording {
-public:
-    PausedRecording() : before_(infinicore::detail::thread_state().recorder) {
-        infinicore::detail::thread_state().recorder = nullptr;
-    }
-    ~PausedRecording() { infinicore::detail::thread_state().recorder = before_; }
-    PausedRecording(const PausedRecording &) = delete;
-
-private:
-    infinicore::detail::Recorder *before_;
-};
+using infinicore::detail::PausedRecording;
 
 }  // namespace infini::python

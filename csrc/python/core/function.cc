@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "../../core/out_of_memory.h"
 #include "alias_map.h"
 #include "signature.h"
 #include "trace_arguments.h"
@@ -223,6 +224,8 @@ PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObje
         PyErr_SetString(PyExc_RuntimeError, error.what());
     } catch (const std::bad_alloc &) {
         PyErr_NoMemory();
+    } catch (const infinicore::detail::OutOfMemory &error) {
+        PyErr_SetString(PyExc_MemoryError, error.what());
     } catch (const std::exception &error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }

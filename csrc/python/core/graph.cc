@@ -50,12 +50,12 @@ nb::list named(const std::vector<infinicore::graph::NamedTensor> &tensors) {
     return made;
 }
 
-// Names for tensors among the inputs or outputs, by the tensor.
-void rename(std::vector<infinicore::graph::NamedTensor> &tensors, nb::dict names) {
+Graph::State::Names names_from(nb::dict names) {
+    Graph::State::Names made;
     for (auto [name, object] : names)
-        for (auto &each : tensors)
-            if (is_tensor(object.ptr()) && tensor_of(object.ptr()).impl() == each.tensor.impl())
-                each.name = nb::cast<std::string>(name);
+        if (is_tensor(object.ptr()))
+            made.emplace_back(tensor_of(object.ptr()).impl().get(), nb::cast<std::string>(name));
+    return made;
 }
 
 // A capture may wait for other ranks, which are threads that need the lock; and the end of a graph
@@ -105,8 +105,13 @@ void bind_graph(nb::module_ &m) {
         .def("save", &Graph::save, "path"_a, nb::call_guard<Unlocked>())
         .def_prop_ro("inputs", [](const Graph &g) { return named(g.inputs()); })
         .def_prop_ro("outputs", [](const Graph &g) { return named(g.outputs()); })
-        .def("name_inputs", [](Graph &g, nb::dict names) { rename(g.state().inputs, names); })
-        .def("name_outputs", [](Graph &g, nb::dict names) { rename(g.state().outputs, names); })
+        .def(
+            "name_inputs",
+            [](Graph &g, nb::dict names) { g.state().rename(g.state().inputs, names_from(names)); })
+        .def("name_outputs",
+             [](Graph &g, nb::dict names) {
+                 g.state().rename(g.state().outputs, names_from(names));
+             })
         .def_prop_ro("constants",
                      [](const Graph &g) {
                          nb::list made;

@@ -43,6 +43,7 @@ Tensor on_host(const Tensor &tensor, const char *function) {
         wait_for(tensor);
         return tensor;
     }
+    wait_before(core::runtime_of(tensor->device()));
     Unlocked released;
     return tensor->to(Device::cpu());
 }
@@ -111,13 +112,17 @@ nb::bytes to_bytes(const Tensor &tensor) {
 
 // A tensor of its own with these elements, also while this thread records: it is a constant then.
 Tensor copy_to(const Tensor &source, const Device &device) {
-    Unlocked released;
-    PausedRecording paused;
-    Tensor made = Tensor::empty(source->shape(), source->dtype(), device);
-    made->copy_from(source);
     core::DeviceRuntime &runtime = core::runtime_of(device);
-    core::RuntimeScope scope(runtime);
-    core::check(infinirtStreamSynchronize(core::stream_of(runtime)), "copy");
+    if (runtime.is_cpu()) wait_before(runtime);  // the copy itself waits
+    Tensor made;
+    {
+        Unlocked released;
+        PausedRecording paused;
+        made = Tensor::empty(source->shape(), source->dtype(), device);
+        made->copy_from(source);
+    }
+    wait_for_stream(runtime, "copy");
+    if (runtime.is_cpu()) made->memory()->set_filled_by_host(true);
     return made;
 }
 
@@ -130,7 +135,7 @@ Device host_beside(const Device &device) {
 nb::object from_host(nb::handle source, nb::handle device, const std::string &function) {
     const Device target = device_from(device);
     View view;
-    view.look_at(source, function.c_str());
+    view.inspect(source, function.c_str());
     if (view.device >= 0)  // a device's memory
         return wrap(copy_to(borrowed(source, function.c_str()), target));
     Tensor there =
@@ -143,7 +148,7 @@ nb::object from_host(nb::handle source, nb::handle device, const std::string &fu
 // Elements from bytes: their buffer is compact.
 nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::handle device) {
     View view;
-    view.look_at(source, "from_bytes");
+    view.inspect(source, "from_bytes");
     const DataType type = dtype_from(dtype);
     const Device target = device_from(device);
     Tensor there =
@@ -151,19 +156,6 @@ nb::object from_bytes(nb::handle source, nb::handle size, nb::handle dtype, nb::
     if (view.ndim() != 1 || view.shape()[0] != int64_t(there->nbytes()))
         throw nb::value_error("from_bytes: the number of bytes is not that of the tensor");
     return wrap(copy_to(there, target));
-}
-
-DataType part_of(DataType dtype) {
-    switch (dtype) {
-        case DataType::C16:
-            return DataType::F8;
-        case DataType::C32:
-            return DataType::F16;
-        case DataType::C64:
-            return DataType::F32;
-        default:
-            return DataType::F64;
-    }
 }
 
 size_t encode(PyObject *number, DataType dtype, std::byte *to) {
@@ -178,7 +170,7 @@ size_t encode(PyObject *number, DataType dtype, std::byte *to) {
     double parts[2] = {PyComplex_RealAsDouble(number), 0};
     if (PyErr_Occurred()) throw nb::python_error();
     parts[1] = PyComplex_ImagAsDouble(number);
-    for (double part : parts) to += encode_number(nb::float_(part).ptr(), part_of(dtype), to);
+    for (double part : parts) to += encode_number(nb::float_(part).ptr(), core::part_of(dtype), to);
     return infinicore::dsize(dtype);
 }
 
@@ -221,6 +213,8 @@ nb::object empty(nb::handle size, nb::handle dtype, nb::handle device, nb::handl
 }
 
 void copy_from(const Tensor &self, const Tensor &source) {
+    if (self->device() != source->device() && !core::thread_state().recorder)
+        wait_before(core::runtime_of(source->device()));
     Unlocked released;
     self->copy_from(source);
 }
@@ -367,6 +361,8 @@ void bind_host(nb::module_ &m) {
         "to_device",
         [](const Tensor &t, nb::handle device) {
             Device to = device_from(device);
+            if (to != t->device() && !core::thread_state().recorder)
+                wait_before(core::runtime_of(t->device()));
             Unlocked released;
             return t->to(to);
         },

@@ -5,9 +5,12 @@
 #include <cstring>
 
 #include "call_from.h"
+#include "dtypes.h"
+#include "infer.h"
 #include "step.h"
 #include "tensor_object.h"
 #include "values.h"
+#include "view.h"
 
 using namespace nanobind::literals;
 
@@ -79,9 +82,44 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
     core::perform(made, places);
 }
 
+core::Operand operand_of(nb::handle object) {
+    if (nb::isinstance<View>(object)) {
+        auto &view = nb::cast<const View &>(object);
+        return {view.dtype, {view.shape(), view.shape() + view.ndim()}};
+    }
+    const Tensor &tensor = nb::cast<const Tensor &>(object);
+    const auto &shape = tensor->shape();
+    return {int(tensor->dtype()), {shape.begin(), shape.end()}};
+}
+
+// Shapes of inputs that are to be expanded (no dtype), and of results that are absent.
+nb::list infer(int index, int run, nb::list tensors, nb::handle attributes, nb::handle scalars) {
+    const core::Call call = call_from(index, run, attributes, scalars);
+    std::vector<std::vector<core::Operand>> operands;
+    for (nb::handle each : tensors) {
+        std::vector<core::Operand> &group = operands.emplace_back();
+        if (nb::isinstance<nb::list>(each))
+            for (nb::handle item : each) group.push_back(operand_of(item));
+        else if (!each.is_none())
+            group.push_back(operand_of(each));
+    }
+    nb::list made;
+    try {
+        for (const core::InferredTensor &each :
+             core::infer(*call.row, run, std::move(operands), call.attributes, call.scalars))
+            made.append(nb::make_tuple(
+                each.place, tuple_of({each.shape.begin(), each.shape.end()}),
+                each.dtype < 0 ? nb::none() : nb::object(nb::str(name_of(each.dtype)))));
+    } catch (const core::UnknownResult &unknown) {
+        throw nb::type_error(unknown.what());
+    }
+    return made;
+}
+
 }  // namespace
 
 void bind_steps(nb::module_ &m) {
+    m.def("infer", infer, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a);
     m.def("step", step, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a, "bare"_a);
     m.def("manual_seed", core::set_seed, "seed"_a);
     m.def("initial_seed", core::initial_seed);

@@ -57,5 +57,6 @@ void bind_graph(nb::module_ &m);
 void bind_steps(nb::module_ &m);
 void bind_python_steps(nb::module_ &m);
 void bind_collectives(nb::module_ &m);
+void bind_conversions(nb::module_ &m);
 
 }  // namespace infini::python

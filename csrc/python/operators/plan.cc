@@ -1,22 +1,30 @@
+// Ownership: a plan owns its description. The library keeps what running work needs, so a plan may
+// be destroyed at any time. Tensors are kept until the stream is done with them
+// (`infinicore._rt._hold`), and the workspace is allocated and freed in the order of the stream.
 #include "plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <map>
+#include <deque>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "description.h"
 #include "dtypes.h"
 #include "infini/ext.h"
+#include "infini/op_ext.h"
 #include "infinirt_runtime_api.h"
-#include "keep.h"
 #include "values.h"
+#include "view.h"
 
 using namespace nanobind::literals;
 
 namespace infini::python {
 namespace {
+
+using infinicore::detail::allocate_workspace, infinicore::detail::Description;
 
 [[noreturn]] void throw_status(infiniStatus_t status, const char *message) {
     nb::object type = nb::module_::import_("infinicore.op._error").attr("InfiniOPError");
@@ -39,84 +47,10 @@ void check(infiniStatus_t status) {
         throw_status(status, infiniGetLastErrorMessage());
 }
 
-// A thread's workspace for calls that are over when they return: kept from call to call, since
-// fresh memory costs more than most operators.
-class Scratch {
-public:
-    ~Scratch() { free(); }
-    infinirtError_t get(size_t bytes, void **memory) {
-        int device = 0;
-        if (infinirtError_t error = infinirtGetDevice(&device)) return error;
-        const char *kind = infinirtGetDeviceKind();
-        if (bytes > bytes_ || device != device_ || kind != kind_) {
-            free();
-            if (infinirtError_t error = infinirtMalloc(&memory_, bytes)) return error;
-            infiniKeep(memory_);
-            bytes_ = bytes;
-            device_ = device;
-            kind_ = kind;
-        }
-        *memory = memory_;
-        return infinirtSuccess;
-    }
-
-private:
-    void free() {
-        if (!memory_) return;
-        infiniLetGo(memory_);
-        infinirtFree(memory_);
-        memory_ = nullptr;
-        bytes_ = 0;
-    }
-
-    void *memory_ = nullptr;
-    size_t bytes_ = 0;
-    int device_ = 0;
-    const char *kind_ = nullptr;
-};
-
-// One handle for each device that was used; they stay.
-infiniopHandle_t handle_of_thread() {
-    static auto &handles = *new std::map<std::pair<std::string, int>, infiniopHandle_t>;
-    static std::pair<const char *, int> last;
-    static infiniopHandle_t last_handle = nullptr;
-    int device = 0;
-    if (infinirtError_t error = infinirtGetDevice(&device)) throw_runtime(error);
-    const char *kind = infinirtGetDeviceKind();
-    if (last_handle && last == std::pair(kind, device)) [[likely]]
-        return last_handle;
-    infiniopHandle_t &handle = handles[{kind, device}];
-    if (!handle) check(infiniopCreateHandle(&handle));
-    last = {kind, device};
-    return last_handle = handle;
-}
-
 void *stream_of(nb::handle stream) {
     if (stream.is_none()) return nullptr;
     nb::object number = PyLong_Check(stream.ptr()) ? nb::borrow(stream) : stream.attr("handle");
     return reinterpret_cast<void *>(nb::cast<uintptr_t>(number));
-}
-
-struct Descriptors {
-    std::vector<infiniopTensorDescriptor_t> made;
-    ~Descriptors() {
-        for (infiniopTensorDescriptor_t each : made) infiniopDestroyTensorDescriptor(each);
-    }
-};
-
-void *make_descriptor(const View &view, Descriptors &all) {
-    // On the stack, whose pages the library has probed before: probing new ones takes longer
-    // than all the rest.
-    constexpr size_t kMost = 64;
-    size_t shape[kMost];
-    ptrdiff_t strides[kMost];
-    infiniopTensorDescriptor_t made = nullptr;
-    size_t ndim = view.ndim();
-    std::copy_n(view.shape(), std::min(ndim, kMost), shape);
-    std::copy_n(view.strides(), std::min(ndim, kMost), strides);
-    check(infiniopCreateTensorDescriptor(&made, ndim, shape, strides, infiniDtype_t(view.dtype)));
-    all.made.push_back(made);
-    return made;
 }
 
 std::string text(int dtype, const int64_t *shape, const int64_t *strides, size_t ndim) {
@@ -134,41 +68,48 @@ const Row &row_at(int index) {
     return kRows[index];
 }
 
-void check_place(const View &view, bool on_host) {
-    if (view.foreign && !on_host)
+InfiniTarget target_of_thread() {
+    InfiniTarget target;
+    check(infiniTargetOfThread("infinicore.op", &target));
+    return target;
+}
+
+bool is_host(const InfiniTarget &target) { return std::strcmp(target.kind, "cpu") == 0; }
+
+void check_device(const View &view, const InfiniTarget &target) {
+    if (view.foreign && !is_host(target))
         throw nb::value_error(
             "a tensor lies in memory of the host, which the current device does not use: copy it "
             "to infinicore.rt.Memory");
-    if (view.device < 0) return;
-    int device = 0;
-    if (infinirtError_t error = infinirtGetDevice(&device)) throw_runtime(error);
-    if (on_host || view.device != device) {
+    if (view.device >= 0 && (is_host(target) || view.device != target.index)) {
         PyErr_Format(PyExc_ValueError,
-                     "a tensor lies on device %d of its kind, and the current device is %s:%d: "
+                     "a tensor lies on device %d of its type, and the current device is %s:%d: "
                      "choose another with infinicore.rt",
-                     view.device, infinirtGetDeviceKind(), device);
+                     view.device, target.kind, target.index);
         throw nb::python_error();
     }
 }
 
-bool on_host() { return std::strcmp(infinirtGetDeviceKind(), "cpu") == 0; }
+InfiniTensor contract_tensor(const View &view) {
+    return {view.dtype, int(view.ndim()), view.shape(), view.strides()};
+}
 
 // A device may have code compiled for it, which takes long: others go on meanwhile. The host has
 // none, and its calls are short.
-void create(const Row &row, infiniopHandle_t handle, InfiniopDescriptor **made, void *const *given,
-            const Values &values, bool host) {
+void describe(const Row &row, const InfiniTarget &target, const InfiniTensor *tensors,
+              const size_t *counts, const Values &values, Description &made) {
     infiniStatus_t status;
     {
         std::optional<nb::gil_scoped_release> released;
-        if (!host) released.emplace();
-        status = row.create(handle, made, given, values.data());
+        if (!is_host(target)) released.emplace();
+        status = made.make(row, target, tensors, counts, values.data(), values.counts().data());
     }
     check(status);
 }
 
-// Runs a descriptor, and keeps `data` until that is done. Without a stream it runs in that of the
+// Runs an operator, and keeps `data` until that is done. Without a stream it runs in that of the
 // tensors' lender, and has been done on return.
-void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace_size,
+void execute(const RunRow &row, const InfiniTarget &target, const Description &described,
              void *const *pointers, const Values &values, nb::handle stream, nb::handle data,
              void *lender) {
     void *queue = stream.is_none() ? lender : stream_of(stream);
@@ -179,16 +120,18 @@ void execute(const RunRow &row, InfiniopDescriptor *descriptor, size_t workspace
         // The work may run in this thread, or wait for streams that call Python.
         nb::gil_scoped_release released;
         void *workspace = nullptr;
+        std::shared_ptr<void> cached;
+        const size_t bytes = described->workspace;
         auto handle = static_cast<infinirtStream_t>(queue);
-        static thread_local Scratch scratch;
-        if (workspace_size > 0)
-            error = queue ? infinirtMallocAsync(&workspace, workspace_size, handle)
-                          : scratch.get(workspace_size, &workspace);
-        status =
-            error ? INFINI_STATUS_INTERNAL_ERROR
-                  : row.call(descriptor, workspace, workspace_size, pointers, values.data(), queue);
+        if (bytes > 0 && stream.is_none())
+            workspace = (cached = allocate_workspace(target, bytes, queue)).get();
+        else if (bytes > 0)  // a stream may be captured, and its graph then owns the memory
+            error = infinirtMallocAsync(&workspace, bytes, handle);
+        status = error ? INFINI_STATUS_INTERNAL_ERROR
+                       : row.call(described->descriptor, workspace, bytes, pointers, values.data(),
+                                  queue);
         if (status != INFINI_STATUS_SUCCESS) message = infiniGetLastErrorMessage();
-        if (workspace && queue) infinirtFreeAsync(workspace, handle);
+        if (workspace && !cached) infinirtFreeAsync(workspace, handle);
         if (stream.is_none() && status == INFINI_STATUS_SUCCESS)
             error = infinirtStreamSynchronize(handle);
     }
@@ -210,85 +153,98 @@ bool run_map(int index, nb::handle tensors, nb::handle attributes, nb::handle sc
     const Row &row = row_at(index);
     size_t count = nb::len(tensors);
     if (count > kMost || count != std::strlen(row.tensors)) return false;
-    View looked_at[kMost];
-    Descriptors all;
-    void *pointers[kMost], *given[kMost];
+    View inspected[kMost];
+    InfiniTensor given[kMost];
+    size_t counts[kMost];
+    void *pointers[kMost], *lender = nullptr;
     const View *first = nullptr;
-    void *lender = nullptr;
-    infiniopHandle_t handle = handle_of_thread();
-    bool host = on_host();
+    const InfiniTarget target = target_of_thread();
     for (size_t i = 0; i < count; ++i) {
         nb::object object = tensors[i];
-        const View *view = &looked_at[i];
+        const View *view = &inspected[i];
         if (nb::isinstance<View>(object))
             view = &nb::cast<const View &>(object);
-        else if (!looked_at[i].try_look_at(object))
+        else if (!inspected[i].try_inspect(object))
             return false;
         if (!first) first = view;
         bool written = row.runs[0].pointers[i] == 'w';
         if (!view->same_shape(*first) || (written && view->readonly)) return false;
-        check_place(*view, host);
-        given[i] = make_descriptor(*view, all);
+        check_device(*view, target);
+        given[i] = contract_tensor(*view);
+        counts[i] = 1;
         pointers[i] = view->data;
         if (view->stream) lender = view->stream;
     }
-    struct Described {
-        const Row &row;
-        InfiniopDescriptor *descriptor = nullptr;
-        ~Described() {
-            if (descriptor) row.destroy(descriptor);
-        }
-    } described{row};
-    size_t workspace = 0;
-    create(row, handle, &described.descriptor, given, Values(row.attributes, attributes), host);
-    if (row.workspace) check(row.workspace(described.descriptor, &workspace));
-    Values values(row.runs[0].scalars, scalars);
-    execute(row.runs[0], described.descriptor, workspace, pointers, values, stream, tensors,
-            lender);
+    Description described;
+    describe(row, target, given, counts, Values(row.attributes, attributes), described);
+    execute(row.runs[0], target, described, pointers, Values(row.runs[0].scalars, scalars), stream,
+            tensors, lender);
     return true;
 }
 
-}  // namespace
-
 // ---- Describing ---------------------------------------------------------------------------------
 
-bool Plan::Layout::matches(const View &view) const {
-    return dtype == view.dtype && shape.size() == view.ndim() &&
-           std::equal(shape.begin(), shape.end(), view.shape()) &&
-           std::equal(strides.begin(), strides.end(), view.strides());
-}
+class Plan {
+public:
+    Plan(int index, nb::handle tensors, nb::handle attributes);
+    Plan(const Plan &) = delete;
+
+    // Pointers and scalars in the order of the run function. The result: what it wrote to the host.
+    nb::object run(int number, nb::handle data, nb::handle scalars, nb::handle stream);
+
+    size_t workspace_size() const { return described_->workspace; }
+    const char *name() const { return row_.name; }
+
+private:
+    struct Layout {
+        int dtype;
+        std::vector<int64_t> shape, strides;
+
+        explicit Layout(const View &view)
+            : dtype(view.dtype),
+              shape(view.shape(), view.shape() + view.ndim()),
+              strides(view.strides(), view.strides() + view.ndim()) {}
+        bool matches(const View &view) const {
+            return dtype == view.dtype && shape.size() == view.ndim() &&
+                   std::equal(shape.begin(), shape.end(), view.shape()) &&
+                   std::equal(strides.begin(), strides.end(), view.strides());
+        }
+    };
+    struct Arguments;
+
+    void *address(nb::handle object, const RunRow &run, size_t place, size_t item, Arguments &into);
+
+    const Row &row_;
+    Description described_;
+    std::vector<std::vector<Layout>> layouts_;  // by declared tensor
+};
 
 Plan::Plan(int index, nb::handle tensors, nb::handle attributes) : row_(row_at(index)) {
-    size_t count = std::strlen(row_.tensors);
+    const size_t count = std::strlen(row_.tensors);
     if (nb::len(tensors) != count) throw nb::value_error("a wrong number of tensors");
-    infiniopHandle_t handle = handle_of_thread();
-    bool host = on_host();
-    Descriptors all;
-    std::vector<void *> given(count, nullptr);
-    std::deque<std::vector<void *>> arrays;
+    const InfiniTarget target = target_of_thread();
+    std::vector<InfiniTensor> given;
+    std::vector<size_t> counts(count, 1);
     layouts_.resize(count);
-    auto describe = [&](size_t tensor, nb::handle object) {
-        auto &view = nb::cast<View &>(object);
-        check_place(view, host);
-        layouts_[tensor].push_back({view.dtype,
-                                    {view.shape(), view.shape() + view.ndim()},
-                                    {view.strides(), view.strides() + view.ndim()}});
-        return make_descriptor(view, all);
+    auto add = [&](size_t tensor, nb::handle object) {
+        const View &view = nb::cast<const View &>(object);
+        check_device(view, target);
+        layouts_[tensor].emplace_back(view);
+        given.push_back(contract_tensor(view));
     };
     for (size_t i = 0; i < count; ++i) {
         nb::object tensor = tensors[i];
-        if (tensor.is_none()) continue;
-        if (row_.tensors[i] == 'a') {
-            std::vector<void *> &array = arrays.emplace_back();
-            for (nb::handle each : tensor) array.push_back(describe(i, each));
-            given[i] = array.data();
+        if (tensor.is_none()) {
+            given.push_back({});
+        } else if (row_.tensors[i] == 'a') {
+            counts[i] = nb::len(tensor);
+            for (nb::handle each : tensor) add(i, each);
         } else {
-            given[i] = describe(i, tensor);
+            add(i, tensor);
         }
     }
-    Values values(row_.attributes, attributes);
-    create(row_, handle, &descriptor_, given.data(), values, host);
-    if (row_.workspace) check(row_.workspace(descriptor_, &workspace_));
+    describe(row_, target, given.data(), counts.data(), Values(row_.attributes, attributes),
+             described_);
 }
 
 // ---- Running ------------------------------------------------------------------------------------
@@ -296,10 +252,11 @@ Plan::Plan(int index, nb::handle tensors, nb::handle attributes) : row_(row_at(i
 struct Plan::Arguments {
     std::vector<void *> pointers;
     std::deque<std::vector<void *>> arrays;
-    std::deque<View> looked_at;
+    std::deque<View> inspected;
     uint64_t host[4] = {};  // what is written to the host
     size_t host_count = 0;
     void *lender = nullptr;  // the stream of a tensor's lender
+    InfiniTarget target = target_of_thread();
 };
 
 void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t item,
@@ -310,10 +267,10 @@ void *Plan::address(nb::handle object, const RunRow &run, size_t place, size_t i
     if (nb::isinstance<View>(object)) {
         view = &nb::cast<View &>(object);
     } else {
-        view = &into.looked_at.emplace_back();
-        view->look_at(object, run.name);
+        view = &into.inspected.emplace_back();
+        view->inspect(object, run.name);
     }
-    check_place(*view, on_host());
+    check_device(*view, into.target);
     bool written = run.pointers[place] == 'w';
     if (written && view->readonly) {
         PyErr_Format(PyExc_ValueError, "%s: argument %zu is written, but is read-only", run.name,
@@ -368,7 +325,7 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
         throw nb::python_error();
     }
     Values values(row.scalars, scalars);
-    execute(row, descriptor_, workspace_, arguments.pointers.data(), values, stream, data,
+    execute(row, arguments.target, described_, arguments.pointers.data(), values, stream, data,
             arguments.lender);
     if (arguments.host_count == 0) return nb::none();
     nb::list written;
@@ -376,7 +333,24 @@ nb::object Plan::run(int number, nb::handle data, nb::handle scalars, nb::handle
     return written;
 }
 
+}  // namespace
+
 void bind_plan(nb::module_ &m) {
+    nb::list names;
+    for (int i = 0; i < kRowCount; ++i) names.append(kRows[i].name);
+    m.attr("operator_names") = names;
+    // Results that a run function has allocated in memory of the host: by new[], or by malloc.
+    m.def("free_host", [](uintptr_t address, bool by_new) {
+        if (by_new)
+            delete[] reinterpret_cast<int64_t *>(address);
+        else
+            std::free(reinterpret_cast<void *>(address));
+    });
+    m.def("plan_cache_counts", [] {
+        size_t kept, hits, misses;
+        infiniopGetPlanCacheCounts(&kept, &hits, &misses);
+        return nb::make_tuple(kept, hits, misses);
+    });
     m.def("run_map", run_map, "index"_a, "tensors"_a, "attributes"_a, "scalars"_a,
           "stream"_a.none());
     nb::class_<Plan>(m, "Plan")

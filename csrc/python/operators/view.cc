@@ -134,6 +134,11 @@ bool View::from_buffer(nb::handle source, const char *name) {
     has_buffer_ = true;
     if (buffer_.suboffsets) refuse(PyExc_ValueError, name, "is scattered over memory", "");
     dtype = dtype_from_format(buffer_.format, buffer_.itemsize);
+    if (!dtype && (*buffer_.format == '>' || *buffer_.format == '!'))
+        refuse(PyExc_TypeError, name,
+               "has elements in another byte order than this machine's: convert them first, e.g. "
+               "with array.astype(array.dtype.newbyteorder('=')); their format is",
+               buffer_.format);
     if (!dtype)
         refuse(PyExc_TypeError, name, "has elements that operators do not know:", buffer_.format);
     set_bytes(size_t(buffer_.ndim), buffer_.shape, buffer_.strides, buffer_.itemsize, name);
@@ -143,18 +148,87 @@ bool View::from_buffer(nb::handle source, const char *name) {
     return true;
 }
 
+// ---- __array_interface__ -------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void refuse_field(PyObject *kind, const char *name, const char *field,
+                               nb::handle found, const char *expected) {
+    PyErr_Format(kind, "%s: %s of __array_interface__ is %R: expected %s", name, field, found.ptr(),
+                 expected);
+    throw nb::python_error();
+}
+
+nb::handle field_of(nb::handle interface, const char *field, const char *name) {
+    PyObject *found = PyDict_GetItemString(interface.ptr(), field);
+    if (!found) refuse(PyExc_TypeError, name, "__array_interface__ has no", field);
+    return found;
+}
+
+std::vector<Py_ssize_t> integers_of(nb::handle given, const char *field, const char *name) {
+    constexpr const char *kExpected = "a tuple of integers";
+    if (!PyTuple_Check(given.ptr())) refuse_field(PyExc_TypeError, name, field, given, kExpected);
+    std::vector<Py_ssize_t> made;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(given.ptr()); ++i) {
+        PyObject *each = PyTuple_GetItem(given.ptr(), i);
+        if (!PyIndex_Check(each)) refuse_field(PyExc_TypeError, name, field, given, kExpected);
+        const Py_ssize_t number = PyNumber_AsSsize_t(each, PyExc_OverflowError);
+        if (number == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            refuse_field(PyExc_ValueError, name, field, given, "integers of 64 bits");
+        }
+        made.push_back(number);
+    }
+    return made;
+}
+
+// The bytes from the first element to the last fit into the numbers that addresses have.
+bool is_reachable(const std::vector<Py_ssize_t> &sizes, const std::vector<Py_ssize_t> &steps,
+                  Py_ssize_t item) {
+    Py_ssize_t bytes = item, reach = item;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        Py_ssize_t part = 0;
+        if (sizes[i] == 0) return true;
+        if (__builtin_mul_overflow(bytes, sizes[i], &bytes)) return false;
+        if (steps.empty()) continue;
+        if (steps[i] == PY_SSIZE_T_MIN || __builtin_mul_overflow(sizes[i] - 1, steps[i], &part) ||
+            __builtin_add_overflow(reach, part < 0 ? -part : part, &reach))
+            return false;
+    }
+    return true;
+}
+
+// As "<f4": byte order, kind, bytes. Returns the bytes.
+Py_ssize_t item_of(const std::string &type, nb::handle given, const char *name) {
+    constexpr const char *kExpected = "a type such as '<f4'";
+    if (type.size() < 3 || type.size() > 4 || !std::strchr("<>|=", type[0]) ||
+        !std::all_of(type.begin() + 2, type.end(), [](char c) { return c >= '0' && c <= '9'; }))
+        refuse_field(PyExc_TypeError, name, "typestr", given, kExpected);
+    const Py_ssize_t item = std::atoi(type.c_str() + 2);
+    if (type[0] == '>' && item > 1)
+        refuse_field(PyExc_TypeError, name, "typestr", given,
+                     "the byte order of this machine: convert the array first, e.g. with "
+                     "array.astype(array.dtype.newbyteorder('='))");
+    if (item <= 0 || (type[1] == 'f' && item != 2 && item != 4 && item != 8))
+        refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
+    return item;
+}
+
+}  // namespace
+
 bool View::from_array_interface(nb::handle source, const char *name) {
     nb::object found = nb::getattr(source, "__array_interface__", nb::none());
-    if (!nb::isinstance<nb::dict>(found)) return false;
-    auto interface = nb::cast<nb::dict>(found);
-    auto type = nb::cast<std::string>(nb::str(interface["typestr"]));
-    Py_ssize_t item = type.size() > 2 ? std::atoi(type.c_str() + 2) : 0;
-    bool odd = item <= 0 || (type[1] == 'f' && item != 2 && item != 4 && item != 8);
-    if (odd)
-        refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
-    if (!nb::isinstance<nb::tuple>(interface["shape"]) ||
-        !nb::isinstance<nb::tuple>(interface["data"]))
-        refuse(PyExc_TypeError, name, "has no usable __array_interface__:", "shape or data");
+    if (found.is_none()) return false;
+    if (!PyDict_Check(found.ptr())) {
+        PyErr_Format(PyExc_TypeError, "%s: __array_interface__ is %R: expected a dict", name,
+                     found.ptr());
+        throw nb::python_error();
+    }
+    const nb::handle typestr = field_of(found, "typestr", name);
+    if (!PyUnicode_Check(typestr.ptr()))
+        refuse_field(PyExc_TypeError, name, "typestr", typestr, "a type such as '<f4'");
+    const auto type = nb::cast<std::string>(typestr);
+    const Py_ssize_t item = item_of(type, typestr, name);
     if (type[1] == 'V') {
         nb::object given = nb::getattr(source, "dtype", nb::none());
         dtype = dtype_from_numpy(nb::cast<std::string>(nb::str(nb::getattr(given, "name", given))));
@@ -165,21 +239,46 @@ bool View::from_array_interface(nb::handle source, const char *name) {
         char format[] = {type[1] == 'c' ? 'Z' : kind, type[1] == 'c' ? 'x' : '\0', '\0'};
         dtype = std::strchr("fbc", type[1]) ? dtype_from_format(format, item) : 0;
     }
-    if (!dtype || type[0] == '>')
+    if (!dtype)
         refuse(PyExc_TypeError, name, "has elements that operators do not know:", type.c_str());
-    auto shape = nb::cast<nb::tuple>(interface["shape"]);
-    std::vector<Py_ssize_t> sizes, steps;
-    for (nb::handle size : shape) sizes.push_back(nb::cast<Py_ssize_t>(size));
-    nb::object strides = interface.contains("strides") ? interface["strides"] : nb::none();
-    if (!strides.is_none())
-        for (nb::handle step : strides) steps.push_back(nb::cast<Py_ssize_t>(step));
-    set_bytes(sizes.size(), sizes.data(), strides.is_none() ? nullptr : steps.data(), item, name);
-    auto where = nb::cast<nb::tuple>(interface["data"]);
-    data = reinterpret_cast<void *>(nb::cast<uintptr_t>(where[0]));
-    readonly = nb::cast<bool>(where[1]);
+    if (PyObject *mask = PyDict_GetItemString(found.ptr(), "mask"); mask && mask != Py_None)
+        refuse(PyExc_TypeError, name, "has a mask in __array_interface__:", "expected none");
+
+    const nb::handle shape = field_of(found, "shape", name);
+    const std::vector<Py_ssize_t> sizes = integers_of(shape, "shape", name);
+    if (std::any_of(sizes.begin(), sizes.end(), [](Py_ssize_t size) { return size < 0; }))
+        refuse_field(PyExc_ValueError, name, "shape", shape, "sizes of 0 or more");
+    std::vector<Py_ssize_t> steps;
+    PyObject *strides = PyDict_GetItemString(found.ptr(), "strides");
+    const bool has_strides = strides && strides != Py_None;
+    if (has_strides) steps = integers_of(strides, "strides", name);
+    if (has_strides && steps.size() != sizes.size())
+        refuse_field(PyExc_ValueError, name, "strides", strides, "as many as the sizes of shape");
+    if (!is_reachable(sizes, steps, item))
+        refuse_field(PyExc_ValueError, name, has_strides ? "strides" : "shape",
+                     has_strides ? nb::handle(strides) : shape, "no more bytes than memory has");
+    set_bytes(sizes.size(), sizes.data(), has_strides ? steps.data() : nullptr, item, name);
+
+    const nb::handle where = field_of(found, "data", name);
+    if (!PyTuple_Check(where.ptr()) || PyTuple_Size(where.ptr()) != 2 ||
+        !PyLong_Check(PyTuple_GetItem(where.ptr(), 0)))
+        refuse_field(PyExc_TypeError, name, "data", where,
+                     "a tuple of an address and whether it is read-only");
+    data = reinterpret_cast<void *>(PyLong_AsSize_t(PyTuple_GetItem(where.ptr(), 0)));
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        refuse_field(PyExc_ValueError, name, "data", where, "an address of 64 bits");
+    }
+    if (!data && std::none_of(sizes.begin(), sizes.end(), [](Py_ssize_t s) { return s == 0; }))
+        refuse_field(PyExc_ValueError, name, "data", where, "an address that is not null");
+    const int is_readonly = PyObject_IsTrue(PyTuple_GetItem(where.ptr(), 1));
+    if (is_readonly < 0) throw nb::python_error();
+    readonly = is_readonly;
     owner = nb::borrow(source);
     return true;
 }
+
+// ---- DLPack -------------------------------------------------------------------------------------
 
 bool View::from_capsule(nb::handle source, const char *name) {
     if (!nb::hasattr(source, "__dlpack__")) return false;
@@ -206,7 +305,7 @@ bool View::from_capsule(nb::handle source, const char *name) {
     return true;
 }
 
-void View::look_at(nb::handle source, const char *name) {
+void View::inspect(nb::handle source, const char *name) {
     if (from_exchange(source, name) || from_buffer(source, name) ||
         from_array_interface(source, name) || from_capsule(source, name))
         return;
@@ -217,10 +316,10 @@ void View::look_at(nb::handle source, const char *name) {
     throw nb::python_error();
 }
 
-bool View::try_look_at(nb::handle source) {
+bool View::try_inspect(nb::handle source) {
     if (source.is_none()) return false;
     try {
-        look_at(source, "");
+        inspect(source, "");
         return true;
     } catch (nb::python_error &) {
         return false;
@@ -257,7 +356,7 @@ nb::object view_of(nb::handle source, const char *name) {
     if (nb::isinstance<View>(source)) return nb::borrow(source);
     View *view;
     nb::object made = new_view(view);
-    view->look_at(source, name);
+    view->inspect(source, name);
     return made;
 }
 

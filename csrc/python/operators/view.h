@@ -20,8 +20,8 @@ public:
     }
 
     // Looks at any object with DLPack, the buffer protocol or __array_interface__.
-    void look_at(nb::handle source, const char *name);
-    bool try_look_at(nb::handle source);  // without a word if it is none
+    void inspect(nb::handle source, const char *name);
+    bool try_inspect(nb::handle source);  // without a word if it is none
     // Describes memory at an address; strides are in elements, null for row-major without gaps.
     void describe(uintptr_t address, const std::vector<int64_t> &shape, int dtype,
                   const std::vector<int64_t> *strides, bool readonly, nb::object owner);

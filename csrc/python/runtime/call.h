@@ -42,6 +42,11 @@ infinirtError_t waiting_if(bool long_enough, F &&call) {
     return long_enough ? waiting(call) : call();
 }
 
+// After a query: the error of the wait, or else that of the query, which may have been told alone.
+inline infinirtError_t if_well(bool well, infinirtError_t code) {
+    return well || code != infinirtSuccess ? code : infinirtPeekAtLastError();
+}
+
 // For updates of instantiated graphs: that the graphs differ is reported by the result.
 inline infinirtError_t unless_differing(infinirtError_t code) {
     return code == infinirtErrorGraphExecUpdateFailure ? infinirtSuccess : code;

@@ -5,6 +5,13 @@
 namespace infini::python {
 
 void throw_error(infinirtError_t code) {
+    // Left behind by a collective: its own error, as the reads of tensors raise it.
+    if (code == infinirtErrorExternalDevice) {
+        nb::object type = nb::module_::import_("infinicore.ccl").attr("CclError");
+        nb::object error = type(int(INFINI_STATUS_INTERNAL_ERROR), infiniGetLastErrorMessage());
+        PyErr_SetObject(type.ptr(), error.ptr());
+        throw nb::python_error();
+    }
     // The message belongs to this thread's last failing call, which is the one that gave the code.
     nb::object type = nb::module_::import_("infinicore.rt._error").attr("InfiniRTError");
     nb::object error = type(static_cast<int>(code), infinirtGetErrorName(code),

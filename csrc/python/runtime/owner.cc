@@ -177,8 +177,10 @@ void bind_owner(nb::module_ &m) {
             "The number by which the functions of the C API know it.")
         .def_prop_ro("closed", &Owner::closed, "Whether it was given back.")
         .def("close", &Owner::close, "Give it back now. A second time has no effect.")
+        .def("__enter__", [](nb::object self) { return self; })
+        .def("__exit__", [](nb::handle self, nb::args) { self.attr("close")(); })
         .def("_detach", &Owner::detach, "Keep the handle and give back nothing.")
-        .def_prop_ro("kind", &Owner::kind, "The kind of device it belongs to.");
+        .def_prop_ro("kind", &Owner::kind, "The device type it belongs to.");
 }
 
 }  // namespace infini::python

@@ -9,7 +9,8 @@
             comm.all_reduce(x)
 
 Operations go to the current stream of the tensor's device. What fails after a call has returned is
-raised by the next call, by `check` and by `close`.
+raised by whatever reads a tensor or waits for the device, by the next call, by `check` and by
+`close`.
 """
 
 from infinicore.ccl._bootstrap import init

@@ -149,7 +149,7 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
 
 
 def _default_timeout(environment: Mapping[str, str]) -> float:
-    # The native side falls back in the same way.
+    # The native side falls back in the same way, with a warning.
     try:
         seconds = float(environment.get("INFINI_CCL_TIMEOUT") or DEFAULT_TIMEOUT)
     except ValueError:

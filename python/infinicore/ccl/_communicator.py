@@ -13,7 +13,8 @@ from typing import Any
 import infinicore
 from infinicore import _core, context
 from infinicore._device import device as device_class
-from infinicore.ccl._group import NOT_YET, group, made_now
+from infinicore.ccl import _interruptible
+from infinicore.ccl._group import NOT_YET, group, is_open, made_now
 from infinicore.ccl._library import CclError, call, last_message
 from infinicore.ccl._prototypes import UniqueId
 
@@ -90,12 +91,19 @@ class Communicator:
             raise ValueError(f"Communicator: id has {len(id)} bytes: expected one of unique_id()")
         handle = ctypes.c_void_p(NOT_YET)
         place = (ctypes.byref(handle), ranks, UniqueId.from_buffer_copy(id), rank)
-        if timeout is None:
-            call("CommInitRank", *place)
-        else:
+
+        def join() -> None:
+            if timeout is None:
+                call("CommInitRank", *place)
+                return
             # The time-out is taken from the environment, at the call; the end of the group waits.
             with group(), _environment("INFINI_CCL_TIMEOUT", f"{float(timeout)}"):
                 call("CommInitRank", *place)
+
+        if is_open():
+            join()  # a group is its thread's
+        else:
+            _interruptible.run(join, lambda: call("CommAbort", handle))
         self._begin(made_now("Communicator", handle.value), context.get_device())
 
     @classmethod
@@ -153,6 +161,8 @@ class Communicator:
 
     def close(self) -> None:
         """Waits for its work on this rank, and leaves; raises failures not reported yet."""
+        if self._handle is not None:
+            _core.wait_unless_interrupted(self.device)
         self._leave("CommDestroy")
 
     def abort(self) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 from collections.abc import Iterator
 
 from infinicore import _core
 from infinicore.ccl._library import CclError, call
 
 NOT_YET = ctypes.c_void_p(-1).value  # a handle of none
+_open = threading.local()
+
+
+def is_open() -> bool:
+    """Is the calling thread in a group?"""
+    return getattr(_open, "depth", 0) > 0
 
 
 @contextlib.contextmanager
@@ -31,6 +38,7 @@ def group() -> Iterator[None]:
         _core.end_collective_group()
         return
     call("GroupStart", None)
+    _open.depth = getattr(_open, "depth", 0) + 1
     try:
         yield
     except BaseException:
@@ -38,6 +46,8 @@ def group() -> Iterator[None]:
         with contextlib.suppress(CclError):
             call("GroupEnd", None)
         raise
+    finally:
+        _open.depth -= 1
     call("GroupEnd", None)
 
 

@@ -36,7 +36,7 @@ def call(name: str, *arguments: Any) -> None:
 
 
 def describe(kind: int) -> str:
-    """What does the collectives of a kind of device (infiniDevice_t), in words; may be empty.
+    """What does the collectives of a device type (infiniDevice_t), in words; may be empty.
     Raises the reason where there are none."""
     text = ctypes.create_string_buffer(1024)
     call("Describe", kind, text, len(text))

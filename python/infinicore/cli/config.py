@@ -29,8 +29,9 @@ def answers(folder: Path) -> dict[str, str]:
         "libs": [
             f"-L{lib}",
             f"-Wl,-rpath,{lib},--as-needed",
-            "-linfinicore",
+            "-linfinicore_cpp_api",
             "-linfiniop",
+            "-linfiniccl",
             "-linfinirt",
         ],
     }

@@ -47,6 +47,8 @@ WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT here and w
 of MPI or Slurm otherwise. INFINI_NUM_THREADS and OMP_NUM_THREADS divide the processors of a host
 unless they are set. Other hosts need Python and the program at the same paths.
 """
+# A rank of which a communicator failed ends with a status that shows it, whatever it caught.
+STRICT = {"INFINI_CCL_STRICT_EXIT": "1"}
 NODE_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -131,7 +133,7 @@ def make_plan(options: argparse.Namespace) -> Handover | list[Rank]:
         prefix=not options.no_prefix,
         master=None,
         name=secrets.token_hex(8),
-        variables=_variables(options),
+        variables={**STRICT, **_variables(options)},
     )
     if launcher == "env":
         return _ranks_of_node(job, os.environ)

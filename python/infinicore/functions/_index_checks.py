@@ -1,22 +1,31 @@
-"""Checks of indices. Out-of-range indices raise on the CPU, except while a graph is recorded; on a
-device they are ignored."""
+"""Checks of values. Out-of-range indices and targets raise on the CPU, except while a graph is
+recorded; on a device they are ignored."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from infinicore import _core
 from infinicore._device import device
-from infinicore._dtype import int64
+from infinicore._dtype import bool_, int64
+from infinicore._emit import emit
 from infinicore._tensor import Tensor
 
 _CPU = device("cpu")
+Made = TypeVar("Made", bound=Callable[..., Any])
+
+
+def is_known(tensor: Any) -> bool:
+    """Whether the values of a tensor may be read: it is on the CPU, and nothing is recorded."""
+    return isinstance(tensor, Tensor) and tensor.device is _CPU and not _core.is_recording()
 
 
 def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> None:
     """Raises IndexError for an index that is not below the size, or negative unless it `wraps`."""
-    if not isinstance(index, Tensor) or index.device is not _CPU or _core.is_recording():
+    if not is_known(index):
         return
     if index.dtype is not int64 and index.dtype.is_floating_point:
         return
@@ -26,6 +35,42 @@ def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = Fals
         raise IndexError(f"{name}: {error}") from None
     if is_negative and not wraps:
         raise IndexError(f"{name}: an index for dimension {dim} is negative: expected 0 or more")
+
+
+def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:
+    """As `check_indices`, for classes, of which one number is no class."""
+    if not is_known(target) or target.dtype.is_floating_point:
+        return
+    try:
+        check_indices(name, target, classes, 1)
+    except IndexError:
+        classified = emit("where", emit("not_equal", target, ignored), target, 0)
+        check_indices(name, classified, classes, 1)
+
+
+def check_range(name: str, argument: str, value: Any, low: float, high: float) -> None:
+    """Raises RuntimeError for an element that is NaN or not from `low` to `high`."""
+    if not is_known(value) or not value.numel() or value.dtype is bool_:
+        return
+    least, most = (emit(fold, value.reshape(-1), dim=[0]).item() for fold in ("amin", "amax"))
+    if not (least >= low and most <= high):
+        found = least if not least >= low else most
+        raise RuntimeError(f"{name}: {argument} has an element {found}: expected {low} to {high}")
+
+
+def with_check(check: Callable[..., None]) -> Callable[[Made], Made]:
+    """A function whose arguments are checked by another one, which takes the same ones."""
+
+    def decorate(made: Made) -> Made:
+        @functools.wraps(made)
+        def function(*args: Any, **keywords: Any) -> Any:
+            check(*args, **keywords)
+            return made(*args, **keywords)
+
+        function.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
+        return function  # type: ignore[return-value]
+
+    return decorate
 
 
 def with_checked_index(made: Any) -> Any:

@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import bfloat16, category, dtype, float16, float32, get_default_dtype, int64
+from infinicore._dtype import (
+    bfloat16,
+    category,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int64,
+)
 from infinicore._emit import cast_to, emit
 from infinicore._function import write
 from infinicore._tensor import Tensor
@@ -27,6 +36,11 @@ def floats(tensor: Tensor) -> Tensor:
 def wide_floats(tensor: Tensor) -> Tensor:
     """Halves as float32, integers as the default type of floats."""
     return floats(wide(tensor))
+
+
+def exact_floats(tensor: Tensor) -> Tensor:
+    """Integers as float64, which holds them exactly up to 2**53."""
+    return tensor if category(tensor.dtype) > 1 else cast_to(tensor, float64)
 
 
 def float32_at_least(tensor: Tensor) -> Tensor:

@@ -2,8 +2,10 @@
 and returns them, `op_(results..., inputs..., attributes...)` writes them.
 
 All are derived from the table of operators; tensors come in its order, then the attributes, by
-place or by name. Those below that are spelt out have another order. Other names are those of
-`infinicore`.
+place or by name. Those below that are spelt out have another order. `Device`, `Device.Type` and
+`DataType` are what `_underlying` of a device and a dtype is, and what modules made with pybind11
+take and return; `infinicore.device(...)` and `infinicore.dtype(...)` turn them back. Other names
+are those of `infinicore`.
 
     >>> from infinicore.lib import _infinicore
     >>> _infinicore.add(infinicore.ones(2), infinicore.ones(2))
@@ -19,22 +21,14 @@ from __future__ import annotations
 from typing import Any
 
 import infinicore
-from infinicore._device import device as Device  # noqa: N812
-from infinicore._dtype import ALL
+from infinicore._device import Device
+from infinicore._dtype import DataType
 from infinicore._emit import emit
 from infinicore._tensor import Tensor
 from infinicore.lib._forms import Form
 from infinicore.op._table import FUNCTIONS
 
 __all__ = ["DataType", "Device", "Tensor"]
-
-
-class DataType:
-    """Element types by the names of the C interface: DataType.F32."""
-
-
-for _code, _kind in ALL.items():
-    setattr(DataType, _code, _kind)
 
 
 def topksoftmax(values: Tensor, indices: Tensor, x: Tensor, topk: int, norm: bool = False) -> None:

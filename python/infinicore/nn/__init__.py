@@ -29,6 +29,12 @@ from infinicore.nn.loading import load_safetensors, read_safetensors, save_safet
 from infinicore.nn.module import IncompatibleKeys, Module
 from infinicore.nn.parameter import Parameter
 from infinicore.nn.rope import RoPE
+from infinicore.nn.rope_scaling import (
+    Llama3RopeScalingConfig,
+    LongRopeScalingConfig,
+    RopeScalingConfig,
+    YarnRopeScalingConfig,
+)
 
 if TYPE_CHECKING:
     from infinicore.nn import parallel
@@ -42,6 +48,8 @@ __all__ = [
     "IncompatibleKeys",
     "LayerNorm",
     "Linear",
+    "Llama3RopeScalingConfig",
+    "LongRopeScalingConfig",
     "Module",
     "ModuleDict",
     "ModuleList",
@@ -50,11 +58,13 @@ __all__ = [
     "RMSNorm",
     "ReLU",
     "RoPE",
+    "RopeScalingConfig",
     "Sequential",
     "SiLU",
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "YarnRopeScalingConfig",
     "functional",
     "load_safetensors",
     "parallel",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from infinicore._tensor import Tensor
@@ -30,3 +33,26 @@ def tensor_from(value: Any, name: str) -> Tensor:
         raise TypeError(
             f"load_state_dict: {name!r} is {type(value).__name__}: expected a tensor or an array"
         ) from error
+
+
+def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    """The slots of a class and its bases, by class and name."""
+    for each in kind.__mro__:
+        for name, slot in vars(each).items():
+            if isinstance(slot, MemberDescriptorType):
+                yield f"{each.__qualname__}.{name}", slot
+
+
+def slot_values(module: Any) -> dict[str, Any]:
+    """What the slots of a module hold, which is not in its `__dict__`."""
+    made = {}
+    for name, slot in _slots(type(module)):
+        with contextlib.suppress(AttributeError):  # not set
+            made[name] = slot.__get__(module)
+    return made
+
+
+def set_slots(module: Any, values: dict[str, Any]) -> None:
+    for name, slot in _slots(type(module)):
+        if name in values:
+            slot.__set__(module, values[name])

@@ -36,26 +36,44 @@ _MOST_HEADER = 100 << 20
 
 def read_safetensors(path: Any, device: Any = None) -> dict[str, Tensor]:
     """The tensors of a file by name. On the CPU they share the file's pages, which are read when
-    they are used, and must not be written to."""
+    they are used: the file must not be written to or truncated as long as they are. A new version
+    is to be written beside it and renamed."""
+    where = Device(device) if device is not None else Device("cpu")
     file = Path(path)
+    tensors, pages = _mapped(file)
+    for name, tensor in tensors.items():
+        _check_whole(file, pages)
+        tensors[name] = tensor.to(where)
+    return tensors
+
+
+def _mapped(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
+    """Tensors that share the pages of the file, and the pages."""
     with file.open("rb") as opened:
         size = file.stat().st_size
         if size < 8:
             raise ValueError(f"read_safetensors: {file}: too short for a safetensors file")
+        length = int.from_bytes(opened.read(8), "little")
+        if length > min(size - 8, _MOST_HEADER):
+            raise ValueError(f"read_safetensors: {file}: a header of {length} bytes does not fit")
+        text = opened.read(length)
         pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
-    length = int.from_bytes(pages[:8], "little")
-    if length > min(size - 8, _MOST_HEADER):
-        raise ValueError(f"read_safetensors: {file}: a header of {length} bytes does not fit")
     try:
-        header = json.loads(pages[8 : 8 + length])
+        header = json.loads(text)
     except ValueError as error:
         raise ValueError(f"read_safetensors: {file}: the header is no JSON: {error}") from None
     header.pop("__metadata__", None)
-    where = Device(device) if device is not None else Device("cpu")
-    made = {}
-    for name, row in header.items():
-        made[name] = _tensor(file, name, row, pages, 8 + length).to(where)
-    return made
+    made = {name: _tensor(file, name, row, pages, 8 + length) for name, row in header.items()}
+    return made, pages
+
+
+def _check_whole(file: Path, pages: mmap.mmap) -> None:
+    """Reading pages that a file has lost would end the process: SIGBUS."""
+    if (size := pages.size()) < len(pages):
+        raise ValueError(
+            f"read_safetensors: {file}: truncated from {len(pages)} to {size} bytes while it is"
+            " being read"
+        )
 
 
 def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Tensor:
@@ -80,6 +98,7 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
         step *= each
     if (base + begin) % code.itemsize:  # kernels need elements where the processor expects them
         aligned = _core.empty((count,), ALL["U8"], Device("cpu"))
+        _check_whole(file, pages)
         _core.copy_from(aligned, whole)
         whole = aligned
     return _core.view_as(whole, tuple(shape), tuple(reversed(steps)), 0, code)
@@ -91,10 +110,15 @@ def load_safetensors(
     """Load a module's weights from a file, or from several (a list, or a folder with
     *.safetensors). `rename` maps beginnings of names in the file to those of the module."""
     state: dict[str, Tensor] = {}
+    mapped = []
     for file in _files(path):
-        state.update(read_safetensors(file))
+        tensors, pages = _mapped(file)
+        state.update(tensors)
+        mapped.append((file, pages))
     for old, new in (rename or {}).items():
         state = {(new + n[len(old) :] if n.startswith(old) else n): t for n, t in state.items()}
+    for file, pages in mapped:
+        _check_whole(file, pages)
     return module.load_state_dict(state, strict=strict)
 
 

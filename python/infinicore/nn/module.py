@@ -10,7 +10,7 @@ import infinicore
 from infinicore import _changes
 from infinicore._tensor import Tensor
 from infinicore.nn._registry import Handle, Registry
-from infinicore.nn._state import owners_of, tensor_from
+from infinicore.nn._state import owners_of, set_slots, slot_values, tensor_from
 from infinicore.nn.parameter import Parameter
 
 Self = TypeVar("Self", bound="Module")
@@ -97,13 +97,16 @@ class Module:
                 state.pop(name, None)
         for kind in ("_hooks", "_pre_hooks", "_fleeting"):
             state[kind] = state[kind].copy()
+        state["__slots__"] = slot_values(self)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Module.__init__(self)
         for kind in _REGISTRIES:
             self.__dict__[kind].update(state[kind])
-        self.__dict__.update((k, v) for k, v in state.items() if k not in _REGISTRIES)
+        set_slots(self, state.get("__slots__", {}))
+        rest = (*_REGISTRIES, "__slots__")
+        self.__dict__.update((k, v) for k, v in state.items() if k not in rest)
 
     # ---- Attributes -----------------------------------------------------------------------------
 

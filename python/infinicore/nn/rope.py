@@ -8,11 +8,12 @@ from typing import Any
 from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
+from infinicore.nn.rope_scaling import RopeScalingConfig
 
 
 class RoPE(Module):
     """Rotates pairs of a head's elements by angles that grow with the position: pair i of a vector
-    at position p by p * rope_theta ** (-2 i / rotary_dim).
+    at position p by p * rope_theta ** (-2 i / rotary_dim), if no `scaling` changes that.
 
     `forward(states, position_ids)` rotates states [..., tokens, heads, head_dim] in place, or into
     `out`. `forward(q, k, positions)` returns both; with `mrope_section` the positions are
@@ -29,6 +30,7 @@ class RoPE(Module):
         rotary_dim: int | None = None,
         mrope_section: Sequence[int] | None = None,
         mrope_interleaved: bool = False,
+        scaling: RopeScalingConfig | None = None,
     ) -> None:
         super().__init__()
         self.max_position_embeddings, self.rope_theta = max_position_embeddings, rope_theta
@@ -40,7 +42,9 @@ class RoPE(Module):
             )
         self.mrope_section = tuple(mrope_section) if mrope_section is not None else None
         self.mrope_interleaved = mrope_interleaved
-        sin, cos = tables(max_position_embeddings, rope_theta, self.rotary_dim, device, dtype)
+        sin, cos = tables(
+            max_position_embeddings, rope_theta, self.rotary_dim, device, dtype, scaling
+        )
         self.register_buffer("sin_table", sin, persistent=False)
         self.register_buffer("cos_table", cos, persistent=False)
 
@@ -94,14 +98,31 @@ class RoPE(Module):
 
 
 def tables(
-    positions: int, theta: float, rotary_dim: int, device: Any, dtype: Any
+    positions: int,
+    theta: float,
+    rotary_dim: int,
+    device: Any,
+    dtype: Any,
+    scaling: RopeScalingConfig | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Sines and cosines [positions, rotary_dim / 2], computed in float64."""
+    from infinicore._data import tensor
     from infinicore._dtype import float64, get_default_dtype
     from infinicore._ranges import arange
+    from infinicore.functions.copy.cat import cat
 
-    half = rotary_dim // 2
-    exponents = arange(half, dtype=float64, device=device) * (-2.0 / rotary_dim)
-    angles = arange(positions, dtype=float64, device=device).unsqueeze(1) * (theta**exponents)
-    kind = dtype or get_default_dtype()
-    return angles.sin().to(kind), angles.cos().to(kind)
+    scaling = scaling or RopeScalingConfig()
+    base = [theta ** (-2.0 * pair / rotary_dim) for pair in range(rotary_dim // 2)]
+    ranges = [each for each in scaling.freq_scales(base) if each[0] < positions]
+    ends = [*(start for start, _ in ranges[1:]), positions]
+    angles = []
+    for (start, scales), end in zip(ranges, ends, strict=True):
+        scaled = [frequency * scale for frequency, scale in zip(base, scales, strict=True)]
+        row = tensor(scaled, dtype=float64, device=device)
+        angles.append(arange(start, end, dtype=float64, device=device).unsqueeze(1) * row)
+    joined = angles[0] if len(angles) == 1 else cat(angles, 0)
+    kind, size = dtype or get_default_dtype(), scaling.magnitude
+    sines, cosines = joined.sin(), joined.cos()
+    if size != 1:
+        sines, cosines = sines * size, cosines * size
+    return sines.to(kind), cosines.to(kind)

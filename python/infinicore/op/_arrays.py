@@ -3,11 +3,12 @@ not imported."""
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore import _op
+from infinicore import _core
 from infinicore.op._shapes import dense
 
 # Names of the element types in NumPy, ml_dtypes and torch where they differ.
@@ -35,25 +36,34 @@ TORCH_NAMES = {**_NUMPY, **_ML_DTYPES, "BOOL": "bool", "C32": "complex32"}
 def view(
     tensor: Any,
     shape: Sequence[int] | None = None,
-    dtype: str | None = None,
+    dtype: Any = None,
     strides: Sequence[int] | None = None,
-) -> _op.View:
-    """A tensor as the operators see it. With a shape and an element type, memory becomes one.
+) -> _core.View:
+    """A tensor as the operators see it. With a shape and an element type, by its code or as an
+    object of infinicore, NumPy or torch, memory becomes one.
 
     >>> x = op.view(numpy.zeros((2, 3)))
     >>> y = op.view(rt.Memory(64), (4, 8), "BF16")
+    >>> z = op.view(rt.Memory(64), (4, 4), infinicore.float32)
     """
     if shape is None and dtype is None:
-        return _op.view(tensor)
+        return _core.view(tensor)
     if shape is None or dtype is None:
         raise TypeError("view: expected both a shape and an element type, or neither")
-    if isinstance(tensor, _op.View):
+    dtype = code_of(dtype)
+    shape = _integers("shape", shape)
+    strides = None if strides is None else _integers("strides", strides)
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(
+            f"view: strides is {strides}: expected {len(shape)} of them, one for each dimension"
+        )
+    if isinstance(tensor, _core.View):
         raise TypeError("view: expected memory or an array, not a view: give what it was made of")
     if hasattr(tensor, "ptr"):
         address, nbytes, readonly = tensor.ptr, tensor.nbytes, tensor.readonly
         owner = tensor
     else:
-        owner = _op.view(tensor)
+        owner = _core.view(tensor)
         flat = memoryview(tensor)
         if not flat.c_contiguous:
             raise ValueError("view: expected memory without gaps: the array has strides")
@@ -63,7 +73,29 @@ def view(
     last = 0 if 0 in shape else sum(reach) + 1
     if (last and min(reach, default=0) < 0) or last * item_size(dtype) > nbytes:
         raise ValueError(f"view: the memory has {nbytes} bytes, which the tensor reaches beyond")
-    return _op.described(shape, dtype, strides, address, readonly, owner)
+    return _core.described(shape, dtype, strides, address, readonly, owner)
+
+
+def code_of(dtype: Any) -> str:
+    """The code of an element type that is given as one, or as an object."""
+    code = dtype if isinstance(dtype, str) else getattr(dtype, "_code", None)
+    if code is not None:
+        return str(code)
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    name = name.removeprefix("torch.")
+    for code, other in (*TORCH_NAMES.items(), *_NUMPY.items()):
+        if name == other and code != "BYTE":
+            return code
+    raise TypeError(
+        f'view: dtype is {dtype!r}: expected an element type such as "F32" or infinicore.float32'
+    )
+
+
+def _integers(argument: str, values: Any) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(each) for each in values)
+    except TypeError:
+        raise TypeError(f"view: {argument} is {values!r}: expected integers") from None
 
 
 def item_size(dtype: str) -> int:

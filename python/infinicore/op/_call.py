@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore import _op
+from infinicore import _core
 from infinicore.op._arrays import empty_as, empty_like, item_size
 from infinicore.op._operator import Function, function
-from infinicore.op._shapes import Sizes
 
 
 def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, stream: Any) -> Any:
@@ -19,7 +18,7 @@ def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, str
         made = out if out is not None else empty_as(inputs[0])
         attributes = this.attribute_values(values) if values else ()
         scalars = this.scalar_values(values) if this.scalars else ()
-        if _op.run_map(this.index, (made, *inputs), attributes, scalars, stream):
+        if _core.run_map(this.index, (made, *inputs), attributes, scalars, stream):
             return made
     views = this.views(inputs)
     results = this.take_outputs(views, out) if this.outputs else []
@@ -29,14 +28,14 @@ def call(name: str, inputs: Sequence[Any], values: dict[str, Any], out: Any, str
         raise TypeError(f"{name}: out= is needed: {this.added_to[1]} is not 0")
     for missing in this.infer(views, values):
         made = empty_like(inputs, missing.shape, missing.dtype)
-        views[missing.place] = _op.view(made)
+        views[missing.place] = _core.view(made)
         index = next(i for i, (_, place, _) in enumerate(this.outputs) if place == missing.place)
         results[index] = made
-    plan = _op.Plan(this.index, views[: len(this.tensors)], this.attribute_values(values))
+    plan = _core.Plan(this.index, views[: len(this.tensors)], this.attribute_values(values))
     data = [views[place] for place in this.data_places]
     told = plan._run(this.number, data, this.scalar_values(values), stream)
     if this.found:
-        return _take_found(this, views, values, told, inputs)
+        return _take_found(this, views, told, inputs)
     if results:
         return results[0] if len(results) == 1 else _without_absent(this, results)
     modified = [
@@ -53,9 +52,7 @@ def _without_absent(this: Function, results: list[Any]) -> Any:
     return kept[0] if len(kept) == 1 else kept
 
 
-def _take_found(
-    this: Function, views: list[Any], values: dict[str, Any], told: Any, inputs: Sequence[Any]
-) -> Any:
+def _take_found(this: Function, views: list[Any], told: Any, inputs: Sequence[Any]) -> Any:
     """Copies a result that the run function has allocated, and frees it."""
     from infinicore import rt
 
@@ -65,22 +62,20 @@ def _take_found(
         names = [tensor.name for tensor in this.tensors]
         dtype = views[names.index(dtype[1:])].dtype
     address, count = told
-    sizes = Sizes({**values, "count": count}, (), {})
-    for tensor, view in zip(this.tensors, views, strict=False):
-        sizes.bind(tensor.shapes, view.shape)
-    result = empty_like(inputs, sizes.evaluate(shape), dtype)
-    made = _op.view(result)
+    sizes = {"count": count, "rank": len(views[0].shape)}
+    result = empty_like(inputs, [sizes[name] for name in shape], dtype)
+    made = _core.view(result)
     nbytes = math.prod(made.shape) * item_size(dtype)
     if nbytes:
         rt.Memcpy(made.ptr, address, nbytes, rt.MemcpyDefault)
     if maker == "device" and rt.kind() != "cpu":
         rt.Free(address)
     else:
-        _op.free_host(address, maker == "host")
+        _core.free_host(address, maker == "host")
     return result
 
 
-class Plan(_op.Plan):
+class Plan(_core.Plan):
     """An operator that was described: it runs any number of times, with little overhead.
 
     Call it with the data in the order of the C run function (`parameters`), mostly the results

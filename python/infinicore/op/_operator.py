@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from infinicore import _op
-from infinicore.op._shapes import Shape, Sizes, UnknownSizeError, broadcast, dense
+from infinicore import _core
+from infinicore.op._shapes import Shape, dense
 from infinicore.op._table import FUNCTIONS, OPERATORS
 
 
@@ -49,10 +49,8 @@ class Function:
         self.attributes = [Attribute(*attribute) for attribute in row["attributes"]]
         self.where: Sequence[str] = row.get("where", ())
         self.in_place: dict[str, str] = row.get("in_place", {})
-        self.sizes: dict[str, str] = row.get("sizes", {})
-        self.results: dict[str, tuple[str, str]] = row.get("results", {})
         self.added_to: tuple[str, str] | None = row.get("added_to")
-        self.found: tuple[str, str, str] | None = row.get("found")
+        self.found: tuple[str, tuple[str, ...], str] | None = row.get("found")
         self.c_name: str = run["name"]
         self.pointers: Sequence[tuple[str, int, str]] = run["pointers"]
         self.inputs: Sequence[tuple[str, int, bool, bool]] = run["inputs"]
@@ -69,14 +67,6 @@ class Function:
             tensor if tensor >= 0 else count + i for i, (_, tensor, _) in enumerate(self.pointers)
         ]
         self.place_count = count + len(self.pointers)
-        # Operands of one shape, which broadcast: places of each list of sizes.
-        together: dict[str, list[int]] = {}
-        for i, tensor in enumerate(self.tensors):
-            if len(tensor.shapes) == 1 and len(tensor.shapes[0]) == 1 and tensor.role == "in":
-                size = tensor.shapes[0][0]
-                if size.startswith("*") and not tensor.array:
-                    together.setdefault(size[1:], []).append(i)
-        self.together = {name: places for name, places in together.items() if len(places) > 1}
         # Results -> an input that has their element type.
         self.tied: dict[str, int] = {}
         for i, tensor in enumerate(self.tensors):
@@ -112,9 +102,9 @@ class Function:
                 if not optional:
                     raise TypeError(f"{self.name}: {name} is missing")
             elif array:
-                made[place] = [_op.view(each, name) for each in given]
+                made[place] = [_core.view(each, name) for each in given]
             else:
-                made[place] = _op.view(given, name)
+                made[place] = _core.view(given, name)
         return made
 
     def take_outputs(self, views: list[Any], out: Any) -> list[Any]:
@@ -130,7 +120,7 @@ class Function:
         given += [None] * (len(self.outputs) - len(given))
         for (name, place, _), each in zip(self.outputs, given, strict=True):
             if each is not None:
-                views[place] = _op.view(each, name)
+                views[place] = _core.view(each, name)
         return given
 
     def settle(self, views: list[Any], values: dict[str, Any]) -> None:
@@ -192,133 +182,24 @@ class Function:
 
     # ---- Shapes ---------------------------------------------------------------------------------
 
-    def infer(self, views: list[Any], values: dict[str, Any]) -> list[Missing]:
+    def infer(self, tensors: list[Any], values: dict[str, Any]) -> list[Missing]:
         """What has to be allocated. Operands, views or tensors, are expanded to their common
         shape."""
-        if self.is_map:
-            return self.infer_map(views)
-        shapes = {
-            tensor.name: [v.shape for v in view] if isinstance(view, list) else view.shape
-            for tensor, view in zip(self.tensors, views, strict=False)
-            if view is not None
-        }
-        sizes = Sizes(values, self.where, self.sizes)
-        sizes.known["shapes"] = shapes
-        written = {place for _, place, _ in self.outputs}
-        self._expand(views, sizes, written)
-        for place, tensor in enumerate(self.tensors):
-            view = views[place]
-            if view is not None and not isinstance(view, list) and place not in written:
-                sizes.bind(tensor.shapes, view.shape)
-        for place in written:  # last: a given result may tell what no input does
-            if place < len(self.tensors) and views[place] is not None:
-                sizes.bind(self.tensors[place].shapes, views[place].shape)
-        sizes.solve()
-        ranks = {name: len(shape) for name, shape in shapes.items()}
+        scalars = [values.get(name, 0) for name in self.scalars]
+        found = _core.infer(
+            self.index, self.number, tensors, self.attribute_values(values), scalars
+        )
         missing = []
-        for name, place, optional in self.outputs:
-            if views[place] is not None or (optional and place < len(self.tensors)):
-                continue
-            try:
-                missing.append(self._missing(name, place, sizes, ranks, views))
-            except UnknownSizeError as error:
-                raise TypeError(
-                    f"{self.name}: out= is needed: the inputs do not tell the size {error}"
-                    f" of {name}"
-                ) from None
+        for place, shape, dtype in found:
+            if dtype is None:
+                tensors[place] = tensors[place].expand(shape)
+            else:
+                missing.append(Missing(place, shape, dtype))
+        made = {each.place for each in missing}
+        for name, place, _ in self.outputs:
+            if place >= len(self.tensors) and tensors[place] is None and place not in made:
+                raise TypeError(f"{self.name}: out= is needed: the inputs do not tell {name}")
         return missing
-
-    def _missing(
-        self, name: str, place: int, sizes: Sizes, ranks: dict[str, int], views: list[Any]
-    ) -> Missing:
-        if name in self.results:
-            dtype, shape = self.results[name]
-            return Missing(place, sizes.evaluate(shape), dtype)
-        if place >= len(self.tensors):
-            raise UnknownSizeError("and type")
-        tensor = self.tensors[place]
-        return Missing(place, sizes.shape(tensor.shapes, ranks, name), self._dtype(tensor, views))
-
-    def infer_map(self, views: list[Any]) -> list[Missing]:
-        """The same for elementwise operators, where all shapes are one."""
-        output = self.outputs[0][1]
-        target = views[output]
-        shapes = [view.shape for view in views if view is not None]
-        if all(shape == shapes[0] for shape in shapes[1:]):
-            if target is not None:
-                return []
-            if not shapes:
-                raise TypeError(f"{self.name}: out= is needed: no input tells its size and type")
-            shape = shapes[0]
-        else:
-            present = [i for i, view in enumerate(views) if view is not None and i != output]
-            shapes = [views[i].shape for i in present]
-            shape = broadcast(shapes) if target is None else target.shape
-            for i in present:
-                views[i] = self._expanded(views[i], shape)
-            if target is not None:
-                return []
-        return [Missing(output, shape, self._dtype(self.tensors[output], views))]
-
-    def _expand(self, views: list[Any], sizes: Sizes, written: set[int]) -> None:
-        for name, places in self.together.items():
-            present = [place for place in places if views[place] is not None]
-            shapes = {views[place].shape for place in present}
-            for place in written:  # a given result has the common shape
-                given = views[place] if place < len(self.tensors) else None
-                if given is not None and self.tensors[place].shapes == ((f"*{name}",),):
-                    shapes.add(given.shape)
-            if len(shapes) > 1:
-                shape = broadcast(list(shapes))
-                for place in present:
-                    if views[place].shape != shape:
-                        views[place] = self._expanded(views[place], shape)
-
-    def _expanded(self, view: Any, shape: Shape) -> Any:
-        try:
-            return view.expand(shape)
-        except (ValueError, RuntimeError):
-            raise ValueError(
-                f"{self.name}: a tensor of shape {tuple(view.shape)} does not broadcast to"
-                f" {tuple(shape)}"
-            ) from None
-
-    def _dtype(self, tensor: Tensor, views: list[Any]) -> str:
-        """Of a result: what the declaration says, else that of the inputs it is tied to."""
-
-        def present(place: int) -> str:
-            view = views[place]
-            if isinstance(view, list):
-                view = view[0] if view else None
-            if view is None:
-                return ""
-            return view.dtype if isinstance(view, _op.View) else view.dtype._code
-
-        tied = self.tied.get(tensor.name)
-        if tied is not None and present(tied):
-            return present(tied)
-        places = {t.name: i for i, t in enumerate(self.tensors)}
-        if tensor.kinds.startswith("="):
-            place = places[tensor.kinds[1:]]
-            return present(place) or self._dtype(self.tensors[place], views)
-        if tensor.kinds.startswith("+"):
-            summed = present(places[tensor.kinds[1:]])
-            return summed if summed.startswith(("F", "BF")) else "I64"
-        allowed = tensor.kinds.split()
-        if len(allowed) == 1:
-            return allowed[0]
-        for i, other in enumerate(self.tensors):
-            if other.kinds == f"={tensor.name}" and present(i):
-                return present(i)
-        if allowed == ["I32", "I64"]:  # indices
-            return "I64"
-        inputs = [present(place) for _, place, *_ in self.inputs if place < len(self.tensors)]
-        if inputs and inputs[0] in allowed:
-            return inputs[0]
-        real = [any(kind.startswith(("F", "BF")) for kind in some) for some in (allowed, inputs)]
-        if "I64" in allowed and not all(real):
-            return "I64"
-        raise UnknownSizeError(f"and element type (one of {', '.join(allowed)})")
 
     # ---- What the extension module takes --------------------------------------------------------
 
@@ -328,9 +209,9 @@ class Function:
     def scalar_values(self, values: dict[str, Any]) -> list[Any]:
         return [values[name] for name in self.scalars]
 
-    def described(self, missing: Missing) -> _op.View:
+    def described(self, missing: Missing) -> _core.View:
         """A view without memory, to describe a result that nobody has allocated."""
-        return _op.described(missing.shape, missing.dtype, dense(missing.shape))
+        return _core.described(missing.shape, missing.dtype, dense(missing.shape))
 
 
 def _first(views: list[Any]) -> Any:

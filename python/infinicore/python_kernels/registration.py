@@ -155,7 +155,7 @@ def register(
     when: Callable[..., Any] | None = None,
     dtypes: Sequence[dtype_class] | None = None,
 ) -> Any:
-    """Let a Python function serve an operator on a kind of device.
+    """Let a Python function serve an operator on a device type.
 
     `when` is given the inputs, and by name the attributes and `out` if it has such parameters: it
     says whether the kernel takes tensors of these layouts. It sees no values. `dtypes` are those of
@@ -222,7 +222,7 @@ def _check_signature(this: Function, call: Callable[..., Any]) -> None:
 
 
 def unregister(kernel: Kernel | str, *, device: Any = None) -> None:
-    """Take a kernel back, or all of an operator: on one kind of device, or on every.
+    """Take a kernel back, or all of an operator: on one device type, or on every.
 
     >>> library.unregister("swiglu", device="cuda")
     """

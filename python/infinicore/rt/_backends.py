@@ -1,4 +1,4 @@
-"""Kinds of device, and the back ends that bring them."""
+"""Device types, and the back ends that bring them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Backend(NamedTuple):
     """
 
     name: str
-    """The kind of device, or the library's file name when it could not be opened."""
+    """The device type, or the library's file name when it could not be opened."""
     vendor: str
     version: str
     path: str
@@ -80,7 +80,7 @@ def backends() -> list[Backend]:
 
 
 def kinds() -> dict[str, int]:
-    """The kinds of device that are present, and how many devices there are of each.
+    """The device types that are present, and how many devices there are of each.
 
     >>> rt.kinds()
     {'cpu': 1}
@@ -89,7 +89,7 @@ def kinds() -> dict[str, int]:
 
 
 def absent_kinds() -> dict[str, str]:
-    """The kinds of device that are absent, and why.
+    """The device types that are absent, and why.
 
     >>> rt.absent_kinds()["ascend"]
     'no back end found'
@@ -101,7 +101,7 @@ def absent_kinds() -> dict[str, str]:
 
 
 def kind() -> str:
-    """The kind of device that the calling thread's calls go to.
+    """The device type that the calling thread's calls go to.
 
     >>> rt.kind()
     'cpu'
@@ -110,7 +110,7 @@ def kind() -> str:
 
 
 def set_kind(kind: str) -> None:
-    """Let the calling thread's calls go to another kind of device.
+    """Let the calling thread's calls go to another device type.
 
     >>> rt.set_kind("cpu")
     """

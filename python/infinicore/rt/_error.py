@@ -10,7 +10,7 @@ _HINTS = {
     "ErrorMemoryAllocation": "free memory, or give unused memory of pools back with MemPoolTrimTo",
     "ErrorNoDevice": "`infini doctor` lists the back ends and why they have no device",
     "ErrorInvalidDevice": "`infini info` lists the devices; set_kind() chooses their kind",
-    "ErrorInvalidResourceHandle": "handles belong to one process and one kind of device, and end"
+    "ErrorInvalidResourceHandle": "handles belong to one process and one device type, and end"
     " with their Destroy function or close()",
     "ErrorInvalidMemcpyDirection": "MemcpyDefault finds the direction from the addresses",
     "ErrorNotSupported": "the support table in the reference says which functions work where",

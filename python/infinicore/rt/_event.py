@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from infinicore import _rt
@@ -88,17 +87,6 @@ class Event(_rt._Owner):
         if not isinstance(since, Event):
             return NotImplemented
         return self.elapsed(since)
-
-    def __enter__(self) -> Event:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self.closed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from infinicore import _rt
@@ -256,17 +255,6 @@ class Graph(_rt._Owner):
         self._exec = None
         super().close()
 
-    def __enter__(self) -> Graph:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         if self.closed:
             return "<Graph, closed>"
@@ -309,17 +297,6 @@ class GraphExec(_rt._Owner):
             raise ValueError(
                 f"the graph cannot be updated: {info.result.name} ({_rt._last_error_message()})"
             )
-
-    def __enter__(self) -> GraphExec:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return "<GraphExec, closed>" if self.closed else f"<GraphExec {self.handle:#x}>"

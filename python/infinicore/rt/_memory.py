@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from infinicore import _rt
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 
     Source: TypeAlias = "Memory | Buffer"
 
-# Numbers of DLPack for kinds of device; others go by the number for extensions.
+# Numbers of DLPack for device types; others go by the number for extensions.
 _DLPACK_CPU = 1
 _DLPACK_EXTENSION = 12
 
 
 @functools.cache
 def _host_reaches(kind: str) -> bool:
-    """Whether the host can follow addresses of that kind of device."""
+    """Whether the host can follow addresses of that device type."""
     device = Device(0, kind)
     wanted = (enums.DevAttrIntegrated, enums.DevAttrDirectManagedMemAccessFromHost)
     return all(device.attribute(attribute) for attribute in wanted)
@@ -279,17 +278,6 @@ class Memory(_rt._Block):
 
     def __len__(self) -> int:
         return self.nbytes
-
-    def __enter__(self) -> Memory:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         place = "closed" if self.closed else f"at {self.ptr:#x} on {self.kind}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from infinicore import _rt
 from infinicore import _rt_enums as enums
 from infinicore.rt._device import Device
@@ -109,17 +107,6 @@ class MemoryPool(_rt._Owner):
         """
         _rt.MemPoolSetAttribute(self, enums.MemPoolAttrUsedMemHigh, 0)
         _rt.MemPoolSetAttribute(self, enums.MemPoolAttrReservedMemHigh, 0)
-
-    def __enter__(self) -> MemoryPool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self.closed:

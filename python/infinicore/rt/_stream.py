@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from infinicore import _rt
@@ -103,16 +102,8 @@ class Stream(_rt._Owner):
         """Whether work is recorded into a graph instead of being done."""
         return _rt.StreamIsCapturing(self) != StreamCaptureStatus.StreamCaptureStatusNone
 
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, *error: object) -> None:
+        if error == (None, None, None):
             self.synchronize()
         self.close()
 

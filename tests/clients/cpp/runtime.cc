@@ -1,4 +1,4 @@
-// infini/rt.h: the functions as infini::rt::runtime::Name, and the kind of device of this thread.
+// infini/rt.h: the functions as infini::rt::runtime::Name, and the device type of this thread.
 #include <infini/rt.h>
 
 #include <cstdio>

@@ -60,10 +60,12 @@ LIBRARIES = {
     "libnvrtc.so.12": ["compiler.cc"],
     "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
+    "products/libcusolver.so.11": ["solver.cc"],
     "products/libcudnn.so.9": ["primitives.cc", "primitives_run.cc", "convolutions.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
-PLAIN = ("products.cc", "primitives.cc", "convolutions.cc")  # whose functions are all exported
+# Whose functions are all exported.
+PLAIN = ("products.cc", "primitives.cc", "convolutions.cc", "solver.cc")
 
 
 def run(*command: str | Path) -> None:
@@ -137,8 +139,8 @@ def folder(root: Path) -> Path:
 def use(root: Path) -> None:
     """Lets this process and those that it starts find the simulation in CUDA's place.
 
-    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt and cuDNN are simulated, too; without them our own kernels
-    multiply.
+    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt, cuDNN and cuSOLVER are simulated, too; without them our
+    own kernels do their work.
     """
     libraries = folder(root)
     products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""

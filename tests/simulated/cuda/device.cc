@@ -136,8 +136,8 @@ Error device_info(int device, InfiniDeviceInfo *info) {
     snprintf(info->name, sizeof info->name, "simulated CUDA device");
     snprintf(info->bus_id, sizeof info->bus_id, "0000:%02x:00.0", device + 1);
     info->memory_bytes = kMemory;
-    info->major = kMajor;
-    info->minor = kMinor;
+    info->major = capability() / 10;
+    info->minor = capability() % 10;
     info->multiprocessors = kMultiprocessors;
     info->l2_bytes = 50 << 20;
     info->warp_width = kWarp;

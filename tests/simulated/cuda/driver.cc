@@ -78,7 +78,7 @@ SIMULATED_EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute at
             break;
         case CU_FUNC_ATTRIBUTE_PTX_VERSION:
         case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-            *value = 10 * kMajor + kMinor;
+            *value = capability();
             break;
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
             *value = int(function->dynamic_allowed);
@@ -92,7 +92,7 @@ SIMULATED_EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute at
 SIMULATED_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
                                              int value) {
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
-        if (value < 0 || size_t(value) + function->module->shared_bytes > kSharedOptin)
+        if (value < 0 || size_t(value) + function->module->shared_bytes > shared_optin())
             return CUDA_ERROR_INVALID_VALUE;
         function->dynamic_allowed = unsigned(value);
     }
@@ -107,7 +107,7 @@ SIMULATED_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *block
     if (threads <= 0) return CUDA_ERROR_INVALID_VALUE;
     size_t shared = function->module->shared_bytes + dynamic + kSharedReserved;
     int by_threads = kThreadsOfProcessor / ((threads + kWarp - 1) / kWarp * kWarp);
-    int by_shared = int(kSharedOfProcessor / shared);
+    int by_shared = int(shared_of_processor() / shared);
     *blocks = std::min({by_threads, by_shared, kBlocksOfProcessor});
     return CUDA_SUCCESS;
 }

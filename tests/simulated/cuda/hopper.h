@@ -1,13 +1,20 @@
 // What the simulated device is: the figures of a Hopper GPU, with fewer multiprocessors.
+// INFINI_SIMULATED_CAPABILITY=80, 100 or the like passes for a GPU of that generation.
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 
 #include "infinirt_runtime_api.h"
 
 namespace simulated {
 
-constexpr int kMajor = 9, kMinor = 0;
+// 10 times the major number, and the minor one.
+inline int capability() {
+    static const char *const given = std::getenv("INFINI_SIMULATED_CAPABILITY");
+    return given && *given ? std::atoi(given) : 90;
+}
+
 constexpr int kWarp = 32;
 constexpr int kMultiprocessors = 4;
 constexpr size_t kMemory = size_t(8) << 30;
@@ -17,9 +24,15 @@ constexpr unsigned kSharedOptin = 227 << 10;  // after cuFuncSetAttribute
 constexpr unsigned kSharedOfProcessor = 228 << 10;
 constexpr unsigned kSharedReserved = 1 << 10;  // of each block
 constexpr int kRegisters = 65536;
+constexpr unsigned kSharedOfAmpere = 164 << 10;  // of a multiprocessor
 constexpr int kThreadsOfProcessor = 2048, kBlocksOfProcessor = 32;
 constexpr unsigned kMaxParameters = 32764;
 constexpr unsigned char kGarbage = 0xcb;  // fills memory that nobody has written
+
+inline unsigned shared_of_processor() {
+    return capability() < 90 ? kSharedOfAmpere : kSharedOfProcessor;
+}
+inline unsigned shared_optin() { return shared_of_processor() - kSharedReserved; }
 
 // The attributes that a description of the back-end contract has no place for.
 inline bool attribute_of(infinirtDeviceAttr attribute, int *value) {
@@ -42,9 +55,9 @@ inline bool attribute_of(infinirtDeviceAttr attribute, int *value) {
         case infinirtDevAttrMaxSharedMemoryPerBlock:
             return is(kShared);
         case infinirtDevAttrMaxSharedMemoryPerBlockOptin:
-            return is(kSharedOptin);
+            return is(int(shared_optin()));
         case infinirtDevAttrMaxSharedMemoryPerMultiprocessor:
-            return is(kSharedOfProcessor);
+            return is(int(shared_of_processor()));
         case infinirtDevAttrReservedSharedMemoryPerBlock:
             return is(kSharedReserved);
         case infinirtDevAttrMaxRegistersPerBlock:
@@ -69,8 +82,8 @@ inline bool attribute_of(infinirtDeviceAttr attribute, int *value) {
 
 inline void describe_limits(infinirtDeviceProp &prop) {
     prop.sharedMemPerBlock = kShared;
-    prop.sharedMemPerBlockOptin = kSharedOptin;
-    prop.sharedMemPerMultiprocessor = kSharedOfProcessor;
+    prop.sharedMemPerBlockOptin = shared_optin();
+    prop.sharedMemPerMultiprocessor = shared_of_processor();
     prop.reservedSharedMemPerBlock = kSharedReserved;
     prop.regsPerBlock = prop.regsPerMultiprocessor = kRegisters;
     prop.totalConstMem = kRegisters;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "amx_block.h"
+#include "floats.h"
 
 namespace infini::cpu {
 namespace {
@@ -44,22 +45,11 @@ void attend(const Heads &h, const Sequence &sequence, const Block &block, char *
 }
 
 // Calls f(Type<T>{}) with the type of a dtype.
-template <class F>
-void visit(int dtype, F &&f) {
-    switch (dtype) {
-        case INFINI_DTYPE_F16:
-            return f(Type<f16>{});
-        case INFINI_DTYPE_BF16:
-            return f(Type<bf16>{});
-        default:
-            return f(Type<float>{});
-    }
-}
-
 }  // namespace
 
 void attend_block(const Heads &heads, const Sequence &sequence, const Block &block, char *scratch) {
-    visit(heads.dtype, [&]<class T>(Type<T>) { attend<T>(heads, sequence, block, scratch); });
+    visit_single(heads.dtype,
+                 [&]<class T>(Type<T>) { attend<T>(heads, sequence, block, scratch); });
 }
 
 void join_block(const Heads &heads, const Sequence &sequence, const Block &block,
@@ -78,7 +68,7 @@ void join_block(const Heads &heads, const Sequence &sequence, const Block &block
             for (int64_t e = 0; e < depth; ++e)
                 row[e] = i == 0 ? part[e] * weight : fma(part[e], weight, row[e]);
         }
-        visit(heads.dtype, [&]<class T>(Type<T>) {
+        visit_single(heads.dtype, [&]<class T>(Type<T>) {
             write_row<T>(heads, sequence, block.head, block.first + r, row, sum);
         });
     }

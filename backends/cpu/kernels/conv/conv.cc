@@ -2,6 +2,7 @@
 #include "conv_direct.h"
 #include "conv_product.h"
 #include "conv_winograd.h"
+#include "floats.h"
 
 namespace infini::cpu {
 namespace {
@@ -52,16 +53,7 @@ void each_group(const ConvShape &s, const Arguments &a, bool bias, const Body &b
                  a.pointer<const T>(2) + g * s.features * s.channels * s.tap_count(),
                  bias ? a.pointer<const T>(3) + g * s.features : nullptr);
     };
-    switch (s.dtype) {
-        case INFINI_DTYPE_F16:
-            return all(Type<f16>{});
-        case INFINI_DTYPE_BF16:
-            return all(Type<bf16>{});
-        case INFINI_DTYPE_F32:
-            return all(Type<float>{});
-        default:
-            return all(Type<double>{});
-    }
+    visit_float(s.dtype, all);
 }
 
 std::unique_ptr<Plan> plan_shape(const ConvShape &shape, bool bias) {

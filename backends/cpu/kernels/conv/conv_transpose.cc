@@ -3,6 +3,7 @@
 #include <string>
 
 #include "../matmul/matmul.h"
+#include "floats.h"
 #include "kernel.h"
 #include "threads.h"
 #include "window/fold_rows.h"
@@ -142,16 +143,7 @@ std::unique_ptr<Plan> plan_conv_transpose(const Operation &op) {
             conv.run(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2),
                      bias ? a.pointer<const T>(3) : nullptr, a.workspace());
         };
-        switch (conv.dtype) {
-            case INFINI_DTYPE_F16:
-                return as(Type<f16>{});
-            case INFINI_DTYPE_BF16:
-                return as(Type<bf16>{});
-            case INFINI_DTYPE_F32:
-                return as(Type<float>{});
-            default:
-                return as(Type<double>{});
-        }
+        visit_float(conv.dtype, as);
     };
     return make_plan(run, conv.workspace());
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "index/offsets.h"
+#include "index_case.h"
 #include "kernel.h"
 #include "threads.h"
 
@@ -97,22 +98,13 @@ std::unique_ptr<Plan> plan_elements(const Picking &picking, int index_dtype) {
 std::unique_ptr<Plan> plan_picking(const Operation &operation, bool select) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const Tensor index = operation.tensor(2);
-    int axis = int(operation.integer(0));
-    if (axis < 0) axis += input.ndim;
+    const int axis = indexed_dim(operation, input);
     Picking picking;
     picking.limit = input.size(axis), picking.step = input.stride(axis);
-    for (int d = 0; d < output.ndim; ++d) {
-        const bool here = d == axis;
-        if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the output has not one slice of the input for each index"};
-        if (!select && !here && index.shape[d] > input.shape[d])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the index has a dimension that is larger than the input's"};
-        const int64_t index_stride = !select ? index.strides[d] : here ? index.stride(0) : 0;
-        picking.add(
-            {output.shape[d], output.strides[d], here ? 0 : input.strides[d], index_stride});
-    }
+    each_gathered_dim(operation, select, axis,
+                      [&](int64_t size, int64_t to, int64_t from, int64_t at) {
+                          picking.add({size, to, from, at});
+                      });
     picking.finish();
     switch (infiniSizeOf(infiniDtype_t(output.dtype))) {
         case 1:

@@ -7,6 +7,7 @@
 #include "copy/strided.h"
 #include "index/fold.h"
 #include "index/offsets.h"
+#include "index_case.h"
 #include "kernel.h"
 #include "sort/order.h"
 #include "threads.h"
@@ -130,12 +131,7 @@ struct Scattering {
 Scattering scattering(const Operation &operation) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const Tensor indices = operation.tensor(2), updates = operation.tensor(3);
-    int axis = int(operation.integer(0));
-    if (axis < 0) axis += output.ndim;
-    for (int i = 0; i < output.ndim; ++i)
-        if (i != axis && indices.shape[i] > output.shape[i])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the indices have a dimension that is larger than the input's"};
+    const int axis = scattered_dim(operation);
     const Tensor places = {output.dtype, output.ndim, indices.shape, output.strides};
     Scatter scatter = {Lines(places, axis), Lines(indices, axis), Lines(updates, axis),
                        indices.dtype,       output.size(axis),    1};

@@ -75,7 +75,8 @@ struct GateUpExperts {
         product.b = {gate ? gate[expert] : nullptr, dtype, 1, hidden, 0};
         use(product);
         product.b.data = up ? up[expert] : nullptr;
-        if (product.c.data) product.c.data = static_cast<char *>(product.c.data) + 2 * inner;
+        const int64_t bytes = dtype == INFINI_DTYPE_F32 ? 4 : 2;
+        if (product.c.data) product.c.data = static_cast<char *>(product.c.data) + bytes * inner;
         use(product);
     }
 };

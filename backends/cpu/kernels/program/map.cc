@@ -55,7 +55,22 @@ public:
                          });
             return;
         }
-        const int64_t piece = std::min<int64_t>(n, 16384), pieces = (n + piece - 1) / piece;
+        // Divisions take longer than a small map: rows that are not split need none.
+        constexpr int64_t kPiece = 16384;
+        if (n <= kPiece) {
+            const auto rows = [&](size_t begin, size_t end) {
+                Task task(*this, shared, bases);
+                for (int64_t t = int64_t(begin); t < int64_t(end); ++t) {
+                    task.start_row(t);
+                    task.span(0, n);
+                }
+            };
+            if (outer == 1) return rows(0, 1);
+            return parallel_for(size_t(outer),
+                                size_t(std::max<int64_t>(1, grain_ / std::max<int64_t>(n, 1))),
+                                rows);
+        }
+        const int64_t piece = kPiece, pieces = (n + piece - 1) / piece;
         const int64_t grain = std::max<int64_t>(1, grain_ / piece);
         parallel_for(size_t(outer * pieces), size_t(grain), [&](size_t begin, size_t end) {
             Task task(*this, shared, bases);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "convert.h"
+#include "floats.h"
 #include "quant/rows.h"
 #include "threads.h"
 
@@ -107,22 +108,10 @@ float strided_greatest(const T *x, int64_t step, int64_t n) {
     return most;
 }
 
-template <class F>
-std::unique_ptr<Plan> with_float(int dtype, F f) {
-    switch (dtype) {
-        case INFINI_DTYPE_F16:
-            return f(Type<f16>{});
-        case INFINI_DTYPE_BF16:
-            return f(Type<bf16>{});
-        default:
-            return f(Type<float>{});
-    }
-}
-
 std::unique_ptr<Plan> plan_per_channel(const Operation &op) {
     const int64_t rows = op.tensor(3).size(0), columns = op.tensor(3).size(1);
     const bool symmetric = !op.tensor(2);
-    return with_float(op.tensor(3).dtype, [=]<class T>(Type<T>) {
+    return visit_single(op.tensor(3).dtype, [=]<class T>(Type<T>) {
         return make_plan([=](const Arguments &arguments) {
             int8_t *out = arguments.pointer<int8_t>(0);
             float *scales = arguments.pointer<float>(1), *zeros = arguments.pointer<float>(2);
@@ -183,7 +172,7 @@ std::unique_ptr<Plan> plan_per_tensor(const Operation &op) {
     const Tensor tensors[2] = {op.tensor(0), op.tensor(3)};
     const Pieces pieces(tensors);
     constexpr size_t kParts = 64;  // of the search for the greatest
-    return with_float(op.tensor(3).dtype, [=]<class T>(Type<T>) {
+    return visit_single(op.tensor(3).dtype, [=]<class T>(Type<T>) {
         auto run = [=](const Arguments &arguments) {
             int8_t *out = arguments.pointer<int8_t>(0);
             float *scale = arguments.pointer<float>(1);
@@ -237,7 +226,7 @@ std::unique_ptr<Plan> plan_dequant(const Operation &op) {
     refuse_zero(op.tensor(3));
     const Tensor tensors[2] = {op.tensor(0), op.tensor(1)};
     const Pieces pieces(tensors);
-    return with_float(op.tensor(0).dtype, [=]<class T>(Type<T>) {
+    return visit_single(op.tensor(0).dtype, [=]<class T>(Type<T>) {
         return make_plan([=](const Arguments &arguments) {
             T *out = arguments.pointer<T>(0);
             const int8_t *x = arguments.pointer<const int8_t>(1);

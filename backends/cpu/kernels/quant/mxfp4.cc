@@ -3,6 +3,7 @@
 #include <array>
 
 #include "convert.h"
+#include "floats.h"
 #include "quant/rows.h"
 #include "threads.h"
 
@@ -97,14 +98,7 @@ std::unique_ptr<Plan> plan_for(const Operation &op) {
 }
 
 std::unique_ptr<Plan> plan_mxfp4_dequantize(const Operation &op) {
-    switch (op.tensor(0).dtype) {
-        case INFINI_DTYPE_F16:
-            return plan_for<f16>(op);
-        case INFINI_DTYPE_BF16:
-            return plan_for<bf16>(op);
-        default:
-            return plan_for<float>(op);
-    }
+    return visit_single(op.tensor(0).dtype, [&]<class T>(Type<T>) { return plan_for<T>(op); });
 }
 
 INFINI_KERNEL("mxfp4_dequantize", plan_mxfp4_dequantize);

@@ -2,6 +2,7 @@
 // earlier tokens as state. Work is cut into blocks of channels and runs of tokens; in a block, four
 // tokens at a time share the weights and most of the inputs in registers.
 #include "convert.h"
+#include "floats.h"
 #include "recurrence/requests.h"
 #include "threads.h"
 
@@ -154,14 +155,9 @@ private:
 };
 
 std::unique_ptr<Plan> plan_causal_conv1d(const Operation &op) {
-    switch (op.tensor(0).dtype) {
-        case INFINI_DTYPE_F16:
-            return std::make_unique<CausalConv<f16>>(op);
-        case INFINI_DTYPE_BF16:
-            return std::make_unique<CausalConv<bf16>>(op);
-        default:
-            return std::make_unique<CausalConv<float>>(op);
-    }
+    return visit_single(op.tensor(0).dtype, [&]<class T>(Type<T>) -> std::unique_ptr<Plan> {
+        return std::make_unique<CausalConv<T>>(op);
+    });
 }
 
 INFINI_KERNEL("causal_conv1d", plan_causal_conv1d);

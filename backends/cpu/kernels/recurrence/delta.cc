@@ -4,6 +4,7 @@
 // rows of the state, which stay in L1, go through them.
 #include "recurrence/delta.h"
 
+#include "floats.h"
 #include "functions.h"
 #include "recurrence/requests.h"
 #include "threads.h"
@@ -226,14 +227,9 @@ std::unique_ptr<Plan> plan(const Operation &op, Settings settings, int lengths, 
     settings.q = op.tensor(3), settings.k = op.tensor(4), settings.v = op.tensor(5);
     settings.g = op.tensor(6), settings.beta = op.tensor(7);
     const Requests requests(op, lengths, indices, op.tensor(0), op.tensor(1), op.tensor(2));
-    switch (settings.out.dtype) {
-        case INFINI_DTYPE_F16:
-            return std::make_unique<DeltaRule<f16>>(settings, requests);
-        case INFINI_DTYPE_BF16:
-            return std::make_unique<DeltaRule<bf16>>(settings, requests);
-        default:
-            return std::make_unique<DeltaRule<float>>(settings, requests);
-    }
+    return visit_single(settings.out.dtype, [&]<class T>(Type<T>) -> std::unique_ptr<Plan> {
+        return std::make_unique<DeltaRule<T>>(settings, requests);
+    });
 }
 
 float key_scale(const Operation &op) {

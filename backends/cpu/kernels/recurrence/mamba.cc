@@ -2,6 +2,7 @@
 // added up across lanes. A block of channels keeps its state and rates transposed, [N, channels],
 // in L1.
 #include "convert.h"
+#include "floats.h"
 #include "functions.h"
 #include "kernel.h"
 #include "threads.h"
@@ -134,14 +135,7 @@ std::unique_ptr<Plan> plan_for(const Operation &op) {
 }
 
 std::unique_ptr<Plan> plan_mamba_selective_scan(const Operation &op) {
-    switch (op.tensor(0).dtype) {
-        case INFINI_DTYPE_F16:
-            return plan_for<f16>(op);
-        case INFINI_DTYPE_BF16:
-            return plan_for<bf16>(op);
-        default:
-            return plan_for<float>(op);
-    }
+    return visit_single(op.tensor(0).dtype, [&]<class T>(Type<T>) { return plan_for<T>(op); });
 }
 
 INFINI_KERNEL("mamba_selective_scan", plan_mamba_selective_scan);

@@ -1,6 +1,7 @@
 // rwkv5_wkv. Columns of a head's state are independent: a unit is a few vectors of columns, which
 // go through all tokens with their sums in registers and their part of the state in L1.
 #include "convert.h"
+#include "floats.h"
 #include "functions.h"
 #include "kernel.h"
 #include "threads.h"
@@ -98,14 +99,7 @@ std::unique_ptr<Plan> plan_for(const Operation &op) {
 }
 
 std::unique_ptr<Plan> plan_rwkv5_wkv(const Operation &op) {
-    switch (op.tensor(0).dtype) {
-        case INFINI_DTYPE_F16:
-            return plan_for<f16>(op);
-        case INFINI_DTYPE_BF16:
-            return plan_for<bf16>(op);
-        default:
-            return plan_for<float>(op);
-    }
+    return visit_single(op.tensor(0).dtype, [&]<class T>(Type<T>) { return plan_for<T>(op); });
 }
 
 INFINI_KERNEL("rwkv5_wkv", plan_rwkv5_wkv);

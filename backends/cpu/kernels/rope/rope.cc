@@ -3,6 +3,7 @@
 
 #include "../kernel.h"
 #include "../threads.h"
+#include "floats.h"
 #include "rotate.h"
 
 namespace infini::cpu {
@@ -56,20 +57,6 @@ struct Rope {
 };
 
 // Calls f(Type<T>{}) with the type of a float dtype.
-template <class F>
-void visit_float(int dtype, F &&f) {
-    switch (dtype) {
-        case INFINI_DTYPE_F16:
-            return f(Type<f16>{});
-        case INFINI_DTYPE_BF16:
-            return f(Type<bf16>{});
-        case INFINI_DTYPE_F32:
-            return f(Type<float>{});
-        default:
-            return f(Type<double>{});
-    }
-}
-
 std::unique_ptr<Plan> plan_rope(const Operation &operation) {
     Tensor y = operation.tensor(0), x = operation.tensor(1), positions = operation.tensor(2);
     if (y.ndim != 3 && y.ndim != 4)

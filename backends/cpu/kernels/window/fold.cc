@@ -1,6 +1,7 @@
 // fold: the sums of windows that overlap, back in an image.
 #include <string>
 
+#include "floats.h"
 #include "kernel.h"
 #include "threads.h"
 #include "window/fold_rows.h"
@@ -63,16 +64,7 @@ std::unique_ptr<Plan> plan_fold(const Operation &operation) {
     return make_plan([fold, dtype](const Arguments &a) {
         if (fold.batch * fold.channels * fold.shape.image_size() == 0) return;
         auto run = [&]<class T>(Type<T>) { fold.run(a.pointer<T>(0), a.pointer<const T>(1)); };
-        switch (dtype) {
-            case INFINI_DTYPE_F16:
-                return run(Type<f16>{});
-            case INFINI_DTYPE_BF16:
-                return run(Type<bf16>{});
-            case INFINI_DTYPE_F32:
-                return run(Type<float>{});
-            default:
-                return run(Type<double>{});
-        }
+        visit_float(dtype, run);
     });
 }
 

@@ -1,6 +1,7 @@
 // fractional_max_pool: windows that each image places for itself.
 #include <limits>
 
+#include "floats.h"
 #include "threads.h"
 #include "types.h"
 #include "window/windows.h"
@@ -86,33 +87,14 @@ std::unique_ptr<Plan> plan_fractional(const Operation &operation) {
     pool.x = Image(operation.tensor(2));
     const Tensor samples = operation.tensor(3);
     for (int i = 0; i < 3; ++i) pool.samples_stride[i] = samples.stride(i);
-    int64_t wanted[kImageDims] = {1, 1, 1};
-    read_list(operation, 0, pool.rank, 1, "kernel_size", pool.kernel);
-    read_list(operation, 1, pool.rank, 0, "output_size", wanted);
-    for (int d = 0; d < kImageDims; ++d) {
-        if (pool.y.size[d] != wanted[d])
-            refuse_size(operation, d - (kImageDims - pool.rank), pool.y.size[d], wanted[d]);
-        if (pool.x.size[d] > kMostWindow || wanted[d] - 1 > pool.x.size[d] - pool.kernel[d])
-            throw Refusal{INFINI_STATUS_BAD_PARAM,
-                          "fractional_max_pool: an image too small (or far too large) for so many "
-                          "windows of this size"};
-    }
+    check_fractional(operation, pool.rank, pool.x.size, pool.y.size, pool.kernel);
     return make_plan([pool](const Arguments &a) {
         if (pool.y.batch * pool.y.channels * pool.y.elements() == 0) return;
         auto run = [&]<class T>(Type<T>) {
             pool.run(a.pointer<T>(0), a.pointer<int64_t>(1), a.pointer<const T>(2),
                      a.pointer<const T>(3));
         };
-        switch (pool.x.dtype) {
-            case INFINI_DTYPE_F16:
-                return run(Type<f16>{});
-            case INFINI_DTYPE_BF16:
-                return run(Type<bf16>{});
-            case INFINI_DTYPE_F32:
-                return run(Type<float>{});
-            default:
-                return run(Type<double>{});
-        }
+        visit_float(pool.x.dtype, run);
     });
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "convert.h"
+#include "floats.h"
 #include "threads.h"
 #include "window/windows.h"
 
@@ -166,16 +167,7 @@ std::unique_ptr<Plan> plan_grid_sample(const Operation &operation) {
         auto run = [&]<class T>(Type<T>) {
             s.run(a.pointer<T>(0), a.pointer<const T>(1), a.pointer<const T>(2));
         };
-        switch (s.y.dtype) {
-            case INFINI_DTYPE_F16:
-                return run(Type<f16>{});
-            case INFINI_DTYPE_BF16:
-                return run(Type<bf16>{});
-            case INFINI_DTYPE_F32:
-                return run(Type<float>{});
-            default:
-                return run(Type<double>{});
-        }
+        visit_float(s.y.dtype, run);
     });
 }
 

@@ -1,11 +1,10 @@
 // max_pool, avg_pool and their adaptive forms, with and without the places of what they found.
+#include "floats.h"
 #include "threads.h"
 #include "window/pool_rows.h"
 
 namespace infini::cpu {
 namespace {
-
-constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
 
 struct Pool {
     Image x, y;
@@ -251,16 +250,7 @@ std::unique_ptr<Plan> plan_of(Pool pool) {
         auto run = [&]<class T>(Type<T>) {
             pool.template run<fold>(a.pointer<T>(0), found, a.pointer<const T>(kPlaces ? 2 : 1));
         };
-        switch (pool.x.dtype) {
-            case INFINI_DTYPE_F16:
-                return run(Type<f16>{});
-            case INFINI_DTYPE_BF16:
-                return run(Type<bf16>{});
-            case INFINI_DTYPE_F32:
-                return run(Type<float>{});
-            default:
-                return run(Type<double>{});
-        }
+        visit_float(pool.x.dtype, run);
     });
 }
 
@@ -269,61 +259,35 @@ Pool tensors_of(const Operation &operation, bool places) {
     pool.y = Image(operation.tensor(0));
     pool.places = Image(operation.tensor(places ? 1 : 0));
     pool.x = Image(operation.tensor(places ? 2 : 1));
-    for (int d = 0; d < kImageDims; ++d)
-        if (pool.x.size[d] > kMostWindow || pool.y.size[d] > kMostOutputs)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          std::string(operation.name()) + ": the image is too large"};
+    check_image_sizes(operation, pool.x.size, pool.y.size);
     return pool;
 }
 
 // Windows of a kernel; `mean`: that of a sum.
-void slide(const Operation &operation, Pool &pool, int rank, bool mean) {
-    WindowLists w;
-    read_list(operation, 0, rank, 1, "kernel_size", w.kernel);
-    if (!read_list(operation, 1, rank, 1, "stride", w.stride))
-        std::copy(w.kernel, w.kernel + kImageDims, w.stride);
-    read_list(operation, 2, rank, 0, "padding", w.pad);
-    if (!mean) read_list(operation, 3, rank, 1, "dilation", w.dilation);
-    const bool ceil = operation.integer(mean ? 4 : 5) != 0;
-    const bool all = mean && operation.integer(5) != 0;
+void slide(const Operation &operation, Pool &pool, bool mean) {
+    const SlidingWindow w(operation, mean, pool.x.size, pool.y.size);
     for (int d = 0; d < kImageDims; ++d) {
         const int64_t size = pool.x.size[d], kernel = w.kernel[d], stride = w.stride[d];
         const int64_t pad = w.pad[d], gap = w.dilation[d];
-        const int64_t reach = gap * (kernel - 1) + 1, room = size + 2 * pad - reach;
-        if (2 * pad > reach)
-            throw Refusal{INFINI_STATUS_BAD_PARAM, std::string(operation.name()) +
-                                                       ": a padding of more than half the window"};
-        int64_t last = room >= 0 ? room / stride : -1;
-        if (ceil && room + stride - 1 >= 0 && size + pad > 0)
-            last = std::min((room + stride - 1) / stride, (size + pad - 1) / stride);
-        if (last < 0)
-            throw Refusal{INFINI_STATUS_BAD_PARAM,
-                          std::string(operation.name()) + ": a window of " + std::to_string(reach) +
-                              " elements does not fit into " + std::to_string(size) +
-                              " with a padding of " + std::to_string(pad)};
-        if (pool.y.size[d] != last + 1)
-            refuse_size(operation, d - (kImageDims - rank), pool.y.size[d], last + 1);
         Spans &spans = pool.spans[d];
         spans.clear();
         spans.step = gap;
-        for (int64_t o = 0; o <= last; ++o) {
+        for (int64_t o = 0; o < pool.y.size[d]; ++o) {
             const int64_t start = o * stride - pad;
             const int64_t before = start < 0 ? (gap - 1 - start) / gap : 0;
             const int64_t end = start < size ? std::min(kernel, (size - start + gap - 1) / gap) : 0;
             const int64_t count = std::max<int64_t>(end - before, 0);
             const int64_t covered = std::min(start + kernel, size + pad) - start;
-            spans.add(count ? start + before * gap : 0, count, all ? covered : count);
+            spans.add(count ? start + before * gap : 0, count, w.counts_padding ? covered : count);
         }
     }
 }
 
 // Bins that cover each dimension.
 void divide_up(const Operation &operation, Pool &pool, int rank) {
-    int64_t wanted[kImageDims] = {1, 1, 1};
-    read_list(operation, 0, rank, 0, "output_size", wanted);
+    check_output_size(operation, 0, rank, pool.y.size);
     for (int d = kImageDims - rank; d < kImageDims; ++d) {
         const int64_t count = pool.y.size[d], size = pool.x.size[d];
-        if (count != wanted[d]) refuse_size(operation, d - (kImageDims - rank), count, wanted[d]);
         Spans &spans = pool.spans[d];
         spans.clear();
         for (int64_t o = 0; o < count; ++o) {
@@ -337,7 +301,7 @@ template <Fold fold>
 std::unique_ptr<Plan> plan_windows(const Operation &operation) {
     Pool pool = tensors_of(operation, fold == Fold::kMaxPlace);
     constexpr bool kMean = fold == Fold::kSum;
-    slide(operation, pool, int(operation.integer(kMean ? 3 : 4)), kMean);
+    slide(operation, pool, kMean);
     if (kMean) pool.divisor = operation.integer(6);
     return plan_of<fold>(std::move(pool));
 }

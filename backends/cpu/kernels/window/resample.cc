@@ -10,8 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kSpan = 1024;            // elements of a row that are on the stack
-constexpr int64_t kMostOutputs = 1 << 26;  // of a dimension: the plan has an entry for each
+constexpr int64_t kSpan = 1024;  // elements of a row that are on the stack
 
 constexpr int64_t kMostTaps = 1 << 27;
 
@@ -246,7 +245,7 @@ std::unique_ptr<Plan> plan_as(const Operation &operation, Mode mode, int rank) {
     for (int d = kImageDims - rank; d < kImageDims; ++d) {
         const int own = d - (kImageDims - rank);
         if (y.size[d] != wanted[d]) refuse_size(operation, own, y.size[d], wanted[d]);
-        if (y.size[d] > kMostOutputs || x.size[d] > kMostWindow)
+        if (y.size[d] > kMostResultSize || x.size[d] > kMostWindow)
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
     }
     if (operation.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});

@@ -1,16 +1,12 @@
 // The windows of pooling: for each dimension of an image, which elements each output is made of.
 #pragma once
 
-#include <algorithm>
-#include <string>
 #include <vector>
 
 #include "kernel.h"
+#include "window_case.h"
 
 namespace infini::cpu {
-
-inline constexpr int kImageDims = 3;
-inline constexpr int64_t kMostWindow = int64_t(1) << 31;  // sizes beyond it are refused
 
 // A tensor [N, C, ...] as one with three more dimensions: missing ones come first and have size 1.
 struct Image {
@@ -32,37 +28,6 @@ struct Image {
     }
     int64_t elements() const { return size[0] * size[1] * size[2]; }
 };
-
-// Kernel sizes, strides, paddings and dilations, of the same three dimensions.
-struct WindowLists {
-    int64_t kernel[kImageDims] = {1, 1, 1}, stride[kImageDims] = {1, 1, 1};
-    int64_t pad[kImageDims] = {0, 0, 0}, dilation[kImageDims] = {1, 1, 1};
-};
-
-// A list of an operation's attributes, put behind what is there for the dimensions that it lacks.
-// Values below `least` are refused. Returns false when the list was not given.
-inline bool read_list(const Operation &operation, int attribute, int rank, int64_t least,
-                      const char *name, int64_t *to) {
-    const int64_t *list = operation.list(attribute);
-    if (!list) return false;
-    for (int i = 0; i < rank && i < int(operation.count(attribute)); ++i) {
-        if (list[i] < least || list[i] > kMostWindow)
-            throw Refusal{INFINI_STATUS_BAD_PARAM, std::string(operation.name()) + ": " + name +
-                                                       "[" + std::to_string(i) + "] is " +
-                                                       std::to_string(list[i]) + ": expected " +
-                                                       std::to_string(least) + " or more"};
-        to[kImageDims - rank + i] = list[i];
-    }
-    return true;
-}
-
-[[noreturn]] inline void refuse_size(const Operation &operation, int dim, int64_t have,
-                                     int64_t expected) {
-    throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                  std::string(operation.name()) + ": spatial dimension " + std::to_string(dim) +
-                      " of the result has size " + std::to_string(have) + ": expected " +
-                      std::to_string(expected)};
-}
 
 // The elements first[o] + k * step, k < count[o], of one dimension. What a mean is divided by is
 // the product of the dimensions' `divisor`s.

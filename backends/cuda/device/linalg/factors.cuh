@@ -87,45 +87,11 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_FACTORS_EQUATIONS
+#include "determinant.cuh"
 #include "lu.cuh"
 
 // What LU factors are for. kResult: 0 det, 1 slogdet, 2 logdet, 3 inverse, 4 solve. Of the last two
 // factors and solutions are kernels of their own (kStage), which compile beside each other.
-namespace infini {
-
-// The logarithm of the determinant's size, and its sign; 0 and -infinity: a pivot is 0. By thread
-// 0.
-INFINI_DEVICE void log_det(const double *m, int64_t n, const int64_t *swaps, int64_t pivots,
-                           double *sign, double *log_size) {
-    *sign = 1, *log_size = 0;
-    INFINI_ROLLED
-    for (int64_t k = 0; k < pivots; ++k) {
-        const double pivot = m[k * n + k];
-        if ((pivot < 0) != (swaps[k] != k)) *sign = -*sign;
-        *log_size += log(fabs(pivot));
-    }
-    if (pivots == n) return;
-    const double stood = m[pivots * n + pivots];
-    *sign = stood != stood ? stood : 0;
-    *log_size = stood != stood ? stood : -infinity<double>();
-}
-
-// The exponent is kept apart, so that only the result can leave the range.
-INFINI_DEVICE double det(const double *m, int64_t n, const int64_t *swaps, int64_t pivots) {
-    if (pivots < n) return m[pivots * n + pivots] * 0;  // NaN stays
-    double product = 1;
-    int64_t exponent = 0;
-    INFINI_ROLLED
-    for (int64_t k = 0; k < n; ++k) {
-        int more = 0;
-        product = frexp(product * m[k * n + k] * (swaps[k] != k ? -1 : 1), &more);
-        exponent += more;
-    }
-    return ldexp(product, int(exponent < -4000 ? -4000 : exponent > 4000 ? 4000 : exponent));
-}
-
-}  // namespace infini
-
 using namespace infini;
 
 // A room has the matrix, n integers, the right-hand sides, and how many pivots were found.
@@ -158,19 +124,8 @@ INFINI_ENTRY(LinalgParams, kThreads, 1) {
     for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
         load_matrix(m, p.x, index);
         const int64_t pivots = factor_lu(m, n, swaps, p.least);
-        if (thread() == 0) {
-            double sign, size;
-            if constexpr (kResult == 0) {
-                store_number(p.y, index, det(m, n, swaps, pivots));
-            } else {
-                log_det(m, n, swaps, pivots, &sign, &size);
-                store_number(p.y, index,
-                             kResult == 1 ? sign
-                             : sign < 0   ? not_a_number<double>()
-                                          : size);
-                if constexpr (kResult == 1) store_number(p.z, index, size);
-            }
-        }
+        auto is_swapped = [=](int64_t k) { return swaps[k] != k; };
+        store_determinant(p.y, p.z, index, m, n, pivots, is_swapped);
         __syncthreads();
     }
 }

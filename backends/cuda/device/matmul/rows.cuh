@@ -1,4 +1,4 @@
-// Kernels on rows after matrix products: bias, and what gates are told.
+// Kernels on the rows of matrix products: bias and gated activations.
 #pragma once
 
 #ifndef INFINI_DEVICE

@@ -1,6 +1,5 @@
-#include <cstdlib>
-
 #include "attention.h"
+#include "environment.h"
 
 namespace infini::cuda {
 namespace {
@@ -85,8 +84,7 @@ Error Segments::run(const AttentionCase &c, const Arguments &a, void *workspace,
 // ---- The choice ---------------------------------------------------------------------------------
 
 std::string wished_attention() {
-    const char *wish = std::getenv("INFINI_CUDA_ATTENTION");
-    return wish ? wish : "";
+    return read_choice("INFINI_CUDA_ATTENTION", {"rows", "tiles", "groups", "dnn", "own"});
 }
 
 std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device,

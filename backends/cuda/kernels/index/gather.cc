@@ -3,6 +3,7 @@
 // words of several elements.
 #include "device/index/gather.cuh"
 
+#include "index_case.h"
 #include "kernels/dims.h"
 
 namespace infini::cuda {
@@ -59,24 +60,14 @@ std::unique_ptr<Plan> Picking::plan(Device &device) const {
 
 std::unique_ptr<Plan> plan_picking(const Operation &operation, Device &device, bool select) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
-    const Tensor index = operation.tensor(2);
-    int axis = int(operation.integer(0));
-    if (axis < 0) axis += input.ndim;
+    const int axis = indexed_dim(operation, input);
     Picking picking;
     picking.limit = input.size(axis), picking.step = input.stride(axis);
-    picking.dtype = output.dtype, picking.index_dtype = index.dtype;
-    for (int d = 0; d < output.ndim; ++d) {
-        const bool here = d == axis;
-        if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the output has not one slice of the input for each index"};
-        if (!select && !here && index.shape[d] > input.shape[d])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the index has a dimension that is larger than the input's"};
-        const int64_t index_stride = !select ? index.strides[d] : here ? index.stride(0) : 0;
-        picking.dims.add(output.shape[d], output.strides[d], here ? 0 : input.strides[d],
-                         index_stride);
-    }
+    picking.dtype = output.dtype, picking.index_dtype = operation.tensor(2).dtype;
+    each_gathered_dim(operation, select, axis,
+                      [&](int64_t size, int64_t to, int64_t from, int64_t at) {
+                          picking.dims.add(size, to, from, at);
+                      });
     return picking.plan(device);
 }
 

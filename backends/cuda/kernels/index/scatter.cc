@@ -3,6 +3,7 @@
 // order and 16-bit floats are rounded once.
 #include "device/index/scatter.cuh"
 
+#include "index_case.h"
 #include "kernels/copy/strided.h"
 #include "kernels/index/fold.h"
 #include "kernels/index/grouping.h"
@@ -34,12 +35,7 @@ struct Scatter {
 Scatter::Scatter(const Operation &operation, Device &device) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const Tensor indices = operation.tensor(2), updates = operation.tensor(3);
-    int axis = int(operation.integer(0));
-    if (axis < 0) axis += output.ndim;
-    for (int i = 0; i < output.ndim; ++i)
-        if (i != axis && indices.shape[i] > output.shape[i])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the indices have a dimension that is larger than the input's"};
+    const int axis = scattered_dim(operation);
     dtype = output.dtype, index_dtype = indices.dtype;
     copy = StridedCopy(device, dtype_bytes(dtype), output.ndim, output.shape, output.strides,
                        input.strides);

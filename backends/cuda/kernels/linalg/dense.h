@@ -1,7 +1,8 @@
 // What the planners of linear algebra share.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "device/linalg/dense.cuh"
@@ -23,53 +24,32 @@ inline MatrixParams transposed(MatrixParams m) {
     return m;
 }
 
-// A block works on a matrix, in `doubles` of its own; there are as many as fit on the device at
-// once. The members of `params` that take a tensor's data, by the number of its pointer. Work that
-// would take long to compile is done in stages: a kernel for each, for as many matrices at a time as
-// there are blocks.
+// The member of LinalgParams that takes a tensor's data, by the number of its pointer.
 struct Operand {
     MatrixParams LinalgParams::*member;
     int pointer;
 };
 
-template <size_t operands>
-std::unique_ptr<Plan> plan_blocks(Device &device, Source source, LinalgParams params,
-                                  const Operand (&list)[operands], int dtype, int64_t doubles,
-                                  int stages = 1) {
-    const int64_t largest = std::max(params.x.rows, params.x.columns);
-    const int64_t threads = largest <= 32 ? 64 : largest <= 128 ? 256 : 512;
-    params.count = params.x.batch.count;
-    if (params.count == 0) return make_empty_plan();
-    source.type("T", dtype).constant("kThreads", threads);
-    std::vector<std::shared_ptr<const Kernel>> kernels;
-    for (int i = 0; i < stages; ++i) {
-        Source stage = source;
-        kernels.push_back(device.compile(stage.constant("kStage", i)));
-    }
-    params.room = round_up(doubles, 32);
-    int64_t blocks = params.count;
-    for (const auto &kernel : kernels) {
-        const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
-        blocks = std::min(blocks, int64_t(device.multiprocessors) * resident);
-    }
-    // Stages are launched anew for other matrices: many small ones go together.
-    constexpr int64_t kRooms = (64 << 20) / sizeof(double);
-    if (stages > 1) blocks = std::min(params.count, std::max(blocks, kRooms / params.room));
-    std::vector<Operand> given(list, list + operands);
-    auto run = [=](const Arguments &a, const Stream &stream) -> Error {
+// Work of our own kernels: a block works on a matrix, in `doubles` of its own. What would take long
+// to compile is done in stages, a kernel for each.
+struct BlockWork {
+    Source source;
+    LinalgParams params;
+    std::vector<Operand> operands;
+    int dtype;
+    int64_t doubles;
+    int stages = 1;
+
+    LinalgParams with_data(const Arguments &arguments) const {
         LinalgParams p = params;
-        for (const Operand &operand : given)
-            (p.*operand.member).data = a.pointer<void>(operand.pointer);
-        p.rooms = reinterpret_cast<double *>(a.workspace());
-        const int64_t end = kernels.size() > 1 ? p.count : 1;
-        for (p.first = 0; p.first < end; p.first += blocks)
-            for (const auto &kernel : kernels) {
-                const int64_t here = std::min(blocks, p.count - p.first);
-                INFINI_CUDA_TRY(kernel->launch(stream, here, unsigned(threads), p));
-            }
-        return infinirtSuccess;
-    };
-    return make_plan(run, size_t(blocks * params.room) * sizeof(double));
-}
+        for (const Operand &operand : operands)
+            (p.*operand.member).data = arguments.pointer<void>(operand.pointer);
+        return p;
+    }
+};
+
+// There are as many blocks as fit on the device at once and into `most_bytes` (at least one); stages
+// are launched for as many matrices at a time.
+std::unique_ptr<Plan> plan_blocks(Device &device, BlockWork work, size_t most_bytes = SIZE_MAX);
 
 }  // namespace infini::cuda

@@ -25,7 +25,7 @@ std::unique_ptr<Plan> plan_causal_conv1d(const Operation &op, Device &device) {
     }
     fixed.channels = int32_t(channels);
     // A request may have any number of tokens up to all of them; empty runs cost little.
-    fixed.runs = int32_t(std::max<int64_t>(1, (requests.tokens() + kRun - 1) / kRun));
+    fixed.runs = int32_t(std::max<int64_t>(1, (requests.tokens + kRun - 1) / kRun));
     if (channels == 0 || requests.groups() == 0) return make_empty_plan();
 
     Source source("recurrence/conv1d.cuh");

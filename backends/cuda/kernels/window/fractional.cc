@@ -11,18 +11,7 @@ std::unique_ptr<Plan> plan_fractional(const Operation &operation, Device &device
     params.from = image_of(operation.tensor(2));
     const Tensor samples = operation.tensor(3);
     for (int i = 0; i < 3; ++i) params.sample_stride[i] = samples.stride(i);
-    int64_t wanted[kImageDims] = {1, 1, 1};
-    read_list(operation, 0, params.rank, 1, "kernel_size", params.kernel);
-    read_list(operation, 1, params.rank, 0, "output_size", wanted);
-    for (int d = 0; d < kImageDims; ++d) {
-        if (params.to.size[d] != wanted[d])
-            refuse_size(operation, d - (kImageDims - params.rank), params.to.size[d], wanted[d]);
-        if (params.from.size[d] > kMostWindow ||
-            wanted[d] - 1 > params.from.size[d] - params.kernel[d])
-            throw Refusal{INFINI_STATUS_BAD_PARAM,
-                          "fractional_max_pool: an image too small (or far too large) for so many "
-                          "windows of this size"};
-    }
+    check_fractional(operation, params.rank, params.from.size, params.to.size, params.kernel);
     const int64_t outputs = operation.tensor(0).numel();
     if (outputs == 0) return make_empty_plan();
     Source source("window/fractional.cuh");

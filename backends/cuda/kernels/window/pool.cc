@@ -19,54 +19,27 @@ struct Pool {
         params.to = image_of(operation.tensor(0));
         params.places = image_of(operation.tensor(places ? 1 : 0));
         params.from = image_of(operation.tensor(places ? 2 : 1));
-        for (int d = 0; d < kImageDims; ++d)
-            if (params.from.size[d] > kMostWindow || params.to.size[d] > kMostOutputs)
-                throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                              std::string(operation.name()) + ": the image is too large"};
+        check_image_sizes(operation, params.from.size, params.to.size);
     }
 
     // Windows of a kernel; `mean`: that of a sum.
-    void slide(const Operation &operation, int rank, bool mean) {
+    void slide(const Operation &operation, bool mean) {
         PoolParams &p = params;
-        read_list(operation, 0, rank, 1, "kernel_size", p.kernel);
-        if (!read_list(operation, 1, rank, 1, "stride", p.step))
-            std::copy(p.kernel, p.kernel + kImageDims, p.step);
-        read_list(operation, 2, rank, 0, "padding", p.pad);
-        if (!mean) read_list(operation, 3, rank, 1, "dilation", p.gap);
-        const bool ceil = operation.integer(mean ? 4 : 5) != 0;
-        p.with_padding = mean && operation.integer(5) != 0;
+        const SlidingWindow w(operation, mean, p.from.size, p.to.size);
+        p.with_padding = w.counts_padding;
         for (int d = 0; d < kImageDims; ++d) {
-            const int64_t size = p.from.size[d], kernel = p.kernel[d], step = p.step[d];
-            const int64_t pad = p.pad[d], reach = p.gap[d] * (kernel - 1) + 1;
-            const int64_t room = size + 2 * pad - reach;
-            if (2 * pad > reach)
-                throw Refusal{
-                    INFINI_STATUS_BAD_PARAM,
-                    std::string(operation.name()) + ": a padding of more than half the window"};
-            int64_t last = room >= 0 ? room / step : -1;
-            if (ceil && room + step - 1 >= 0 && size + pad > 0)
-                last = std::min((room + step - 1) / step, (size + pad - 1) / step);
-            if (last < 0)
-                throw Refusal{INFINI_STATUS_BAD_PARAM,
-                              std::string(operation.name()) + ": a window of " +
-                                  std::to_string(reach) + " elements does not fit into " +
-                                  std::to_string(size) + " with a padding of " +
-                                  std::to_string(pad)};
-            if (p.to.size[d] != last + 1)
-                refuse_size(operation, d - (kImageDims - rank), p.to.size[d], last + 1);
-            window *= std::min(kernel, std::max<int64_t>(size, 1));
+            p.kernel[d] = w.kernel[d], p.step[d] = w.stride[d];
+            p.pad[d] = w.pad[d], p.gap[d] = w.dilation[d];
+            window *= std::min(w.kernel[d], std::max<int64_t>(p.from.size[d], 1));
         }
     }
 
     // Bins that cover each dimension.
     void divide(const Operation &operation, int rank) {
         bins = true;
-        int64_t wanted[kImageDims] = {1, 1, 1};
-        read_list(operation, 0, rank, 0, "output_size", wanted);
+        check_output_size(operation, 0, rank, params.to.size);
         for (int d = kImageDims - rank; d < kImageDims; ++d) {
             const int64_t count = params.to.size[d], size = params.from.size[d];
-            if (count != wanted[d])
-                refuse_size(operation, d - (kImageDims - rank), count, wanted[d]);
             if (count > 0) window *= size / count + 1;
         }
     }
@@ -104,7 +77,7 @@ template <Fold fold>
 std::unique_ptr<Plan> plan_windows(const Operation &operation, Device &device) {
     Pool pool(operation, fold == kMaxPlace);
     constexpr bool kMean = fold == kSum;
-    pool.slide(operation, int(operation.integer(kMean ? 3 : 4)), kMean);
+    pool.slide(operation, kMean);
     if (kMean) pool.params.divisor = operation.integer(6);
     return plan_of(operation, device, pool, fold);
 }

@@ -50,7 +50,7 @@ std::unique_ptr<Plan> plan_resample(const Operation &operation, Device &device) 
         const int own = d - (kImageDims - rank);
         if (params.to.size[d] != wanted[d])
             refuse_size(operation, own, params.to.size[d], wanted[d]);
-        if (params.to.size[d] > kMostOutputs || params.from.size[d] >= kMostWindow - 16)
+        if (params.to.size[d] > kMostResultSize || params.from.size[d] >= kMostWindow - 16)
             throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
     }
     if (output.numel() == 0) return make_empty_plan();

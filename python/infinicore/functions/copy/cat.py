@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import emit, result_type, tensor_for
+from infinicore._emit import check_out_type, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
@@ -66,6 +66,8 @@ def _joined(name: str, tensors: list[Tensor], dim: int, out: Any) -> Tensor:
         raise RuntimeError(f"{name}: tensors have no dimensions: use stack")
     sizes[at] = sum(each.shape[at] for each in given)
     made = out
+    if out is not None:
+        check_out_type(name, out, result_type(*tensors))
     if out is None:
         made = _core.empty(sizes, result_type(*tensors), first.device)
     elif list(out.shape) != sizes:

@@ -7,15 +7,18 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._data import tensor
-from infinicore._dtype import int64
+from infinicore._dtype import float64, int64
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import dim_of, need_tensor, size_of
+from infinicore.functions._checks import dim_of, integers, need_tensor, size_of
 from infinicore.functions.index.gather import index_select, take
+from infinicore.functions.sort.sort import searchsorted
 
 __all__ = ["combinations", "repeat", "repeat_interleave", "tile"]
+
+_MOST = 2.0**62
 
 
 @function
@@ -87,11 +90,20 @@ def repeat_interleave(
             raise RuntimeError(f"repeat_interleave: repeats is {repeats}: expected 0 or more")
         return _repeat_each(input if input.ndim else input.view(1), int(repeats), at)
     _core.refuse_while_recording("repeat_interleave with a tensor")
-    counts = repeats.tolist()
-    if len(counts) != input.shape[at] or any(each < 0 for each in counts):
-        raise RuntimeError(f"repeat_interleave: expected {input.shape[at]} repeats of 0 or more")
-    places = [i for i, count in enumerate(counts) for _ in range(count)]
-    index = tensor(places, dtype=int64, device=input.device)
+    counts = integers("repeat_interleave", "repeats", repeats)
+    size = input.shape[at] if input.ndim else 1
+    if tuple(counts.shape) != (size,) or (size and int(counts.min().item()) < 0):
+        raise RuntimeError(f"repeat_interleave: expected {size} repeats of 0 or more")
+    total = int(counts.sum().item())
+    # A sum of int64 may wrap around.
+    if total < 0 or float(counts.to(float64).sum().item()) > _MOST:
+        raise RuntimeError("repeat_interleave: the sum of repeats is above 2**62")
+    if output_size is not None and output_size != total:
+        raise RuntimeError(
+            f"repeat_interleave: output_size is {output_size}: expected {total}, the sum of repeats"
+        )
+    places = tensor_range(total, input)
+    index = searchsorted(counts.cumsum(0), places, right=True)
     return index_select(input, at, index)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._device import Size
+from infinicore._dtype import category
 from infinicore._emit import emit
-from infinicore._function import function
+from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor, size_of
 from infinicore.op._shapes import broadcast
@@ -75,7 +76,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> infinicore.ravel(infinicore.ones(2, 1))
     tensor([1., 1.])
     """
-    return need_tensor("ravel", "input", input).reshape(-1 if input.numel() else 0)
+    return need_tensor("ravel", "input", input).contiguous().view(input.numel())
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -204,12 +205,17 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     return need_tensor("unsqueeze", "input", input).unsqueeze(dim)
 
 
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """A part of a dimension: `length` places from `start` on.
 
     >>> infinicore.narrow(infinicore.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
     """
+    if isinstance(start, Tensor) and (start.ndim or category(start.dtype) != 1):
+        raise TypeError(
+            f"narrow: start is a tensor of {start.ndim} dimensions and type {start.dtype!r}:"
+            " expected one integer"
+        )
     return need_tensor("narrow", "input", input).narrow(dim, int(start), length)
 
 
@@ -242,19 +248,16 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     return need_tensor("expand", "input", input).expand(*given)
 
 
-@function
-def _broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
-    return emit("rearrange", input.expand(*size), out=out)
-
-
 def broadcast_to(input: Tensor, size: Any, *, out: Any = None) -> Tensor:
-    """A copy in a larger shape, with elements repeated where the size was 1.
+    """A view in a larger shape, with elements repeated where the size was 1; with `out` a copy.
 
     >>> infinicore.broadcast_to(infinicore.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
             [1, 2]])
     """
-    return _broadcast_to(input, size_of("broadcast_to", tuple(size)), out=out)
+    sizes = size_of("broadcast_to", tuple(size))
+    made = need_tensor("broadcast_to", "input", input).expand(*sizes)
+    return made if out is None else write("broadcast_to", out, made)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -10,7 +10,7 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
-from infinicore.functions._operands import floats
+from infinicore.functions._operands import floats, wide_floats
 
 __all__ = [
     "abs",
@@ -25,6 +25,8 @@ __all__ = [
     "isreal",
     "logit",
     "nan_to_num",
+    "neg",
+    "negative",
     "positive",
     "rad2deg",
     "round",
@@ -46,15 +48,30 @@ def abs(input: Tensor, *, out: Any = None) -> Tensor:
 
 
 @function
+def neg(input: Tensor, *, out: Any = None) -> Tensor:
+    """-input.
+
+    >>> infinicore.neg(infinicore.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
+    if isinstance(input, Tensor) and input.dtype is bool_:
+        raise RuntimeError("neg: input has type infinicore.bool: expected numbers; use logical_not")
+    return emit("neg", input, out=out)
+
+
+negative = neg
+
+
+@function
 def positive(input: Tensor, *, out: Any = None) -> Tensor:
-    """The input.
+    """The input itself; with `out` a copy.
 
     >>> infinicore.positive(infinicore.tensor([1., -2.]))
     tensor([ 1., -2.])
     """
-    if input.dtype is bool_:
+    if need_tensor("positive", "input", input).dtype is bool_:
         raise RuntimeError("positive: truth values have no sign")
-    return emit("rearrange", input, out=out)
+    return input if out is None else emit("rearrange", input, out=out)
 
 
 @function
@@ -194,12 +211,12 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.sinc(infinicore.zeros(1))
     tensor([1.])
     """
-    input = floats(input)
-    angle = emit("mul", input, math.pi)
-    one = tensor_for(1, input.dtype, input.device)
-    return emit(
-        "where", emit("equal", input, 0), one, emit("div", emit("sin", angle), angle), out=out
-    )
+    x = wide_floats(input)
+    angle = emit("mul", x, math.pi)
+    one = tensor_for(1, x.dtype, x.device)
+    made = emit("where", emit("equal", x, 0), one, emit("div", emit("sin", angle), angle))
+    made = cast_to(made, floats(input).dtype)
+    return made if out is None else emit("rearrange", made, out=out)
 
 
 absolute = abs

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import category, int64
-from infinicore._emit import _step, emit, result_type, tensor_for
+from infinicore._dtype import bfloat16, category, float16, int16, int64
+from infinicore._emit import _step, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions.matmul.addmm import _added
@@ -15,7 +15,7 @@ from infinicore.functions.matmul.matmul import check_ranks
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
 
-__all__ = ["addcdiv", "addcmul", "addr", "ldexp", "lerp", "xlogy"]
+__all__ = ["addcdiv", "addcmul", "addr", "ldexp", "lerp", "nextafter", "xlogy"]
 
 
 @function
@@ -94,6 +94,31 @@ def addcmul(
     if value != 1:
         product = emit("mul", product, tensor_for(value, product.dtype, input.device))
     return emit("add", input, product, out=out)
+
+
+@function
+def nextafter(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
+    """The number next to input on the way to other; other if they are equal.
+
+    >>> infinicore.nextafter(infinicore.tensor([1.0]), infinicore.tensor([2.0])) > 1
+    tensor([True])
+    """
+    kind = result_type(input, other)
+    if kind not in (float16, bfloat16):
+        return emit("nextafter", input, other, out=out)
+    # Neighbours differ by 1 in their bits, which count away from zero.
+    shape = broadcast([tuple(each.shape) for each in (input, other)])
+    a, b = (tensor_for(e, kind, e.device).expand(*shape).contiguous() for e in (input, other))
+    bits, to = a.view(int16), b.view(int16)
+    least = emit("bitwise_or", emit("bitwise_and", to, -(2**15)), 1)
+    grows = emit("equal", emit("less", a, b), emit("greater", a, 0.0))
+    beside = emit("where", grows, emit("add", bits, 1), emit("sub", bits, 1))
+    beside = emit("where", emit("equal", a, 0.0), least, beside)
+    beside = emit("where", emit("equal", a, b), to, beside)
+    has_nan = emit("logical_or", emit("isnan", a), emit("isnan", b))
+    made = _core.empty(shape, kind, a.device)
+    emit("where", has_nan, emit("add", a, b).view(int16), beside, out=made.view(int16))
+    return placed("nextafter", made, out)
 
 
 @function

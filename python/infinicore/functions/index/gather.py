@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore import _core
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -26,6 +27,9 @@ def _gather(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> Tenso
         made = emit("gather", input.view(1), index.reshape(index.numel()), dim=0)
         made = made.view(*index.shape) if index.ndim else made.view(())
         return made if out is None else emit("rearrange", made, out=out)
+    if not index.numel():
+        nothing = _core.empty(tuple(index.shape), input.dtype, input.device)
+        return nothing if out is None else emit("rearrange", nothing, out=out)
     sizes = tuple(index.shape[d] for d in range(index.ndim) if d != at)
     if index.ndim != input.ndim:
         raise RuntimeError(
@@ -115,6 +119,8 @@ def _take_along_dim(
         raise RuntimeError(
             f"take_along_dim: indices has {index.ndim} dimensions: expected {input.ndim}"
         )
+    from_end = emit("add", index, input.shape[at] if input.ndim else 1)
+    index = emit("where", emit("less", index, 0), from_end, index)
     pairs = [(tuple(input.shape), tuple(index.shape))]
     one, two = ([1 if d == at else size for d, size in enumerate(shape)] for shape in pairs[0])
     shape = list(broadcast([tuple(one), tuple(two)]))
@@ -126,7 +132,8 @@ def _take_along_dim(
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Any = None
 ) -> Tensor:
-    """As `gather`, with the other dimensions broadcast; without dim, elements by their number.
+    """As `gather`, with the other dimensions broadcast and negative indices counted from the end;
+    without dim, elements by their number.
 
     >>> infinicore.take_along_dim(infinicore.tensor([[3, 1]]), infinicore.tensor([[1, 0]]), 1)
     tensor([[1, 3]])
@@ -135,5 +142,5 @@ def take_along_dim(
         check_indices(
             "take_along_dim", indices, need_tensor("take_along_dim", "input", input).numel(), 0
         )
-    check_indices_along("take_along_dim", input, dim, indices)
+    check_indices_along("take_along_dim", input, dim, indices, True)
     return _take_along_dim(input, indices, dim, out=out)

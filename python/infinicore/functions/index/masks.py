@@ -7,10 +7,10 @@ from typing import Any
 from infinicore import _core
 from infinicore._dtype import bool_, int64
 from infinicore._emit import cast_to, emit, tensor_for
-from infinicore._function import Operand, function
+from infinicore._function import Operand, function, write
 from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import need_tensor
+from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.op._shapes import broadcast
 
@@ -30,6 +30,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None)
     tensor([7., 0.])
     """
     mask = _mask("masked_fill", mask)
+    if isinstance(value, Tensor):
+        expect(value.ndim == 0, "masked_fill", "value.ndim", value.ndim, "0")
     value = tensor_for(value, input.dtype, input.device)
     return emit("where", mask, value, input, out=out)
 
@@ -50,7 +52,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     indices = mask_indices(mask if shape else mask.view(1))
     values = input.expand(*shape) if shape else input.view(1)
     made = values[tuple(indices)]
-    return made if out is None else out.copy_(made)
+    return made if out is None else write("masked_select", out, made)  # type: ignore[no-any-return]
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
@@ -60,6 +62,15 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
     >>> infinicore.masked_scatter(infinicore.zeros(3), mask, infinicore.tensor([1., 2.]))
     tensor([1., 0., 2.])
     """
+    need_tensor("masked_scatter", "input", input)
+    if need_tensor("masked_scatter", "mask", mask).dtype is not bool_:
+        raise TypeError(f"masked_scatter: mask has type {mask.dtype!r}: expected booleans")
+    need_tensor("masked_scatter", "source", source)
+    if source.dtype is not input.dtype:
+        raise TypeError(
+            f"masked_scatter: source has type {source.dtype!r}: expected that of input,"
+            f" {input.dtype!r}"
+        )
     return _masked_scatter(input, mask, source, out=out)
 
 
@@ -67,7 +78,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
 def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     # The n-th place that holds takes the n-th element, which running counts tell.
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
-    mask = _mask("masked_scatter", mask).expand(*shape) if shape else mask
+    mask = mask.expand(*shape) if shape else mask
     count = 1
     for size in shape:
         count *= size

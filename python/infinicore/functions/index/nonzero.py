@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import bool_, int64
+from infinicore._function import write
 from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import need_tensor
+from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._index_checks import check_indices
 from infinicore.functions.copy.cat import stack
 
 __all__ = ["argwhere", "nonzero", "unravel_index"]
@@ -28,7 +31,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         if as_tuple:
             return nonzero(input.view(1), as_tuple=True)
         count = int(input.item() != 0)
-        return input.new_empty(count, 0, dtype=int64)
+        made = input.new_empty(count, 0, dtype=int64)
+        return made if out is None else write("nonzero", out, made)
     found = mask_indices(input if input.dtype is bool_ else input != 0)
     if as_tuple:
         return tuple(found)
@@ -51,7 +55,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     >>> infinicore.unravel_index(infinicore.tensor([4]), (2, 3))[0]
     tensor([1])
     """
+    name = "unravel_index"
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    expect(all(size >= 0 for size in sizes), name, "shape", sizes, "sizes of 0 or more")
+    indices = integers(name, "indices", indices)
+    check_indices(name, indices, math.prod(sizes), 0, wraps=True)
     made: list[Tensor] = []
     for size in reversed(sizes):
         made.append(indices % size)

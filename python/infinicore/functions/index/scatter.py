@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore._dtype import bool_, int32, int64
-from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._emit import cast_to, check_out_type, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
@@ -90,6 +90,13 @@ def _written(
     return whole
 
 
+def _check_source(name: str, input: Tensor, src: Any) -> None:
+    if isinstance(src, Tensor) and src.ndim and src.dtype is not input.dtype:
+        raise TypeError(
+            f"{name}: src has type {src.dtype!r}: expected that of input, {input.dtype!r}"
+        )
+
+
 _REDUCTIONS = {"none": 0, "add": 1, "multiply": 2, None: 0}
 
 
@@ -119,6 +126,7 @@ def scatter(
     how = reduction if reduce is None else reduce
     if how not in _REDUCTIONS:
         raise ValueError(f"scatter: reduce is {how!r}: expected 'add' or 'multiply'")
+    _check_source("scatter", input, src)
     check_indices_along("scatter", input, at, index)
     return _scatter(input, at, index, src, _REDUCTIONS[how], out=out)
 
@@ -141,6 +149,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Any
     tensor([0., 2.])
     """
     at, index = dim_of("scatter_add", input, dim), index_of("scatter_add", index)
+    _check_source("scatter_add", input, src)
     src = tensor_for(src, input.dtype, input.device)
     return _written("scatter_add", input, index, src, at, out, dim=at)
 
@@ -295,6 +304,8 @@ def index_put(
     """
     need_tensor("index_put", "input", input)
     target = input.clone() if out is None else out
+    if out is not None:
+        check_out_type("index_put", out, input.dtype)
     if out is not None and out is not input:
         out.copy_(input)
     return target.index_put_(indices, values, accumulate)

@@ -7,7 +7,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import category, float32, get_default_dtype, int64
-from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of
@@ -202,6 +202,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     infinicore.Size([2, 2])
     """
     x = _matrices("pinverse", input, False)
+    if not x.numel():
+        return _back(emit("rearrange", x.transpose(-1, -2)), input)
     u, s, vh = emit("svd", x)
     limit = emit("mul", emit("amax", s, dim=[s.ndim - 1], keepdim=True), rcond)
     zero = tensor_for(0, s.dtype, s.device)
@@ -257,11 +259,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False, *, out: An
             emit("rearrange", last, out=place)
         else:
             last = emit("mul", last, x, out=place)
-    return (
-        made
-        if out is None
-        else emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
-    )
+    return placed("vander", made, out)
 
 
 @function

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinicore._dtype import category
-from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._dtype import category, dtype
+from infinicore._emit import cast_to, emit, placed, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.matmul import check_ranks, placed, product
+from infinicore.functions.matmul.matmul import check_ranks, product
 
 __all__ = ["addbmm", "addmm", "addmv", "baddbmm"]
+
+
+def _factors(kind: dtype, *factors: float) -> list[float]:
+    """Factors for tensors of a type: integers have theirs truncated."""
+    return [int(each) if category(kind) < 2 else each for each in factors]
 
 
 def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
@@ -23,7 +28,7 @@ def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Ten
             f" {tuple(made.shape)}"
         ) from None
     if beta == 0:
-        return placed(cast_to(made, result_type(input, made)), out)
+        return placed(name, cast_to(made, result_type(input, made)), out)
     if beta != 1:
         input = emit("mul", input, tensor_for(beta, input.dtype, input.device))
     return emit("add", input, made, out=out)
@@ -64,6 +69,7 @@ def baddbmm(
     tensor([[[3.]]])
     """
     check_ranks("baddbmm", batch1=(batch1, 3), batch2=(batch2, 3))
+    alpha, beta = _factors(result_type(input, batch1, batch2), alpha, beta)
     return _added("baddbmm", input, product(batch1, batch2, alpha, None, "baddbmm"), beta, out)
 
 
@@ -88,6 +94,7 @@ def addbmm(
             f"addbmm: shapes {tuple(batch1.shape)} and {tuple(batch2.shape)} don't fit"
         )
     shape = (batch1.shape[1], batch2.shape[2])
+    alpha, beta = _factors(result_type(input, batch1, batch2), alpha, beta)
     if category(result_type(input, batch1, batch2)) < 2:
         sums = emit("sum", product(batch1, batch2), dim=[0])
         return _added("addbmm", input, emit("mul", cast_to(sums, batch1.dtype), alpha), beta, out)
@@ -110,4 +117,5 @@ def addmv(
     tensor([3.])
     """
     check_ranks("addmv", mat=(mat, 2), vec=(vec, 1))
+    alpha, beta = _factors(result_type(input, mat, vec), alpha, beta)
     return _added("addmv", input, product(mat, vec, alpha, None, "addmv"), beta, out)

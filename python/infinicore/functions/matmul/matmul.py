@@ -7,7 +7,7 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import category, float64, int64
-from infinicore._emit import cast_to, emit, result_type
+from infinicore._emit import cast_to, check_out_type, emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
@@ -54,10 +54,12 @@ def product(
     shape = (*batch, *outer_sizes, *(columns.shape[-1:] if b.ndim > 1 else ()))
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"{name}: out has shape {tuple(out.shape)}: expected {shape}")
+    if out is not None:
+        check_out_type(name, out, kind)
     if category(kind) < 2:
         made = _integers(rows, columns, batch, kind, alpha)
         made = made.view(*shape) if shape else made.view(())
-        return placed(made, out)
+        return placed(name, made, out)
     target = out
     if out is not None and (
         out.dtype is not kind or _core.may_overlap(out, a) or _core.may_overlap(out, b)
@@ -69,13 +71,7 @@ def product(
     made = _floats(rows, columns, batch, alpha, target)
     if made is target:
         return out
-    return placed(made.view(*shape) if shape else made.view(()), out)
-
-
-def placed(made: Tensor, out: Any) -> Tensor:
-    if out is None:
-        return made
-    return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)
+    return placed(name, made.view(*shape) if shape else made.view(()), out)
 
 
 def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
@@ -188,7 +184,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     infinicore.Size([2, 4])
     """
     if not input.ndim or not other.ndim:
-        return placed(emit("mul", input, other), out)
+        return placed("inner", emit("mul", input, other), out)
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(
             f"inner: last sizes are {input.shape[-1]} and {other.shape[-1]}: expected equal ones"
@@ -198,7 +194,7 @@ def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     columns = other.reshape(math.prod(other.shape[:-1]), size)
     made = product(rows, columns.transpose(0, 1), 1.0, None, "inner")
     shape = (*input.shape[:-1], *other.shape[:-1])
-    return placed(made.view(*shape) if shape else made.view(()), out)
+    return placed("inner", made.view(*shape) if shape else made.view(()), out)
 
 
 @function
@@ -221,6 +217,11 @@ def _tensordot(input: Tensor, other: Tensor, one: Any, two: Any) -> Tensor:
         [d for d in range(tensor.ndim) if d not in taken]
         for tensor, taken in ((input, first), (other, second))
     )
+    for i, j in zip(first, second, strict=False):  # a dimension of one element broadcasts
+        if input.shape[i] == 1 and other.shape[j] != 1:
+            other = emit("sum", other, dim=[j], keepdim=True)
+        elif other.shape[j] == 1 and input.shape[i] != 1:
+            input = emit("sum", input, dim=[i], keepdim=True)
     sizes = [input.shape[d] for d in first]
     if sizes != [other.shape[d] for d in second]:
         raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from infinicore._emit import cast_to, emit
+from infinicore._emit import emit, placed
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
@@ -41,7 +41,7 @@ def _add_rms_norm(
     if not direct:
         for target, result in zip((out, residual), made, strict=True):
             if target is not None:
-                target.copy_(cast_to(result, target.dtype))
+                placed("add_rms_norm", result, target)
     return Normalised(made[0] if out is None else out, made[1] if residual is None else residual)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import float16, float32, int8
+from infinicore._dtype import dtype, float16, float32, int8, uint8
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -109,11 +109,14 @@ def product(
     return cast_to(sums if bias is None else sums + bias, kind)
 
 
-def _check_product(name: str, a: Tensor, b: Tensor) -> None:
+def _check_product(name: str, a: Tensor, b: Tensor, *kinds: dtype) -> None:
     need_tensor(name, "a", a, 2)
     need_tensor(name, "b", b, 2)
     if a.dtype is not int8:
         raise TypeError(f"{name}: a has type {a.dtype!r}: expected int8")
+    if b.dtype not in kinds:
+        expected = " or ".join(map(repr, kinds))
+        raise TypeError(f"{name}: b has type {b.dtype!r}: expected {expected}")
 
 
 @function
@@ -134,10 +137,10 @@ def scaled_mm_w8a8(
     tensor([[4.]], dtype=infinicore.float16)
     """
     name = "scaled_mm_w8a8"
-    _check_product(name, a, b)
+    _check_product(name, a, b, int8)
     weights = b.transpose(0, 1) if trans_weight else b
     expect(weights.shape[0] == a.shape[1], name, "b.shape", tuple(b.shape), f"K = {a.shape[1]}")
-    return product(name, a, cast_to(weights, int8), a_scales, b_scales, bias, float16)
+    return product(name, a, weights, a_scales, b_scales, bias, float16)
 
 
 @function
@@ -159,7 +162,7 @@ def scaled_mm_w4a8(
     tensor([[4., 6.]], dtype=infinicore.float16)
     """
     name = "scaled_mm_w4a8"
-    _check_product(name, a, b)
+    _check_product(name, a, b, int8, uint8)
     depth = a.shape[1]
     if trans_weight:
         weights = unpacked(b).transpose(0, 1)

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import category, get_default_dtype
-from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._operands import wide
 from infinicore.functions.copy.views import diagonal
 from infinicore.functions.matmul.matmul import product
 
 __all__ = ["corrcoef", "cov"]
+
+_CPU = device("cpu")
+
+
+def _check_weights(name: str, weights: Any, count: int, is_integer: bool) -> None:
+    need_tensor("cov", name, weights)
+    expect(weights.ndim == 1, "cov", f"{name}.ndim", weights.ndim, "1")
+    expect(weights.numel() == count, "cov", f"the size of {name}", weights.numel(), f"{count}")
+    expect(
+        category(weights.dtype) == (1 if is_integer else 2),
+        "cov",
+        f"{name}.dtype",
+        weights.dtype,
+        "integers" if is_integer else "floats",
+    )
+    # A device's are not checked, since the host would have to wait.
+    if not count or weights.device is not _CPU or _core.is_recording():
+        return
+    if weights.min().item() < 0:
+        raise ValueError(f"cov: {name} has a negative number: expected 0 or more")
 
 
 def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) -> Tensor:
@@ -21,6 +44,8 @@ def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) 
     kind = input.dtype if category(input.dtype) > 1 else get_default_dtype()
     x = wide(cast_to(input, kind))
     x = x.reshape(1, x.numel()) if x.ndim < 2 else x
+    if aweights is not None:
+        kind = result_type(tensor_for(0, kind, x.device).view(1), aweights)
     weights = None
     for each in (fweights, aweights):
         if each is not None:
@@ -45,12 +70,21 @@ def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) 
         scaled = emit("mul", centred, weights)
     made = emit("div", product(scaled, centred.transpose(0, 1)), total)
     made = cast_to(made, kind)
-    return made if input.ndim > 1 else made.view(())
+    return made if made.numel() != 1 else made.view(())
 
 
 @function
+def _cov(input: Tensor, correction: float, fweights: Any, aweights: Any) -> Tensor:
+    return _covariance(input, correction, fweights, aweights)
+
+
 def cov(
-    input: Tensor, *, correction: float = 1, fweights: Any = None, aweights: Any = None
+    input: Tensor,
+    *,
+    correction: float = 1,
+    fweights: Any = None,
+    aweights: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Covariances of variables (rows) over observations (columns), which may count several times
     (`fweights`) or have a weight (`aweights`).
@@ -59,7 +93,13 @@ def cov(
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
-    return _covariance(input, correction, fweights, aweights)
+    need_tensor("cov", "input", input)
+    count = input.shape[-1] if input.ndim else 1
+    if fweights is not None:
+        _check_weights("fweights", fweights, count, True)
+    if aweights is not None:
+        _check_weights("aweights", aweights, count, False)
+    return _cov(input, correction, fweights, aweights, out=out)
 
 
 @function

@@ -6,10 +6,10 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import category
-from infinicore._emit import cast_to, emit, result_type
+from infinicore._emit import cast_to, emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.matmul import check_ranks, placed
+from infinicore.functions.matmul.matmul import check_ranks
 
 __all__ = ["dot", "vdot"]
 
@@ -20,9 +20,11 @@ def _dot(name: str, a: Tensor, b: Tensor, out: Any) -> Tensor:
         raise RuntimeError(f"{name}: {a.shape[0]} and {b.shape[0]} elements: expected as many")
     kind = result_type(a, b)
     if category(kind) < 2:
-        return placed(cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
+        return placed(name, cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
     made = _core.empty((), kind, a.device) if out is None else out
-    return emit("dot", a, b, out=made) if made.dtype is kind else placed(emit("dot", a, b), out)
+    if made.dtype is kind:
+        return emit("dot", a, b, out=made)
+    return placed(name, emit("dot", a, b), out)
 
 
 @function

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore._dtype import bool_, category, dtype, int64, uint8
-from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, folded_dims
@@ -46,13 +46,7 @@ def folded(
 
 def into(function: str, made: Tensor, kind: dtype, out: Any) -> Tensor:
     """The result in this type, or in that of `out`."""
-    if out is None:
-        return cast_to(made, kind)
-    return (
-        emit("cast", made, out=out)
-        if out.dtype is not made.dtype
-        else emit("rearrange", made, out=out)
-    )
+    return cast_to(made, kind) if out is None else placed(function, made, out)
 
 
 @function
@@ -78,10 +72,10 @@ def _narrowed(
     name: str, input: Tensor, dim: Any, keepdim: bool, kind: dtype | None, out: Any
 ) -> Tensor:
     """Sums and products have a type of their own: integers give int64."""
-    made = folded(name, name, input, dim, keepdim, out if kind is None else None)
-    if kind is None:
-        return made
-    return into(name, made, kind, out)
+    natural = int64 if category(input.dtype) < 2 else input.dtype
+    fits = kind is None and (out is None or out.dtype is natural)
+    made = folded(name, name, input, dim, keepdim, out if fits else None)
+    return made if fits else into(name, made, kind or natural, out)
 
 
 @function
@@ -173,13 +167,18 @@ def nanmean(
 
 
 @function
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
     """The smallest and the largest element, over one dimension or all.
 
     >>> infinicore.aminmax(infinicore.tensor([3, 1, 2])).max
     tensor(3)
     """
-    low, high = (folded("aminmax", name, input, dim, keepdim) for name in ("amin", "amax"))
+    low, high = (
+        folded("aminmax", name, input, dim, keepdim, each)
+        for name, each in zip(("amin", "amax"), out or (None, None), strict=True)
+    )
     return Extremes(low, high)
 
 

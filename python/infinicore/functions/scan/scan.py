@@ -86,6 +86,8 @@ def diff(
     at = dim_of("diff", input, dim)
     if n < 0:
         raise RuntimeError(f"diff: n is {n}: expected 0 or more")
+    if n == 0:
+        return emit("rearrange", input)
     parts = [each for each in (prepend, input, append) if each is not None]
     if len(parts) > 1:
         sizes = list(input.shape)
@@ -94,8 +96,6 @@ def diff(
                 sizes[at] = 1
                 parts[i] = part.expand(*sizes)
         input = cat(parts, at)
-    if n == 0:
-        return emit("rearrange", input)
     for _ in range(min(n, input.shape[at])):
         count = input.shape[at] - 1
         later, earlier = input.narrow(at, 1, count), input.narrow(at, 0, count)

@@ -8,7 +8,7 @@ from typing import Any
 from infinicore import _core
 from infinicore._dtype import bool_, category, float64, int64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
-from infinicore._function import function
+from infinicore._function import function, write
 from infinicore._ranges import linspace
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import need_tensor
@@ -50,15 +50,16 @@ def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
     return emit("bincount", input, weights, out=target, length=length)
 
 
-def _edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
-    """The range of a histogram: that of the values if it is empty."""
+def _edges(name: str, input: Tensor, low: float, high: float, margin: float) -> tuple[float, float]:
+    """The range of a histogram: that of the values if it is empty, and around a single value as
+    much as the margin to either side."""
     if low == high:
         if not input.numel():
             return low, high + 1
         _core.refuse_while_recording(f"{name} without a range")
         low, high = float(input.min().item()), float(input.max().item())
         if low == high:
-            low, high = low - 1, high + 1
+            low, high = low - margin, high + margin
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: the range is {low} to {high}: expected finite numbers")
     if low > high:
@@ -84,7 +85,7 @@ def histc(
     need_tensor("histc", "input", input)
     if bins < 1:
         raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
-    low, high = _edges("histc", input, float(min), float(max))
+    low, high = _edges("histc", input, float(min), float(max), 1.0)
     return _histc(input, int(bins), low, high, out=out)
 
 
@@ -105,16 +106,14 @@ def histogram(
     """
     need_tensor("histogram", "input", input)
     if isinstance(bins, Tensor):
-        edges = bins
+        edges = bins.clone()
     else:
-        low, high = _edges("histogram", input, *(map(float, range) if range else (0.0, 0.0)))
+        low, high = map(float, range) if range else (0.0, 0.0)
+        low, high = _edges("histogram", input, low, high, 0.5)
         edges = linspace(low, high, int(bins) + 1, dtype=input.dtype, device=input.device)
     made = _histogram(input, edges, weight, density)
-    if out is None:
-        return Histogram(made, edges)
-    out[0].copy_(made)
-    out[1].copy_(edges)
-    return Histogram(*out)
+    result = Histogram(made, edges)
+    return result if out is None else write("histogram", out, result)
 
 
 @function

@@ -6,10 +6,11 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._dtype import bool_, category, int32, int64
-from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._emit import cast_to, device_of, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions._index_checks import check_indices
 from infinicore.functions._results import Ordered
 
 __all__ = ["argsort", "bucketize", "isin", "kthvalue", "msort", "searchsorted", "sort", "topk"]
@@ -86,7 +87,7 @@ def _topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool, *, out: 
     if out is None:
         return Ordered(*made)
     for target, source in zip(out, made, strict=True):
-        emit("cast" if target.dtype is not source.dtype else "rearrange", source, out=target)
+        placed("topk", source, target)
     return Ordered(*out)
 
 
@@ -171,6 +172,8 @@ def searchsorted(
             raise ValueError(f"searchsorted: side is {side!r}: expected 'left' or 'right'")
         right = side == "right"
     kind = int32 if out_int32 else int64
+    if isinstance(sorted_sequence, Tensor) and sorted_sequence.ndim:
+        check_indices("searchsorted", sorter, sorted_sequence.shape[-1], sorted_sequence.ndim - 1)
     return _searchsorted(sorted_sequence, values, right, kind, sorter, out=out)
 
 
@@ -190,7 +193,8 @@ def bucketize(
 @function
 def _isin(elements: Operand, test_elements: Operand, invert: bool) -> Tensor:
     common = result_type(elements, test_elements)
-    elements, tests = (tensor_for(e, common, e.device) for e in (elements, test_elements))
+    where = device_of((elements, test_elements))  # numbers beyond int64 are not tensors yet
+    elements, tests = (tensor_for(e, common, where) for e in (elements, test_elements))
     count = tests.numel()
     if not count:
         held = emit("not_equal", elements, elements) if category(common) < 2 else None

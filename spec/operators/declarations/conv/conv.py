@@ -17,6 +17,7 @@ from ...language.model import operator
     """,
     where="n >= 1; n <= 3",
     kernel=True,
+    sizes={"Y": "conv_sizes(X, K, pads, strides, dilations)"},
 )
 def conv(
     x: Array,

@@ -8,7 +8,6 @@ from .conv import conv
 
 _LISTS = "const size_t *pads[n], const size_t *strides[n], const size_t *dilations[n]"
 _COUNTS = "n >= 1; n <= 3; len(X) == n; len(Y) == n; len(K) == n; groups >= 1"
-_EACH = "zip(X, K, pads or (0,) * len(X), strides or (1,) * len(X), dilations or (1,) * len(X)"
 _DEFAULTS = {"groups": "1"}
 
 
@@ -22,9 +21,7 @@ _DEFAULTS = {"groups": "1"}
     """,
     where=f"{_COUNTS}; M % groups == 0; C == G * groups",
     kernel=True,
-    sizes={
-        "Y": f"tuple(max((x + 2 * p - d * (k - 1) - 1) // s + 1, 0) for x, k, p, s, d in {_EACH}))",
-    },
+    sizes={"Y": "conv_sizes(X, K, pads, strides, dilations)"},
     defaults=_DEFAULTS,
 )
 def grouped_conv(
@@ -59,10 +56,7 @@ def grouped_conv(
     """,
     where=f"{_COUNTS}; C % groups == 0; M == G * groups",
     kernel=True,
-    sizes={
-        "Y": "tuple(max((x - 1) * s - 2 * p + d * (k - 1) + o + 1, 0) for x, k, p, s, d, o in"
-        f" {_EACH}, output_pads or (0,) * len(X)))",
-    },
+    sizes={"Y": "conv_transpose_sizes(X, K, pads, strides, dilations, output_pads)"},
     defaults=_DEFAULTS | {"output_pads": "0"},
 )
 def conv_transpose(

@@ -47,6 +47,7 @@ def broadcast_to(x: Array, *, shapes: dict[str, tuple[int, ...]]) -> Array:
     """,
     where="num_inputs > 0",
     kernel=True,
+    sizes={"R": "total(x, 0)", "C": "total(x, 1)"},
 )
 def block_diag(x: list[Array], *, num_inputs: int) -> Array:
     """The matrices x on the diagonal of y, zeros elsewhere."""
@@ -111,6 +112,7 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
     """,
     where="len(Y) == len(X); len(pad) % 2 == 0; len(pad) <= 2 * len(X)",
     kernel=True,
+    sizes={"Y": "padded_sizes(X, pad)"},
 )
 @gather(
     batch=0,

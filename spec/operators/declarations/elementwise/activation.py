@@ -37,7 +37,7 @@ def relu(x: Array) -> Array:
     return fn.maximum(x, 0)
 
 
-@operator("Relu6(!y, x)", UNARY, umbrella=False, public="nn.functional.relu6(input, inplace=False)")
+@operator("Relu6(!y, x)", UNARY, umbrella=False)
 def relu6(x: Array) -> Array:
     """x, moved into [0, 6]."""
     return fn.minimum(fn.maximum(x, 0.0), 6.0)

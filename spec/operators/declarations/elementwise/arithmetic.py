@@ -28,7 +28,7 @@ def abs(x: Array) -> Array:
     return fn.absolute(x)
 
 
-@operator("Neg(!y, x)", UNARY_NUMBERS, public="neg negative(input)")
+@operator("Neg(!y, x)", UNARY_NUMBERS)
 def neg(x: Array) -> Array:
     """-x."""
     return -x
@@ -125,7 +125,6 @@ def copysign(a: Array, b: Array) -> Array:
     a     =c      [*S]
     b     =c      [*S]
     """,
-    public="nextafter(input, other)",
 )
 def nextafter(a: Array, b: Array, *, dtypes: dict[str, str]) -> Array:
     """The number next to a on the way to b; b if they are equal."""

@@ -335,9 +335,11 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float) -> Ar
     """,
 )
 def lerp(start: Array, end: Array, weight: Array | None, *, weight_scalar: float) -> Array:
-    """From start (weight 0) to end (weight 1) on a line. The weight is a tensor, or a number when
-    there is none. All are broadcast."""
-    return start + (weight_scalar if weight is None else weight) * (end - start)
+    """From start (weight 0) to end (weight 1) on a line, exact at both of them. The weight is a
+    tensor, or a number when there is none. All are broadcast."""
+    w = weight_scalar if weight is None else weight
+    way = end - start
+    return fn.where(fn.absolute(w) < 0.5, start + w * way, end - way * (1.0 - w))
 
 
 @operator(

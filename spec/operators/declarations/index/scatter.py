@@ -59,7 +59,7 @@ def gather(input: Array, index: Array, *, dim: int) -> Array:
     index       IDX      [N]
     """,
     where=f"len(O) == len(S); {_DIM}",
-    sizes={"O": "S[: dim % len(S)] + (N,) + S[dim % len(S) + 1 :]"},
+    sizes={"O": "replaced(S, dim, N)"},
     kernel=True,
 )
 def index_select(input: Array, index: Array, *, dim: int) -> Array:

@@ -47,6 +47,7 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
     """,
     where="len(A) == len(Y); len(B) == len(Y)",
     kernel=True,
+    sizes={"Y": "products(A, B)"},
 )
 @gather(
     batch=0,

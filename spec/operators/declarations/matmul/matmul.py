@@ -51,6 +51,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, alpha: float, beta: fl
     """,
     where="len(O) == len(A) + len(C); prod(O) == prod(A) * prod(C)",
     lowered=True,
+    sizes={"O": "A + C"},
 )
 def inner(input: Array, other: Array) -> Array:
     """The sums of products along the last dimension of both."""

@@ -185,7 +185,7 @@ def fused_moe_mxfp4(
     "MoeFusedDense(!output_desc, hidden_states_desc, w13_desc, w2_desc, topk_weights_desc,"
     " topk_ids_desc, sorted_token_ids_desc, expert_ids_desc, num_tokens_post_padded_desc)",
     """
-    out output             H16     [T, D]    dense
+    out output             F       [T, D]    dense
     hidden_states          =output [T, D]    dense
     w13                    =output [E, C, D] dense
     w2                     =output [E, D, I] dense
@@ -231,7 +231,7 @@ def moe_fused_dense(
     " const void *const *up_weights[num_experts]=-,"
     " const void *const *down_weights[num_experts]=-)",
     """
-    out out      H16  [T, D] dense
+    out out      F    [T, D] dense
     hidden       =out [T, D] dense
     topk_indices I32  [T, K] dense
     topk_weights F32  [T, K] dense

@@ -204,6 +204,11 @@ def moe_fused_gate(
     """,
     where="0 < num_experts < 2147483648; 0 < block_size < 2147483648",
     kernel=True,
+    sizes={
+        "S": "T * K * block_size if T * K < num_experts + 1"
+        " else T * K + (num_experts + 1) * (block_size - 1)",
+        "B": "-(-S // block_size)",
+    },
 )
 def moe_align(
     topk_ids: Array,

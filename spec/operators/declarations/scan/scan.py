@@ -44,6 +44,7 @@ def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
     """,
     where="len(Y) == len(X); n >= 0; dim >= -len(X); dim < len(X)",
     kernel=True,
+    sizes={"Y": "replaced(X, dim, max(X[dim] - n, 0))"},
 )
 @gather(
     axis="dim",

@@ -30,6 +30,7 @@ def _order(lines: Array, descending: bool) -> Array:
     """,
     where="len(V) == len(S); dim < len(S); k <= S[dim]",
     kernel=True,
+    sizes={"V": "replaced(S, dim, k)"},
 )
 def topk(input: Array, *, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
     """The k largest (else smallest) elements along a dimension, and where they stood.

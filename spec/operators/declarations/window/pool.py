@@ -31,20 +31,6 @@ _INDEXED = """
     x            =y   [N, C, *I]
 """
 _RANKS = "n >= 1; n <= 3; len(I) == n; len(O) == n"
-_GAPS = "dilation or (1,) * len(I)"
-
-
-def _window_sizes(dilations: str = "(1,) * len(I)") -> dict[str, str]:
-    """Sizes of results, as `window_count` has them."""
-    room = "i + 2 * p - d * (k - 1) - 1"
-    last = f"min(-(-({room}) // s), (i + p - 1) // s) if ceil_mode else ({room}) // s"
-    last = last.replace("// s", "// max(s, 1)")  # 0 is refused by the library, which says why
-    return {
-        "O": f"tuple(max({last}, -1) + 1 for i, k, s, p, d in zip(I, kernel_size,"
-        f" stride or kernel_size, padding or (0,) * len(I), {dilations}))"
-    }
-
-
 _DEFAULTS = {"stride": "None", "padding": "0", "dilation": "1", "ceil_mode": "False"}
 
 
@@ -81,7 +67,7 @@ def _max_windows(
     _BOTH,
     where=f"given(kernel_size); {_RANKS}",
     kernel=True,
-    sizes=_window_sizes(_GAPS),
+    sizes={"O": "pool_sizes(I, kernel_size, stride, padding, dilation, ceil_mode)"},
     defaults=_DEFAULTS,
 )
 @gather(batch=2, ranks=(1, 2, 3), split=_max_counts, cpu=False)
@@ -115,7 +101,7 @@ def max_pool(
     _INDEXED,
     where=f"given(kernel_size); {_RANKS}",
     kernel=True,
-    sizes=_window_sizes(_GAPS),
+    sizes={"O": "pool_sizes(I, kernel_size, stride, padding, dilation, ceil_mode)"},
     defaults=_DEFAULTS,
 )
 def max_pool_with_indices(
@@ -160,7 +146,7 @@ def _mean_counts(
     _BOTH,
     where=f"given(kernel_size); {_RANKS}; divisor_override >= 0",
     kernel=True,
-    sizes=_window_sizes(),
+    sizes={"O": "pool_sizes(I, kernel_size, stride, padding, (), ceil_mode)"},
     defaults=_DEFAULTS | {"count_include_pad": "True", "divisor_override": "0"},
 )
 @gather(batch=2, ranks=(1, 2, 3), split=_mean_counts, cpu=False)
@@ -210,7 +196,7 @@ _BINS = f"given(output_size); {_RANKS}; prod(I) > 0 or prod(O) == 0"
     _BOTH,
     where=_BINS,
     kernel=True,
-    sizes={"O": "tuple(output_size)"},
+    sizes={"O": "output_size"},
 )
 @gather(batch=2, ranks=(1, 2, 3), split=_bin_counts, cpu=False)
 def adaptive_avg_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
@@ -224,7 +210,7 @@ def adaptive_avg_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     _BOTH,
     where=_BINS,
     kernel=True,
-    sizes={"O": "tuple(output_size)"},
+    sizes={"O": "output_size"},
 )
 @gather(batch=2, ranks=(1, 2, 3), split=_bin_counts, cpu=False)
 def adaptive_max_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
@@ -243,7 +229,7 @@ def adaptive_max_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     _INDEXED,
     where=_BINS,
     kernel=True,
-    sizes={"O": "tuple(output_size)"},
+    sizes={"O": "output_size"},
 )
 def adaptive_max_pool_with_indices(
     x: Array, *, output_size: list[int], n: int, shapes: dict[str, tuple[int, ...]]
@@ -267,7 +253,7 @@ def adaptive_max_pool_with_indices(
     """,
     where=f"given(kernel_size); given(output_size); {_RANKS}",
     kernel=True,
-    sizes={"O": "tuple(output_size)"},
+    sizes={"O": "output_size"},
 )
 def fractional_max_pool(
     x: Array,

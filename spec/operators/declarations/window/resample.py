@@ -113,7 +113,7 @@ def _smooth(out: Out, x: Array, mode: Any, scales: Any, align_corners: Any) -> A
     """,
     where="n >= 1; n <= 3; len(I) == n; len(O) == n; given(size); prod(I) > 0 or prod(O) == 0",
     kernel=True,
-    sizes={"O": "tuple(size)"},
+    sizes={"O": "size"},
     defaults={"mode": '"nearest"', "scales": "None"},
 )
 @gather(

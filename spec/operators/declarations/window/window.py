@@ -70,6 +70,7 @@ def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
     """,
     where="kernel_size > 0; stride > 0; padding >= 0",
     kernel=True,
+    sizes={"O": "(L + 2 * padding - kernel_size) // stride + 1"},
 )
 @gather(
     batch=2,
@@ -102,6 +103,11 @@ def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, 
     padding[0] >= 0; padding[1] >= 0; padding[2] >= 0
     """,
     kernel=True,
+    sizes={
+        "P": "pool_size(D, 0, kernel_size, stride, padding)",
+        "Q": "pool_size(H, 1, kernel_size, stride, padding)",
+        "R": "pool_size(W, 2, kernel_size, stride, padding)",
+    },
 )
 @gather(
     batch=2,
@@ -145,6 +151,11 @@ def _unfold_split(
     paddings[0] >= 0; paddings[1] >= 0; dilations[0] > 0; dilations[1] > 0
     """,
     kernel=True,
+    sizes={
+        "R": "C * kernel_sizes[0] * kernel_sizes[1]",
+        "L": "conv_size(H, 0, kernel_sizes, paddings, strides, dilations)"
+        " * conv_size(W, 1, kernel_sizes, paddings, strides, dilations)",
+    },
 )
 @gather(batch=1, ranks=(2,), dims={"input": 3}, split=_unfold_split)
 def unfold(
@@ -247,6 +258,7 @@ def _scaled(
     """,
     umbrella=False,
     kernel=True,
+    sizes={"O": "scaled_sizes(I, size, scale_factor)"},
 )
 @gather(
     batch=2,

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import category
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, need_tensor, sizes
+from infinicore.functions._operands import exact_floats
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
 
@@ -23,7 +25,8 @@ def _named(body: Callable[..., Any], name: str, text: str) -> Any:
 def _operands(
     name: str, input: Tensor, weight: Tensor, bias: Tensor | None, rank: int, outputs: int
 ) -> tuple[Tensor, Tensor, Tensor | None, bool]:
-    """Input, weight and bias of one type, without gaps; `outputs` is how many bias elements."""
+    """Input, weight and bias of one type of floats, without gaps; `outputs` is how many bias
+    elements there are."""
     x, alone = batched(name, input, rank)
     expect(weight.ndim == rank + 2, name, "weight.ndim", weight.ndim, f"{rank + 2}")
     if bias is not None:
@@ -35,8 +38,10 @@ def _operands(
             f"[{outputs}]",
         )
     kind = result_type(input, weight)
-    made = [cast_to(each, kind).contiguous() for each in (x, weight)]
-    shift = None if bias is None else cast_to(bias, kind).contiguous()
+    if bias is not None and category(bias.dtype) > 1 and category(kind) < 2:
+        raise TypeError(f"{name}: bias has type {bias.dtype!r}: expected that of input, {kind!r}")
+    made = [exact_floats(cast_to(each, kind)).contiguous() for each in (x, weight)]
+    shift = None if bias is None else exact_floats(cast_to(bias, kind)).contiguous()
     return made[0], made[1], shift, alone
 
 
@@ -77,6 +82,7 @@ def _conv(rank: int) -> Any:
             result = emit("conv", x, w, b, **values)
         else:
             result = emit("grouped_conv", x, w, b, groups=groups, **values)
+        result = cast_to(result, result_type(input, weight))
         return result.squeeze(0) if alone else result
 
     return _named(
@@ -173,6 +179,7 @@ def _conv_transpose(rank: int) -> Any:
             output_pads=more,
             groups=groups,
         )
+        result = cast_to(result, result_type(input, weight))
         return result.squeeze(0) if alone else result
 
     return _named(

@@ -59,5 +59,11 @@ def pad(
         expect(shape[-1 - i] >= 0, name, "pad", pad, f"to leave something of size {size}")
     if not any(ends):
         return input.clone()
+    if mode == "circular" and min(ends) < 0:  # what is cut does not come back at the other end
+        for i in range(len(ends) // 2):
+            before, after = (min(each, 0) for each in ends[2 * i : 2 * i + 2])
+            size = input.shape[-1 - i] + before + after
+            input = input.narrow(input.ndim - 1 - i, -before, size)
+        ends = [max(each, 0) for each in ends]
     room = _core.empty(tuple(shape), input.dtype, input.device)
     return emit("pad", input, out=room, pad=ends, mode=mode, value=float(value or 0))

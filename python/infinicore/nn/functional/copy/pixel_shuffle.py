@@ -19,6 +19,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     name, r = "pixel_shuffle", upscale_factor
     expect(input.ndim >= 3, name, "input.ndim", input.ndim, "3 or more")
     expect(r > 0, name, "upscale_factor", r, "a positive number")
+    if r == 1:
+        return input.clone()
     *lead, channels, height, width = input.shape
     expect(channels % (r * r) == 0, name, "channels of input", channels, f"a multiple of {r * r}")
     split = input.reshape(*lead, channels // (r * r), r, r, height, width)
@@ -37,6 +39,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     name, r = "pixel_unshuffle", downscale_factor
     expect(input.ndim >= 3, name, "input.ndim", input.ndim, "3 or more")
     expect(r > 0, name, "downscale_factor", r, "a positive number")
+    if r == 1:
+        return input.clone()
     *lead, channels, height, width = input.shape
     for size in (height, width):
         expect(size % r == 0, name, "a size of the image", size, f"a multiple of {r}")

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore._dtype import category
 from infinicore._emit import emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["celu", "elu", "gelu", "hardsigmoid", "hardtanh", "leaky_relu", "logsigmoid", "prelu"]
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardtanh",
+    "leaky_relu",
+    "logsigmoid",
+    "prelu",
+    "relu6",
+]
 
 
 @function
@@ -98,8 +109,23 @@ def hardtanh(
     tensor([-1.0000,  0.5000])
     """
     expect(min_val <= max_val, "hardtanh", "min_val", min_val, f"at most max_val, {max_val}")
+    if category(input.dtype) < 2:
+        min_val, max_val = int(min_val), int(max_val)
     lower = emit("maximum", input, min_val)
     return emit("minimum", lower, max_val, out=input if inplace else out)
+
+
+@function
+def relu6(input: Tensor, inplace: bool = False, *, out: Any = None) -> Tensor:
+    """input, moved into [0, 6].
+
+    >>> F.relu6(infinicore.tensor([-1.0, 7.0]))
+    tensor([0., 6.])
+    """
+    target = input if inplace else out
+    if category(input.dtype) == 1:
+        return emit("minimum", emit("maximum", input, 0), 6, out=target)
+    return emit("relu6", input, out=target)
 
 
 @function

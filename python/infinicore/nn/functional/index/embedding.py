@@ -10,7 +10,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
-from infinicore.functions._index_checks import check_indices
+from infinicore.functions._index_checks import check_indices, is_known, with_check
 from infinicore.functions._operands import counting, filled, is_dense, run_into, wide_floats
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
@@ -83,6 +83,21 @@ def one_hot(tensor: Tensor, num_classes: int = -1, *, out: Any = None) -> Tensor
     return made
 
 
+def _check_bags(
+    input: Any = None, weight: Any = None, offsets: Any = None, *_: Any, **__: Any
+) -> None:
+    name = "embedding_bag"
+    if isinstance(weight, Tensor) and weight.ndim == 2:
+        check_indices(name, input, weight.shape[0], 0)
+    if not is_known(offsets) or not isinstance(input, Tensor) or input.ndim != 1:
+        return
+    if offsets.ndim == 1 and offsets.numel() and not offsets.dtype.is_floating_point:
+        first, last, count = offsets[0].item(), offsets[-1].item(), input.shape[0]
+        expect(first == 0, name, "offsets[0]", first, "0")
+        expect(last <= count, name, "offsets[-1]", last, f"at most {count}, the size of input")
+
+
+@with_check(_check_bags)
 @function
 def embedding_bag(
     input: Tensor,
@@ -94,9 +109,13 @@ def embedding_bag(
     mode: str = "mean",
     sparse: bool = False,
     per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
 ) -> Tensor:
     """The sum, the mean or the maximum of rows of weight [rows, width] for each bag of indices: a
     row of input [bags, size], or a part of input [count] that begins at one of `offsets` [bags].
+    With include_last_offset the last offset ends the last bag. Indices that equal padding_idx are
+    left out.
 
     >>> table = infinicore.tensor([[1.0], [3.0]])
     >>> F.embedding_bag(infinicore.tensor([[0, 1]]), table)
@@ -119,22 +138,32 @@ def embedding_bag(
     rows = wide_floats(emit("embedding", input.contiguous(), weight.contiguous()))
     if per_sample_weights is not None:
         rows = emit("mul", rows, wide_floats(per_sample_weights).unsqueeze(-1))
-    if input.ndim == 2:
-        if offsets is not None:
-            raise ValueError(
-                f"{name}: offsets is a tensor: expected None with input of 2 dimensions"
-            )
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(f"{name}: offsets is a tensor: expected None with input of 2 dimensions")
+    if input.ndim == 2 and padding_idx is None:
         operator = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
         return cast_to(emit(operator, rows, dim=[1], keepdim=False), weight.dtype)
-    if offsets is None:
+    if input.ndim == 2:
+        bags, size = input.shape
+        offsets = emit("mul", counting(bags, input), size)
+        input, rows = input.reshape(-1), rows.reshape(bags * size, weight.shape[1])
+    elif offsets is None:
         raise ValueError(f"{name}: offsets is None: expected a tensor with input of 1 dimension")
+    elif include_last_offset:
+        expect(offsets.shape[0] >= 1, name, "offsets.shape", tuple(offsets.shape), "some offsets")
+        offsets = offsets[:-1]
     bags, count = offsets.shape[0], input.shape[0]
     # The bag of an index: how many bags begin at it or before it.
     place = counting(count, input)
     begun = emit("greater_equal", place.unsqueeze(1), cast_to(offsets, int64))
     bag = emit("sub", emit("sum", cast_to(begun, int64), dim=[1], keepdim=False), 1)
+    if padding_idx is not None:
+        left_out = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
+        expect(0 <= left_out < weight.shape[0], name, "padding_idx", padding_idx, "a row of weight")
+        # They go to a bag of their own, which is dropped.
+        bag = emit("where", emit("equal", input, left_out), bags, bag)
     target = bag.unsqueeze(1).expand(count, weight.shape[1])
-    zeros = filled((bags, weight.shape[1]), 0.0, rows.dtype, rows)
+    zeros = filled((bags + 1, weight.shape[1]), 0.0, rows.dtype, rows)
     reduce = {"sum": "sum", "mean": "mean", "max": "amax"}[mode]
     made = emit("scatter_reduce", zeros, target, rows, dim=0, reduce=reduce, include_self=False)
-    return cast_to(made, weight.dtype)
+    return cast_to(made[:bags], weight.dtype)

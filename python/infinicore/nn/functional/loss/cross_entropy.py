@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
+from infinicore.functions._index_checks import Made, check_targets, with_check
 from infinicore.functions._operands import reduced, wide_floats
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -22,6 +26,21 @@ def _by_class(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
         tuple(target.shape) == wanted, name, "target.shape", tuple(target.shape), f"{list(wanted)}"
     )
     return input, target
+
+
+def _with_checked_targets(name: str) -> Callable[[Made], Made]:
+    def check(
+        input: Any = None,
+        target: Any = None,
+        weight: Any = None,
+        ignore_index: Any = -100,
+        *_: Any,
+        **__: Any,
+    ) -> None:
+        if isinstance(input, Tensor) and input.ndim and isinstance(ignore_index, int):
+            check_targets(name, target, input.shape[min(input.ndim - 1, 1)], ignore_index)
+
+    return with_check(check)
 
 
 def _check_weight(name: str, weight: Tensor | None, classes: int) -> None:
@@ -52,6 +71,7 @@ def _picked(
     return loss, scale, counts
 
 
+@_with_checked_targets("nll_loss")
 @function
 def nll_loss(
     input: Tensor,
@@ -78,6 +98,7 @@ def nll_loss(
     return reduced(name, loss, reduction, input.dtype)
 
 
+@_with_checked_targets("cross_entropy")
 @function
 def cross_entropy(
     input: Tensor,

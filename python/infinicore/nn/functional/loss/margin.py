@@ -9,7 +9,8 @@ from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
-from infinicore.functions._checks import expect, same_shape
+from infinicore.functions._checks import expect, integers, same_shape
+from infinicore.functions._index_checks import check_indices, check_targets, with_check
 from infinicore.functions._operands import counting, reduced, wide_floats
 from infinicore.nn.functional.loss.regression import pair, softplus_of
 from infinicore.nn.functional.reduce.distance import distance
@@ -60,7 +61,7 @@ def margin_ranking_loss(
     same_shape(name, input1, target)
     gap = emit("mul", emit("sub", wide_floats(input2), wide_floats(input1)), wide_floats(target))
     loss = emit("maximum", emit("add", gap, float(margin)), 0.0)
-    return reduced(name, loss, reduction, result_type(input1, input2, target))
+    return reduced(name, loss, reduction, result_type(input1, input2, target, 0.0))
 
 
 @function
@@ -91,19 +92,43 @@ def cosine_embedding_loss(
     alike = emit("where", emit("equal", t, 1.0), emit("sub", 1.0, cosine), zero)
     unlike = emit("maximum", emit("sub", cosine, float(margin)), zero)
     loss = emit("add", alike, emit("where", emit("equal", t, -1.0), unlike, zero))
-    return reduced(name, loss, reduction, result_type(input1, input2))
+    return reduced(name, loss, reduction, result_type(input1, input2, 0.0))
 
 
 def _rows(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Input [C] and its target as a batch of one."""
-    expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
+    """Input [C] or [] and its target as a batch of one."""
+    expect(input.ndim <= 2, name, "input.ndim", input.ndim, "0 to 2")
+    _check_classes(name, input)
     if input.ndim == 2:
         return input, target
+    if input.ndim == 0:
+        return input.view(1, 1), target.reshape(target.numel())
     return input.unsqueeze(0), target if target.ndim == 1 and target.numel() == 1 else (
         target.unsqueeze(0)
     )
 
 
+def _check_classes(name: str, input: Tensor) -> None:
+    expect(
+        input.ndim == 0 or input.shape[-1] > 0,
+        name,
+        "input.shape",
+        tuple(input.shape),
+        "one class or more",
+    )
+
+
+def _check_class(input: Any = None, target: Any = None, *_: Any, **__: Any) -> None:
+    if isinstance(input, Tensor) and input.ndim:
+        check_indices("multi_margin_loss", target, input.shape[-1], 1)
+
+
+def _check_labels(input: Any = None, target: Any = None, *_: Any, **__: Any) -> None:
+    if isinstance(input, Tensor) and input.ndim:
+        check_targets("multilabel_margin_loss", target, input.shape[-1], -1)
+
+
+@with_check(_check_class)
 @function
 def multi_margin_loss(
     input: Tensor,
@@ -132,7 +157,7 @@ def multi_margin_loss(
             tuple(weight.shape),
             f"[{classes}]",
         )
-    x, t = wide_floats(x), cast_to(t, int64)
+    x, t = wide_floats(x), integers(name, "target", t)
     at_target = emit("gather", x, t.unsqueeze(1), dim=1)
     term = emit("maximum", emit("add", emit("sub", x, at_target), float(margin)), 0.0)
     if p == 2:
@@ -142,11 +167,12 @@ def multi_margin_loss(
     loss = emit("div", loss, float(classes))
     if weight is not None:
         loss = emit("mul", loss, emit("take", wide_floats(weight).contiguous(), t.contiguous()))
-    if reduction == "none" and input.ndim == 1 and target.ndim == 0:
+    if reduction == "none" and input.ndim <= 1 and target.ndim == 0:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
 
 
+@with_check(_check_labels)
 @function
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """For each row the sum over its labels y and over classes c that are no label of
@@ -164,10 +190,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
         tuple(target.shape),
         f"that of input, {tuple(input.shape)}",
     )
-    expect(input.ndim in (1, 2), name, "input.ndim", input.ndim, "1 or 2")
-    x, t = wide_floats(input), cast_to(target, int64)
-    if input.ndim == 1:
-        x, t = x.unsqueeze(0), t.unsqueeze(0)
+    expect(input.ndim <= 2, name, "input.ndim", input.ndim, "0 to 2")
+    _check_classes(name, input)
+    x, t = wide_floats(input), integers(name, "target", target)
+    if input.ndim < 2:
+        x, t = x.reshape(1, x.numel()), t.reshape(1, t.numel())
     classes = x.shape[1]
     ended = emit("cumsum", cast_to(emit("less", t, 0), int64), dim=1)
     is_label = emit("equal", ended, 0)
@@ -182,7 +209,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean
     counted = emit("logical_and", is_label.unsqueeze(2), emit("logical_not", taken))
     loss = emit("sum", emit("where", counted, term, 0.0), dim=[1, 2], keepdim=False)
     loss = emit("div", loss, float(max(classes, 1)))
-    if input.ndim == 1:
+    if input.ndim < 2:
         loss = loss.view()
     return reduced(name, loss, reduction, input.dtype)
 
@@ -211,6 +238,7 @@ def multilabel_soft_margin_loss(
 def _triplet(
     name: str, near: Tensor, far: Tensor, margin: float, reduction: str, kind: Any
 ) -> Tensor:
+    expect(margin > 0, name, "margin", margin, "more than 0")
     loss = emit("maximum", emit("add", emit("sub", near, far), float(margin)), 0.0)
     return reduced(name, loss, reduction, kind)
 
@@ -240,7 +268,8 @@ def triplet_margin_loss(
     near, far = distance(a, b, p, eps), distance(a, c, p, eps)
     if swap:
         far = emit("minimum", far, distance(b, c, p, eps))
-    return _triplet(name, near, far, margin, reduction, result_type(anchor, positive, negative))
+    kind = result_type(anchor, positive, negative, 0.0)
+    return _triplet(name, near, far, margin, reduction, kind)
 
 
 @function

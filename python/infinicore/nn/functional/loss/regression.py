@@ -9,6 +9,7 @@ from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, same_shape
+from infinicore.functions._index_checks import check_range, with_check
 from infinicore.functions._operands import reduced, wide_floats
 
 __all__ = [
@@ -140,6 +141,12 @@ def kl_div(
     return reduced("kl_div", loss, reduction, kind)
 
 
+def _check_probabilities(input: Any = None, target: Any = None, *_: Any, **__: Any) -> None:
+    check_range("binary_cross_entropy", "input", input, 0, 1)
+    check_range("binary_cross_entropy", "target", target, 0, 1)
+
+
+@with_check(_check_probabilities)
 @function
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
@@ -248,7 +255,7 @@ def poisson_nll_loss(
         term = emit("sub", emit("mul", t, emit("log", t)), t)
         term = emit("add", term, emit("mul", emit("log", emit("mul", t, 2 * math.pi)), 0.5))
         loss = emit("add", loss, emit("where", emit("greater", t, 1.0), term, 0.0))
-    return reduced(name, loss, reduction, result_type(input, target))
+    return reduced(name, loss, reduction, result_type(input, target, 0.0))
 
 
 @function

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import float64
+from infinicore._dtype import category, float64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
+from infinicore.functions._operands import exact_floats
+from infinicore.functions.matmul.matmul import product
 
 __all__ = ["bilinear", "linear"]
 
@@ -59,6 +61,10 @@ def linear(
             f"[{count}]",
         )
     kind = result_type(input, weight)
+    if category(kind) < 2:
+        exact = product(input, weight.transpose(0, 1) if weight.ndim == 2 else weight, alpha)
+        exact = exact if bias is None else emit("add", exact, bias)
+        return exact if out is None else write("linear", out, exact)
     folded, table = cast_to(input, kind).reshape(rows, width), cast_to(table, kind)
     # Results go straight into `out` where that can be seen as a matrix.
     flat = None
@@ -67,8 +73,8 @@ def linear(
     if bias is None:
         result = matrix_product(folded, table.transpose(0, 1), alpha, flat)
     else:
-        product = matrix_product(folded, table.transpose(0, 1), alpha)
-        result = emit("add", product, bias, out=flat)
+        made = matrix_product(folded, table.transpose(0, 1), alpha)
+        result = emit("add", made, bias, out=flat)
     if flat is not None:
         return out  # type: ignore[no-any-return]
     result = result.view(*shape)
@@ -108,11 +114,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         tuple(input2.shape),
         f"that of input1 up to the last dimension, {tuple(input1.shape[:-1])}",
     )
+    kind = result_type(input1, input2, weight)
+    input1, input2, weight = (exact_floats(each) for each in (input1, input2, weight))
     # [rows, I] @ [I, O * J], then with input2 over J.
     rows = _count(input1.shape[:-1])
     spread = weight.permute(1, 0, 2).reshape(left, count * right)
     half = matrix_product(input1.reshape(rows, left), spread).view(rows, count, right)
     result = emit("sum", emit("mul", half, input2.reshape(rows, 1, right)), dim=[2])
+    result = cast_to(result, kind)
     if bias is not None:
         result = emit("add", result, bias)
     return result.view(*input1.shape[:-1], count)  # type: ignore[no-any-return]

@@ -76,6 +76,8 @@ def batch_norm(
     tensor([[2.0000]])
     """
     name = "batch_norm"
+    if not input.numel():
+        return input.clone()
     expect(input.ndim >= 2, name, "input.ndim", input.ndim, "2 or more")
     channels = input.shape[1]
     _check_channels(
@@ -204,5 +206,8 @@ def local_response_norm(
     ends = [0, 0, size // 2, (size - 1) // 2]
     padded = emit("pad", squares, out=room, pad=ends, mode="constant", value=0.0)
     means = emit("avg_pool", padded, kernel_size=[size, 1], stride=[1, 1], padding=[0, 0])
+    if not input.dtype.is_floating_point:
+        means = cast_to(means, input.dtype)  # a mean of integers is one, truncated
     scale = emit("add", emit("mul", means.view(*input.shape), float(alpha)), float(k))
-    return cast_to(emit("div", x, emit("pow", scale, float(beta))), input.dtype)
+    kind = input.dtype if input.dtype.is_floating_point else x.dtype
+    return cast_to(emit("div", x, emit("pow", scale, float(beta))), kind)

@@ -77,5 +77,6 @@ def softmin(
     >>> F.softmin(infinicore.zeros(2), 0)
     tensor([0.5000, 0.5000])
     """
-    x = input if dtype is None else cast_to(input, dtype)
-    return _run("softmax", "axis", emit("neg", x), _dim("softmin", dim, x.ndim), out)
+    x = emit("neg", input)
+    x = x if dtype is None else cast_to(x, dtype)
+    return _run("softmax", "axis", x, _dim("softmin", dim, x.ndim), out)

@@ -162,6 +162,12 @@ def feature_alpha_dropout(
     >>> F.feature_alpha_dropout(infinicore.ones(1, 2))
     tensor([[1., 1.]])
     """
-    expect(input.ndim >= 2, "feature_alpha_dropout", "input.ndim", input.ndim, "2 or more")
+    expect(
+        input.ndim >= 2 or not training,
+        "feature_alpha_dropout",
+        "input.ndim",
+        input.ndim,
+        "2 or more while training",
+    )
     shape = (*input.shape[:2], *[1] * (input.ndim - 2))
     return _alpha("feature_alpha_dropout", input, p, training, inplace, out, shape)

@@ -50,7 +50,7 @@ def pairwise_distance(
     tensor(5.0000)
     """
     same_shape("pairwise_distance", x1, x2, "x2")
-    kind = result_type(x1, x2)
+    kind = result_type(x1, x2, 0.0)
     return cast_to(distance(wide_floats(x1), wide_floats(x2), p, eps, keepdim), kind)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import emit
+from infinicore._dtype import bool_
+from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, sizes
+from infinicore.functions._operands import floats
 
 __all__ = ["fold", "unfold"]
 
@@ -27,6 +29,7 @@ def unfold(
     kernel, steps, pads, gaps = _four(name, kernel_size, stride, padding, dilation)
     counts = _counts(name, list(x.shape[2:]), kernel, steps, pads, gaps)
     rows = x.shape[1] * kernel[0] * kernel[1]
+    kind, x = x.dtype, floats(x) if x.dtype is bool_ else x
     room = _core.empty((x.shape[0], rows, counts[0] * counts[1]), x.dtype, x.device)
     made = emit(
         "unfold",
@@ -37,6 +40,7 @@ def unfold(
         paddings=pads,
         dilations=gaps,
     )
+    made = cast_to(made, kind)
     return made.squeeze(0) if alone else made
 
 

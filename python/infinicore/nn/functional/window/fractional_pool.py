@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, sizes
+from infinicore.functions._index_checks import check_indices, with_check
 from infinicore.functions._operands import filled
 
 __all__ = [
@@ -98,6 +100,33 @@ fractional_max_pool2d, fractional_max_pool3d = _fractional(2), _fractional(3)
 def _unpool(rank: int) -> Any:
     name = f"max_unpool{rank}d"
 
+    def room_of(
+        x: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+    ) -> list[int]:
+        """The sizes of an image."""
+        if output_size is not None:
+            return sizes(name, "output_size", list(output_size)[-rank:], rank)
+        kernel = sizes(name, "kernel_size", kernel_size, rank, 1)
+        steps = kernel if stride is None else sizes(name, "stride", stride, rank, 1)
+        pads = sizes(name, "padding", padding, rank)
+        return [
+            (size - 1) * step - 2 * edge + width
+            for size, step, edge, width in zip(x.shape[-rank:], steps, pads, kernel, strict=True)
+        ]
+
+    def check(
+        input: Any = None,
+        indices: Any = None,
+        kernel_size: Any = 1,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+        **_: Any,
+    ) -> None:
+        if isinstance(input, Tensor) and input.ndim > rank:
+            room = room_of(input, kernel_size, stride, padding, output_size)
+            check_indices(name, indices, math.prod(room), input.ndim - rank)
+
     def body(
         input: Tensor,
         indices: Tensor,
@@ -114,19 +143,8 @@ def _unpool(rank: int) -> Any:
             tuple(indices.shape),
             f"that of input, {tuple(input.shape)}",
         )
-        kernel = sizes(name, "kernel_size", kernel_size, rank, 1)
-        steps = kernel if stride is None else sizes(name, "stride", stride, rank, 1)
-        pads = sizes(name, "padding", padding, rank)
-        if output_size is None:
-            room = [
-                (size - 1) * step - 2 * edge + width
-                for size, step, edge, width in zip(x.shape[2:], steps, pads, kernel, strict=True)
-            ]
-        else:
-            room = sizes(name, "output_size", list(output_size)[-rank:], rank)
-        count = 1
-        for size in room:
-            count *= size
+        room = room_of(x, kernel_size, stride, padding, output_size)
+        count = math.prod(room)
         rows, channels = x.shape[:2]
         places = cast_to(indices, int64).reshape(rows, channels, -1)
         zeros = filled((rows, channels, count), 0.0, x.dtype, x)
@@ -134,7 +152,7 @@ def _unpool(rank: int) -> Any:
         return made.view(*x.shape[1 if alone else 0 : 2], *room)
 
     example = ", ".join(["1"] * (rank + 1))
-    return _named(
+    made = _named(
         body,
         name,
         f"""Elements of a pool, back at the `indices` that `max_pool{rank}d` gave; 0 elsewhere.
@@ -144,6 +162,7 @@ def _unpool(rank: int) -> Any:
     tensor({"[" * (rank + 1)}1.{"]" * (rank + 1)})
     """,
     )
+    return with_check(check)(made)
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))

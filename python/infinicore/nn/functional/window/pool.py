@@ -9,7 +9,7 @@ from infinicore._emit import cast_to, emit
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import batched, expect, sizes
-from infinicore.functions._operands import wide_floats
+from infinicore.functions._operands import exact_floats, wide_floats
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -76,16 +76,21 @@ def _max(
     x, alone = batched(name, input, rank)
     kernel, steps, pads = _windows(name, rank, kernel_size, stride, padding)
     gaps = sizes(name, "dilation", dilation, rank, 1)
+    expect(all(x.shape[1:]), name, "input.shape", tuple(input.shape), "sizes of 1 or more")
     _fits(name, x, kernel, pads, gaps)
     result = emit(
         "max_pool_with_indices" if return_indices else "max_pool",
-        x,
+        exact_floats(x),
         kernel_size=kernel,
         stride=steps,
         padding=pads,
         dilation=gaps,
         ceil_mode=ceil_mode,
     )
+    if return_indices:
+        result = cast_to(result[0], x.dtype), result[1]
+    else:
+        result = cast_to(result, x.dtype)
     return _plain(result, alone)
 
 
@@ -150,18 +155,20 @@ def _avg(
     kernel, steps, pads = _windows(name, rank, kernel_size, stride, padding)
     _fits(name, x, kernel, pads)
     if divisor_override is not None:
-        expect(divisor_override > 0, name, "divisor_override", divisor_override, "1 or more")
+        expect(divisor_override != 0, name, "divisor_override", 0, "another number than 0")
     result = emit(
         "avg_pool",
-        x,
+        exact_floats(x),
         kernel_size=kernel,
         stride=steps,
         padding=pads,
         ceil_mode=ceil_mode,
         count_include_pad=count_include_pad,
-        divisor_override=divisor_override or 0,
+        divisor_override=abs(divisor_override or 0),
     )
-    made: Tensor = _plain(result, alone)
+    if divisor_override is not None and divisor_override < 0:
+        result = emit("neg", result)
+    made: Tensor = _plain(cast_to(result, x.dtype), alone)
     return made
 
 

@@ -125,11 +125,11 @@ def upsample_bilinear(
     input: Tensor,
     size: Any = None,
     scale_factor: Any = None,
-    align_corners: bool = False,
+    align_corners: bool = True,
     *,
     out: Any = None,
 ) -> Tensor:
-    """`interpolate` with mode "bilinear", for input [N, C, H, W].
+    """`interpolate` with mode "bilinear" and aligned corners, for input [N, C, H, W].
 
     >>> F.upsample_bilinear(infinicore.ones(1, 1, 2, 2), scale_factor=2).shape
     infinicore.Size([1, 1, 4, 4])

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "tensor.hpp"
+#include "infinicore/tensor.hpp"
 
 namespace infinicore::op {
 

@@ -1,0 +1,49 @@
+/* Operations along one indexed dimension, as planners see them. For back ends that are written in
+ * C++. Header only. */
+#ifndef INFINI_INDEX_CASE_H
+#define INFINI_INDEX_CASE_H
+
+#include <infini/operation.h>
+
+namespace infini {
+
+// The dimension that attribute 0 names, counted from the front.
+inline int indexed_dim(const Operation &operation, const Tensor &tensor) {
+    const int axis = int(operation.integer(0));
+    return axis < 0 ? axis + tensor.ndim : axis;
+}
+
+// gather and index_select: calls add(size, stride of the output, of the input, of the index) for
+// each dimension. The input's stride is 0 where it is indexed.
+template <class Add>
+void each_gathered_dim(const Operation &operation, bool select, int axis, const Add &add) {
+    const Tensor output = operation.tensor(0), input = operation.tensor(1);
+    const Tensor index = operation.tensor(2);
+    for (int d = 0; d < output.ndim; ++d) {
+        const bool here = d == axis;
+        if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the output has not one slice of the input for each index"};
+        if (!select && !here && index.shape[d] > input.shape[d])
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the index has a dimension that is larger than the input's"};
+        add(output.shape[d], output.strides[d], here ? 0 : input.strides[d],
+            !select ? index.strides[d]
+            : here  ? index.stride(0)
+                    : 0);
+    }
+}
+
+// scatter, scatter_add and scatter_reduce: the dimension, after the indices' sizes were checked.
+inline int scattered_dim(const Operation &operation) {
+    const Tensor output = operation.tensor(0), indices = operation.tensor(2);
+    const int axis = indexed_dim(operation, output);
+    for (int i = 0; i < output.ndim; ++i)
+        if (i != axis && indices.shape[i] > output.shape[i])
+            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
+                          "the indices have a dimension that is larger than the input's"};
+    return axis;
+}
+
+}  // namespace infini
+#endif

@@ -1,0 +1,44 @@
+/* What the plan functions of back ends share that have planners by the operators' names. Header
+ * only. */
+#ifndef INFINI_PLAN_OPERATION_H
+#define INFINI_PLAN_OPERATION_H
+
+#include <infini/operation.h>
+#include <infini/program.h>
+
+#include <exception>
+
+namespace infini {
+
+// The plan of the operator's own kernel, else of the engine for programs; null: neither can. `find`
+// looks up a planner.
+template <class Find, class... Device>
+auto plan_by_name(const Find &find, const Operation &operation, Device &...device)
+    -> decltype(find(std::string())(operation, device...)) {
+    const InfiniProgram *program = operation.program();
+    // A kernel that takes an epilogue has a second name.
+    const bool followed = program && program->flags & INFINI_PROGRAM_EPILOGUE;
+    if (auto planner = find(std::string(operation.name()) + (followed ? "+" : "")))
+        if (auto made = planner(operation, device...)) return made;
+    if (!program || followed) return nullptr;
+    auto engine = find(std::string("program"));
+    return engine ? engine(operation, device...) : nullptr;
+}
+
+// For a catch clause: records the reason with the back end's `fail`, and gives the status.
+template <class Fail>
+int explain_failed_plan(const char *operation, const Fail &fail) {
+    try {
+        throw;
+    } catch (const Refusal &refusal) {
+        fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
+        return refusal.status;
+    } catch (const std::exception &error) {
+        const std::string reason = std::string(operation) + " cannot be planned: " + error.what();
+        fail(infinirtErrorMemoryAllocation, "%s", reason.c_str());
+        return INFINI_STATUS_INTERNAL_ERROR;
+    }
+}
+
+}  // namespace infini
+#endif

@@ -1,0 +1,17 @@
+#include "call_arguments.h"
+
+#include "infiniop.h"
+#include "layout.h"
+
+namespace infinicore::detail {
+
+int64_t reduction_of(const char *function, const std::string &word) {
+    if (word == "none") return INFINIOP_REDUCTION_NONE;
+    if (word == "mean") return INFINIOP_REDUCTION_MEAN;
+    if (word == "sum") return INFINIOP_REDUCTION_SUM;
+    fail(function, "reduction is \"" + word + "\": expected \"none\", \"mean\" or \"sum\"");
+}
+
+void refuse(const char *function, const char *reason) { fail(function, reason); }
+
+}  // namespace infinicore::detail

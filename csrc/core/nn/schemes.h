@@ -1,0 +1,36 @@
+// What each quantisation stores in place of a weight, and how inputs are multiplied with it.
+#pragma once
+
+#include <vector>
+
+#include "infinicore/quantization.hpp"
+#include "infinicore/tensor.hpp"
+
+namespace infinicore::nn {
+
+constexpr Size kNoDim = Size(-1);
+
+enum class Role { WEIGHT, SCALE, ZEROS, GROUPS };
+
+// A tensor of a checkpoint. Dimension `outputs` is cut where ranks share the outputs out, `inputs`
+// where they share the inputs out; kNoDim: every rank has the whole.
+struct StoredTensor {
+    Role role;
+    const char *name;
+    Shape shape;
+    DataType dtype;
+    Size outputs, inputs;
+};
+
+std::vector<StoredTensor> stored_tensors(const quantization::BaseQuantization &quantization,
+                                         size_t in, size_t out, DataType dtype);
+
+// The tensors by role; empty where there is none.
+struct StoredWeight {
+    const Tensor &weight, &scale, &zeros, &groups;
+};
+
+Tensor multiply(const quantization::BaseQuantization &quantization, const Tensor &input,
+                const StoredWeight &stored, const Tensor &bias, float alpha);
+
+}  // namespace infinicore::nn

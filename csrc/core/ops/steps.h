@@ -1,0 +1,44 @@
+// Operators by name and tensors of given shapes: what functions of several operators are made of.
+#pragma once
+
+#include <initializer_list>
+
+#include "../call.h"
+
+namespace infinicore::detail {
+
+// Runs or records an operator; see call().
+void emit(const char *name, std::initializer_list<Given> tensors,
+          std::initializer_list<GivenValue> attributes = {},
+          std::initializer_list<GivenValue> scalars = {}, std::initializer_list<Given> bare = {});
+
+// The same for an operator whose first tensor is its result, which is made.
+Tensor make(const char *name, std::initializer_list<Given> inputs,
+            std::initializer_list<GivenValue> attributes = {},
+            std::initializer_list<GivenValue> scalars = {});
+
+Tensor empty_like(const Tensor &tensor, Shape shape);
+Tensor empty_like(const Tensor &tensor, Shape shape, DataType dtype);
+Tensor full(const Tensor &like, DataType dtype, double value);  // one element, no dimensions
+// start, start + step, ...
+Tensor count_from(const Tensor &like, size_t count, DataType dtype, double start, double step);
+
+Tensor cast_to(const Tensor &tensor, DataType dtype);  // itself when it is of the type
+Tensor at_least_f32(const Tensor &tensor);             // floats of 16 bits become F32
+Tensor expand(const Tensor &tensor, const Shape &shape);
+Tensor reshape(const Tensor &tensor, const Shape &shape);  // a view where that is possible
+bool is_viewable(const Tensor &tensor, const Shape &shape);
+Tensor part(const Tensor &tensor, size_t dim, size_t start, size_t count);
+
+// Writes elements into a tensor of another type or shape of as many elements.
+void store(const Tensor &target, const Tensor &source);
+
+// Throws unless the tensor has as many dimensions.
+void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank);
+// Throws: "function: argument has shape [2, 3]: expected ...".
+[[noreturn]] void refuse_shape(const char *function, const char *argument, const Tensor &tensor,
+                               const std::string &expected);
+
+bool is_recording();
+
+}  // namespace infinicore::detail

@@ -1,0 +1,4 @@
+// Devices under the first generation's path.
+#pragma once
+
+#include "types.hpp"

@@ -1,0 +1,4 @@
+// Graphs under the first generation's path.
+#pragma once
+
+#include "../graph.hpp"

@@ -1,0 +1,45 @@
+// A tensor that a module loads: the whole of it, or this rank's slice of it.
+#pragma once
+
+#include <string>
+
+#include "../tensor.hpp"
+
+namespace infinicore::nn {
+
+// With tp_size > 1 it holds slice tp_rank of tp_size along dimension tp_dim of what is loaded. Where
+// there are fewer slices than ranks (key heads, say), num_shards is their number and neighbouring
+// ranks hold the same one; 0 means as many as ranks. With tp_size 1, tp_dim is ignored.
+class INFINI_EXPORT Parameter : public Tensor {
+public:
+    Parameter() = default;
+    // The tensor is the slice; it may be a view, e.g. of a fused weight.
+    Parameter(const Tensor &tensor, Size tp_dim = 0, Size tp_rank = 0, Size tp_size = 1,
+              Size num_shards = 0);
+    // Allocates the slice of a tensor of this shape.
+    Parameter(const Shape &shape, const DataType &dtype, const Device &device, Size tp_dim = 0,
+              Size tp_rank = 0, Size tp_size = 1, Size num_shards = 0);
+    Parameter(const Parameter &) = default;
+    Parameter(Parameter &&) noexcept = default;
+    Parameter &operator=(const Parameter &) = default;
+    Parameter &operator=(Parameter &&) noexcept = default;
+
+    // Copies this rank's slice of a whole tensor, and waits for it. Dimensions of size 1 do not
+    // matter: [1, n] is as good as [n, 1].
+    void load(const Tensor &tensor);
+    // Without waiting: the tensor has to stay as it is until the stream is synchronised.
+    void load_no_sync(const Tensor &tensor);
+    // The elements of a whole tensor in the host's memory, without gaps.
+    void load_blob(const void *data);
+
+protected:
+    Size tp_dim_ = 0;
+    Size tp_rank_ = 0;
+    Size tp_size_ = 1;
+    Size num_shards_ = 0;
+
+private:
+    Shape whole_shape() const;
+};
+
+}  // namespace infinicore::nn

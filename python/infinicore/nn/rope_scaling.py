@@ -1,0 +1,157 @@
+"""How rotary embeddings are stretched for sequences longer than those of the training.
+
+The parameters are those of a checkpoint's `rope_scaling`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = [
+    "Llama3RopeScalingConfig",
+    "LongRopeScalingConfig",
+    "RopeScalingConfig",
+    "YarnRopeScalingConfig",
+]
+
+
+class RopeScalingConfig:
+    """No scaling, and what the others derive from."""
+
+    #: By how much sines and cosines are larger.
+    magnitude = 1.0
+
+    def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
+        """(first position, factor of each frequency) by range of positions, in their order."""
+        return [(0, [1.0] * len(inv_freq))]
+
+
+class LongRopeScalingConfig(RopeScalingConfig):
+    """LongRoPE: frequencies divided by a factor for each pair, the short ones at positions that the
+    training had, the long ones behind them. `factor` is by how much the context became longer."""
+
+    def __init__(
+        self,
+        short_factor: Sequence[float],
+        long_factor: Sequence[float],
+        original_max_position_embeddings: int,
+        factor: float = 1.0,
+    ) -> None:
+        if len(short_factor) != len(long_factor):
+            raise ValueError(
+                f"LongRopeScalingConfig: long_factor has {len(long_factor)} numbers: expected"
+                f" {len(short_factor)}, as many as short_factor"
+            )
+        for each in (*short_factor, *long_factor, factor):
+            _need_positive(type(self).__name__, "a factor", each)
+        self.short_factor, self.long_factor = list(short_factor), list(long_factor)
+        self.original_max_position_embeddings = original_max_position_embeddings
+        self.factor = factor
+        if factor > 1:
+            original = math.log(original_max_position_embeddings)
+            self.magnitude = math.sqrt(1 + math.log(factor) / original)
+
+    def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
+        if len(inv_freq) != len(self.short_factor):
+            raise ValueError(
+                f"LongRopeScalingConfig: short_factor has {len(self.short_factor)} numbers:"
+                f" expected {len(inv_freq)}, one for each pair"
+            )
+        return [
+            (0, [1 / each for each in self.short_factor]),
+            (self.original_max_position_embeddings, [1 / each for each in self.long_factor]),
+        ]
+
+
+class Llama3RopeScalingConfig(RopeScalingConfig):
+    """Llama 3: low frequencies divided by the factor, high ones left alone, a linear transition in
+    between."""
+
+    def __init__(
+        self,
+        factor: float,
+        low_freq_factor: float,
+        high_freq_factor: float,
+        original_max_position_embeddings: int,
+    ) -> None:
+        name = type(self).__name__
+        _need_positive(name, "factor", factor)
+        _need_positive(name, "low_freq_factor", low_freq_factor)
+        if high_freq_factor <= low_freq_factor:
+            raise ValueError(
+                f"{name}: high_freq_factor is {high_freq_factor}: expected more than"
+                f" low_freq_factor, which is {low_freq_factor}"
+            )
+        self.factor = factor
+        self.low_freq_factor, self.high_freq_factor = low_freq_factor, high_freq_factor
+        self.original_max_position_embeddings = original_max_position_embeddings
+
+    def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
+        def scale(frequency: float) -> float:
+            turns = self.original_max_position_embeddings * frequency / (2 * math.pi)
+            kept = _ramp(turns, self.low_freq_factor, self.high_freq_factor)
+            return kept + (1 - kept) / self.factor
+
+        return [(0, [scale(each) for each in inv_freq])]
+
+
+class YarnRopeScalingConfig(RopeScalingConfig):
+    """YaRN: as Llama 3's, with the transition between the pairs that turn `beta_fast` and
+    `beta_slow` times within the original context, and larger sines and cosines."""
+
+    def __init__(
+        self,
+        factor: float,
+        original_max_position_embeddings: int,
+        rotary_dim: int,
+        rope_theta: float,
+        beta_fast: float = 32,
+        beta_slow: float = 1,
+        mscale: float = 1,
+        mscale_all_dim: float = 0,
+    ) -> None:
+        name = type(self).__name__
+        for argument, value in (
+            ("factor", factor),
+            ("beta_fast", beta_fast),
+            ("beta_slow", beta_slow),
+        ):
+            _need_positive(name, argument, value)
+        if rope_theta <= 1:
+            raise ValueError(f"{name}: rope_theta is {rope_theta}: expected more than 1")
+        self.factor = factor
+        self.original_max_position_embeddings = original_max_position_embeddings
+
+        def pair(turns: float) -> float:
+            wide = math.log(original_max_position_embeddings / (turns * 2 * math.pi))
+            return rotary_dim * wide / (2 * math.log(rope_theta))
+
+        self._low = float(max(math.floor(pair(beta_fast)), 0))
+        self._high = float(min(math.ceil(pair(beta_slow)), rotary_dim - 1))
+
+        def magnitude(weight: float) -> float:
+            return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
+
+        self.magnitude = magnitude(mscale) / magnitude(mscale_all_dim)
+
+    @staticmethod
+    def max_seq_len(factor: float, original_max_position_embeddings: int) -> int:
+        return int(factor * original_max_position_embeddings)
+
+    def freq_scales(self, inv_freq: Sequence[float]) -> list[tuple[int, list[float]]]:
+        def scale(pair: int) -> float:
+            stretched = _ramp(pair, self._low, self._high)
+            return stretched / self.factor + 1 - stretched
+
+        return [(0, [scale(pair) for pair in range(len(inv_freq))])]
+
+
+def _ramp(value: float, low: float, high: float) -> float:
+    """0 up to `low`, 1 from `high` on, and a line in between."""
+    return min(max((value - low) / ((high - low) or 0.001), 0.0), 1.0)
+
+
+def _need_positive(name: str, argument: str, value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"{name}: {argument} is {value}: expected a number greater than 0")

@@ -1,0 +1,1 @@
+"""Comparing and converting tensors."""

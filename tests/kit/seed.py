@@ -1,0 +1,31 @@
+"""One seed for the random programs, examples and samples of a run.
+
+It is new in every run, printed in the header and after failures, and set in the environment for the
+processes that tests start. INFINI_TEST_SEED=N (or --seed N) repeats a run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+VARIABLE = "INFINI_TEST_SEED"
+
+
+def choose(wanted: int | None) -> int:
+    """The run's seed: as wanted, else as the environment says, else a new one."""
+    if wanted is None and (text := os.environ.get(VARIABLE)):
+        wanted = int(text)
+    if wanted is None:
+        wanted = random.SystemRandom().randrange(1 << 32)
+    os.environ[VARIABLE] = str(wanted)
+    return wanted
+
+
+def run_seed() -> int:
+    return int(os.environ[VARIABLE])
+
+
+def chance(*words: object) -> random.Random:
+    """Random numbers of this run, by what they are for."""
+    return random.Random(" ".join(map(str, (run_seed(), *words))))
