@@ -73,7 +73,7 @@ def parse() -> argparse.Namespace:
     processors = len(os.sched_getaffinity(0))
     usual = f"of {','.join(ON_CPU)}"
     parser.add_argument("--only", type=report.patterns, default=[], metavar="SUITES", help=usual)
-    parser.add_argument("--device", default="cpu", help="kind of device: cpu, nvidia")
+    parser.add_argument("--device", default="cpu", help="device type: cpu, nvidia")
     parser.add_argument("--quick", action="store_true", help="shorter, less exact")
     parser.add_argument("--name", default="", help="of the machine: names the file")
     parser.add_argument("--rows", default="", help="some rows: 'add*F32,softmax'; needs --out")

@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     accelerator = parser.add_argument_group("on an accelerator (see device.py)")
-    accelerator.add_argument("--device", default="cpu", help="kind of device: nvidia")
+    accelerator.add_argument("--device", default="cpu", help="device type: nvidia")
     accelerator.add_argument("--tiny", action="store_true", help="few elements: to try the program")
     accelerator.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     accelerator.add_argument("--done", type=json.loads, default=[], help=argparse.SUPPRESS)
