@@ -213,6 +213,7 @@ const InfiniDriver driver = {
     nullptr,  // memory_close
     nullptr,  // event_export
     nullptr,  // event_import
+    nullptr,  // device_query
 };
 
 const InfiniOperators operators = {sizeof(InfiniOperators), plan, hold, drop};

@@ -201,6 +201,10 @@ typedef struct InfiniDriver {
     /* Open such a handle; given back by event_destroy. */
     infinirtError_t (*event_import)(int device, const infinirtIpcEventHandle_t *handle,
                                     void **event);
+
+    /* Is all work in the streams of the device done, also in destroyed ones? Success or NotReady.
+     * (optional) Default: the core waits for the device instead. */
+    infinirtError_t (*device_query)(int device);
 } InfiniDriver;
 
 /* ---- Operators ------------------------------------------------------------------------------ */

@@ -1,5 +1,4 @@
-/* What DeviceReset leaves alone: memory and streams that a library above the runtime (tensors) holds
- * and goes on using. Not installed. */
+/* For a library above the runtime that caches memory (tensors). Not installed. */
 #ifndef INFINI_KEEP_H
 #define INFINI_KEEP_H
 
@@ -9,9 +8,14 @@
 extern "C" {
 #endif
 
+/* DeviceReset leaves this memory or stream alone. */
 INFINI_EXPORT void infiniKeep(const void *memory_or_stream);
 /* Before it is freed or destroyed: the address may then be another's. */
 INFINI_EXPORT void infiniLetGo(const void *memory_or_stream);
+
+/* Frees memory of infinirtMalloc or infinirtMallocHost if no stream of its device type has work, and
+ * fails without waiting otherwise. A back end without device_query is waited for. */
+INFINI_EXPORT infiniStatus_t infiniFreeIfIdle(void *memory);
 
 #ifdef __cplusplus
 }

@@ -274,7 +274,7 @@ Block *Allocator::State::take_small(unsigned size_class, Lane *lane, infinirtStr
             }
         }
     }
-    if (many_stores()) release_unused();
+    if (many_stores()) release_unused(false);
     // Few blocks at first: most classes never have many.
     size_t slab_bytes = std::clamp<size_t>(bytes * 32, 64 << 10, 2 << 20);
     auto slab = std::make_unique<Slab>();
@@ -328,7 +328,7 @@ void Allocator::record_stream(Memory &memory, infinirtStream_t stream) {
     if (cached && cached->has_block()) cached->use(stream);
 }
 
-void Allocator::trim() { state_->trim(); }
+void Allocator::trim() { state_->trim(true); }
 void Allocator::note_shortage() noexcept { state_->note_shortage(); }
 context::MemoryStats Allocator::stats() const { return state_->stats(); }
 void Allocator::reset_peaks() { state_->reset_peaks(); }

@@ -98,7 +98,7 @@ Block *Allocator::State::take_large(size_t bytes, infinirtStream_t stream) {
         block = new_large(static_cast<std::byte *>(memory), segment, stream);
     } catch (...) {
         RuntimeScope scope(runtime);
-        return_to_device(memory, segment);
+        return_to_device(memory, segment, true);
         throw;
     }
     std::lock_guard lock(mutex_);
@@ -128,7 +128,7 @@ void *Allocator::State::from_device(size_t bytes, size_t asked) {
     void *memory = nullptr;
     if (try_device(bytes, &memory)) return memory;
     std::string reason = infiniGetLastErrorMessage();
-    trim();
+    trim(true);
     if (try_device(bytes, &memory)) return memory;
     note_shortage();
     size_t in_use = stats().allocated, reserved = reserved_.load();
@@ -143,9 +143,11 @@ void Allocator::State::no_memory(size_t bytes) {
                       ": expected at most " + std::to_string(kMostCachedBytes) + " bytes");
 }
 
-bool Allocator::State::return_to_device(void *memory, size_t bytes) {
+bool Allocator::State::return_to_device(void *memory, size_t bytes, bool wait) {
     if (kind == Kind::Device) infiniLetGo(memory);
-    infiniStatus_t status = kind == Kind::Pinned ? infinirtFreeHost(memory) : infinirtFree(memory);
+    infiniStatus_t status = !wait                  ? infiniFreeIfIdle(memory)
+                            : kind == Kind::Pinned ? infinirtFreeHost(memory)
+                                                   : infinirtFree(memory);
     if (status != INFINI_STATUS_SUCCESS) {
         if (kind == Kind::Device) infiniKeep(memory);
         return false;
@@ -154,12 +156,12 @@ bool Allocator::State::return_to_device(void *memory, size_t bytes) {
     return true;
 }
 
-void Allocator::State::trim() {
-    if (waiting_.load()) collect(true);
+void Allocator::State::trim(bool wait) {
+    if (waiting_.load()) collect(wait);
     // Other threads pass on what they hold when they see the number.
     epoch_.fetch_add(1, std::memory_order_relaxed);
     empty_own_lanes(*this);
-    release_unused();
+    release_unused(wait);
 }
 
 void Allocator::State::note_shortage() noexcept {
@@ -167,7 +169,7 @@ void Allocator::State::note_shortage() noexcept {
     shrink_to_.store(std::max<size_t>(reserved_.load() / kShrinkTo, 1));
     given_.store(0);
     try {
-        trim();
+        trim(false);
     } catch (...) {  // the next block that is given back tries again
     }
 }
@@ -178,7 +180,7 @@ void Allocator::State::keep_less(size_t bytes) noexcept {
     if (given_.fetch_add(bytes) + bytes < reserved / kTrimShare) return;
     given_.store(0);
     try {
-        trim();
+        trim(false);
     } catch (...) {
         return;
     }
@@ -187,7 +189,7 @@ void Allocator::State::keep_less(size_t bytes) noexcept {
 
 // Slabs and segments that are free as a whole. The device may have to be waited for, so that is
 // done without the lock; what it does not take (while a graph is captured) is kept.
-void Allocator::State::release_unused() {
+void Allocator::State::release_unused(bool wait) {
     std::vector<std::unique_ptr<Slab>> slabs;
     Block *segments = nullptr;  // a list by `next`: trimming needs little memory itself
     {
@@ -223,12 +225,12 @@ void Allocator::State::release_unused() {
     } catch (...) {  // nothing is returned
     }
     std::erase_if(slabs, [&](const auto &slab) {
-        return scope && return_to_device(slab->memory, slab->bytes);
+        return scope && return_to_device(slab->memory, slab->bytes, wait);
     });
     Block *kept = nullptr;
     while (segments) {
         auto *segment = static_cast<LargeBlock *>(std::exchange(segments, segments->next));
-        if (scope && return_to_device(segment->data, segment->bytes))
+        if (scope && return_to_device(segment->data, segment->bytes, wait))
             delete segment;
         else
             segment->next = std::exchange(kept, segment);

@@ -118,7 +118,9 @@ public:
 
     Block *take(size_t bytes, infinirtStream_t stream);
     void give(Block *block, StreamUse *uses) noexcept;
-    void trim();
+    // Gives unused memory back; without `wait` only if the device has nothing to do. A thread that
+    // waits for the device may be the one that a collective in another stream waits for.
+    void trim(bool wait);
     void note_shortage() noexcept;
     context::MemoryStats stats() const;
     void reset_peaks();
@@ -149,8 +151,8 @@ private:
     // Memory of the device, after a trim if there is none immediately; throws.
     void *from_device(size_t bytes, size_t asked);
     bool try_device(size_t bytes, void **memory);
-    bool return_to_device(void *memory, size_t bytes);
-    void release_unused();
+    bool return_to_device(void *memory, size_t bytes, bool wait);
+    void release_unused(bool wait);
     bool many_stores();
     [[noreturn]] void no_memory(size_t bytes);
     void count(Lane *lane, ptrdiff_t bytes) noexcept;

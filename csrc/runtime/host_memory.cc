@@ -24,13 +24,6 @@ Error allocate_plain(size_t bytes, void **memory) {
                                                     : infinirtErrorMemoryAllocation;
 }
 
-void release(const InfiniDriver &driver, void *memory, size_t bytes) {
-    if (driver.allocate_host && driver.release_host)
-        driver.release_host(memory, bytes);
-    else if (!driver.allocate_host)
-        free(memory);
-}
-
 // Is every page of the range mapped? Unlike a copy, registering has the time to probe all of
 // them.
 bool all_mapped(uintptr_t begin, size_t bytes) {
@@ -53,6 +46,13 @@ Error unknown_host(Call &call, const char *name, const void *pointer) {
 }
 
 }  // namespace
+
+void release_host(const InfiniDriver &driver, void *memory, size_t bytes) {
+    if (driver.allocate_host && driver.release_host)
+        driver.release_host(memory, bytes);
+    else if (!driver.allocate_host)
+        free(memory);
+}
 
 namespace impl {
 
@@ -80,7 +80,7 @@ Error HostAlloc(Call &call, void **pHost, size_t size, unsigned int flags) {
     range.device = &device;
     range.flags = flags;
     if (!add_memory(range)) {
-        release(driver, memory, size);
+        release_host(driver, memory, size);
         return call.fail(infinirtErrorUnknown, "the host memory at %p is in use already", memory);
     }
     *pHost = memory;
@@ -113,7 +113,7 @@ Error FreeHost(Call &call, void *ptr) {
     // Work that still uses the memory ends first.
     Device &device = *range.device;
     Error waited = device.driver().device_synchronize(device.index);
-    release(device.driver(), ptr, range.bytes);
+    release_host(device.driver(), ptr, range.bytes);
     release_unused(device);
     return call.driver(waited, "waiting for the device");
 }

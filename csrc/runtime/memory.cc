@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "graph.h"
 #include "impl.h"
+#include "keep.h"
 #include "managed.h"
 #include "pool.h"
 
@@ -181,3 +182,26 @@ Error PointerGetAttributes(Call &, infinirtPointerAttributes *attributes, const 
 
 }  // namespace impl
 }  // namespace infini::rt
+
+using namespace infini::rt;
+
+extern "C" infiniStatus_t infiniFreeIfIdle(void *memory) {
+    MemoryRange range;
+    if (!find_memory(memory, &range)) return INFINI_STATUS_BAD_PARAM;
+    const Device &device = *range.device;
+    const InfiniDriver &driver = device.driver();
+    const bool pinned = range.kind == MemoryKind::Pinned;
+    if (!driver.device_query) {
+        Error error = pinned ? infinirtFreeHost(memory) : infinirtFree(memory);
+        return error == infinirtSuccess ? INFINI_STATUS_SUCCESS : INFINI_STATUS_INTERNAL_ERROR;
+    }
+    for (const auto &each : device.backend.devices)
+        if (driver.device_query(each->index) != infinirtSuccess)
+            return INFINI_STATUS_INTERNAL_ERROR;
+    if (!remove_memory(memory, range.kind, &range)) return INFINI_STATUS_BAD_PARAM;
+    if (pinned)
+        release_host(driver, memory, range.bytes);
+    else
+        driver.release(device.index, memory, range.bytes);
+    return INFINI_STATUS_SUCCESS;
+}

@@ -47,6 +47,9 @@ Error make_copy(Call &call, void *dst, const void *src, size_t count, infinirtMe
                 InfiniWork *work, bool *empty);
 Error make_fill(Call &call, const infinirtMemsetParams &parameters, InfiniWork *work, bool *empty);
 
+// Memory of allocate_host, or what a back end without it has instead.
+void release_host(const InfiniDriver &driver, void *memory, size_t bytes);
+
 // The device of that number of the calling thread's kind. Null with the error recorded.
 Device *device_argument(Call &call, int number, const char *name);
 

@@ -143,3 +143,78 @@ print("worked")
         "800 << 20",
     )
     assert said.split()[-1] == "worked"
+
+
+# Rank 1 waits in a collective until rank 0, which allocates and frees, comes.
+RANKS = """
+from infinicore import ccl, context, rt
+tensors = [infinicore.ones(8) for rank in range(2)]
+{before}
+token, launched, errors = ccl.unique_id(), threading.Event(), []
+
+def serve(rank):
+    try:
+        context.set_device("cpu")
+        with (
+            rt.Stream(nonblocking=True) as stream,
+            infinicore.stream(stream),
+            ccl.Communicator(2, token, rank, timeout=30) as comm,
+        ):
+            if rank == 0:
+                launched.wait()
+{meanwhile}
+            comm.all_reduce(tensors[rank], out=tensors[rank])
+            launched.set()
+            assert tensors[rank].tolist() == [2.0] * 8
+    except BaseException as error:
+        errors.append(error)
+
+threads = [threading.Thread(target=serve, args=(rank,)) for rank in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(errors or "worked")
+"""
+
+
+def test_freeing_after_a_shortage_does_not_wait_for_other_ranks():
+    """What is freed after a shortage goes back to the system, but not while another rank waits."""
+    said = run(
+        RANKS.format(
+            before="""
+held = infinicore.ones(1 << 22)  # more than the allocator would keep for itself
+try:
+    infinicore.empty(1 << 50)
+except MemoryError:
+    pass
+""",
+            meanwhile="""
+                for _ in range(64):
+                    infinicore.ones(1 << 20)
+""",
+        )
+    )
+    assert said.split() == ["worked"]
+
+
+def test_allocating_beside_many_streams_does_not_wait_for_other_ranks():
+    """What many streams left is given back, but not while another rank waits."""
+    said = run(
+        RANKS.format(
+            before="""
+def use(stream):
+    with infinicore.stream(stream):
+        infinicore.ones(8)
+
+streams = [rt.Stream(nonblocking=True) for _ in range(64)]  # one more is too many (kMostStores)
+for stream in streams:
+    thread = threading.Thread(target=use, args=(stream,))
+    thread.start()
+    thread.join()
+""",
+            meanwhile="""
+                for size in range(3, 16):
+                    infinicore.ones(1 << size)
+""",
+        )
+    )
+    assert said.split() == ["worked"]

@@ -55,16 +55,25 @@ Error Device::mark_streams(Ticket &all, Which which) {
     return infinirtSuccess;
 }
 
+Error Device::mark_device(Ticket **ticket, Which which) {
+    std::lock_guard guard(order);
+    return mark(ticket, [&](Ticket &all) {
+        Error failed = legacy.mark(all);
+        return failed ? failed : mark_streams(all, which);
+    });
+}
+
+Error Device::query() {
+    Ticket *ticket;
+    if (Error error = mark_device(&ticket, Which::All)) return error;
+    if (!ticket) return infinirtSuccess;
+    ticket->drop();
+    return infinirtErrorNotReady;
+}
+
 Error Device::synchronize(Which which) {
     Ticket *ticket;
-    {
-        std::lock_guard guard(order);
-        Error error = mark(&ticket, [&](Ticket &all) {
-            Error failed = legacy.mark(all);
-            return failed ? failed : mark_streams(all, which);
-        });
-        if (error) return error;
-    }
+    if (Error error = mark_device(&ticket, which)) return error;
     if (!ticket) return infinirtSuccess;
     ticket->wait(spin_long_ns());
     ticket->drop();

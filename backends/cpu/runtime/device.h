@@ -60,8 +60,10 @@ struct Device {
 
     enum class Which { All, Legacy };  // Legacy: the legacy stream and those that it waits for
     Error synchronize(Which which);
+    Error query();  // NotReady while any stream has work
 
 private:
+    Error mark_device(Ticket **ticket, Which which);  // null: all is done
     Error mark_streams(Ticket &all, Which which);
 };
 

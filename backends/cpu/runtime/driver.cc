@@ -66,6 +66,8 @@ Error device_memory(int, size_t *free_bytes, size_t *total_bytes) {
 
 Error device_synchronize(int device) { return device_at(device).synchronize(Device::Which::All); }
 
+Error device_query(int device) { return device_at(device).query(); }
+
 Error peer_access(int device, int peer, int *can) {
     *can = device != peer;  // all memory is the machine's
     return infinirtSuccess;
@@ -211,6 +213,8 @@ const InfiniDriver driver = {
     close_memory,   // memory_close
     event_export,   // event_export
     event_import,   // event_import
+
+    device_query,  // device_query
 };
 
 // INFINI_CPU_DEVICES=N makes N devices of the one machine, to write and test programs for several.

@@ -43,6 +43,8 @@ const InfiniDriver driver = {
     memory_close,   // memory_close
     event_export,   // event_export
     event_import,   // event_import
+
+    nullptr,  // device_query
 };
 
 InfiniBackend backend = {
