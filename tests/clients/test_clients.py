@@ -61,6 +61,18 @@ def test_modules_of_ranks(tmp_path):
     assert run(program, INFINI_CPU_DEVICES="2") == "ok\n"
 
 
+def test_spdlog_of_the_system_needs_no_library_of_fmt(tmp_path):
+    """Where spdlog is installed, engines get it from our header; others need not link its fmt."""
+    (tmp_path / "spdlog").mkdir()
+    (tmp_path / "spdlog" / "spdlog.h").write_text(
+        "#ifdef FMT_HEADER_ONLY\nconstexpr bool needs_no_library = true;\n#endif\n"
+    )
+    source = tmp_path / "client.cc"
+    source.write_text("#include <infinicore/nn/module.hpp>\nstatic_assert(needs_no_library);\n")
+    options = ["-std=c++17", "-fsyntax-only", f"-I{tmp_path}", f"-I{root() / 'include'}"]
+    build.compile_([build.CXX, *options, str(source)])
+
+
 def test_c_headers_in_cpp(tmp_path):
     """Every public header stands alone, in C and in C++; of the operators', which are all made in
     one way, a few do here."""

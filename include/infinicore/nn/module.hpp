@@ -9,8 +9,13 @@
 #include <utility>
 #include <vector>
 
-#if __has_include(<spdlog/spdlog.h>)
-#include <spdlog/spdlog.h>  // some engines expect it from here
+// Some engines expect spdlog from here. Its fmt is then used as a header, so that a program that
+// never asked for it needs no library.
+#if __has_include(<spdlog/spdlog.h>) && !defined(INFINI_BUILD)
+#if !defined(SPDLOG_COMPILED_LIB) && !defined(FMT_VERSION) && !defined(FMT_HEADER_ONLY)
+#define FMT_HEADER_ONLY
+#endif
+#include <spdlog/spdlog.h>
 #endif
 
 #include "../context/context.hpp"
