@@ -42,7 +42,7 @@ static Tensor as_tensor(const Arg &arg) {
     if (!arg.data) return {};
     return Tensor::strided_from_blob(arg.data, Shape(arg.shape, arg.shape + arg.rank),
                                      Strides(arg.strides, arg.strides + arg.rank),
-                                     DataType(arg.dtype), Device());
+                                     DataType(arg.dtype), context::getDevice());
 }
 
 static std::optional<Tensor> as_optional(const Arg &arg) {
@@ -192,7 +192,7 @@ def _read(argument: Argument, number: int) -> str:
     if plain == "Shape":
         return f"as_list<Size>({arg})"
     if plain == "Device":
-        return "Device()"
+        return "context::getDevice()"
     if plain.startswith("std::vector<"):
         return f"as_list<{plain[12:-1]}>({arg})"
     if plain.endswith("*"):
