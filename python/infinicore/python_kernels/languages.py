@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from infinicore import _core
 from infinicore._device import device as device_class
+from infinicore.python_kernels.packages import install_hint
 
 _CPU = device_class("cpu")._underlying[0]
 
@@ -52,9 +53,12 @@ def is_interpreted() -> bool:
 
 def _needs(package: str) -> Callable[[device_class], None]:
     def check(device: device_class) -> None:
-        if importlib.util.find_spec(package) is None:
-            raise ImportError(f"register: kernels of {package} need the package {package!r}")
         kind = device._underlying[0]
+        if importlib.util.find_spec(package) is None:
+            hint = ""
+            if package == "triton" and kind != _CPU:
+                hint = f": {install_hint(str(device._underlying).partition(':')[0].lower())}"
+            raise ImportError(f"register: kernels of {package} need the package {package!r}{hint}")
         if kind == _CPU and not is_interpreted():
             raise ValueError(
                 f"register: {package} has no kernels for the CPU: set TRITON_INTERPRET=1 before it"
