@@ -87,6 +87,7 @@ extern "C" const char *call_function(int number, int recorded, const Arg *args,
     try {
         if (!recorded) {
             call(number, args, results);
+            context::syncStream();
             return nullptr;
         }
         context::startGraphRecording();
@@ -98,6 +99,7 @@ extern "C" const char *call_function(int number, int recorded, const Arg *args,
         }
         auto graph = context::stopGraphRecording();
         graph->run();
+        context::syncStream();
         return nullptr;
     } catch (const std::exception &error) {
         failure = error.what();
