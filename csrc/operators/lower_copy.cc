@@ -1,5 +1,6 @@
 // Composites that only move elements: copies between views of the input and of the output.
 #include "lowering.h"
+#include "size_arithmetic.h"
 
 namespace infini::op {
 namespace {
@@ -78,10 +79,11 @@ void lower_PixelShuffle(Lowering &lowering) {
     View y = lowering.argument(0), x = lowering.argument(1);
     const int64_t r = lowering.operation.integer(0);
     const int64_t sizes[] = {y.size[0], y.size[1], x.size[2], r, x.size[3], r};
-    const int64_t to[] = {y.stride[0], y.stride[1],     y.stride[2] * r,
-                          y.stride[2], y.stride[3] * r, y.stride[3]};
-    const int64_t from[] = {x.stride[0],     x.stride[1] * r * r, x.stride[2],
-                            x.stride[1] * r, x.stride[3],         x.stride[1]};
+    const int64_t rows = times(x.stride[1], r);
+    const int64_t to[] = {y.stride[0], y.stride[1],           times(y.stride[2], r),
+                          y.stride[2], times(y.stride[3], r), y.stride[3]};
+    const int64_t from[] = {x.stride[0], times(rows, r), x.stride[2],
+                            rows,        x.stride[3],    x.stride[1]};
     y.ndim = x.ndim = 6;
     for (int i = 0; i < 6; ++i) {
         y.size[i] = x.size[i] = sizes[i];

@@ -1,5 +1,6 @@
 // Composites of matrix products.
 #include "lowering.h"
+#include "size_arithmetic.h"
 
 namespace infini::op {
 namespace {
@@ -40,7 +41,7 @@ void lower_MatrixPower(Lowering &lowering) {
     if (n == 0) return;
     if (power == 0) {
         View diagonal = y;
-        diagonal.ndim = 1, diagonal.stride[0] = y.stride[0] + y.stride[1];
+        diagonal.ndim = 1, diagonal.stride[0] = plus(y.stride[0], y.stride[1]);
         lowering.step(Op::Fill, {y}, {0});
         return lowering.step(Op::Fill, {diagonal}, {1});
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "programs.h"
+#include "size_arithmetic.h"
 
 namespace infini::op {
 namespace {
@@ -15,24 +16,26 @@ int64_t bytes_of(int dtype) { return int64_t(infiniSizeOf(infiniDtype_t(dtype)))
 }  // namespace
 
 // ---- Views --------------------------------------------------------------------------------------
+// The other sizes and the strides of an empty tensor may be anything: arithmetic with them wraps.
 
 int64_t View::numel() const {
     int64_t count = 1;
-    for (int i = 0; i < ndim; ++i) count *= size[i];
+    for (int i = 0; i < ndim; ++i) count = times(count, size[i]);
     return count;
 }
 
 View View::sliced(int dim, int64_t begin, int64_t count) const {
     View view = *this;
-    view.offset += begin * stride[dim] * bytes_of(dtype);
+    view.offset = plus(offset, times(times(begin, stride[dim]), bytes_of(dtype)));
     view.size[dim] = count;
     return view;
 }
 
 View View::flipped(int dim) const {
     View view = *this;
-    view.offset += std::max<int64_t>(size[dim] - 1, 0) * stride[dim] * bytes_of(dtype);
-    view.stride[dim] = -stride[dim];
+    const int64_t last = std::max<int64_t>(size[dim] - 1, 0);
+    view.offset = plus(offset, times(times(last, stride[dim]), bytes_of(dtype)));
+    view.stride[dim] = minus(0, stride[dim]);
     return view;
 }
 
@@ -48,9 +51,9 @@ std::optional<View> View::joined(int first, int count) const {
     bool begun = false;
     for (int i = first + count - 1; i >= first; --i) {
         if (size[i] == 1) continue;
-        if (begun && stride[i] != length * step) return std::nullopt;
+        if (begun && stride[i] != times(length, step)) return std::nullopt;
         if (!begun) step = stride[i], begun = true;
-        length *= size[i];
+        length = times(length, size[i]);
     }
     View view = *this;
     view.ndim = ndim - count + 1;
