@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from kit import Maker
+from kit import operator_factors as factors
 from kit.combinations import combinations
-from kit.drawing import Draw, NoCaseError, Rules, main_tensor
-from kit.layouts import broadcast, contiguous, strided, transposed, unaligned
+from kit.drawing import Draw, NoCaseError, Rules
+from kit.layouts import contiguous, strided, transposed
+from kit.operator_factors import LAYOUTS, SIZES, dtypes_of
 from kit.operator_runs import Trial
 from spec.operators import OPERATORS, REGISTRY
 from spec.operators.language.model import Operator
@@ -24,36 +26,13 @@ from .cases import all_cases
 
 CASES = all_cases()
 
-# Name: layout of inputs, layout of outputs.
-LAYOUTS: dict[str, tuple[Any, Any]] = {
-    "contiguous": (contiguous, contiguous),
-    "strided": (strided, strided),
-    "transposed": (transposed, transposed),
-    "mixed": (transposed, strided),
-    "stride-0": (broadcast, contiguous),
-    "unaligned": (unaligned, unaligned),
-}
-SIZES = ("usual", "scalar", "empty", "one", "large")
-
 
 def rules_of(operator: Operator) -> Rules:
     return CASES.get(operator.name, Rules())
 
 
 def applies(operator: Operator, layout: str, size: str) -> bool:
-    free = [tensor for tensor in operator.tensors if tensor.layout != "dense"]
-    lists = any(item[0] == "*" for t in operator.tensors for s in t.shapes for item in s)
-    if size not in rules_of(operator).kinds:
-        return False
-    if size == "scalar" and not lists:
-        return False
-    if size == "large" and operator.kernel and rules_of(operator).large is None:
-        return False
-    if layout in ("strided", "transposed", "mixed"):
-        return bool(free)
-    if layout == "stride-0":
-        return any(not tensor.written for tensor in free)
-    return True
+    return factors.applies(operator, rules_of(operator), layout, size)
 
 
 def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
@@ -66,11 +45,6 @@ def in_place_pairs(operator: Operator) -> Iterator[tuple[str, str]]:
             same_dtype = tensor.same_as == out.name or (out.same_as and out.same_as == tensor.name)
             if tensor.shapes == out.shapes and same_dtype and not tensor.optional:
                 yield out.name, tensor.name
-
-
-def dtypes_of(operator: Operator) -> tuple[str, ...]:
-    main = main_tensor(operator)
-    return main.dtypes if main else ("F32",)
 
 
 SUPPORTED = [operator for operator in OPERATORS if not operator.unsupported]
