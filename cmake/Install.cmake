@@ -25,6 +25,17 @@ write_basic_package_version_file("${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
 install(FILES "${CMAKE_BINARY_DIR}/InfiniConfig.cmake" "${CMAKE_BINARY_DIR}/InfiniConfigVersion.cmake"
     DESTINATION "${cmake_dir}")
 
+# What `infini conformance` draws operators' cases from and checks them with: the declarations and the suites' own tools.
+set(conformance "${INFINI_SHAREDIR}/conformance")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/spec" DESTINATION "${conformance}"
+    FILES_MATCHING PATTERN "*.py" PATTERN "generate" EXCLUDE PATTERN "cpp" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+foreach(module IN ITEMS __init__ binding drawing latch layouts memory operator_factors operator_runs operators
+        pairwise reference types)
+    install(FILES "${PROJECT_SOURCE_DIR}/tests/kit/${module}.py" DESTINATION "${conformance}/kit")
+endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tests/operators/cases" DESTINATION "${conformance}"
+    FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+
 # A second Python package, beside infinicore: what is generated of it joins its hand-written modules.
 if(INFINI_PYTHON)
     install(DIRECTORY "${INFINI_GENERATED}/python/libinfiniop" DESTINATION "..")

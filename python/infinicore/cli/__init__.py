@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from infinicore.cli import launch
 from infinicore.cli.package import version
@@ -88,7 +89,29 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="size in MiB of the copy that runs beside a kernel (default: %(default)s)",
     )
+    _add_conformance(commands)
     return parser
+
+
+def _add_conformance(commands: Any) -> None:
+    from infinicore.conformance import command, new_backend
+
+    kit = commands.add_parser(
+        "conformance",
+        help="find out what works on a device, and write a report",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=command.DESCRIPTION,
+        epilog="The exit status is 0 when nothing unexpected happened, 1 when a case failed or less"
+        "\nwas reached than the manifest claims, and 2 when the run could not be made.",
+    )
+    command.add_arguments(kit)
+    starter = commands.add_parser(
+        "new-backend",
+        help="write a back end to start from, outside this package",
+        description="Write a folder with a back end that builds against the installed package and"
+        " reaches level 2 of `infini conformance` as it is.",
+    )
+    new_backend.add_arguments(starter)
 
 
 def _positive(text: str) -> int:
@@ -105,10 +128,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"infinicore {version()}")
         return 0
     if options.command is None:
-        parser.error("expected a command: info, config, doctor, launch or demo")
+        parser.error(
+            "expected a command: info, config, doctor, launch, demo, conformance or new-backend"
+        )
     # Each command is imported when it is called for: `infini config` needs no runtime.
     if options.command == "launch":
         return launch.run(options)
+    if options.command == "conformance":
+        from infinicore.conformance import command
+
+        return command.run(options)
+    if options.command == "new-backend":
+        from infinicore.conformance import new_backend
+
+        return new_backend.run(options)
     if options.command == "config":
         from infinicore.cli import config
 

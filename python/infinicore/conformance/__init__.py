@@ -1,0 +1,13 @@
+"""The conformance kit: what of the package works on a device, case by case.
+
+`infini conformance` runs the cases of eight levels in processes of their own and writes a report.
+
+    command.py     the command
+    cases/         the cases, a module for each level
+    worker.py      the process that runs cases
+    runner.py      starts workers, gives them cases, notices crashes and hangs
+    claims.py      the manifest: what a device claims, and its exceptions
+    results.py     which level was reached
+    report/        report.json, report.md, report.html, the comparison of two, docs/support.md
+    new_backend.py writes a back end to start from (`infini new-backend`)
+"""

@@ -1,0 +1,97 @@
+"""Cases: a name, a level and a function that raises when something is wrong.
+
+A module's functions join with `@case(...)`. They are given a `Maker` (tests/kit/memory.py): the
+runtime's functions by their names, and objects that are destroyed after the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+LEVELS = (
+    "loads",
+    "memory and copies",
+    "streams and events",
+    "capture and graphs",
+    "operators of a transformer",
+    "all operators",
+    "collectives",
+    "an engine's day",
+)
+SPEED = -1  # measured, not judged
+SECONDS = 60.0  # a case that takes longer hangs
+
+Body = Callable[..., Any]
+
+
+class Unavailable(Exception):  # noqa: N818 - no error: the machine lacks what the case is about
+    """The case needs something that is not here, such as a second device."""
+
+
+class Refused(Exception):  # noqa: N818 - the device's answer
+    """The device said that it can't do this."""
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    level: int
+    optional: bool = False  # the contract leaves it to the device
+    seconds: float = SECONDS
+    about: str = ""
+    body: Body | None = field(default=None, compare=False, repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "level": self.level,
+            "optional": self.optional,
+            "seconds": self.seconds,
+            "about": self.about,
+        }
+
+
+REGISTRY: dict[str, Case] = {}
+
+
+def case(
+    level: int, id: str, *, optional: bool = False, seconds: float = SECONDS
+) -> Callable[[Body], Body]:
+    """Registers a function; its docstring says what must hold."""
+
+    def register(body: Body) -> Body:
+        about = " ".join((body.__doc__ or "").split())
+        REGISTRY[id] = Case(id, level, optional, seconds, about, body)
+        return body
+
+    return register
+
+
+def expect(condition: Any, words: str) -> None:
+    """`assert` without its dependence on -O."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def expect_equal(got: Any, expected: Any, what: str) -> None:
+    if got != expected:
+        raise AssertionError(f"{what}: expected {_short(expected)}, got {_short(got)}")
+
+
+def expect_bytes(got: bytes, expected: bytes, what: str) -> None:
+    """Names the first byte that differs."""
+    expect_equal(len(got), len(expected), f"{what}: length")
+    if got != expected:
+        first = next(i for i in range(len(got)) if got[i] != expected[i])
+        wrong = sum(a != b for a, b in zip(got, expected, strict=True))
+        raise AssertionError(
+            f"{what}: {wrong} of {len(got)} bytes are wrong; the first is byte {first}:"
+            f" expected 0x{expected[first]:02x}, got 0x{got[first]:02x}"
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

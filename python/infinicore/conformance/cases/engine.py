@@ -1,0 +1,156 @@
+"""Level 7: an engine's day. A small language model with random weights, asked by many threads."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from typing import Any
+
+from infinicore.conformance.cases import case, expect, expect_equal
+
+THREADS = 64
+VOCABULARY, WIDTH, HEADS, LAYERS, POSITIONS = 97, 64, 4, 2, 48
+HOURS = "INFINI_CONFORMANCE_HOURS"
+SHORT = 5.0  # seconds of the case when no hours are asked for
+
+
+def _model(device: str) -> Any:
+    """A decoder-only model with the same weights on every device."""
+    import infinicore
+    from infinicore import nn
+    from infinicore.nn import functional
+
+    chance = random.Random(7)
+
+    def weight(*shape: int) -> Any:
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        values = [chance.uniform(-0.2, 0.2) for _ in range(count)]
+        return infinicore.tensor(values).reshape(*shape).to(device)
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.norm2 = weight(WIDTH) + 1, weight(WIDTH) + 1
+            self.qkv, self.out = weight(3 * WIDTH, WIDTH), weight(WIDTH, WIDTH)
+            self.up, self.down = weight(4 * WIDTH, WIDTH), weight(WIDTH, 4 * WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            count = x.shape[0]
+            q, k, v = (
+                part.reshape(count, HEADS, WIDTH // HEADS).permute(1, 0, 2)
+                for part in functional.linear(
+                    functional.rms_norm(x, (WIDTH,), self.norm), self.qkv
+                ).chunk(3, -1)
+            )
+            scores = (q @ k.permute(0, 2, 1)) * (WIDTH // HEADS) ** -0.5
+            mask = infinicore.ones(count, count, device=device).triu(1) * -1e9
+            mixed = functional.softmax(scores + mask, -1) @ v
+            x = x + functional.linear(mixed.permute(1, 0, 2).reshape(count, WIDTH), self.out)
+            h = functional.gelu(
+                functional.linear(functional.rms_norm(x, (WIDTH,), self.norm2), self.up)
+            )
+            return x + functional.linear(h, self.down)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = weight(VOCABULARY, WIDTH)
+            self.places = weight(POSITIONS, WIDTH)
+            self.layers = [Layer() for _ in range(LAYERS)]
+
+        def forward(self, ids: Any) -> Any:
+            x = functional.embedding(ids, self.words) + self.places[: ids.shape[0]]
+            for layer in self.layers:
+                x = layer(x)
+            return functional.linear(x[-1:], self.words)
+
+    return Model()
+
+
+def _answer(model: Any, device: str, prompt: list[int], count: int) -> tuple[list[int], list[Any]]:
+    """The words that follow, and the last scores."""
+    import infinicore
+
+    ids, logits = list(prompt), None
+    for _ in range(count):
+        given = infinicore.tensor(ids, dtype=infinicore.int64, device=device)
+        logits = model(given)
+        ids.append(int(logits.argmax(-1).tolist()[0]))
+    return ids[len(prompt) :], logits.tolist()[0] if logits is not None else []
+
+
+def _prompt(seed: int) -> list[int]:
+    chance = random.Random(seed)
+    return [chance.randrange(VOCABULARY) for _ in range(chance.randrange(3, 20))]
+
+
+@case(7, "engine/same-as-cpu", seconds=300)
+def same_as_cpu(make: Any) -> None:
+    """The model gives the CPU's scores."""
+    kind = os.environ["INFINI_DEVICE"]
+    host, there = _model("cpu"), _model(kind)
+    for seed in range(4):
+        _, expected = _answer(host, "cpu", _prompt(seed), 1)
+        _, got = _answer(there, kind, _prompt(seed), 1)
+        scale = max(map(abs, expected))
+        worst = max(abs(a - b) for a, b in zip(got, expected, strict=True)) / scale
+        expect(worst < 1e-2, f"prompt {seed}: scores differ by {worst:.2g} of the largest")
+
+
+@case(7, "engine/threads", seconds=600)
+def many_threads(make: Any) -> dict[str, Any]:
+    """64 threads ask one model, for as long as is asked: every answer is what a single thread
+    gets, and no memory is lost."""
+    from infinicore import rt
+
+    kind = os.environ["INFINI_DEVICE"]
+    model = _model(kind)
+    expected = {seed: _answer(model, kind, _prompt(seed), 4)[0] for seed in range(16)}
+    limit = float(os.environ.get(HOURS, "0")) * 3600 or SHORT
+    end, counts = time.monotonic() + limit, [0] * THREADS
+    wrong: list[Exception] = []
+    free_before = rt.MemGetInfo()[0]
+
+    def ask(number: int) -> None:
+        chance = random.Random(number)
+        try:
+            while (time.monotonic() < end and not wrong) or not counts[number]:
+                seed = chance.randrange(16)
+                got = _answer(model, kind, _prompt(seed), 4)[0]
+                expect_equal(got, expected[seed], f"thread {number}, prompt {seed}")
+                counts[number] += 1
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if wrong:
+        raise wrong[0]
+    return {
+        "answers": sum(counts),
+        "seconds": limit,
+        "memory_lost": free_before - rt.MemGetInfo()[0],
+    }
+
+
+@case(7, "engine/recorded", seconds=300)
+def recorded(make: Any) -> None:
+    """The model recorded as a graph gives what it gives operator by operator, with new data."""
+    import infinicore
+
+    kind = os.environ["INFINI_DEVICE"]
+    model = _model(kind)
+    step = infinicore.graph(lambda ids: model(ids))
+    for seed in range(5):
+        chance = random.Random(seed)
+        given = [chance.randrange(VOCABULARY) for _ in range(12)]
+        ids = infinicore.tensor(given, dtype=infinicore.int64, device=kind)
+        plain, replayed = model(ids).tolist()[0], step(ids).tolist()[0]
+        scale = max(map(abs, plain))
+        worst = max(abs(a - b) for a, b in zip(plain, replayed, strict=True)) / scale
+        expect(worst < 1e-4, f"replay {seed} differs by {worst:.2g} of the largest score")

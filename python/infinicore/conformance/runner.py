@@ -1,0 +1,186 @@
+"""Gives cases to worker processes. A crash or a hang costs the case that was running."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+BATCH = 400  # cases of one process, so that what one leaks does not add up for long
+Result = dict[str, Any]
+
+
+class StartError(Exception):
+    """The workers can't be started at all."""
+
+
+def environment(device: str, backend: str | None, jobs: int, hours: float) -> dict[str, str]:
+    chosen = dict(os.environ, INFINI_DEVICE=device)
+    if backend:
+        path = str(Path(backend).resolve())
+        others = chosen.get("INFINI_BACKEND_PATH", "")
+        chosen["INFINI_BACKEND_PATH"] = f"{path}:{others}" if others else path
+        chosen["INFINI_CONFORMANCE_BACKEND"] = path
+    if jobs > 1 and "INFINI_NUM_THREADS" not in chosen:
+        chosen["INFINI_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // jobs))
+        chosen.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's, for the references
+    if hours:
+        chosen["INFINI_CONFORMANCE_HOURS"] = str(hours)
+    return chosen
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "infinicore.conformance.worker", *arguments]
+
+
+def list_cases(level: int, exhaustive: bool, env: dict[str, str]) -> tuple[list[Any], str]:
+    """All cases up to a level, and why some can't be listed. Opens no device."""
+    extra = ["--exhaustive"] if exhaustive else []
+    done = subprocess.run(
+        _command("--list", str(level), *extra), capture_output=True, text=True, env=env, check=False
+    )
+    if done.returncode:
+        raise StartError(done.stderr.strip().splitlines()[-1] if done.stderr else "no reason given")
+    answer = json.loads(done.stdout)
+    return answer["cases"], answer["missing"]
+
+
+class Worker:
+    """A process, started with its first case."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self._env = env
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: Any = None
+        self._answers: queue.Queue[str] = queue.Queue()
+        self._count = 0
+
+    def run(self, case: dict[str, Any], limit: float) -> Result:
+        if self._process is None or self._count >= BATCH:
+            self.close()
+            self._start()
+        self._count += 1
+        assert self._process and self._process.stdin
+        try:
+            self._process.stdin.write(case["id"] + "\n")
+            self._process.stdin.flush()
+            line = self._answers.get(timeout=limit)
+        except queue.Empty:
+            return self._lost(case, "hang", f"no answer after {limit:.0f} s", limit)
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            return self._lost(case, "crash", self._death(), 0.0)
+        result: Result = json.loads(line)
+        if result.pop("soiled", False):
+            self.close()
+        return result
+
+    def _start(self) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            _command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=self._env,
+        )
+        self._count = 0
+        self._answers = queue.Queue()
+        threading.Thread(target=self._read, args=(self._process, self._answers)).start()
+
+    @staticmethod
+    def _read(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
+        assert process.stdout
+        for line in process.stdout:
+            answers.put(line)
+        answers.put("")  # the end
+
+    def _death(self) -> str:
+        assert self._process
+        try:
+            code = self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            return "the process closed its output"
+        if code < 0:
+            return f"the process died of {signal.Signals(-code).name}"
+        return f"the process ended with status {code}"
+
+    def _lost(self, case: dict[str, Any], status: str, words: str, seconds: float) -> Result:
+        """The next case gets a new process."""
+        self.close(kill=True)
+        self._errors.seek(0)
+        tail = self._errors.read().decode(errors="replace").strip().splitlines()[-6:]
+        self._errors.close()
+        words = "; ".join([words, *(line.strip() for line in tail)])[:1000]
+        return {"id": case["id"], "status": status, "words": words, "seconds": seconds}
+
+    def close(self, kill: bool = False) -> None:
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        if kill:
+            process.kill()
+        if process.stdin:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:  # a back end that does not let its process end
+            process.kill()
+            process.wait()
+        if not kill:
+            self._errors.close()
+
+
+def run(
+    cases: Sequence[dict[str, Any]],
+    env: dict[str, str],
+    jobs: int,
+    limit: float | None,
+    told: Callable[[Result], None],
+) -> list[Result]:
+    """The results, in the order of the cases. `limit`: seconds of a case, instead of its own."""
+    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    for index in range(len(cases)):
+        waiting.put(index)
+    results: list[Result | None] = [None] * len(cases)
+    lock, stop = threading.Lock(), threading.Event()
+
+    def serve() -> None:
+        worker = Worker(env)
+        try:
+            while not stop.is_set():
+                try:
+                    index = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                case = cases[index]
+                result = worker.run(case, limit or case["seconds"])
+                with lock:
+                    results[index] = result
+                    told(result)
+        finally:
+            worker.close()
+
+    threads = [threading.Thread(target=serve) for _ in range(min(jobs, len(cases)))]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+    except KeyboardInterrupt:
+        stop.set()
+        raise
+    return [result for result in results if result is not None]
