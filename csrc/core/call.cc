@@ -13,6 +13,14 @@
 #include "step.h"
 
 namespace infinicore::detail {
+
+bool memories_meet(Memory &a, Memory &b) {
+    if (&a == &b) return true;
+    if (!a.is_placed() || !b.is_placed()) return false;
+    const std::byte *first = a.data_to_read(), *second = b.data_to_read();
+    return first < second + b.size() && second < first + a.size();
+}
+
 namespace {
 
 constexpr size_t kUsualTensors = 8;
@@ -198,13 +206,6 @@ std::shared_ptr<KnownCall> make_call(const CallOf &call) {
 }
 
 // ---- Overlaps -----------------------------------------------------------------------------------
-
-bool memories_meet(Memory &a, Memory &b) {
-    if (&a == &b) return true;
-    if (!a.is_placed() || !b.is_placed()) return false;
-    const std::byte *first = a.data_to_read(), *second = b.data_to_read();
-    return first < second + b.size() && second < first + a.size();
-}
 
 // Would writing `out` change what the operator has yet to read of `other`?
 bool spoils(const TensorImpl &out, const TensorImpl &other, bool may_lie_over) {

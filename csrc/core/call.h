@@ -93,4 +93,7 @@ INFINI_EXPORT void call(int op, int run, const Given *tensors,
                         const GivenValue *attributes = nullptr, const GivenValue *scalars = nullptr,
                         const Given *bare = nullptr);
 
+// Memories of a client's own may overlap.
+bool memories_meet(Memory &a, Memory &b);
+
 }  // namespace infinicore::detail

@@ -12,6 +12,10 @@ int64_t reduction_of(const char *function, const std::string &word) {
     fail(function, "reduction is \"" + word + "\": expected \"none\", \"mean\" or \"sum\"");
 }
 
+void refuse_empty(const char *function, const char *argument) {
+    fail(function, std::string(argument) + " is empty: expected a tensor");
+}
+
 void refuse(const char *function, const char *reason) { fail(function, reason); }
 
 }  // namespace infinicore::detail

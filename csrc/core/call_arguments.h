@@ -2,12 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "infinicore/tensor.hpp"
 
 namespace infinicore::detail {
+
+// A tensor argument with its name.
+struct Named {
+    const char *name;
+    const Tensor &tensor;
+};
+
+[[noreturn]] void refuse_empty(const char *function, const char *argument);
+
+// Throws where a handle holds no tensor.
+inline void need_tensors(const char *function, std::initializer_list<Named> arguments) {
+    for (const Named &each : arguments)
+        if (!each.tensor) refuse_empty(function, each.name);
+}
 
 // A dimension counted from the front.
 inline int64_t from_front(int64_t dim, const Tensor &tensor) {

@@ -114,6 +114,9 @@ def _same_work(function: Function, header: Header) -> str:
     if not function.owner:
         return ""
     same = [f.name for f in header.functions if not f.owner and f.types == function.types]
+    # A header with several owners has functions of one type for each: Send and Recv.
+    own = [name for name in same if name.replace("_", "") == function.owner.lower()]
+    same = own or same
     same = [name for name in same if name.endswith("_") or len(same) == 1]
     if function.result == "void" and len(same) == 1:
         return same[0]
@@ -142,6 +145,14 @@ class Call:
                 f"{function.full_name}: it returns {function.returned} tensors, {name} has"
                 f" {len(self.results)} results"
             )
+        # What is a number in another overload is no tensor that may be absent in this one.
+        self._numbers_elsewhere = {
+            argument.name
+            for other in header.functions
+            if other.full_name == function.full_name
+            for argument in other.arguments
+            if not argument.is_tensor
+        }
         self.tensors = self._match_tensors()
         self.values = self._match_values()
 
@@ -288,9 +299,19 @@ class Call:
 
     # ---- The body -------------------------------------------------------------------------------
 
+    def needed(self) -> list[str]:
+        """Arguments that have to hold a tensor."""
+        optional = {t.name for t in self.operator.tensors if t.optional}
+        optional |= {p.name for p in self.face.run.pointers if not p.tensor and p.optional}
+        used = {argument for name, argument in self.tensors.items() if name not in optional}
+        used |= self._numbers_elsewhere
+        return [a.name for a in self.function.arguments if a.plain == "Tensor" and a.name in used]
+
     def lines(self) -> list[str]:
         operator, run = self.operator, self.face.run
-        lines = [f"Tensor {_local(name)};" for name in self.results] + self.before
+        needed = ", ".join(f'{{"{name}", {name}}}' for name in self.needed())
+        lines = [f'need_tensors("{self.function.full_name}", {{{needed}}});'] if needed else []
+        lines += [f"Tensor {_local(name)};" for name in self.results] + self.before
         tensors = [self.tensors.get(tensor.name, "Given()") for tensor in operator.tensors]
         lines.append(text.call_list("const Given tensors[] =", tensors))
         given = [f"{INDEX[operator.name]} /* {operator.name} */", "0", "tensors"]

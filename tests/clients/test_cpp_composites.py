@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from kit.binding import root
-from kit.requirements import need
 
 from . import cpp_calls
 from .cpp_calls import FUNCTIONS, Caller
@@ -22,12 +21,6 @@ op = infinicore.op
 pytestmark = pytest.mark.requires("c++")
 
 Tensor = Any
-
-
-@pytest.fixture(scope="module")
-def call(tmp_path_factory: pytest.TempPathFactory) -> Caller:
-    need("installed")
-    return Caller(tmp_path_factory.mktemp("calls"))
 
 
 def floats(*shape: int, dtype: Any = None) -> Tensor:

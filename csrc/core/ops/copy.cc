@@ -37,7 +37,7 @@ void join(const Tensor &out, const std::vector<Tensor> &tensors, size_t dim) {
     Size start = 0;
     for (const Tensor &tensor : tensors) {
         const Size count = tensor->shape()[dim];
-        if (tensor->numel()) store(part(out, dim, start, count), tensor);
+        if (tensor->numel()) store("cat", "out", part(out, dim, start, count), tensor);
         start += count;
     }
 }
@@ -45,11 +45,12 @@ void join(const Tensor &out, const std::vector<Tensor> &tensors, size_t dim) {
 }  // namespace
 
 void cat_(Tensor out, std::vector<Tensor> tensors, int dim) {
+    need_tensors("cat_", {{"out", out}});
     size_t at = 0;
     if (joined_shape("cat_", tensors, dim, &at) != out->shape())
         refuse_shape("cat_", "out", out, "the tensors one behind the other");
     for (const Tensor &tensor : tensors)
-        if (tensor->memory() == out->memory()) {
+        if (memories_meet(*tensor->memory(), *out->memory())) {
             const Tensor apart = empty_like(out, out->shape());
             join(apart, tensors, at);
             return out->copy_from(apart);
@@ -66,13 +67,18 @@ Tensor cat(std::vector<Tensor> tensors, int dim) {
 }
 
 void concat_mla_q_(const Tensor &ql_nope, const Tensor &q_pe, Tensor q_out) {
+    need_tensors("concat_mla_q_", {{"ql_nope", ql_nope}, {"q_pe", q_pe}, {"q_out", q_out}});
     cat_(std::move(q_out), {ql_nope, q_pe}, -1);
 }
 
-Tensor concat_mla_q(const Tensor &ql_nope, const Tensor &q_pe) { return cat({ql_nope, q_pe}, -1); }
+Tensor concat_mla_q(const Tensor &ql_nope, const Tensor &q_pe) {
+    need_tensors("concat_mla_q", {{"ql_nope", ql_nope}, {"q_pe", q_pe}});
+    return cat({ql_nope, q_pe}, -1);
+}
 
 // Sizes of -1 are the tensor's own.
 Tensor broadcast_to(Tensor x, const std::vector<int64_t> &shape) {
+    need_tensors("broadcast_to", {{"x", x}});
     Shape sizes(shape.begin(), shape.end());
     for (size_t i = 0; i < shape.size(); ++i)
         if (shape[i] == -1 && i + x->ndim() >= shape.size())
@@ -82,7 +88,14 @@ Tensor broadcast_to(Tensor x, const std::vector<int64_t> &shape) {
     return y;
 }
 
-void ones_(Tensor output) { emit("fill", {output}, {number(1)}); }
-void zeros_(Tensor output) { emit("fill", {output}, {number(0)}); }
+void ones_(Tensor output) {
+    need_tensors("ones_", {{"output", output}});
+    emit("fill", {output}, {number(1)});
+}
+
+void zeros_(Tensor output) {
+    need_tensors("zeros_", {{"output", output}});
+    emit("fill", {output}, {number(0)});
+}
 
 }  // namespace infinicore::op

@@ -48,11 +48,13 @@ void run_at_once(const char *name, const std::vector<Tensor> &tensors, void *con
 
 // The host's memory is freed with delete[] of int64_t.
 void Argwhere::execute(void **found, size_t *count, Tensor x) {
+    need_tensors("Argwhere::execute", {{"x", x}});
     void *const pointers[] = {found, count, x->data()};
     run_at_once("argwhere", {x}, pointers);
 }
 
 Tensor argwhere(Tensor x) {
+    need_tensors("argwhere", {{"x", x}});
     void *found = nullptr;
     size_t count = 0;
     Argwhere::execute(&found, &count, x);
@@ -64,11 +66,13 @@ Tensor argwhere(Tensor x) {
 
 // The memory is the device's: from malloc on the CPU, else freed with infinirtFree.
 void MaskedSelect::execute(Tensor input, Tensor mask, void **data_ptr, size_t *dlen_ptr) {
+    need_tensors("MaskedSelect::execute", {{"input", input}, {"mask", mask}});
     void *const pointers[] = {input->data(), mask->data(), data_ptr, dlen_ptr};
     run_at_once("masked_select", {input, mask}, pointers);
 }
 
 Tensor masked_select(Tensor input, Tensor mask) {
+    need_tensors("masked_select", {{"input", input}, {"mask", mask}});
     void *found = nullptr;
     size_t count = 0;
     MaskedSelect::execute(input, mask, &found, &count);
@@ -88,6 +92,8 @@ Tensor masked_select(Tensor input, Tensor mask) {
 // weight[id - vocab_start] for ids from vocab_start up to vocab_end, zeros for others.
 void vocab_parallel_embedding_(Tensor output, const Tensor &indices, const Tensor &weight,
                                int64_t vocab_start, int64_t vocab_end) {
+    need_tensors("vocab_parallel_embedding_",
+                 {{"output", output}, {"indices", indices}, {"weight", weight}});
     need_rank("vocab_parallel_embedding_", "weight", weight, 2);
     const Tensor ids = cast_to(reshape(indices, {indices->numel()}), DataType::I64);
     const auto whole = [&](int64_t value) { return full(ids, DataType::I64, double(value)); };
@@ -95,7 +101,10 @@ void vocab_parallel_embedding_(Tensor output, const Tensor &indices, const Tenso
     const Tensor places = make("sub", {ids, whole(vocab_start)});
     // Indices outside of the table give zeros.
     const Tensor rows = make("where", {is_own, places, whole(-1)});
-    store(output, make("index_select", {weight, rows}, {integer(0)}));
+    Shape shape = indices->shape();
+    shape.push_back(weight->shape()[1]);
+    store("vocab_parallel_embedding_", "output", output,
+          make("index_select", {weight, rows}, {integer(0)})->view(shape));
 }
 
 }  // namespace infinicore::op

@@ -91,14 +91,15 @@ Tensor part(const Tensor &tensor, size_t dim, size_t start, size_t count) {
     return tensor->narrow({{dim, start, count}});
 }
 
-void store(const Tensor &target, const Tensor &source) {
-    const Tensor shaped =
-        source->shape() == target->shape() ? source : reshape(source, target->shape());
-    emit(target->dtype() == source->dtype() ? "rearrange" : "cast", {target, shaped});
+void store(const char *function, const char *argument, const Tensor &target, const Tensor &source) {
+    need_tensors(function, {{argument, target}});
+    if (source->shape() != target->shape())
+        refuse_shape(function, argument, target, text_of(source->shape()));
+    emit(target->dtype() == source->dtype() ? "rearrange" : "cast", {target, source});
 }
 
 void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank) {
-    if (!tensor) fail(function, std::string(argument) + " is empty: expected a tensor");
+    need_tensors(function, {{argument, tensor}});
     if (tensor->ndim() != rank)
         refuse_shape(function, argument, tensor, std::to_string(rank) + " dimensions");
 }

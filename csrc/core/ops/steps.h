@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "../call.h"
+#include "../call_arguments.h"
 
 namespace infinicore::detail {
 
@@ -30,8 +31,8 @@ Tensor reshape(const Tensor &tensor, const Shape &shape);  // a view where that 
 bool is_viewable(const Tensor &tensor, const Shape &shape);
 Tensor part(const Tensor &tensor, size_t dim, size_t start, size_t count);
 
-// Writes elements into a tensor of another type or shape of as many elements.
-void store(const Tensor &target, const Tensor &source);
+// Writes elements into a tensor of another type. Throws unless the shapes are equal.
+void store(const char *function, const char *argument, const Tensor &target, const Tensor &source);
 
 // Throws unless the tensor has as many dimensions.
 void need_rank(const char *function, const char *argument, const Tensor &tensor, size_t rank);
