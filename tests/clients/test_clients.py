@@ -16,7 +16,7 @@ from kit.requirements import need
 
 HERE = Path(__file__).parent
 C_CLIENTS = ["aligned", "first_generation", "operators"]
-CPP_CLIENTS = ["aligned", "context", "host_arrays", "modules", "runtime"]
+CPP_CLIENTS = ["aligned", "context", "host_arrays", "module_rules", "modules", "runtime"]
 
 pytestmark = pytest.mark.requires("c++")
 

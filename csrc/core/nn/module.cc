@@ -67,9 +67,14 @@ void Module::keep_module(const std::string &name, std::shared_ptr<Module> submod
 
 void Module::collect(const std::string &prefix,
                      std::unordered_map<std::string, Parameter> &all) const {
-    for (const auto &[name, parameter] : parameters_)
-        all.insert_or_assign(joined(prefix, name), parameter);
-    for (const auto &[name, child] : submodules_) child->collect(joined(prefix, name), all);
+    for (const auto &[name, parameter] : parameters_) all.emplace(joined(prefix, name), parameter);
+    // Of parameters with one name the first is kept, which is the one that find() returns.
+    std::vector<const std::string *> names;
+    for (const auto &[name, child] : submodules_) names.push_back(&name);
+    std::sort(names.begin(), names.end(),
+              [](const auto *a, const auto *b) { return a->size() > b->size(); });
+    for (const std::string *name : names)
+        submodules_.at(*name)->collect(joined(prefix, *name), all);
 }
 
 void Module::collect(const std::string &prefix,

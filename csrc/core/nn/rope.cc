@@ -97,6 +97,11 @@ RoPE::RoPE(size_t head_dim, size_t rotary_dim, size_t max_seq_len, double theta,
         if (algo != Algo::GPT_NEOX)
             fail("RoPE", "algo is GPT_J: expected GPT_NEOX, whose pairs mrope_section is about");
     }
+    const auto *by_pair = dynamic_cast<const LongRopeScalingConfig *>(scaling.get());
+    if (by_pair && by_pair->short_factor().size() != rotary_dim / 2)
+        fail("RoPE", "scaling has " + std::to_string(by_pair->short_factor().size()) +
+                         " numbers in short_factor and long_factor: expected " +
+                         std::to_string(rotary_dim / 2) + ", one for each pair of rotary_dim");
     device_ = device;
     INFINICORE_NN_BUFFER_INIT(sin_cache, ({max_seq_len, rotary_dim / 2}, dtype, device));
     INFINICORE_NN_BUFFER_INIT(cos_cache, ({max_seq_len, rotary_dim / 2}, dtype, device));
