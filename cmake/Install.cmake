@@ -9,7 +9,7 @@ install(TARGETS infinirt infiniop infiniccl infinicore_core infini_headers EXPOR
 # For programs that link the C++ library under its former name.
 file(WRITE "${CMAKE_BINARY_DIR}/libinfinicore.so" "INPUT(-linfinicore_cpp_api)\n")
 install(FILES "${CMAKE_BINARY_DIR}/libinfinicore.so" DESTINATION "${INFINI_LIBDIR}")
-install(TARGETS infini_cpu ${INFINI_CUDA_LIKE} LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
+install(TARGETS infini_cpu ${INFINI_CUDA_LIKE} ${INFINI_OWN_RUNTIMES} LIBRARY DESTINATION "${INFINI_LIBDIR}/backends")
 install(TARGETS infini-probe RUNTIME DESTINATION "${INFINI_LIBDIR}")
 install(DIRECTORY "${INFINI_GENERATED}/include/" "${PROJECT_SOURCE_DIR}/include/"
     "${INFINI_CONTRACT}/" DESTINATION "${INFINI_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

@@ -1,0 +1,174 @@
+// What a vendor's folder says of its runtime: names, argument orders and enumerators, as data.
+//
+// The vendor's headers are not needed: a row names a function and lists its arguments in the
+// vendor's order. All of them are integers and pointers, which both supported ABIs pass as words.
+#pragma once
+
+#include <infini/operation.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+namespace infini::vendor_runtime {
+
+// ---- Libraries ----------------------------------------------------------------------------------
+
+enum class Part { kRuntime, kOperators, kCollectives, kCount };
+
+struct Library {
+    const char *use = nullptr;      // for people: "the CANN runtime"
+    const char *names = nullptr;    // file names, best first: "libcnnl.so|libcnnl.so.1"
+    const char *companions = "";    // opened before it if they are there, and searched after it
+    bool global = false;            // others resolve their symbols in it
+    const char *telling = nullptr;  // a symbol by which the library is known; null: any will do
+};
+
+// ---- Functions ----------------------------------------------------------------------------------
+
+enum class Word {
+    kInit,
+    kGetDeviceCount,
+    kSetDevice,
+    kGetDevice,
+    kDeviceAttribute,
+    kPeerAccess,
+    kEnablePeer,
+    kMalloc,
+    kFree,
+    kMallocHost,
+    kFreeHost,
+    kMemcpy,
+    kMemcpyAsync,
+    kMemcpyPeer,
+    kMemcpyPeerAsync,
+    kMemsetAsync,
+    kMemGetInfo,
+    kStreamCreate,
+    kStreamDestroy,
+    kStreamSynchronize,
+    kStreamQuery,
+    kStreamWaitEvent,
+    kEventCreate,  // with timing, where there is a choice
+    kEventCreateUntimed,
+    kEventRecord,
+    kEventQuery,
+    kEventSynchronize,
+    kEventDestroy,
+    kEventElapsedTime,
+    kGetUniqueId,
+    kCommInitRank,
+    kCommInitAll,
+    kCommDestroy,
+    kCommAbort,
+    kAllReduce,
+    kReduce,
+    kBroadcast,
+    kAllGather,
+    kReduceScatter,
+    kAllToAll,
+    kSend,
+    kRecv,
+    kGroupStart,
+    kGroupEnd,
+    kCount
+};
+
+// What goes into one place of an argument list.
+enum class Arg : uint8_t {
+    kEnd,
+    kZero,
+    kConstant,  // the row's
+    kOut,       // where a result goes; of a query, its status
+    kOut2,
+    kDst,
+    kSrc,
+    kBytes,
+    kDirection,  // of a copy
+    kStream,
+    kEvent,
+    kEvent2,
+    kDevice,
+    kDevice2,
+    kValue,
+    // Of collectives
+    kCount,
+    kType,
+    kOp,
+    kRoot,
+    kCommunicator,
+    kRank,
+    kRanks,
+    kId,
+    kDeviceList,
+    kRankList
+};
+
+enum class Confidence : uint8_t { kHigh, kMedium, kLow };
+
+struct Row {
+    static constexpr int kMostArguments = 8;
+    Word word;
+    const char *names;  // "new|old": the first that the library has
+    Arg arguments[kMostArguments + 1];
+    int64_t constant = 0;  // of kConstant; of a query with a status, the status that means complete
+    bool required = true;
+    Confidence confidence = Confidence::kHigh;
+    const char *doubt = nullptr;  // what is not certain, for people
+};
+
+// ---- Values that differ -------------------------------------------------------------------------
+
+struct Number {
+    int from, to;
+};
+
+// Enumerators of copies: from, to.
+struct Directions {
+    int host_to_device, device_to_host, device_to_device;
+};
+
+struct Vendor;
+
+// A plan that the vendor's library carries out.
+class LibraryPlan {
+public:
+    virtual ~LibraryPlan() = default;
+    // Enqueues it. Returns the vendor's code and says in `call` what was called.
+    virtual int run(void *stream, const Arguments &arguments, const char **call) const = 0;
+    size_t workspace = 0;
+};
+
+struct CollectiveFacts {
+    size_t id_bytes = 0;
+    std::initializer_list<Number> types{}, ops{};  // infiniDtype_t, infinicclReduceOp_t to vendor's
+    bool broadcast_in_place = false;               // one buffer: kDst
+    const char *(*error_text)(int code) = nullptr;
+    // Called once before the first communicator; a reason where they can't be used. (optional)
+    const char *(*prepare)(const CollectiveFacts **better) = nullptr;
+};
+
+struct Vendor {
+    const char *kind, *name;
+    const char *environment;  // variables with the root folder: "A|B"
+    const char *roots;        // default folders: "/usr/local/a|/usr/b"
+    const char *folders;      // below a root: "lib64|lib"
+    Library libraries[int(Part::kCount)];
+    const Row *rows;
+    int row_count;
+    Directions directions;
+    std::initializer_list<int> pending;        // codes of queries that mean: not yet
+    bool any_code_is_pending;                  // of queries
+    std::initializer_list<int> harmless_init;  // codes of kInit that are no failure
+    std::initializer_list<Number> errors;      // vendor's codes to infinirtError_t
+    std::string (*error_text)(int code);
+    void (*describe)(int device, InfiniDeviceInfo *info);
+    // Plans an operation for the vendor's library; null: the library is not for it. Throws Refusal.
+    std::unique_ptr<LibraryPlan> (*plan)(int device, const Operation &operation);
+    const CollectiveFacts *collectives;
+};
+
+// Defined by the vendor's folder.
+extern const Vendor vendor;
+
+}  // namespace infini::vendor_runtime

@@ -1,0 +1,5 @@
+"""Huawei Ascend. Streams, events and memory are CANN's; pools, captures and graphs the core's."""
+
+from expectations.own_runtime import EXCLUDED, EXPECTED_FAILURES, TAGS
+
+__all__ = ["EXCLUDED", "EXPECTED_FAILURES", "TAGS"]

@@ -1,0 +1,19 @@
+"""What the back ends over backends/vendor_runtime have in common."""
+
+from spec.operators import OPERATORS
+
+TAGS = {
+    *("asynchronous", "core-words", "checked-handles"),
+    *("parallel-host-functions", "host-work"),
+}
+BY_LIBRARY = {"gemm"}  # operators that are the vendor's
+EXCLUDED = {
+    "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
+    "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
+    **{
+        f"[{op.name}-": "needs a kernel of its own"
+        for op in OPERATORS
+        if op.kernel and op.name not in BY_LIBRARY
+    },
+}
+EXPECTED_FAILURES: dict[str, str] = {}

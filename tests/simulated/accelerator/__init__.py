@@ -1,0 +1,1 @@
+"""A simulated accelerator, and the simulated libraries of vendors on it."""

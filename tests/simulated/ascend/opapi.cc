@@ -1,0 +1,151 @@
+// Simulated libopapi.so: aclnn functions, each in two steps, computed on the host.
+#include <functional>
+#include <vector>
+
+#include "accelerator/products.h"
+#include "facts.h"
+
+using namespace simulated;
+using namespace ascend;
+
+struct aclTensor {
+    std::vector<int64_t> size, stride;
+    int type;
+    void *data;
+};
+
+struct aclScalar {
+    double value;
+};
+
+// Holds all that it needs: tensors may be destroyed before it runs.
+struct aclOpExecutor {
+    std::function<int()> work;
+    uint64_t workspace;
+};
+
+namespace {
+
+constexpr int kBadParameter = 161002, kNullPointer = 161001, kInner = 561103;
+constexpr uint64_t kWorkspace = 512;
+
+int dtype_of(int type) {
+    switch (type) {
+        case data_type_FLOAT:
+            return INFINI_DTYPE_F32;
+        case data_type_FLOAT16:
+            return INFINI_DTYPE_F16;
+        case data_type_BF16:
+            return INFINI_DTYPE_BF16;
+        default:
+            return 0;
+    }
+}
+
+Matrices matrices(const aclTensor &t) {
+    const size_t n = t.size.size();
+    return {t.data,
+            dtype_of(t.type),
+            n == 3 ? t.size[0] : 1,
+            t.size[n - 2],
+            t.size[n - 1],
+            n == 3 ? t.stride[0] : 0,
+            t.stride[n - 2],
+            t.stride[n - 1]};
+}
+
+int prepare(const aclTensor *out, const aclTensor *left, const aclTensor *right, double alpha,
+            double beta, bool reads, int8_t cube, uint64_t *bytes, aclOpExecutor **executor) {
+    if (!out || !left || !right || !bytes || !executor) return kNullPointer;
+    const Matrices c = matrices(*out), a = matrices(*left), b = matrices(*right);
+    if (!c.dtype || a.dtype != c.dtype || b.dtype != c.dtype || cube != cube_math_KEEP_DTYPE ||
+        a.rows != c.rows || b.columns != c.columns || a.columns != b.rows || a.batch != c.batch ||
+        b.batch != c.batch)
+        return kBadParameter;
+    *bytes = kWorkspace;
+    *executor = new aclOpExecutor{
+        [=, number = device()] {
+            return multiply(c, a, b, alpha, beta, reads, number, kInner);
+        },
+        kWorkspace};
+    return 0;
+}
+
+int run(const char *function, void *workspace, uint64_t bytes, aclOpExecutor *executor,
+        void *stream) {
+    if (int code = begin(function)) return code;
+    if (!executor) return kNullPointer;
+    if (bytes < executor->workspace || !bytes_of(workspace, bytes, device())) return kBadParameter;
+    const bool good = enqueue(stream, executor->work);
+    delete executor;  // single use
+    return good ? 0 : kInner;
+}
+
+}  // namespace
+
+extern "C" {
+
+aclTensor *aclCreateTensor(const int64_t *dims, uint64_t ndim, aclDataType type,
+                           const int64_t *strides, int64_t offset, aclFormat format,
+                           const int64_t *, uint64_t, void *data) {
+    begin(__func__);
+    if (format != format_ND || offset != 0) return nullptr;
+    return new aclTensor{{dims, dims + ndim}, {strides, strides + ndim}, type, data};
+}
+
+aclnnStatus aclDestroyTensor(const aclTensor *tensor) {
+    delete tensor;
+    return 0;
+}
+
+aclScalar *aclCreateScalar(void *value, aclDataType type) {
+    return type == data_type_FLOAT ? new aclScalar{*static_cast<float *>(value)} : nullptr;
+}
+
+aclnnStatus aclDestroyScalar(const aclScalar *scalar) {
+    delete scalar;
+    return 0;
+}
+
+aclnnStatus aclnnMatmulGetWorkspaceSize(const aclTensor *self, const aclTensor *mat2,
+                                        aclTensor *out, int8_t cube, uint64_t *bytes,
+                                        aclOpExecutor **executor) {
+    if (int code = begin(__func__)) return code;
+    return prepare(out, self, mat2, 1, 0, false, cube, bytes, executor);
+}
+
+aclnnStatus aclnnMatmul(void *workspace, uint64_t bytes, aclOpExecutor *executor,
+                        aclrtStream stream) {
+    return run(__func__, workspace, bytes, executor, stream);
+}
+
+aclnnStatus aclnnGemmGetWorkspaceSize(const aclTensor *a, const aclTensor *b, const aclTensor *c,
+                                      float alpha, float beta, int64_t trans_a, int64_t trans_b,
+                                      aclTensor *out, int8_t cube, uint64_t *bytes,
+                                      aclOpExecutor **executor) {
+    if (int code = begin(__func__)) return code;
+    if (trans_a || trans_b || !c || !out || c->data != out->data) return kBadParameter;
+    if (out->size.size() != 2) return kBadParameter;
+    return prepare(out, a, b, alpha, beta, true, cube, bytes, executor);
+}
+
+aclnnStatus aclnnGemm(void *workspace, uint64_t bytes, aclOpExecutor *executor,
+                      aclrtStream stream) {
+    return run(__func__, workspace, bytes, executor, stream);
+}
+
+aclnnStatus aclnnBaddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor *batch1,
+                                         const aclTensor *batch2, const aclScalar *beta,
+                                         const aclScalar *alpha, aclTensor *out, int8_t cube,
+                                         uint64_t *bytes, aclOpExecutor **executor) {
+    if (int code = begin(__func__)) return code;
+    if (!self || !out || self->data != out->data || !beta || !alpha) return kBadParameter;
+    return prepare(out, batch1, batch2, alpha->value, beta->value, true, cube, bytes, executor);
+}
+
+aclnnStatus aclnnBaddbmm(void *workspace, uint64_t bytes, aclOpExecutor *executor,
+                         aclrtStream stream) {
+    return run(__func__, workspace, bytes, executor, stream);
+}
+
+}  // extern "C"
