@@ -84,8 +84,9 @@ typedef struct InfiniCollectives {
     /* Do the operations of a group on one communicator, and wait until they are done. (one of the
      * two) */
     int (*run)(struct InfiniCommunicator *communicator, const InfiniCollective *work, size_t count);
-    /* Enqueue a group: `communicators[i]` does `work[i]`. NotImplemented for a kind makes the core
-     * compose it. (one of the two) */
+    /* Enqueue a group: `communicators[i]` does `work[i]`. Operations of one communicator happen in
+     * the order of the calls, also in different streams; streams of earlier calls may be destroyed
+     * by then. NotImplemented for a kind makes the core compose it. (one of the two) */
     int (*submit)(struct InfiniCommunicator *const *communicators, const InfiniCollective *work,
                   size_t count);
 

@@ -135,13 +135,12 @@ infiniStatus_t launch_runs(const char *function, std::vector<Operation> operatio
     return INFINI_STATUS_SUCCESS;
 }
 
-// For vendors' libraries, which take streams: the whole group in one call.
+// For vendors' libraries, which take streams: the whole group in one call. The back end keeps the
+// order across streams, because only it knows which of the vendor's streams are being captured.
 infiniStatus_t launch_submits(const char *function, const std::vector<Operation> &operations) {
     std::vector<InfiniCommunicator *> communicators;
     std::vector<InfiniCollective> work;
     for (const Operation &operation : operations) {
-        order(function, *operation.comm, operation.stream);
-        remember(*operation.comm, operation.stream);
         for (const InfiniCollective &part : compose(*operation.comm, operation)) {
             communicators.push_back(operation.comm->communicator);
             work.push_back(part);

@@ -207,6 +207,15 @@ infinirtEvent_t Communicator::take_event() {
 infiniStatus_t Communicator::begin(void *stream, Pending *pending) {
     OutsideCapture outside;
     OnDevice here(device);
+    {
+        // The streams of earlier operations may be gone: only their events are safe to wait for.
+        std::lock_guard guard(lock_);
+        for (const Pending &earlier : pending_)
+            if (earlier.stream != stream &&
+                INFINI_CALL(StreamWaitEvent, static_cast<infinirtStream_t>(stream), earlier.after,
+                            0u))
+                return INFINI_STATUS_INTERNAL_ERROR;  // the vendor's call has explained it
+    }
     pending->before = take_event();
     pending->after = take_event();
     if (pending->before && pending->after &&

@@ -28,6 +28,7 @@ struct World;
 
 // Something in a stream. Time runs from when it begins there, not from the call.
 struct Pending {
+    void *stream;  // only compared: it may be gone
     infinirtEvent_t before, after;
     std::string what;
     Clock::time_point since{};  // 0: it has not begun
@@ -67,7 +68,8 @@ public:
     void fail_all(infiniStatus_t status, const std::string &sentence);
     void set_timeout(double seconds);
 
-    // Around what is enqueued in a stream that is not being captured.
+    // Around what is enqueued in a stream that is not being captured; it waits for earlier
+    // operations in other streams.
     infiniStatus_t begin(void *stream, Pending *pending);
     infiniStatus_t end(void *stream, Pending pending);
     bool has_pending();

@@ -216,7 +216,7 @@ private:
                 item.communicator->captured = true;
                 continue;
             }
-            Pending pending{nullptr, nullptr, what_of(item.communicator)};
+            Pending pending{item.work.stream, nullptr, nullptr, what_of(item.communicator)};
             if (infiniStatus_t status = item.communicator->begin(item.work.stream, &pending))
                 return status;
             watched_.push_back({{item.communicator, item.work.stream}, std::move(pending)});
