@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("infini")
     group.addoption("--device", default="cpu", help="device type to run the suites on")
     group.addoption("--backend", help="library of a back end to load first")
-    simulated = "CUDA is simulated on the host: see tests/simulated"
+    simulated = "the vendor's libraries are simulated on the host: see tests/simulated"
     group.addoption("--simulated", action="store_true", help=simulated)
     group.addoption("--exhaustive", action="store_true", help="all combinations, not pairwise")
     group.addoption(
@@ -66,9 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # Before the library is loaded, and inherited by the processes that tests start.
     if config.getoption("--simulated"):
         from kit.binding import root
-        from simulated.cuda.build import use
+        from simulated.cuda import build as cuda
+        from simulated.vendors import build as vendors
 
-        use(root())
+        if (kind := config.getoption("--device")) in vendors.KINDS:
+            vendors.use(kind, root())
+        else:
+            cuda.use(root())
     os.environ["INFINI_DEVICE"] = config.getoption("--device")
     if backend := config.getoption("--backend"):
         os.environ["INFINI_BACKEND_PATH"] = str(Path(backend).resolve())

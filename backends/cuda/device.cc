@@ -5,17 +5,18 @@
 #include "kernel.h"
 #include "libraries.h"
 #include "loaded.h"
+#include "runtime/driver.h"
+#include "vendor.h"
 
 namespace infini::cuda {
 namespace {
 
 constexpr size_t kSharedWithoutAsking = 48 << 10;
+constexpr int kWidestWarp = 64;
 
 int attribute(int device, int number, int otherwise) {
-    using Get = int (*)(int *, int, int);
-    static const auto get = function<Get>(Part::kRuntime, "DeviceGetAttribute");
     int value = otherwise;
-    return get && get(&value, number, device) == 0 ? value : otherwise;
+    return ask_attribute(&value, number, device) == 0 ? value : otherwise;
 }
 
 }  // namespace
@@ -30,16 +31,22 @@ Device::Device(int index) : index(index) {
         kMinor = 76,
         kSharedBytesWhenAsked = 97
     };
+    InfiniDeviceInfo info{};
+    info.size = sizeof info;
+    if (device_info(index, &info) == infinirtSuccess) name = info.name;
     major = attribute(index, kMajor, 0);
     minor = attribute(index, kMinor, 0);
     multiprocessors = attribute(index, kMultiprocessors, 1);
-    warp = attribute(index, kWarp, 32);
+    warp = vendor.warp ? vendor.warp : attribute(index, kWarp, 32);
+    // Kernels of devices with wider warps work in groups of 32 lanes.
+    has_lane_groups = warp > kWidestWarp;
+    if (has_lane_groups) warp = 32;
     l2_bytes = size_t(attribute(index, kL2Bytes, 0));
     threads_per_multiprocessor = attribute(index, kThreadsPerMultiprocessor, 2048);
     shared_bytes = size_t(attribute(index, kSharedBytesWhenAsked, int(kSharedWithoutAsking)));
-    has_mma = major >= 8 && warp == 32;
-    has_wgmma = major == 9 && warp == 32;
-    has_early_launch = major >= 9 && warp == 32 && driver_version() >= 12030;  // in graphs, too
+    has_mma = vendor.has_ptx && major >= 8;
+    has_wgmma = vendor.has_ptx && major == 9;
+    has_early_launch = vendor.has_ptx && major >= 9 && driver_version() >= 12030;  // in graphs, too
 }
 
 Device &Device::get(int index) {

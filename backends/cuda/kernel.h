@@ -121,8 +121,12 @@ public:
     int64_t blocks_for(int64_t items, int64_t per_block, int waves = 8) const;
 
     const int index;
+    std::string name;
     int major = 0, minor = 0;  // architecture
-    int multiprocessors = 1, warp = 32;
+    int multiprocessors = 1;
+    int warp = 32;  // lanes that a kernel takes for a warp
+    // The device's own warps are wider: only shuffles inside a group of lanes can be relied on.
+    bool has_lane_groups = false;
     size_t l2_bytes = 0, shared_bytes = 48 << 10;  // shared memory that a block can have
     int threads_per_multiprocessor = 2048;
     // Tensor cores that mma.sync reaches, and wgmma.

@@ -33,13 +33,18 @@ Opened &slot(Part part) {
     return all[static_cast<int>(part)];
 }
 
-const Library &library(Part part) { return vendor.libraries[static_cast<int>(part)]; }
+const VendorLibrary &library(Part part) { return vendor.libraries[static_cast<int>(part)]; }
 
 // The folders that are the only ones to be searched, when the user named some.
 std::string variable() {
     std::string name = "INFINI_";
     for (const char *c = vendor.kind; *c; ++c) name += char(toupper(*c));
     return name + "_LIBRARIES";
+}
+
+bool is_restricted() {
+    const char *only = getenv(variable().c_str());
+    return only && *only;
 }
 
 std::vector<std::string> split(const char *text) {
@@ -100,7 +105,7 @@ std::vector<std::string> folders() {
 }
 
 // "libx.so.13" needs a driver that knows toolkit 13.
-bool too_new(const Library &library, const std::string &name) {
+bool too_new(const VendorLibrary &library, const std::string &name) {
     if (library.toolkit_offset == kUnrelated) return false;
     size_t dot = name.rfind(".so.");
     int driver = driver_version();
@@ -110,7 +115,7 @@ bool too_new(const Library &library, const std::string &name) {
 
 // What the library opens by plain names must be there before it looks: a name that is loaded
 // already is found wherever it lies.
-void open_companions(const Library &library, const std::string &folder) {
+void open_companions(const VendorLibrary &library, const std::string &folder) {
     for (auto pattern = library.companions; pattern && *pattern; ++pattern)
         for (const std::string &path : matches(folder + "/" + *pattern))
             if (path.find(".alt.") == std::string::npos)
@@ -125,7 +130,7 @@ std::string path_of(void *handle, const std::string &otherwise) {
     return otherwise;
 }
 
-bool open_one(Opened &opened, const Library &library, const std::string &name, int flags) {
+bool open_one(Opened &opened, const VendorLibrary &library, const std::string &name, int flags) {
     size_t slash = name.rfind('/');
     if (slash != std::string::npos) {
         struct stat status;
@@ -139,14 +144,22 @@ bool open_one(Opened &opened, const Library &library, const std::string &name, i
         return false;
     }
     opened.path = path_of(opened.handle, name);
+    // Folders that the user named are taken as they are.
+    const bool misplaced = !is_restricted() && foreign_word(opened.path.c_str());
+    if (misplaced || (library.mark && !dlsym(opened.handle, library.mark))) {
+        opened.problem = opened.path + " is another vendor's";
+        dlclose(opened.handle);
+        opened.handle = nullptr;
+        return false;
+    }
     if (slash == std::string::npos) open_companions(library, folder_of(opened.path));
     return true;
 }
 
 // The best name that this driver can use, wherever it lies; then the others.
-bool search(Opened &opened, const Library &library) {
+bool search(Opened &opened, const VendorLibrary &library) {
     const char *only = getenv(variable().c_str());
-    bool restricted = only && *only;
+    const bool restricted = is_restricted();
     std::vector<std::string> places = restricted ? split(only) : folders();
     for (bool all : {false, true}) {
         auto each = [&](auto visit) {
@@ -166,14 +179,15 @@ bool search(Opened &opened, const Library &library) {
                 if (open_one(opened, library, place + "/" + name, kFlags)) return true;
             return false;
         };
-        if (!restricted && (each(loaded) || each(plain))) return true;
+        const bool anywhere = !restricted && !vendor.own_folders_only;
+        if (anywhere && (each(loaded) || each(plain))) return true;
         if (each(placed)) return true;
     }
     return false;
 }
 
 std::string why_not(const Opened &opened, Part part) {
-    const Library &library = vendor.libraries[static_cast<int>(part)];
+    const VendorLibrary &library = vendor.libraries[static_cast<int>(part)];
     if (!library.names || !*library.names)
         return std::string(vendor.vendor) + " has no such library";
     std::string text = std::string(library.use) + " (";
@@ -184,6 +198,8 @@ std::string why_not(const Opened &opened, Part part) {
     const char *only = getenv(variable().c_str());
     if (only && *only) return text + " is not in " + variable() + "=" + only;
     text += " was not found";
+    if (!vendor.wheel_folders)
+        return text + ": install the vendor's toolkit, or set " + variable() + " to its folder";
     if (part == Part::kDriver) return text + ": install the driver";
     return text + ": pip install infinicore[" + vendor.kind + "], or set " + variable() +
            " to its folder";
@@ -238,13 +254,14 @@ int version_from(Part part, const char *word) {
 void *find(Part part, const char *word) {
     void *handle = opened(part).handle;
     if (!handle) return nullptr;
-    std::string name = std::string(library(part).prefix) + word;
+    bool renamed = false;
     for (auto rename = vendor.renames; rename && rename->word; ++rename)
         if (rename->part == part && std::string(rename->word) == word) {
             if (!rename->name) return nullptr;
-            name = rename->name;
+            if (void *found = dlsym(handle, rename->name)) return found;
+            renamed = true;
         }
-    return dlsym(handle, name.c_str());
+    return renamed ? nullptr : dlsym(handle, (std::string(library(part).prefix) + word).c_str());
 }
 
 const char *problem(Part part) {
@@ -262,7 +279,7 @@ bool hold(Part part, int toolkit) {
     if (const char *found = path(part); found && std::string(found).ends_with(number)) return true;
     for (auto name = library(part).names; name && *name; ++name) {
         const char *const names[] = {*name, nullptr};
-        Library one = library(part);
+        VendorLibrary one = library(part);
         one.names = names;
         Opened other;
         if (std::string(*name).ends_with(number) && !too_new(one, *name) && search(other, one))
@@ -274,6 +291,12 @@ bool hold(Part part, int toolkit) {
 int runtime_version() {
     static const int version = version_from(Part::kRuntime, "RuntimeGetVersion");
     return version;
+}
+
+const char *foreign_word(const char *text) {
+    for (auto word = vendor.foreign; word && *word; ++word)
+        if (std::string(text).find(*word) != std::string::npos) return *word;
+    return nullptr;
 }
 
 int driver_version() {
@@ -307,9 +330,10 @@ Error check(Part part, int code, const char *word) {
         static const auto clear = function<Clear>(Part::kRuntime, "GetLastError");
         if (clear) clear();
         if (result == infinirtErrorNotReady) return result;
-        if (name_of && text_of)
-            return fail(result, "%s%s returned %s: %s%s", prefix, word, name_of(code),
-                        text_of(code), advice(result).c_str());
+        if (text_of)
+            return fail(result, "%s%s returned %s: %s%s", prefix, word,
+                        name_of ? name_of(code) : std::to_string(code).c_str(), text_of(code),
+                        advice(result).c_str());
     } else if (part == Part::kDriver) {
         // The driver's numbers are the runtime's for all that they share.
         using Text = int (*)(int, const char **);

@@ -36,6 +36,9 @@ bool hold(Part part, int toolkit);
 int runtime_version();
 int driver_version();
 
+// The word in a path or a device's name that tells another vendor's; null: there is none.
+const char *foreign_word(const char *text);
+
 // What the core offers. Set once by infini_backend_open.
 const InfiniHost *host();
 void set_host(const InfiniHost *host);

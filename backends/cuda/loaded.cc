@@ -39,7 +39,7 @@ struct Driver {
         static const Driver driver;
         return driver;
     }
-    bool complete() const { return load && get_function && set_attribute && launch; }
+    bool complete() const { return load && get_function && launch; }
 
 private:
     Driver() {
@@ -105,6 +105,8 @@ LoadedKernel::Begun LoadedKernel::begin() {
     // What was kept may be of another driver's making: then it is compiled anew.
     std::vector<char> kept;
     if (Cache::get().load(compilation->key, kept) && load(kept) == 0) return {};
+    std::vector<char> image;
+    if (compilation->load_image(image) && load(image) == 0) return {};
     auto attempt = std::make_shared<Attempt>();
     attempt->compile = decltype(attempt->compile)([compilation] { return compilation->make(); });
     attempt->code = attempt->compile.get_future().share();
@@ -169,7 +171,8 @@ void LoadedKernel::allow(size_t shared_bytes) const {
         return;
     std::lock_guard guard(raising_);
     if (shared_bytes <= allowed_.load(std::memory_order_relaxed)) return;
-    Driver::get().set_attribute(function_, kMaxDynamicSharedBytes, int(shared_bytes));
+    if (Driver::get().set_attribute)
+        Driver::get().set_attribute(function_, kMaxDynamicSharedBytes, int(shared_bytes));
     allowed_.store(shared_bytes, std::memory_order_relaxed);
 }
 

@@ -9,7 +9,7 @@ namespace infini::cuda {
 constexpr int kUnrelated = -1;  // a number in a file's name that is not the toolkit's
 
 // One library of the vendor's, opened at run time.
-struct Library {
+struct VendorLibrary {
     const char *prefix;             // of its functions
     const char *const *names;       // files to try, the best first; ends with null; null: none
     const char *const *companions;  // patterns of files beside it that it opens by their plain
@@ -17,13 +17,29 @@ struct Library {
     int toolkit_offset;             // ".so.12" with 1 needs a driver that knows toolkit 13;
                                     // kUnrelated: any driver
     const char *use;                // what it is for, in words: "the runtime library"
+    const char *mark = nullptr;     // a function that only this vendor's library has, where others
+                                    // have one of the same file name
 };
 
-// A function that does not have the name that prefix and word make.
+// A function that does not have the name that prefix and word make. Several rows of one word are
+// tried in their order. A function may read fewer arguments than callers pass, not more.
 struct Rename {
     Part part;
     const char *word;  // as callers ask for it
     const char *name;  // whole name in the library; null: it has no such function
+};
+
+// A device attribute whose number is not CUDA's.
+struct AttributeNumber {
+    int ours, theirs;  // ours: infinirtDeviceAttr; 0 ends the list
+};
+
+// The numbers of a BLAS library that has GemmStridedBatchedEx; -1: it does not take such elements.
+struct GemmNumbers {
+    int as_is, transposed;  // operations
+    int algorithm;          // the default one
+    int f32, f64, f16, bf16;
+    int compute_f32, compute_f64;
 };
 
 // An option of the compiler, and the first version that knows it (12040 is 12.4; 0: all).
@@ -33,18 +49,36 @@ struct CompileOption {
 };
 
 struct Vendor {
-    const char *kind;                  // of device, lower case: the word of INFINI_DEVICE
-    const char *vendor;                // for people
-    Library libraries[kPartCount];     // by Part
-    const Rename *renames;             // ends with a null word; null: none
-    const char *const *toolkit_paths;  // names of variables, or folders that begin with '/'
-    const char *const *folders;        // of libraries, inside a toolkit
-    const char *const *wheel_folders;  // of libraries, beside our own package; may hold '*'
-    int warp;                          // threads that run in step; 0: ask the device
-    const char *architecture;          // of the compiler, a format of major and minor
-    const char
-        *architecture_special;  // the same with all that only this very chip has; may be null
-    const CompileOption *compile_options;  // always given to the compiler; ends with a null text
+    const char *kind;                     // of device, lower case: the word of INFINI_DEVICE
+    const char *vendor;                   // for people
+    VendorLibrary libraries[kPartCount];  // by Part
+    const Rename *renames = nullptr;      // ends with a null word; null: none
+    const char *const *toolkit_paths;     // names of variables, or folders that begin with '/'
+    const char *const *folders;           // of libraries, inside a toolkit
+    const char *const *wheel_folders = nullptr;  // beside our own package; may hold '*'
+    // The libraries are named like another vendor's, so only the vendor's own folders are searched.
+    bool own_folders_only = false;
+    // Parts of paths and of device names that tell another vendor's library or device; ends with
+    // null.
+    const char *const *foreign = nullptr;
+    int oldest_runtime = 0;  // version of the runtime library; 0: any
+
+    // The aligned face goes to the vendor's functions; else the core does it over the driver table.
+    bool forwards = false;
+    const AttributeNumber *attributes = nullptr;  // those that can be asked; null: CUDA's numbers
+    const GemmNumbers *gemm = nullptr;            // null: the library is of cuBLASLt's shape
+
+    int warp;              // threads that run in step; 0: ask the device
+    bool has_ptx = false;  // device code may use inline PTX, and what only that reaches
+    const char *architecture = nullptr;          // option of the compiler: a format of major and
+                                                 // minor; null: it knows the device
+    const char *architecture_special = nullptr;  // with all that only this very chip has
+    const CompileOption *compile_options = nullptr;  // always given; ends with a null text
+    // Compiles a file when there is no run-time compiler; {source} and {image} are files.
+    const char *offline_command = nullptr;
+
+    // Names and numbers that no header or second source confirms; ends with null.
+    const char *const *unverified = nullptr;
 };
 
 extern const Vendor vendor;

@@ -26,13 +26,9 @@ struct Compiler {
 
     static const Compiler &get() {
         static const auto &compiler = *new Compiler;  // see Cache::get
-        if (!compiler.code) {
-            const char *why = problem(Part::kCompiler);
-            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
-                          why ? why : "the run-time compiler lacks functions that are needed"};
-        }
         return compiler;
     }
+    bool is_there() const { return code; }
 
 private:
     Compiler() {
@@ -44,13 +40,13 @@ private:
         log = function<decltype(log)>(kPart, "GetProgramLog");
         code_size = function<decltype(code_size)>(kPart, "GetCUBINSize");
         destroy = function<decltype(destroy)>(kPart, "DestroyProgram");
-        if (!version || !create || !compile || !log_size || !log || !code_size || !destroy) return;
         int major = 0, minor = 0;
-        version(&major, &minor);
+        if (version) version(&major, &minor);
         number = major * 1000 + minor * 10;
         name = std::string(vendor.libraries[int(kPart)].prefix) + " " + std::to_string(major) +
                "." + std::to_string(minor);
-        code = function<decltype(code)>(kPart, "GetCUBIN");
+        if (create && compile && log_size && log && code_size && destroy)
+            code = function<decltype(code)>(kPart, "GetCUBIN");
     }
 };
 
@@ -58,30 +54,48 @@ std::vector<std::string> options_for(const Source &source, const Device &device)
     const char *format = source.is_architecture_specific() && vendor.architecture_special
                              ? vendor.architecture_special
                              : vendor.architecture;
-    char architecture[64];
-    snprintf(architecture, sizeof architecture, format, device.major, device.minor);
-    std::vector<std::string> options{"--gpu-architecture=" + std::string(architecture)};
+    std::vector<std::string> options;
+    if (format) {
+        char architecture[64];
+        snprintf(architecture, sizeof architecture, format, device.major, device.minor);
+        options.push_back(architecture);
+    }
     const CompileOption *option = vendor.compile_options;
     for (; option && option->text; ++option)
         if (Compiler::get().number >= option->since) options.push_back(option->text);
     options.push_back("-DINFINI_WARP=" + std::to_string(device.warp));
+    if (!vendor.has_ptx) options.push_back("-DINFINI_PTX=0");
+    if (device.has_lane_groups) options.push_back("-DINFINI_LANE_GROUPS=1");
     return options;
+}
+
+// The vendor's command for a source, when it is compiled before the program runs.
+std::string offline_command(const std::string &name, const std::vector<std::string> &options) {
+    std::string command = vendor.offline_command;
+    auto put = [&](const std::string &place, const std::string &text) {
+        for (size_t at; (at = command.find(place)) != std::string::npos;)
+            command.replace(at, place.size(), text);
+    };
+    for (const std::string &option : options)
+        if (option.rfind("-D", 0) == 0) command += " " + option;
+    put("{source}", name + ".cu");
+    put("{image}", name + ".image");
+    return command;
 }
 
 // INFINI_CUDA_DUMP names a folder: every source that is compiled, or found in the cache, is written
 // there with the compiler's options, to be read or to be compiled by hand.
-void dump(const Source &source, const std::string &text, const std::vector<std::string> &options,
-          const Key &key) {
+void dump(const std::string &name, const std::string &text,
+          const std::vector<std::string> &options) {
     static const char *const folder = std::getenv("INFINI_CUDA_DUMP");
     if (!folder || !*folder) return;
-    std::string name = source.file();
-    for (char &c : name)
-        if (c == '/' || c == '.' || c == ':') c = '_';
-    const std::string path = std::string(folder) + "/" + name + "-" + key.hex() + ".cu";
+    const std::string path = std::string(folder) + "/" + name + ".cu";
     if (FILE *file = fopen(path.c_str(), "w")) {
         fputs("// options:", file);
         for (const std::string &option : options) fprintf(file, " %s", option.c_str());
         fputs("\n", file);
+        if (vendor.offline_command)
+            fprintf(file, "// compile: %s\n", offline_command(name, options).c_str());
         fwrite(text.data(), 1, text.size(), file);
         fclose(file);
     } else {
@@ -129,14 +143,46 @@ Compilation::Compilation(const Source &source, const Device &device)
     : source(source), text(source.text()), options(options_for(source, device)) {
     std::string all = Compiler::get().name + "\n";
     for (const std::string &option : options) all += option + "\n";
+    // A compiler that is not told the architecture makes code for the device that it finds.
+    if (!vendor.architecture) all += device.name + "\n";
     key = key_of(all + text);
-    dump(source, text, options, key);
+    dump(name(), text, options);
+}
+
+std::string Compilation::name() const {
+    std::string name = source.file();
+    for (char &c : name)
+        if (c == '/' || c == '.' || c == ':') c = '_';
+    return name + "-" + key.hex();
 }
 
 std::vector<char> Compilation::make() const {
-    std::vector<char> code = compile(Compiler::get(), source, text, options);
+    const Compiler &compiler = Compiler::get();
+    if (!compiler.is_there()) {
+        const char *why = problem(Part::kCompiler);
+        std::string sentence = why ? why : "the run-time compiler lacks functions that are needed";
+        if (vendor.offline_command)
+            sentence += std::string("; `infini build-kernels --device ") + vendor.kind +
+                        "` writes the sources of kernels and the vendor's command that compiles "
+                        "them, and INFINI_KERNEL_IMAGES names the folder of what it made (" +
+                        name() + ".image is not there)";
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, sentence};
+    }
+    std::vector<char> code = compile(compiler, source, text, options);
     Cache::get().store(key, code);
     return code;
+}
+
+bool Compilation::load_image(std::vector<char> &code) const {
+    static const char *const folder = std::getenv("INFINI_KERNEL_IMAGES");
+    if (!folder || !*folder) return false;
+    FILE *file = fopen((std::string(folder) + "/" + name() + ".image").c_str(), "rb");
+    if (!file) return false;
+    char part[65536];
+    while (const size_t got = fread(part, 1, sizeof part, file))
+        code.insert(code.end(), part, part + got);
+    fclose(file);
+    return !code.empty();
 }
 
 }  // namespace infini::cuda

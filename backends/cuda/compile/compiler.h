@@ -16,11 +16,15 @@ struct Compilation {
     std::vector<std::string> options;  // of the compiler
     Key key;                           // of all that the code depends on
 
-    // Throws Refusal if there is no compiler.
     Compilation(const Source &source, const Device &device);
     // Compiles it, and keeps the code on disk. Any number of threads may do that at a time. Throws
-    // Refusal with the compiler's words.
+    // Refusal with the compiler's words, or why there is no compiler.
     std::vector<char> make() const;
+    // What the vendor's compiler made of it before, in the folder that INFINI_KERNEL_IMAGES names.
+    bool load_image(std::vector<char> &code) const;
+
+private:
+    std::string name() const;  // of files: those of the source and of the image
 };
 
 // Compiled code on disk, shared by all processes of the user. A file that was cut short or belongs

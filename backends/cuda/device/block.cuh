@@ -4,7 +4,7 @@
 namespace infini {
 
 inline constexpr int kWarp = INFINI_WARP;
-static_assert(kWarp == 32 || kWarp == 64, "these kernels are for warps of 32 or 64 lanes");
+static_assert(kWarp == 32 || kWarp == 64, "a warp of 128 is used as groups of 32 lanes");
 
 INFINI_DEVICE int lane() { return int(threadIdx.x) % kWarp; }
 INFINI_DEVICE int warp() { return int(threadIdx.x) / kWarp; }
@@ -13,7 +13,37 @@ INFINI_DEVICE int warp() { return int(threadIdx.x) / kWarp; }
 using Lanes = Choose<(kWarp > 32), uint64_t, uint32_t>;
 inline constexpr Lanes kAllLanes = ~Lanes(0);
 
-INFINI_DEVICE Lanes vote(bool here) { return __ballot_sync(kAllLanes, here); }
+#if INFINI_LANE_MASKS
+#define INFINI_SHUFFLE(way, value, lane) __shfl##way##_sync(kAllLanes, value, lane, kWarp)
+#else
+#define INFINI_SHUFFLE(way, value, lane) __shfl##way(value, lane, kWarp)
+#endif
+
+// Waits for all lanes of the warp; what they wrote before can be read.
+INFINI_DEVICE void sync_warp() {
+#if INFINI_LANE_GROUPS || !INFINI_LANE_MASKS
+    __threadfence_block();
+    INFINI_SHUFFLE(, 0, lane());
+    __threadfence_block();
+#else
+    __syncwarp();
+#endif
+}
+
+// The lanes for which it is true.
+INFINI_DEVICE Lanes vote(bool here) {
+#if INFINI_LANE_GROUPS
+    Lanes lanes = Lanes(here) << lane();
+#pragma unroll
+    for (int mask = kWarp / 2; mask > 0; mask /= 2) lanes |= INFINI_SHUFFLE(_xor, lanes, mask);
+    return lanes;
+#elif INFINI_LANE_MASKS
+    return __ballot_sync(kAllLanes, here);
+#else
+    return __ballot(here);
+#endif
+}
+INFINI_DEVICE bool any_lane(bool here) { return vote(here) != 0; }
 INFINI_DEVICE int count_lanes(Lanes lanes) {
     if constexpr (kWarp > 32)
         return __popcll(lanes);
@@ -61,11 +91,11 @@ struct Min {
 template <class V>
 INFINI_DEVICE V shuffle_xor(V value, int mask) {
     if constexpr (sizeof(V) == 4) {
-        return bit_cast<V>(__shfl_xor_sync(kAllLanes, bit_cast<uint32_t>(value), mask, kWarp));
+        return bit_cast<V>(INFINI_SHUFFLE(_xor, bit_cast<uint32_t>(value), mask));
     } else if constexpr (sizeof(V) < 4) {
         uint32_t word = 0;
         memcpy(&word, &value, sizeof value);
-        word = __shfl_xor_sync(kAllLanes, word, mask, kWarp);
+        word = INFINI_SHUFFLE(_xor, word, mask);
         memcpy(&value, &word, sizeof value);
         return value;
     } else {
@@ -75,7 +105,7 @@ INFINI_DEVICE V shuffle_xor(V value, int mask) {
         } words = bit_cast<Words>(value);
 #pragma unroll
         for (unsigned i = 0; i < sizeof(V) / 4; ++i)
-            words.word[i] = __shfl_xor_sync(kAllLanes, words.word[i], mask, kWarp);
+            words.word[i] = INFINI_SHUFFLE(_xor, words.word[i], mask);
         return bit_cast<V>(words);
     }
 }
@@ -87,7 +117,7 @@ INFINI_DEVICE V shuffle_up(V value, int distance) {
     } words = bit_cast<Words>(value);
 #pragma unroll
     for (unsigned i = 0; i < sizeof(V) / 4; ++i)
-        words.word[i] = __shfl_up_sync(kAllLanes, words.word[i], distance, kWarp);
+        words.word[i] = INFINI_SHUFFLE(_up, words.word[i], distance);
     return bit_cast<V>(words);
 }
 template <class V>
@@ -98,7 +128,7 @@ INFINI_DEVICE V shuffle(V value, int source) {
     } words = bit_cast<Words>(value);
 #pragma unroll
     for (unsigned i = 0; i < sizeof(V) / 4; ++i)
-        words.word[i] = __shfl_sync(kAllLanes, words.word[i], source, kWarp);
+        words.word[i] = INFINI_SHUFFLE(, words.word[i], source);
     return bit_cast<V>(words);
 }
 

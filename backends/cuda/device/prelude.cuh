@@ -36,8 +36,26 @@ using uint64_t = unsigned long long;
 #define INFINI_WARP 32
 #endif
 
+// Whether inline PTX may be used; else the same functions are plain C++.
+#ifndef INFINI_PTX
+#define INFINI_PTX 1
+#endif
+// Whether shuffles and votes take a mask of lanes (__shfl_sync) or not (__shfl).
+#ifndef INFINI_LANE_MASKS
+#define INFINI_LANE_MASKS 1
+#endif
+// Whether the device's warps are wider than INFINI_WARP: then only shuffles that stay inside a
+// group of INFINI_WARP lanes are used.
+#ifndef INFINI_LANE_GROUPS
+#define INFINI_LANE_GROUPS 0
+#endif
+
 // clang-format off: the order of the includes matters
+#if INFINI_PTX
 #include "ptx.cuh"
+#else
+#include "portable.cuh"
+#endif
 #include "types.cuh"
 #include "memory.cuh"
 #include "block.cuh"

@@ -1,6 +1,8 @@
 // The tables that the core gets.
 #include <infini/backend.h>
 
+#include <string>
+
 #include "operators.h"
 #include "runtime/driver.h"
 #include "runtime/forward.h"
@@ -76,5 +78,17 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     backend.name = vendor.kind;
     backend.vendor = vendor.vendor;
     backend.probe = probe_and_say;
+    if (!vendor.forwards) backend.function = nullptr;
     return offered->abi == INFINI_BACKEND_ABI ? &backend : nullptr;
+}
+
+// For `infini doctor`: the table's names that are not confirmed, one on a line.
+extern "C" __attribute__((visibility("default"))) const char *infini_backend_unverified() {
+    static const std::string text = [] {
+        std::string lines;
+        for (auto name = infini::cuda::vendor.unverified; name && *name; ++name)
+            lines += std::string(*name) + "\n";
+        return lines;
+    }();
+    return text.c_str();
 }

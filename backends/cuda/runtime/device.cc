@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "runtime/driver.h"
 #include "runtime/vendor_call.h"
@@ -11,6 +12,7 @@ namespace infini::cuda {
 namespace {
 
 std::string number(int version) {
+    if (!vendor.forwards) return std::to_string(version);  // other vendors count in other ways
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
@@ -31,9 +33,89 @@ std::string why(int code) {
     return text;
 }
 
-template <size_t kBytes>
-void set(char (&to)[kBytes], const char *from) {
-    snprintf(to, kBytes, "%s", from);
+// The name of a runtime function that nothing works without; empty: all are there.
+std::string missing_function() {
+    for (const char *word : {"SetDevice",
+                             "GetDevice",
+                             "DeviceSynchronize",
+                             "Malloc",
+                             "Free",
+                             "HostAlloc",
+                             "FreeHost",
+                             "MemcpyAsync",
+                             "MemsetAsync",
+                             "MemGetInfo",
+                             "StreamCreateWithPriority",
+                             "StreamDestroy",
+                             "StreamSynchronize",
+                             "StreamQuery",
+                             "StreamWaitEvent",
+                             "EventCreateWithFlags",
+                             "EventRecord",
+                             "EventQuery",
+                             "EventSynchronize",
+                             "EventDestroy",
+                             "EventElapsedTime",
+                             "LaunchHostFunc",
+                             "DeviceGetAttribute"})
+        if (!find(Part::kRuntime, word))
+            return std::string(vendor.libraries[int(Part::kRuntime)].prefix) + word;
+    return "";
+}
+
+// Structs of properties differ between releases, but all begin with the name.
+std::string device_name(int device) {
+    using Get = int (*)(void *, int);
+    static const auto get = function<Get>(Part::kRuntime, "GetDeviceProperties");
+    std::vector<char> properties(16384);
+    if (!get || get(properties.data(), device) != 0) return vendor.vendor;
+    properties.resize(256);
+    properties.push_back('\0');
+    return properties.data();
+}
+
+int attribute_or(int otherwise, infinirtDeviceAttr attribute, int device) {
+    int value = otherwise;
+    return ask_attribute(&value, attribute, device) == 0 ? value : otherwise;
+}
+
+// Of a vendor whose struct of properties is not CUDA's.
+Error describe(int device, InfiniDeviceInfo &info) {
+    auto ask = [&](infinirtDeviceAttr attribute) { return attribute_or(0, attribute, device); };
+    snprintf(info.name, sizeof info.name, "%s", device_name(device).c_str());
+    size_t free_bytes = 0, total_bytes = 0;
+    if (Error error = device_memory(device, &free_bytes, &total_bytes)) return error;
+    info.memory_bytes = total_bytes;
+    info.major = ask(infinirtDevAttrComputeCapabilityMajor);
+    info.minor = ask(infinirtDevAttrComputeCapabilityMinor);
+    info.multiprocessors = attribute_or(1, infinirtDevAttrMultiProcessorCount, device);
+    info.clock_khz = ask(infinirtDevAttrClockRate);
+    info.memory_clock_khz = ask(infinirtDevAttrMemoryClockRate);
+    info.memory_bus_bits = ask(infinirtDevAttrGlobalMemoryBusWidth);
+    info.l2_bytes = ask(infinirtDevAttrL2CacheSize);
+    info.warp_width = vendor.warp ? vendor.warp : attribute_or(32, infinirtDevAttrWarpSize, device);
+    info.integrated = ask(infinirtDevAttrIntegrated);
+    info.host_pointers_usable = ask(infinirtDevAttrPageableMemoryAccess);
+    info.copy_engines = ask(infinirtDevAttrAsyncEngineCount);
+    return infinirtSuccess;
+}
+
+// Of one whose struct is.
+void describe(const infinirtDeviceProp &of, InfiniDeviceInfo &info) {
+    snprintf(info.name, sizeof info.name, "%s", of.name);
+    memcpy(info.uuid, of.uuid.bytes, sizeof info.uuid);
+    info.memory_bytes = of.totalGlobalMem;
+    info.major = of.major;
+    info.minor = of.minor;
+    info.multiprocessors = of.multiProcessorCount;
+    info.clock_khz = of.clockRate;
+    info.memory_clock_khz = of.memoryClockRate;
+    info.memory_bus_bits = of.memoryBusWidth;
+    info.l2_bytes = of.l2CacheSize;
+    info.warp_width = of.warpSize;
+    info.integrated = of.integrated;
+    info.host_pointers_usable = of.pageableMemoryAccess;
+    info.copy_engines = of.asyncEngineCount;
 }
 
 }  // namespace
@@ -54,6 +136,16 @@ int probe(char *reason, size_t reason_bytes) {
         return none(why(code));
     }
     if (count == 0) return none("the driver sees no device");
+    if (const std::string name = missing_function(); !name.empty())
+        return none(std::string(path(Part::kRuntime)) + " has no function " + name +
+                    ": it is not the library that this back end is for, or too old");
+    if (runtime_version() && runtime_version() < vendor.oldest_runtime)
+        return none(std::string(path(Part::kRuntime)) + " is too old: its version is " +
+                    std::to_string(runtime_version()) + ", expected " +
+                    std::to_string(vendor.oldest_runtime) + " or later");
+    if (const std::string name = vendor.foreign ? device_name(0) : ""; foreign_word(name.c_str()))
+        return none("the devices are another vendor's: " + std::string(path(Part::kRuntime)) +
+                    " calls the first one " + name);
     // Devices can be used without it, operators cannot.
     if (const char *text = problem(Part::kCompiler))
         snprintf(reason, reason_bytes, "no operators: %s", text);
@@ -76,27 +168,29 @@ const char *versions() {
     return text.c_str();
 }
 
+int ask_attribute(int *value, int attribute, int device) {
+    using Ask = int (*)(int *, int, int);
+    static const auto ask = function<Ask>(Part::kRuntime, "DeviceGetAttribute");
+    if (!ask) return infinirtErrorNotSupported;
+    const AttributeNumber *row = vendor.attributes;
+    while (row && row->ours && row->ours != attribute) ++row;
+    if (row && !row->ours) return infinirtErrorNotSupported;
+    return ask(value, row ? row->theirs : attribute, device);
+}
+
 Error device_info(int device, InfiniDeviceInfo *result) {
-    infinirtDeviceProp of{};
-    if (Error error = INFINI_CALL(GetDeviceProperties, &of, device)) return error;
     InfiniDeviceInfo info{};
     info.size = result->size;
-    set(info.name, of.name);
-    if (INFINI_CALL(DeviceGetPCIBusId, info.bus_id, int(sizeof info.bus_id), device))
+    infinirtDeviceProp of{};
+    if (vendor.forwards) {
+        if (Error error = INFINI_CALL(GetDeviceProperties, &of, device)) return error;
+        describe(of, info);
+    } else if (Error error = describe(device, info)) {
+        return error;
+    }
+    if (!target("DeviceGetPCIBusId") ||
+        INFINI_CALL(DeviceGetPCIBusId, info.bus_id, int(sizeof info.bus_id), device))
         info.bus_id[0] = '\0';
-    memcpy(info.uuid, of.uuid.bytes, sizeof info.uuid);
-    info.memory_bytes = of.totalGlobalMem;
-    info.major = of.major;
-    info.minor = of.minor;
-    info.multiprocessors = of.multiProcessorCount;
-    info.clock_khz = of.clockRate;
-    info.memory_clock_khz = of.memoryClockRate;
-    info.memory_bus_bits = of.memoryBusWidth;
-    info.l2_bytes = of.l2CacheSize;
-    info.warp_width = of.warpSize;
-    info.integrated = of.integrated;
-    info.host_pointers_usable = of.pageableMemoryAccess;
-    info.copy_engines = of.asyncEngineCount;
     // Asking for the range of priorities would set the device up, which costs memory and time; it
     // is asked when a client asks.
     memcpy(result, &info, info.size < sizeof info ? info.size : sizeof info);
@@ -114,7 +208,9 @@ Error device_synchronize(int device) {
 }
 
 Error device_attribute(int device, infinirtDeviceAttr attribute, int *value) {
-    return INFINI_CALL(DeviceGetAttribute, value, attribute, device);
+    const int code = ask_attribute(value, attribute, device);
+    if (code == infinirtErrorNotSupported) return infinirtErrorNotSupported;  // the core answers
+    return check(Part::kRuntime, code, "DeviceGetAttribute");
 }
 
 Error peer_access(int device, int peer, int *can) {

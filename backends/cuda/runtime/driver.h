@@ -8,6 +8,8 @@ namespace infini::cuda {
 int probe(char *reason, size_t reason_bytes);
 const char *versions();  // of the libraries that probe found, for people
 
+// The vendor's answer, and its code: 0 is success. Attributes have our numbers.
+int ask_attribute(int *value, int attribute, int device);
 Error device_info(int device, InfiniDeviceInfo *info);
 Error device_memory(int device, size_t *free_bytes, size_t *total_bytes);
 Error device_synchronize(int device);

@@ -6,6 +6,7 @@
 
 #include "runtime/device_reset.h"
 #include "runtime/vendor_call.h"
+#include "vendor.h"
 
 namespace infini::cuda {
 namespace {
@@ -74,7 +75,7 @@ const std::unordered_map<std::string, size_t> &by_word() {
 int chosen_device() { return chosen; }
 
 void find_vendor_functions() {
-    bool newer = runtime_version() >= kToolkit13;
+    const bool newer = vendor.forwards && runtime_version() >= kToolkit13;
     for (size_t i = 0; i < forward_count; ++i) {
         const Forward &forward = forwards[i];
         const char *symbol = newer ? forward.symbol13 : forward.symbol12;

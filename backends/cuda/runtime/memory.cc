@@ -1,10 +1,12 @@
 // Memory of devices and pinned memory of the host, and handles of both for other processes.
+#include "runtime/device_reset.h"
 #include "runtime/driver.h"
 #include "runtime/vendor_call.h"
 
 namespace infini::cuda {
 
 Error allocate(int device, size_t bytes, void **memory) {
+    watch_forks();
     OnDevice here(device);
     return INFINI_CALL(Malloc, memory, bytes);
 }

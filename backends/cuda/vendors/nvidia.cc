@@ -18,6 +18,9 @@ constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda"
 constexpr const char *kFolders[] = {"lib64", "lib", "targets/*-linux/lib", nullptr};
 constexpr const char *kWheels[] = {"nvidia/*/lib", nullptr};
 
+// Vendors whose libraries have the names above.
+constexpr const char *kForeign[] = {"/corex", "Iluvatar", "PPU", "denglin", nullptr};
+
 // Without what only the host's side of CUDA and textures need, the compiler reads less before it
 // comes to the kernel.
 constexpr CompileOption kOptions[] = {
@@ -26,25 +29,28 @@ constexpr CompileOption kOptions[] = {
 }  // namespace
 
 const Vendor vendor = {
-    "nvidia",  // kind
-    "NVIDIA",  // vendor
-    {
-        {"cuda", kRuntime, nullptr, 0, "the CUDA runtime"},
-        {"cu", kDriver, nullptr, kUnrelated, "the NVIDIA driver"},
-        {"nvrtc", kCompiler, kCompilerParts, 0, "the run-time compiler NVRTC"},
-        {"cublasLt", kBlas, nullptr, 0, "cuBLASLt"},
-        {"cudnn", kDnn, nullptr, kUnrelated, "cuDNN"},
-        {"cusolverDn", kSolver, nullptr, 1, "cuSOLVER"},
-        {"nccl", kCollectives, nullptr, kUnrelated, "NCCL"},
-    },           // libraries
-    nullptr,     // renames
-    kToolkits,   // toolkit_paths
-    kFolders,    // folders
-    kWheels,     // wheel_folders
-    32,          // warp
-    "sm_%d%d",   // architecture
-    "sm_%d%da",  // architecture_special
-    kOptions,    // compile_options
+    .kind = "nvidia",
+    .vendor = "NVIDIA",
+    .libraries =
+        {
+            {"cuda", kRuntime, nullptr, 0, "the CUDA runtime"},
+            {"cu", kDriver, nullptr, kUnrelated, "the NVIDIA driver"},
+            {"nvrtc", kCompiler, kCompilerParts, 0, "the run-time compiler NVRTC"},
+            {"cublasLt", kBlas, nullptr, 0, "cuBLASLt"},
+            {"cudnn", kDnn, nullptr, kUnrelated, "cuDNN"},
+            {"cusolverDn", kSolver, nullptr, 1, "cuSOLVER"},
+            {"nccl", kCollectives, nullptr, kUnrelated, "NCCL"},
+        },
+    .toolkit_paths = kToolkits,
+    .folders = kFolders,
+    .wheel_folders = kWheels,
+    .foreign = kForeign,
+    .forwards = true,
+    .warp = 32,
+    .has_ptx = true,
+    .architecture = "--gpu-architecture=sm_%d%d",
+    .architecture_special = "--gpu-architecture=sm_%d%da",
+    .compile_options = kOptions,
 };
 
 }  // namespace infini::cuda

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore.cli import launch
+from infinicore.cli import build_kernels, launch
 from infinicore.cli.package import version
 
 DESCRIPTION = "infinicore: one way to use any accelerator."
@@ -61,6 +61,14 @@ def make_parser() -> argparse.ArgumentParser:
         description="Print versions, devices, back ends and settings, and run a short self-test."
         " The exit status is 0 when the self-test passes.",
     )
+
+    builder = commands.add_parser(
+        "build-kernels",
+        help="write kernels for a vendor's off-line compiler",
+        description="Write the sources of the kernels that a program needs, and the commands of"
+        " the vendor's compiler for them, for devices without a run-time compiler.",
+    )
+    build_kernels.add_arguments(builder)
 
     launcher = commands.add_parser(
         "launch", help="start a program as several ranks, and stop all when one fails"
@@ -129,7 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.command is None:
         parser.error(
-            "expected a command: info, config, doctor, launch, demo, conformance or new-backend"
+            "expected a command: info, config, doctor, build-kernels, launch, demo, conformance or"
+            " new-backend"
         )
     # Each command is imported when it is called for: `infini config` needs no runtime.
     if options.command == "launch":
@@ -158,6 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from infinicore.cli import info
 
             return info.run(as_json=options.json)
+        if options.command == "build-kernels":
+            return build_kernels.run(options)
         if options.command == "doctor":
             from infinicore.cli import doctor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import sys
@@ -24,6 +25,8 @@ def run() -> int:
         for b in rt.backends()
     ]
     print(table(("back end", "devices", "version", "library", "state"), rows), end="\n\n")
+    if doubts := unverified():
+        print(table(("kind", "not confirmed by a header or a device"), doubts), end="\n\n")
     settings = [
         (name, value) for name, value in sorted(os.environ.items()) if name.startswith("INFINI_")
     ]
@@ -35,6 +38,19 @@ def run() -> int:
     failed = sum(result != "pass" for _, result in results)
     print(f"\n{failed} of {len(results)} failed" if failed else f"\nall {len(results)} passed")
     return 1 if failed else 0
+
+
+def unverified() -> list[tuple[str, str]]:
+    """The names and numbers in vendors' tables that are there on weak evidence."""
+    rows = []
+    for backend in rt.backends():
+        try:
+            ask = ctypes.CDLL(backend.path).infini_backend_unverified
+        except (OSError, AttributeError):  # a back end without such a list
+            continue
+        ask.restype = ctypes.c_char_p
+        rows += [(backend.name, line) for line in ask().decode().splitlines()]
+    return rows
 
 
 def versions() -> list[tuple[str, str]]:

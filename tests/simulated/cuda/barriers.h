@@ -24,8 +24,16 @@ struct Lanes {
     }
 };
 
+// A bit for each lane.
+#if INFINI_WARP > 32
+using LaneMask = unsigned long long;
+#else
+using LaneMask = unsigned;
+#endif
+constexpr LaneMask kAllLanes = ~LaneMask(0);
+
 template <class T>
-inline Lanes<T> exchange(Together what, const T &mine, unsigned mask = 0xffffffffu) {
+inline Lanes<T> exchange(Together what, const T &mine, LaneMask mask = kAllLanes) {
     static_assert(sizeof(T) <= kLaneBytes);
     return {state.services.exchange(what, mask, &mine, sizeof mine)};
 }
@@ -49,9 +57,6 @@ inline int __syncthreads_count(int predicate) {
 }
 inline int __syncthreads_or(int predicate) { return __syncthreads_count(predicate) != 0; }
 inline int __syncthreads_and(int predicate) { return __syncthreads_count(predicate == 0) == 0; }
-inline void __syncwarp(unsigned mask = 0xffffffffu) {
-    simulated::exchange(simulated::Together::kSync, 0, mask);
-}
 inline void __nanosleep(unsigned) { simulated::yield(); }
 inline void __threadfence() { asm volatile("" ::: "memory"); }
 inline void __threadfence_block() { asm volatile("" ::: "memory"); }
@@ -59,16 +64,26 @@ inline void __threadfence_system() { asm volatile("" ::: "memory"); }
 [[noreturn]] inline void __trap() { simulated::fail("__trap()"); }
 inline void __brkpt() {}
 
+// What a compiler declares: shuffles and votes with masks of lanes, or without them (__shfl). Of
+// warps that are wider than what a kernel takes for one, only shuffles.
+#ifndef INFINI_LANE_MASKS
+#define INFINI_LANE_MASKS 1
+#endif
+#ifndef INFINI_LANE_GROUPS
+#define INFINI_LANE_GROUPS 0
+#endif
+using simulated::LaneMask;
+
 // Any set of lanes with this one in it may run together; the smallest is as right as all others.
-inline unsigned __activemask() { return 1u << simulated::state.lane; }
+inline LaneMask __activemask() { return LaneMask(1) << simulated::state.lane; }
 
 template <class T>
-inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+inline T __shfl_sync(LaneMask mask, T value, int source, int width = warpSize) {
     return simulated::exchange(simulated::Together::kShuffle, value,
                                mask)[simulated::within(unsigned(source), unsigned(width))];
 }
 template <class T>
-inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
+inline T __shfl_xor_sync(LaneMask mask, T value, int lanes, int width = warpSize) {
     auto all = simulated::exchange(simulated::Together::kShuffle, value, mask);
     unsigned source = simulated::state.lane ^ unsigned(lanes);
     // Groups before this one may be read, those behind it not.
@@ -76,48 +91,54 @@ inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
                                                                                      : value;
 }
 template <class T>
-inline T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+inline T __shfl_up_sync(LaneMask mask, T value, unsigned distance, int width = warpSize) {
     auto all = simulated::exchange(simulated::Together::kShuffle, value, mask);
     unsigned place = simulated::state.lane & unsigned(width - 1);
     return distance <= place ? all[simulated::state.lane - distance] : value;
 }
 template <class T>
-inline T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32) {
+inline T __shfl_down_sync(LaneMask mask, T value, unsigned distance, int width = warpSize) {
     auto all = simulated::exchange(simulated::Together::kShuffle, value, mask);
     unsigned place = simulated::state.lane & unsigned(width - 1);
     return place + distance < unsigned(width) ? all[simulated::state.lane + distance] : value;
 }
 
-inline unsigned __ballot_sync(unsigned mask, int predicate) {
+#if !INFINI_LANE_GROUPS
+
+inline void __syncwarp(LaneMask mask = simulated::kAllLanes) {
+    simulated::exchange(simulated::Together::kSync, 0, mask);
+}
+
+inline LaneMask __ballot_sync(LaneMask mask, int predicate) {
     auto all = simulated::exchange(simulated::Together::kVote, int(predicate != 0), mask);
-    unsigned result = 0;
-    for (unsigned i = 0; i < 32; ++i)
-        if (mask >> i & 1 && all[i] == 1) result |= 1u << i;
+    LaneMask result = 0;
+    for (unsigned i = 0; i < warpSize; ++i)
+        if (mask >> i & 1 && all[i] == 1) result |= LaneMask(1) << i;
     return result;
 }
-inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+inline int __any_sync(LaneMask mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(LaneMask mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 
 template <class T>
-inline unsigned __match_any_sync(unsigned mask, T value) {
+inline LaneMask __match_any_sync(LaneMask mask, T value) {
     auto all = simulated::exchange(simulated::Together::kMatch, value, mask);
-    unsigned result = 0;
-    for (unsigned i = 0; i < 32; ++i)
-        if (mask >> i & 1 && all[i] == value) result |= 1u << i;
+    LaneMask result = 0;
+    for (unsigned i = 0; i < warpSize; ++i)
+        if (mask >> i & 1 && all[i] == value) result |= LaneMask(1) << i;
     return result;
 }
 template <class T>
-inline unsigned __match_all_sync(unsigned mask, T value, int *predicate) {
+inline LaneMask __match_all_sync(LaneMask mask, T value, int *predicate) {
     *predicate = __match_any_sync(mask, value) == mask;
     return *predicate ? mask : 0;
 }
 
 #define SIMULATED_REDUCE(name, T, expression)                                      \
-    inline T __reduce_##name##_sync(unsigned mask, T value) {                      \
+    inline T __reduce_##name##_sync(LaneMask mask, T value) {                      \
         auto all = simulated::exchange(simulated::Together::kReduce, value, mask); \
         bool first = true;                                                         \
         T a = value;                                                               \
-        for (unsigned i = 0; i < 32; ++i) {                                        \
+        for (unsigned i = 0; i < warpSize; ++i) {                                  \
             if (!(mask >> i & 1)) continue;                                        \
             T b = all[i];                                                          \
             a = first ? b : (expression);                                          \
@@ -135,3 +156,22 @@ SIMULATED_REDUCE(and, unsigned, a &b)
 SIMULATED_REDUCE(or, unsigned, a | b)
 SIMULATED_REDUCE(xor, unsigned, a ^ b)
 #undef SIMULATED_REDUCE
+
+#endif
+
+#if !INFINI_LANE_MASKS
+template <class T>
+inline T __shfl(T value, int source, int width = warpSize) {
+    return __shfl_sync(simulated::kAllLanes, value, source, width);
+}
+template <class T>
+inline T __shfl_xor(T value, int lanes, int width = warpSize) {
+    return __shfl_xor_sync(simulated::kAllLanes, value, lanes, width);
+}
+template <class T>
+inline T __shfl_up(T value, unsigned distance, int width = warpSize) {
+    return __shfl_up_sync(simulated::kAllLanes, value, distance, width);
+}
+inline LaneMask __ballot(int predicate) { return __ballot_sync(simulated::kAllLanes, predicate); }
+#pragma GCC poison __shfl_sync __shfl_xor_sync __shfl_up_sync __ballot_sync __any_sync __all_sync
+#endif

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -119,6 +120,8 @@ std::vector<std::string> command(const std::vector<std::string> &options,
 #include "kernel_flags.inc"
     };
     std::string arch = "900";
+    const bool portable =
+        std::find(options.begin(), options.end(), "-DINFINI_PTX=0") != options.end();
     for (size_t i = 0; i < options.size(); ++i) {
         const std::string &option = options[i];
         if (begins(option, "-D") || begins(option, "-U") || begins(option, "-I"))
@@ -140,10 +143,11 @@ std::vector<std::string> command(const std::vector<std::string> &options,
         if (length) words.emplace_back(word, length);
         word += length + (word[length] == ' ');
     }
-    words.insert(words.end(),
-                 {"-D__CUDA_ARCH__=" + arch, "-I" + folder, "-include",
-                  own_folder() + "/environment.h", "-shared", "-nostartfiles", "-x", "c++",
-                  folder + "/kernel.cu", "-x", "none", "-o", folder + "/kernel.so", "-lm"});
+    // Compilers of other vendors do not define it.
+    if (!portable) words.push_back("-D__CUDA_ARCH__=" + arch);
+    words.insert(words.end(), {"-I" + folder, "-include", own_folder() + "/environment.h",
+                               "-shared", "-nostartfiles", "-x", "c++", folder + "/kernel.cu", "-x",
+                               "none", "-o", folder + "/kernel.so", "-lm"});
     return words;
 }
 

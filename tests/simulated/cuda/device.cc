@@ -133,14 +133,14 @@ Error close_memory(int device, void *memory, size_t bytes) {
 
 Error device_info(int device, InfiniDeviceInfo *info) {
     if (Error error = cpu->driver->device_info(device, info)) return error;
-    snprintf(info->name, sizeof info->name, "simulated CUDA device");
+    snprintf(info->name, sizeof info->name, "%s", Profile::get().device.c_str());
     snprintf(info->bus_id, sizeof info->bus_id, "0000:%02x:00.0", device + 1);
     info->memory_bytes = kMemory;
     info->major = capability() / 10;
     info->minor = capability() % 10;
     info->multiprocessors = kMultiprocessors;
     info->l2_bytes = 50 << 20;
-    info->warp_width = kWarp;
+    info->warp_width = Profile::get().warp;
     info->integrated = 0;
     info->host_pointers_usable = 0;
     return infinirtSuccess;

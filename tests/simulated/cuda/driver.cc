@@ -106,7 +106,8 @@ SIMULATED_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *block
                                                                       int threads, size_t dynamic) {
     if (threads <= 0) return CUDA_ERROR_INVALID_VALUE;
     size_t shared = function->module->shared_bytes + dynamic + kSharedReserved;
-    int by_threads = kThreadsOfProcessor / ((threads + kWarp - 1) / kWarp * kWarp);
+    const int warp = Profile::get().warp;
+    int by_threads = kThreadsOfProcessor / ((threads + warp - 1) / warp * warp);
     int by_shared = int(shared_of_processor() / shared);
     *blocks = std::min({by_threads, by_shared, kBlocksOfProcessor});
     return CUDA_SUCCESS;
@@ -222,7 +223,7 @@ SIMULATED_EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr pl
 SIMULATED_EXPORT CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
 
 SIMULATED_EXPORT CUresult cuDriverGetVersion(int *version) {
-    *version = 12090;
+    *version = Profile::get().version;
     return CUDA_SUCCESS;
 }
 
@@ -245,7 +246,7 @@ SIMULATED_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevi
 }
 
 SIMULATED_EXPORT CUresult cuDeviceGetName(char *name, int bytes, CUdevice) {
-    snprintf(name, size_t(bytes), "simulated CUDA device");
+    snprintf(name, size_t(bytes), "%s", Profile::get().device.c_str());
     return CUDA_SUCCESS;
 }
 

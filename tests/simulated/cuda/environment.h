@@ -78,5 +78,10 @@ struct dim3 {
 #include "copies.h"
 #include "tensor_core.h"
 // clang-format off: these need what is above
+#if defined(INFINI_PTX) && !INFINI_PTX  // device code has plain C++ for what they are
+#define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
+#define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
+#else
 #include "instructions.h"
 #include "wgmma.h"
+#endif

@@ -11,7 +11,7 @@
 
 namespace simulated {
 
-constexpr unsigned kBarriers = 16, kThreads = 1024, kLanes = 32;
+constexpr unsigned kBarriers = 16, kThreads = 1024, kLanes = 64;
 constexpr unsigned kMaxShared = 227 << 10;  // that a launch can ask for
 constexpr size_t kCanary = 4096;  // bytes behind the dynamic shared memory that are watched
 constexpr unsigned char kUntouched = 0xee;
@@ -20,8 +20,9 @@ constexpr unsigned long long kPatience = 4'000'000;  // turns in which nothing h
 // Lanes of a warp that do something together.
 struct Meeting {
     Together what;
-    unsigned mask, arrived, readers;
-    unsigned char data[32][kLaneBytes];
+    unsigned long long mask, arrived;
+    unsigned readers;
+    unsigned char data[kLanes][kLaneBytes];
 };
 
 enum class Doing { kReady, kMeeting, kBarrier, kEnded };
@@ -46,7 +47,7 @@ struct Fiber {
 };
 
 struct Warp {
-    unsigned lanes = 0, ended = 0;
+    unsigned long long lanes = 0, ended = 0;
     std::vector<Meeting *> open;
 };
 
@@ -61,7 +62,8 @@ struct Executor {
     State *state = nullptr;
     unsigned threads = 0, ended = 0;
     std::vector<Fiber> fibers{kThreads};
-    std::vector<Warp> warps{kThreads / kLanes};
+    std::vector<Warp> warps{kThreads / 32};
+    unsigned warp = 32;  // lanes that the kernel takes for a warp
     Barrier barriers[kBarriers];
     std::vector<Fiber *> queue;  // who can run, from `next` on
     size_t next = 0;

@@ -34,7 +34,7 @@ void run(Fiber &fiber) {
     Executor &e = executor();
     e.running = &fiber;
     e.state->thread = fiber.position;
-    e.state->lane = fiber.index % kWarp;
+    e.state->lane = fiber.index % e.warp;
     e.state->thread_in_block = fiber.index;
     begin_checks(fiber);
     if (!fiber.stack) fiber.stack = fiber_stack(e.stacks.end(fiber.index), fiber_main, &fiber);
@@ -120,6 +120,7 @@ void prepare(const Launch &launch) {
     e.launch = &launch;
     e.state = launch.function->module->state;
     e.thread = pthread_self();
+    e.warp = launch.function->module->warp;
     e.failed = 0;
     e.turns = 0;
     if (!e.arena)
@@ -139,9 +140,9 @@ void prepare(const Launch &launch) {
         e.fibers[i].position = {i % size.x, i / size.x % size.y, i / size.x / size.y};
     }
     for (unsigned i = 0; i < e.warps.size(); ++i) {
-        unsigned first = i * kWarp;
-        unsigned lanes = first < e.threads ? std::min<unsigned>(kWarp, e.threads - first) : 0;
-        e.warps[i].lanes = lanes == kWarp ? ~0u : (1u << lanes) - 1;
+        unsigned first = i * e.warp;
+        unsigned lanes = first < e.threads ? std::min(e.warp, e.threads - first) : 0;
+        e.warps[i].lanes = lanes == 64 ? ~0ull : (1ull << lanes) - 1;
     }
 }
 

@@ -6,16 +6,13 @@
 #include <cstdlib>
 
 #include "infinirt_runtime_api.h"
+#include "profile.h"
 
 namespace simulated {
 
 // 10 times the major number, and the minor one.
-inline int capability() {
-    static const char *const given = std::getenv("INFINI_SIMULATED_CAPABILITY");
-    return given && *given ? std::atoi(given) : 90;
-}
+inline int capability() { return Profile::get().capability; }
 
-constexpr int kWarp = 32;
 constexpr int kMultiprocessors = 4;
 constexpr size_t kMemory = size_t(8) << 30;
 constexpr unsigned kMaxThreads = 1024;

@@ -80,6 +80,8 @@ Module *load_module(const void *bytes) {
     auto *module = new Module;
     module->library = library;
     module->state = ask();
+    if (auto *warp = static_cast<const unsigned *>(dlsym(library, "infini_simulated_warp")))
+        module->warp = *warp;
     module->constants.start = map->l_addr;
     for (int i = 0; i < sections.header->e_shnum; ++i) {
         const Elf64_Shdr &section = sections.list[i];

@@ -20,6 +20,7 @@ struct Module {
     size_t shared_bytes = 0;
     Range constants{};     // all of it
     std::string name;      // of the program, for messages
+    unsigned warp = 32;    // lanes of a warp, as it was compiled
     unsigned context = 0;  // that it was loaded in
     std::mutex lock;
     std::map<std::string, Function *> functions;

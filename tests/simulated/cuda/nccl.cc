@@ -346,6 +346,9 @@ NCCL_EXPORT int ncclCommFinalize(Communicator *me) {
     return me->blocking ? kSuccess : kInProgress;
 }
 
+NCCL_EXPORT int ncclCommCuDevice(const Communicator *me, int *device) {
+    return *device = me->device, kSuccess;
+}
 NCCL_EXPORT int ncclCommDestroy(Communicator *me) { return destroy(me, false); }
 NCCL_EXPORT int ncclCommAbort(Communicator *me) { return destroy(me, true); }
 

@@ -17,9 +17,13 @@ __attribute__((section("simulated_state"))) static State state;
 #define blockIdx (::simulated::state.block)
 #define blockDim (::simulated::state.block_size)
 #define gridDim (::simulated::state.grid_size)
-#define warpSize 32
+#ifndef INFINI_WARP
+#define INFINI_WARP 32
+#endif
+#define warpSize INFINI_WARP
 
 extern "C" const unsigned infini_simulated_version = simulated::kServicesVersion;
+extern "C" const unsigned infini_simulated_warp = INFINI_WARP;
 extern "C" __attribute__((used)) inline simulated::State *infini_simulated_state() {
     return &simulated::state;
 }

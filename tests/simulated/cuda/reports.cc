@@ -15,7 +15,7 @@ const char *describe(const Fiber &fiber, char *buffer, size_t bytes) {
     if (fiber.doing == Doing::kBarrier)
         snprintf(buffer, bytes, "wait at barrier %u", fiber.barrier);
     else
-        snprintf(buffer, bytes, "wait at %s of lanes 0x%08x", kWords[int(fiber.meeting->what)],
+        snprintf(buffer, bytes, "wait at %s of lanes 0x%08llx", kWords[int(fiber.meeting->what)],
                  fiber.meeting->mask);
     return buffer;
 }

@@ -47,7 +47,7 @@ void let_go(Fiber &fiber) {
     fiber.held = nullptr;
 }
 
-Meeting *new_meeting(Together what, unsigned mask) {
+Meeting *new_meeting(Together what, unsigned long long mask) {
     Executor &e = executor();
     if (e.spare.empty()) e.spare.push_back(new Meeting);
     Meeting *meeting = e.spare.back();
@@ -64,7 +64,7 @@ bool complete(Warp &warp, Meeting &meeting, unsigned first) {
     Executor &e = executor();
     std::erase(warp.open, &meeting);
     meeting.readers = unsigned(std::popcount(meeting.arrived));
-    for (unsigned lane = 0; lane < kWarp; ++lane) {
+    for (unsigned lane = 0; lane < e.warp; ++lane) {
         if (!(meeting.arrived >> lane & 1)) {
             memset(meeting.data[lane], kGarbage, kLaneBytes);
             continue;
@@ -78,12 +78,13 @@ bool complete(Warp &warp, Meeting &meeting, unsigned first) {
     return true;
 }
 
-const unsigned char *exchange(Together what, unsigned mask, const void *mine, unsigned bytes) {
+const unsigned char *exchange(Together what, unsigned long long mask, const void *mine,
+                              unsigned bytes) {
     Executor &e = executor();
     Fiber &fiber = *e.running;
     let_go(fiber);
-    Warp &warp = e.warps[fiber.index / kWarp];
-    unsigned lane = fiber.index % kWarp;
+    Warp &warp = e.warps[fiber.index / e.warp];
+    unsigned lane = fiber.index % e.warp;
     if (!(mask >> lane & 1)) stop(infinirtErrorLaunchFailure, "it is not in the mask that it gave");
     mask &= warp.lanes;
     Meeting *meeting = nullptr;
@@ -91,7 +92,7 @@ const unsigned char *exchange(Together what, unsigned mask, const void *mine, un
         if (other->what == what && other->mask == mask) meeting = other;
     if (!meeting) warp.open.push_back(meeting = new_meeting(what, mask));
     memcpy(meeting->data[lane], mine, bytes);
-    meeting->arrived |= 1u << lane;
+    meeting->arrived |= 1ull << lane;
     fiber.meeting = meeting;
     if (!complete(warp, *meeting, fiber.index - lane)) {
         fiber.doing = Doing::kMeeting;
@@ -103,9 +104,9 @@ const unsigned char *exchange(Together what, unsigned mask, const void *mine, un
 // Counts one more at a barrier. True: it was the last one.
 bool come(Barrier &barrier, unsigned count, unsigned value) {
     Executor &e = executor();
-    if (count % kWarp)
+    if (count % e.warp)
         stop(infinirtErrorLaunchFailure,
-             "a barrier for a number of threads that is no multiple of 32");
+             "a barrier for a number of threads that is no multiple of a warp");
     unsigned expected = count ? count : e.threads;
     if (barrier.arrived && barrier.expected != expected)
         stop(infinirtErrorLaunchFailure,
@@ -197,9 +198,9 @@ void end_thread(Fiber &fiber) {
     fiber.doing = Doing::kEnded;
     ++e.ended;
     ++e.progress;
-    unsigned lane = fiber.index % kWarp;
-    Warp &warp = e.warps[fiber.index / kWarp];
-    warp.ended |= 1u << lane;
+    unsigned lane = fiber.index % e.warp;
+    Warp &warp = e.warps[fiber.index / e.warp];
+    warp.ended |= 1ull << lane;
     for (size_t i = 0; i < warp.open.size();)
         if (!complete(warp, *warp.open[i], fiber.index - lane)) ++i;
     wait();

@@ -5,7 +5,7 @@
 namespace simulated {
 
 // Of this file: a kernel that was compiled with another one is not loaded.
-constexpr unsigned kServicesVersion = 5;
+constexpr unsigned kServicesVersion = 6;
 
 struct Position {
     unsigned x, y, z;
@@ -16,8 +16,8 @@ enum class Together : int { kSync, kShuffle, kVote, kMatch, kReduce, kMatrix };
 
 struct Services {
     // Waits until all lanes of `mask` have come here with the same `what`. Gives an array of what
-    // each brought, 32 entries of kLaneBytes, valid until this thread's next call of any service.
-    const unsigned char *(*exchange)(Together what, unsigned mask, const void *mine,
+    // each brought, an entry of kLaneBytes for each lane, valid until this thread's next call of any service.
+    const unsigned char *(*exchange)(Together what, unsigned long long mask, const void *mine,
                                      unsigned bytes);
     // Waits at one of 16 barriers until `count` threads (0: all of the block) have come. Gives the
     // sum of what they brought.

@@ -76,7 +76,7 @@ INFINI_DEVICE void store_key(const IndexerParams &p, int64_t token, const Angle 
     bool later = false;
     for (int64_t t = token + 1 + lane(); t < p.tokens; t += kWarp)
         later = later || p.slots[t] == slot;
-    if (__any_sync(kAllLanes, later)) return;
+    if (any_lane(later)) return;
     const T *from = static_cast<const T *>(p.k_weights) + token * (kDepth + p.heads);
     double x[kPer], mean = 0, variance = 0;
 #pragma unroll

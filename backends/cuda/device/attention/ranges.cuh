@@ -75,7 +75,7 @@ struct Walk {
             index = int(unsigned(rest) / unsigned(tiles * p.heads));
             rest -= index * tiles * p.heads;
         } else {
-            // 32 sequences at a time.
+            // As many sequences at a time as a warp has lanes.
             for (;; index += kWarp) {
                 const int i = index + lane();
                 const int mine = i < p.sequences ? tiles_of_sequence(p, i) : 0;
@@ -85,9 +85,9 @@ struct Walk {
                     const int other = shuffle_up(end, distance);
                     if (lane() >= distance) end += other;
                 }
-                const uint32_t behind = __ballot_sync(kAllLanes, end > rest);
+                const Lanes behind = vote(end > rest);
                 if (behind || index + kWarp >= p.sequences) {
-                    const int source = behind ? __ffs(int(behind)) - 1 : 0;
+                    const int source = behind ? first_lane(behind) : 0;
                     index += source;
                     tiles = shuffle(mine, source);
                     rest -= shuffle(end, source) - tiles * p.heads;

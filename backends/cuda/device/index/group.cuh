@@ -65,13 +65,13 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
     INFINI_SHARED uint32_t counts[kWarps][kDigits];
     uint32_t *mine = counts[warp()];
     for (int i = lane(); i < kDigits; i += kWarp) mine[i] = 0;
-    __syncwarp();
+    sync_warp();
     const int64_t piece = piece_of_warp(), begin = piece * p.piece;
     int64_t end = begin + p.piece;
     end = end < p.entries ? end : p.entries;
     for (int64_t i = begin + lane(); i < end; i += kWarp)
         atomicAdd(&mine[digit_of(p, p.keys[i])], 1u);
-    __syncwarp();
+    sync_warp();
     if (piece >= p.pieces) return;
     for (int i = lane(); i < kDigits; i += kWarp) p.counts[int64_t(i) * p.pieces + piece] = mine[i];
 }
@@ -106,7 +106,7 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
     if (piece >= p.pieces) return;
     uint32_t *mine = next[warp()];
     for (int i = lane(); i < kDigits; i += kWarp) mine[i] = p.counts[int64_t(i) * p.pieces + piece];
-    __syncwarp();
+    sync_warp();
     int64_t end = begin + p.piece;
     end = end < p.entries ? end : p.entries;
     for (int64_t base = begin; base < end; base += kWarp) {
@@ -116,9 +116,9 @@ INFINI_ENTRY(GroupParams, kThreads, 1) {
         const Rank rank = rank_of<kDigitBits>(digit, here);
         uint32_t to = 0;
         if (here) to = mine[digit] + rank.before;
-        __syncwarp();
+        sync_warp();
         if (here && rank.before == 0) mine[digit] += rank.equal;
-        __syncwarp();
+        sync_warp();
         if (here) {
             p.sorted_keys[to] = key;
             p.sorted_order[to] = p.order ? p.order[i] : uint32_t(i);
@@ -176,7 +176,7 @@ INFINI_ENTRY(GroupSmallParams, kThreads, 1) {
         uint32_t *sorted_order = p.lists + (3 - pass % 2) * p.stride;
         const int shift = pass * kDigitBits;
         for (int i = lane(); i < kDigits; i += kWarp) mine[i] = 0;
-        __syncwarp();
+        sync_warp();
         for (int i = begin + lane(); i < end; i += kWarp)
             atomicAdd(&mine[keys[i] >> shift & (kDigits - 1)], 1u);
         __syncthreads();
@@ -188,9 +188,9 @@ INFINI_ENTRY(GroupSmallParams, kThreads, 1) {
             const Rank rank = rank_of<kDigitBits>(digit, here);
             uint32_t to = 0;
             if (here) to = mine[digit] + rank.before;
-            __syncwarp();
+            sync_warp();
             if (here && rank.before == 0) mine[digit] += rank.equal;
-            __syncwarp();
+            sync_warp();
             if (here) {
                 sorted_keys[to] = key;
                 sorted_order[to] = pass ? order[i] : uint32_t(i);

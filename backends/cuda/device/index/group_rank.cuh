@@ -9,7 +9,7 @@ struct Rank {
 
 // The lanes that have this bit of their digits, where this lane has it, else those that do not.
 INFINI_DEVICE Lanes lanes_alike(uint32_t digit, uint32_t bit) {
-#if INFINI_WARP == 32
+#if INFINI_PTX && INFINI_WARP == 32
     return ptx::match_bit(digit, bit);
 #else
     const bool set = digit & bit;
@@ -48,9 +48,9 @@ INFINI_DEVICE void rank_rows(const Key (&keys)[n], int shift, uint32_t *counts,
         const Lanes same = lanes_with<bits>(digit);
         const uint32_t before = uint32_t(count_lanes(same & lanes_before()));
         const uint32_t seen = counts[digit];
-        __syncwarp();
+        sync_warp();
         if (before == 0) counts[digit] = seen + uint32_t(count_lanes(same));
-        __syncwarp();
+        sync_warp();
         ranks[k] = seen + before;
     }
 }

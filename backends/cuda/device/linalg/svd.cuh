@@ -64,7 +64,7 @@ struct Svd {
                 const int64_t b = back < 0 ? back + others : back;
                 if (a < columns && rotate_pair(a < b ? a : b, a < b ? b : a, tolerance))
                     changed = 1;
-                __syncwarp();
+                sync_warp();
             }
             __syncthreads();
         }

@@ -161,7 +161,7 @@ INFINI_ENTRY(AlignSmallParams, kThreads, 1) {
     uint16_t *mine = next[warp()];
     each_pair(p, [&](int, int g, Rank rank) {
         if (g >= 0 && rank.before == 0) mine[g] = uint16_t(mine[g] + rank.equal);
-        __syncwarp();
+        sync_warp();
     });
     __syncthreads();
 
@@ -197,9 +197,9 @@ INFINI_ENTRY(AlignSmallParams, kThreads, 1) {
         p.labels[i] = -1;
     each_pair(p, [&](int pair, int g, Rank rank) {
         if (g >= 0) p.sorted[starts[g] + mine[g] + rank.before] = pair;
-        __syncwarp();
+        sync_warp();
         if (g >= 0 && rank.before == 0) mine[g] = uint16_t(mine[g] + rank.equal);
-        __syncwarp();
+        sync_warp();
     });
 }
 #endif

@@ -59,9 +59,9 @@ INFINI_APART int take_greatest(uint32_t *keys, int count) {
     }
     best = fold_warp(best, fold::Max());
     const int found = int(~uint32_t(best));
-    __syncwarp();
+    sync_warp();
     if (lane() == found % kWarp) keys[found] = 0;
-    __syncwarp();
+    sync_warp();
     return found;
 }
 
@@ -70,7 +70,7 @@ INFINI_DEVICE void choose(const Row &row, int count) {
         const int found = take_greatest(row.key, row.experts);
         if (lane() == 0) row.group[i] = uint32_t(found);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 INFINI_DEVICE void set_keys(const GateParams &p, const Row &row) {
@@ -79,7 +79,7 @@ INFINI_DEVICE void set_keys(const GateParams &p, const Row &row) {
         const float bias = kBias ? p.bias[i * p.bias_step] : 0.0f;
         row.key[i] = key_of(row.score[i] + bias);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 INFINI_DEVICE void softmax(const Row &row) {
@@ -93,14 +93,14 @@ INFINI_DEVICE void softmax(const Row &row) {
     }
     const float scale = 1.0f / fold_warp(sum, fold::Sum());
     for (int i = lane(); i < row.experts; i += kWarp) row.score[i] *= scale;
-    __syncwarp();
+    sync_warp();
 }
 
 INFINI_DEVICE void sigmoid(const Row &row) {
 #pragma unroll 2
     for (int i = lane(); i < row.experts; i += kWarp)
         row.score[i] = 1.0f / (1.0f + expf(-row.score[i]));
-    __syncwarp();
+    sync_warp();
 }
 
 // Whether a comes before b when the largest come first.
@@ -129,12 +129,12 @@ INFINI_DEVICE void mask_groups(const GateParams &p, const Row &row, float masked
         }
         row.group[g] = key_of(size > 1 ? first + second : first);
     }
-    __syncwarp();
+    sync_warp();
     for (int k = 0; k < p.keep; ++k) take_greatest(row.group, p.groups);
 #pragma unroll 2
     for (int i = lane(); i < row.experts; i += kWarp)
         if (row.group[i / size] != 0) row.key[i] = key_of(masked);
-    __syncwarp();
+    sync_warp();
 }
 
 INFINI_DEVICE float scale_of(const GateParams &p, float sum) {
@@ -165,7 +165,7 @@ INFINI_DEVICE void write(const GateParams &p, const Row &row, int64_t number) {
         values[i * p.value_step] = value;
         indices[i * p.index_step] = index;
     }
-    __syncwarp();  // the row's memory is used again
+    sync_warp();  // the row's memory is used again
 }
 
 }  // namespace infini
@@ -186,7 +186,7 @@ INFINI_ENTRY(GateParams, kWarps *kWarp, 1) {
             if (kGate == kMoeSoftmax && p.cap != 0) value = tanhf(value / p.cap) * p.cap;
             row.score[i] = value;
         }
-        __syncwarp();
+        sync_warp();
         // Without a bias the raw values choose as well, and do not underflow.
         const bool early = !kBias && !kGrouped;
         if (early) {

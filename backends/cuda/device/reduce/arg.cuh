@@ -115,7 +115,7 @@ struct Least {
 };
 
 INFINI_DEVICE uint32_t least_of_warp(uint32_t x) {
-#if __CUDA_ARCH__ >= 800 && INFINI_WARP == 32
+#if INFINI_PTX && __CUDA_ARCH__ >= 800
     return __reduce_min_sync(kAllLanes, x);
 #else
     return fold_warp(x, Least());

@@ -81,7 +81,7 @@ INFINI_ENTRY(TileParams, kThreads, kMinBlocks) {
         for (int k = 0; k < kItems; ++k) held[k] = words[begin + k * kWarp];
 #pragma unroll
         for (int i = lane(); i < kDigits; i += kWarp) counts[warp()][i] = 0;
-        __syncwarp();
+        sync_warp();
         uint32_t ranks[kItems];
         rank_rows<kDigitBits>(held, shift, counts[warp()], ranks);
         __syncthreads();

@@ -50,7 +50,7 @@ INFINI_DEVICE void sort_tile(const TileEntries &entries, int count, int padded) 
     for (int run = 2; run <= padded; run *= 2)
         for (int distance = run / 2; distance > 0; distance /= 2) {
             if (alone && distance <= kWarp)
-                __syncwarp();
+                sync_warp();
             else
                 __syncthreads();
             alone = distance <= kWarp;

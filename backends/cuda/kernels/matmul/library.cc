@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "../../libraries.h"
+#include "../../vendor.h"
 
 namespace infini::cuda::blas {
 
@@ -11,7 +12,7 @@ const Library *Library::get() {
     static const auto library = [] {
         constexpr Part kPart = Part::kBlas;
         Library l{};
-        bool complete = true;
+        bool complete = !vendor.gemm;  // else the library is of another shape
         auto take = [&](auto &to, const char *word) {
             to = function<std::remove_reference_t<decltype(to)>>(kPart, word);
             complete = complete && to;

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "../../libraries.h"
+#include "../../vendor.h"
 #include "../program/epilogue.h"
 #include "product_parts.h"
 
@@ -44,6 +45,11 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                       "a matrix has more than 2^31 rows or columns"};
     if (auto product = make_skinny_product(shape, device)) return product;
+    if (vendor.gemm) {
+        // Without a run-time compiler it is the one way that always works.
+        if (auto product = make_gemm_product(shape, device)) return product;
+        return make_tiled_product(shape, device);
+    }
     if (auto product = make_small_product(shape, device)) return product;
     if (auto product = make_library_product(shape, device)) return product;
     return make_tiled_product(shape, device);

@@ -11,6 +11,8 @@ namespace infini::cuda {
 std::shared_ptr<const Product> make_tiled_product(const ProductShape &shape, Device &device);
 // Through the vendor's library. Null: it is not there, or not for this case.
 std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device);
+// The same for a library that has no descriptions of products.
+std::shared_ptr<const Product> make_gemm_product(const ProductShape &shape, Device &device);
 // For few rows, where reading b is all the work. Null: not for this case.
 std::shared_ptr<const Product> make_skinny_product(const ProductShape &shape, Device &device);
 // For so little that a launch is most of it. Null: not for this case.

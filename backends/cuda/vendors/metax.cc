@@ -1,0 +1,87 @@
+// MetaX (MACA): CUDA's functions with the prefix mc, all of them in the runtime library.
+#include "vendor.h"
+
+namespace infini::cuda {
+namespace {
+
+constexpr const char *kRuntime[] = {"libmcruntime.so", nullptr};
+constexpr const char *kBlas[] = {"libmcblas.so", nullptr};
+constexpr const char *kCollectives[] = {"libmccl.so", nullptr};
+
+constexpr const char *kToolkits[] = {"MACA_PATH", "MACA_HOME", "MACA_ROOT", "/opt/maca", nullptr};
+constexpr const char *kFolders[] = {"lib", "lib64", nullptr};
+
+constexpr Rename kRenames[] = {
+    {Part::kRuntime, "HostAlloc", "mcHostAlloc"},
+    {Part::kRuntime, "HostAlloc", "mcMallocHost"},  // has no flags
+    {Part::kRuntime, "StreamCreateWithPriority", "mcStreamCreateWithPriority"},
+    {Part::kRuntime, "StreamCreateWithPriority", "mcStreamCreateWithFlags"},
+    {Part::kDriver, "LaunchKernel", "mcModuleLaunchKernel"},
+    {Part::kDriver, "OccupancyMaxActiveBlocksPerMultiprocessor",
+     "mcModuleOccupancyMaxActiveBlocksPerMultiprocessor"},
+    {Part::kDriver, "FuncSetAttribute", nullptr},  // takes functions of the host
+    {Part::kDriver, "LaunchKernelEx", nullptr},
+    {Part::kDriver, "GetErrorName", nullptr},  // the runtime's, of another shape
+    {Part::kDriver, "MemGetAddressRange_v2", "mcMemGetAddressRange"},
+    {Part::kCompiler, "GetCUBINSize", "mcrtcGetBitcodeSize"},
+    {Part::kCompiler, "GetCUBIN", "mcrtcGetBitcode"},
+    {Part::kRuntime, nullptr, nullptr}};
+
+// The list counts as HIP's does; what is not in it is not asked.
+constexpr AttributeNumber kAttributes[] = {{infinirtDevAttrMaxThreadsPerBlock, 0},
+                                           {infinirtDevAttrWarpSize, 10},
+                                           {infinirtDevAttrMultiProcessorCount, 16},
+                                           {0, 0}};
+
+// The pedantic computation (69): the plain one may round float32 to TF32.
+constexpr GemmNumbers kGemm = {
+    .as_is = 0,
+    .transposed = 1,
+    .algorithm = -1,
+    .f32 = 0,
+    .f64 = 1,
+    .f16 = 2,
+    .bf16 = 14,
+    .compute_f32 = 69,
+    .compute_f64 = 70,
+};
+
+constexpr CompileOption kOptions[] = {{"-x", 0}, {"maca", 0}, {"-std=c++20", 0}, {nullptr, 0}};
+
+constexpr const char *kUnverified[] = {"mcHostAlloc",
+                                       "mcStreamCreateWithPriority",
+                                       "mcModuleLaunchKernel",
+                                       "mcModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+                                       "mcMemGetAddressRange",
+                                       "mcDriverGetVersion",
+                                       "device attribute 10: the width of a wave",
+                                       "mcblas computation 69 (pedantic)",
+                                       "mcrtc option -std=c++20",
+                                       nullptr};
+
+}  // namespace
+
+const Vendor vendor = {
+    .kind = "metax",
+    .vendor = "MetaX",
+    .libraries =
+        {
+            {"mc", kRuntime, nullptr, kUnrelated, "the MACA runtime"},
+            {"mc", kRuntime, nullptr, kUnrelated, "the MACA runtime"},
+            {"mcrtc", kRuntime, nullptr, kUnrelated, "the run-time compiler MCRTC"},
+            {"mcblas", kBlas, nullptr, kUnrelated, "mcBLAS"},
+            {"mcdnn", nullptr, nullptr, kUnrelated, "mcDNN"},
+            {"mcsolverDn", nullptr, nullptr, kUnrelated, "mcSOLVER"},
+            {"mccl", kCollectives, nullptr, kUnrelated, "MCCL", "mcclCommMcDevice"},
+        },
+    .renames = kRenames,
+    .toolkit_paths = kToolkits,
+    .folders = kFolders,
+    .attributes = kAttributes,
+    .gemm = &kGemm,
+    .warp = 64,
+    .compile_options = kOptions,
+    .unverified = kUnverified,
+};
+
+}  // namespace infini::cuda

@@ -1,0 +1,5 @@
+"""Moore Threads, on simulated libraries (--simulated): nobody has tried it on a device."""
+
+from kit.simulated_vendor import EXCLUDED, EXPECTED_FAILURES, TAGS
+
+__all__ = ["EXCLUDED", "EXPECTED_FAILURES", "TAGS"]

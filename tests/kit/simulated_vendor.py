@@ -1,0 +1,18 @@
+"""Expectations that all simulated CUDA-like vendors share: tests/expectations/<kind>.py.
+
+The core does the aligned face over the vendor's streams, so words and checks are the core's.
+"""
+
+TAGS = {
+    *("asynchronous", "core-words", "checked-handles", "parallel-host-functions", "host-work"),
+    *("managed", "peer"),
+}
+EXCLUDED = {
+    "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
+    "test_survival.py::test_fork[": "a child cannot use its parent's devices",
+}
+EXCLUDED |= {
+    f"collectives/test_{name}": "about transports of the CPU"
+    for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
+}
+EXPECTED_FAILURES: dict[str, str] = {}
