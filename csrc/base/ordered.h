@@ -28,6 +28,11 @@ INFINI_EXPORT infiniStatus_t infiniLaunchHost(const char *function, const Infini
 INFINI_EXPORT infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target,
                                                 void *before, void *after);
 
+/* The back end's own handle of a stream, for work that goes there past the runtime. Where the runtime
+ * records graphs itself, a stream that is being captured is refused. */
+INFINI_EXPORT infiniStatus_t infiniDriverStream(const char *function, const InfiniTarget *target,
+                                                void *stream, void **driver);
+
 /* Says whether work in streams of a device type has failed since. On failure `sentence` says why. */
 typedef infiniStatus_t (*InfiniWaitCheck)(int device_type, char *sentence, size_t bytes);
 

@@ -141,7 +141,12 @@ infiniStatus_t launch_submits(const char *function, const std::vector<Operation>
     std::vector<InfiniCommunicator *> communicators;
     std::vector<InfiniCollective> work;
     for (const Operation &operation : operations) {
-        for (const InfiniCollective &part : compose(*operation.comm, operation)) {
+        void *stream = nullptr;
+        if (infiniStatus_t status =
+                infiniDriverStream(function, &operation.comm->target, operation.stream, &stream))
+            return status;
+        for (InfiniCollective part : compose(*operation.comm, operation)) {
+            part.stream = stream;
             communicators.push_back(operation.comm->communicator);
             work.push_back(part);
         }

@@ -225,6 +225,25 @@ infiniStatus_t infiniLaunchHost(const char *function, const InfiniTarget *target
     return no_host_memory(function);
 }
 
+infiniStatus_t infiniDriverStream(const char *function, const InfiniTarget *target, void *handle,
+                                  void **driver) try {
+    *driver = handle;
+    if (static_cast<Device *>(target->device)->backend.own_handles) return INFINI_STATUS_SUCCESS;
+    Call call(Function::LaunchHostFunc);
+    infiniStatus_t status = INFINI_STATUS_SUCCESS;
+    Stream *stream = stream_of(call, function, *target, handle, &status);
+    if (!stream) return status;
+    if (stream->capture.load(std::memory_order_acquire))
+        return fail(function, INFINI_STATUS_NOT_IMPLEMENTED,
+                    "stream is being captured: collectives of this device type cannot be part of "
+                    "a graph");
+    stream->position.fetch_add(1, std::memory_order_relaxed);
+    *driver = stream->driver;
+    return INFINI_STATUS_SUCCESS;
+} catch (...) {
+    return no_host_memory(function);
+}
+
 infiniStatus_t infiniOrderStreams(const char *function, const InfiniTarget *target, void *before,
                                   void *after) try {
     Call call(Function::StreamWaitEvent);
