@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import infinicore
-import infinicore.nn.functional as F
 from infinicore import ccl, rt
+from infinicore.nn import functional
 
 KIND = sys.argv[1]
 CHECKS: list[Callable[[], None]] = []
@@ -71,19 +71,19 @@ def copies_streams_and_events() -> None:
 
 @check
 def elementwise() -> None:
-    by_cpu(F.gelu, numbers(33, 65))
+    by_cpu(functional.gelu, numbers(33, 65))
     by_cpu(lambda x, y: x * y + 1, numbers(7, 1, 9), numbers(5, 9))
 
 
 @check
 def halves() -> None:
-    by_cpu(F.silu, numbers(300, dtype=np.float16), tolerance=2e-3)
+    by_cpu(functional.silu, numbers(300, dtype=np.float16), tolerance=2e-3)
 
 
 @check
 def rows() -> None:
-    by_cpu(lambda x: F.softmax(x, dim=-1), numbers(5, 300))
-    by_cpu(lambda x, w: F.rms_norm(x, [130], w, 1e-6), numbers(9, 130), numbers(130))
+    by_cpu(lambda x: functional.softmax(x, dim=-1), numbers(5, 300))
+    by_cpu(lambda x, w: functional.rms_norm(x, [130], w, 1e-6), numbers(9, 130), numbers(130))
 
 
 @check
@@ -94,7 +94,9 @@ def sums() -> None:
 @check
 def products() -> None:
     by_cpu(infinicore.matmul, numbers(17, 40), numbers(40, 23), tolerance=1e-4)
-    by_cpu(lambda a, b: infinicore.matmul(a, b.permute([0, 2, 1])), numbers(2, 5, 8), numbers(2, 6, 8))
+    by_cpu(
+        lambda a, b: infinicore.matmul(a, b.permute([0, 2, 1])), numbers(2, 5, 8), numbers(2, 6, 8)
+    )
 
 
 @check
@@ -105,7 +107,7 @@ def order() -> None:
 @check
 def attention() -> None:
     q, k = numbers(1, 2, 9, 32), numbers(1, 2, 20, 32)
-    by_cpu(F.scaled_dot_product_attention, q, k, k, tolerance=1e-4)
+    by_cpu(functional.scaled_dot_product_attention, q, k, k, tolerance=1e-4)
 
 
 @check

@@ -86,7 +86,9 @@ def source(known: dict[str, Any], functions: dict[str, Any]) -> str:
         core = function["core"]
         if core in parameters:
             params, arguments = parameters[core]
-            lines.append(f"SIMULATED_EXPORT int {symbol}({params}) {{ return {core}({arguments}); }}")
+            lines.append(
+                f"SIMULATED_EXPORT int {symbol}({params}) {{ return {core}({arguments}); }}"
+            )
         else:
             prefix = max((p for p in PREFIXES if core.startswith(p)), key=len)
             lines.append(f'SIMULATED_FORWARD({symbol}, "{PREFIXES[prefix]}", {core})')
