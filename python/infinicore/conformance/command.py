@@ -33,7 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", metavar="DIR", help="write report.json, .md and .html there")
     parser.add_argument("--against", metavar="JSON", help="compare with the report of another run")
     parser.add_argument("--claims", metavar="TOML", help="the manifest of claims")
-    parser.add_argument("--only", metavar="PATTERN", help="only cases whose id matches: op/gelu/*")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="PATTERN",
+        help="only cases whose id matches, op/gelu/*, or contains it; may be given several times",
+    )
     parser.add_argument("--exhaustive", action="store_true", help="all combinations, not pairwise")
     parser.add_argument("--hours", type=float, default=0.0, metavar="H", help="of level 7")
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes at a time")
@@ -82,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
         print("\n".join(case["id"] for case in chosen))
         return 0
     if not chosen:
-        raise runner.StartError(f"--only {options.only}: no case of {len(every)} matches")
+        raise runner.StartError(f"--only {' '.join(options.only)}: no case of {len(every)} matches")
 
     started, begin = time.time(), time.monotonic()
     raw = _run_levels(chosen, options, claims, jobs)
@@ -119,8 +124,10 @@ def _unmatched(claims: Any, every: list[Any], options: argparse.Namespace) -> li
 
 def _is_chosen(case: dict[str, Any], options: argparse.Namespace) -> bool:
     if options.only:
-        pattern = options.only if any(c in options.only for c in "*?[") else f"*{options.only}*"
-        return fnmatchcase(case["id"], pattern)
+        return any(
+            fnmatchcase(case["id"], text if set(text) & set("*?[") else f"*{text}*")
+            for text in options.only
+        )
     if case["level"] == SPEED:  # operators have a speed when they are right
         return not options.no_speed and options.level >= (4 if "operators" in case["id"] else 1)
     return True

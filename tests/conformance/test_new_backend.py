@@ -1,0 +1,69 @@
+"""What `infini new-backend` writes builds outside this repository, reaches level 2 in one command,
+and can be installed as a Python package."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .kit_runs import infini
+
+
+def test_level_2_in_one_command(tmp_path: Path) -> None:
+    folder = tmp_path / "newchip"
+    fast = {"CMAKE_BUILD_TYPE": "Debug", "TMPDIR": str(tmp_path)}
+    done = infini("new-backend", "newchip", "--into", str(folder), "--check", **fast)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "newchip: level reached: 2" in done.stdout
+    for name in ("README.md", "claims.toml", "pyproject.toml", "src/newchip.cc"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert "newchip" in text and "mychip" not in text
+
+
+@pytest.mark.parametrize("name", ["My", "9x", "a-b", "cpu", "", "../x"])
+def test_bad_names(tmp_path: Path, name: str) -> None:
+    done = infini("new-backend", name, "--into", str(tmp_path / "x"))
+    assert done.returncode == 2 and repr(name) in done.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    done = infini("new-backend", "mychip", "--into", str(tmp_path))
+    assert done.returncode == 2 and "not an empty folder" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_as_a_python_package(tmp_path: Path) -> None:
+    """Built into a wheel and installed, without a network: every program then finds the device."""
+    if importlib.util.find_spec("scikit_build_core") is None or not shutil.which("cmake"):
+        pytest.skip("needs scikit-build-core and cmake")
+    source, target = tmp_path / "source", tmp_path / "site"
+    assert infini("new-backend", "our_chip", "--into", str(source)).returncode == 0
+    scripts = str(Path(sys.executable).parent)
+    env = dict(
+        os.environ,
+        PATH=f"{scripts}:{os.environ['PATH']}",
+        SKBUILD_CMAKE_ARGS=f"-DInfini_DIR={infini('config', '--cmake-dir').stdout.strip()}",
+    )
+    flags = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    flags.append("-Ccmake.build-type=Debug")
+    command = [sys.executable, "-m", "pip", "install", *flags, "--target", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = f"{target}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
+    told = json.loads(infini("info", "--json", PYTHONPATH=path).stdout)
+    assert "our_chip" in {device["kind"] for device in told["devices"]}
+    program = "import infinicore; print((infinicore.ones(3, device='our_chip') + 1).tolist())"
+    env = dict(os.environ, PYTHONPATH=path)
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=False
+    )
+    assert answer.stdout.strip() == "[2.0, 2.0, 2.0]", answer.stderr
