@@ -281,7 +281,7 @@ Error explain(Error error, const std::string &sentence) {
 
 const std::string &doubts() {
     static const std::string &text = *[] {
-        auto *made = new std::string;
+        auto *made = new std::string(vendor.doubts);
         for (int i = 0; i < vendor.row_count; ++i) {
             const Row &row = vendor.rows[i];
             if (row.confidence == Confidence::kHigh) continue;

@@ -144,8 +144,7 @@ struct CollectiveFacts {
     std::initializer_list<Number> types{}, ops{};  // infiniDtype_t, infinicclReduceOp_t to vendor's
     bool broadcast_in_place = false;               // one buffer: kDst
     const char *(*error_text)(int code) = nullptr;
-    // Called once before the first communicator; a reason where they can't be used. (optional)
-    const char *(*prepare)(const CollectiveFacts **better) = nullptr;
+    const char *refusal = nullptr;  // why communicators can't be used; null: they can
 };
 
 struct Vendor {
@@ -166,6 +165,7 @@ struct Vendor {
     // Plans an operation for the vendor's library; null: the library is not for it. Throws Refusal.
     std::unique_ptr<LibraryPlan> (*plan)(int device, const Operation &operation);
     const CollectiveFacts *collectives;
+    const char *doubts = "";  // what else is not certain, for people: "X (low: why); Y (low)"
 };
 
 // Defined by the vendor's folder.

@@ -10,6 +10,7 @@ BY_LIBRARY = {"gemm"}  # operators that are the vendor's
 EXCLUDED = {
     "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
     "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
+    "[gemm-F64": "the vendors' libraries take no F64",
     **{
         f"[{op.name}-": "needs a kernel of its own"
         for op in OPERATORS

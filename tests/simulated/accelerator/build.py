@@ -30,17 +30,14 @@ LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
         "libopapi.so": ["ascend/opapi.cc"],
-        "libhccl.so": ["ascend/hccl.cc"],
     },
     "cambricon": {
         "libcnrt.so": ["accelerator/core.cc", "cambricon/cnrt.cc"],
         "libcnnl.so": ["cambricon/cnnl.cc"],
-        "libcncl.so": ["cambricon/cncl.cc"],
     },
     "kunlun": {
         "libxpurt.so": ["accelerator/core.cc", "kunlun/xpurt.cc"],
         "libxpu_blas.so": ["kunlun/blas.cc"],
-        "libbkcl.so": ["kunlun/bkcl.cc"],
     },
 }
 

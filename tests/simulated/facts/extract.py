@@ -1,6 +1,6 @@
 """Writes <vendor>.json: what is known of a vendor's libraries, from the collected facts.
 
-    python tests/simulated/facts/extract.py FOLDER    # with runtime.json and collectives.json
+python tests/simulated/facts/extract.py FOLDER    # with runtime.json and collectives.json
 """
 
 from __future__ import annotations
