@@ -230,18 +230,14 @@ int probe(char *reason, size_t reason_bytes) {
             why = path(Part::kRuntime) + " finds no device";
         }
     }
-    // With devices: what is missing is a remark.
-    if (count > 0 && !problem(Part::kOperators).empty())
-        why = "matrix products are refused: " + problem(Part::kOperators);
+    // With devices it is a remark: what is refused, and what in the table is not certain.
+    if (count > 0) {
+        if (!problem(Part::kOperators).empty())
+            why = "matrix products are refused: " + problem(Part::kOperators) + "; ";
+        if (!doubts().empty()) why += "names that no header confirms: " + doubts();
+    }
     snprintf(reason, reason_bytes, "%s", why.c_str());
     return count;
-}
-
-// Beyond the contract's functions: what in the table is not certain, for `infini doctor`.
-const char *low_confidence() { return doubts().c_str(); }
-
-void *function(const char *name) {
-    return strcmp(name, "LowConfidence") == 0 ? reinterpret_cast<void *>(low_confidence) : nullptr;
 }
 
 }  // namespace
@@ -258,7 +254,7 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
         INFINI_VERSION,         // version
         probe,                  // probe
         &driver,                // driver
-        function,               // function
+        nullptr,                // function
         &operators,             // operators
     };
     set_host(offered);

@@ -7,9 +7,9 @@ simulated accelerator. Nothing here says anything about real hardware.
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,7 +90,7 @@ def test_its_names_are_the_facts(vendor, libraries):
 
 def test_info_lists_it(vendor, libraries):
     done = process.run(
-        [os.sys.executable, "-m", "infinicore", "info"],
+        [sys.executable, "-m", "infinicore", "info"],
         **{variable(vendor): str(libraries), "INFINI_DEVICE": None},
     )
     assert f"{vendor}:1" in done.stdout
@@ -147,8 +147,8 @@ def test_streams_events_and_graphs(vendor, libraries):
         """
 stream, other = rt.StreamCreate(), rt.StreamCreate()
 memory = make.buffer(4096, 1)
-latch = Latch(rt)
-latch.close(stream)
+rt.tags, rt.gate = {"asynchronous"}, None
+latch = Latch(rt, stream)
 rt.MemsetAsync(memory.address, 9, 4096, stream)
 event = rt.EventCreate()
 rt.EventRecord(event, stream)
@@ -193,7 +193,7 @@ def test_failures_carry_the_vendors_words(vendor, libraries):
         libraries,
         f"""
 fail({malloc!r}, {memory})
-print(rt.code.Malloc(1 << 20), rt.message())
+print(rt.code.Malloc(1 << 20))
 address, host = rt.Malloc(64), rt.MallocHost(64)
 stream = rt.StreamCreate()
 fail({copy!r}, {code})
@@ -204,8 +204,7 @@ print(rt.code.MemcpyAsync(address, host, 64, rt.MemcpyHostToDevice, stream),
       rt.code.StreamSynchronize(stream))
 """,
     )
-    assert said[0].startswith("ErrorMemoryAllocation ")
-    assert f"{malloc} returned {memory}" in said[0]
+    assert said[0] == "ErrorMemoryAllocation"
     assert f"{copy} returned {code}" in said[1]
     assert said[2] == "Success Success"
 
@@ -226,8 +225,8 @@ print(second.read() == bytes([7] * 256))
 
 
 SUITES = [
-    "runtime/test_event.py",
-    "runtime/test_memcpy.py",
+    "runtime/test_events.py",
+    "runtime/test_copies.py",
     "runtime/test_capture.py",
 ]
 
@@ -267,3 +266,12 @@ for kind in ("ascend", "cambricon", "kunlun", "cpu"):
         **folders,
     )
     assert said.splitlines()[:3] == [f"{vendor} 2 True" for vendor in VENDORS]
+
+
+def test_doctor_lists_what_is_not_certain(vendor, libraries):
+    done = process.run(
+        [sys.executable, "-m", "infinicore", "doctor"],
+        **{variable(vendor): str(libraries), "INFINI_DEVICE": "cpu"},
+    )
+    assert "names that no header confirms" in done.stdout
+    assert "(medium" in done.stdout
