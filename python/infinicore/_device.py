@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 from infinicore import _core
 from infinicore._dtype import BY_NUMBER, DataType
@@ -26,12 +26,25 @@ _WORDS = {number: word for word, numbers in _TYPES.items() for number in numbers
 _VENDORS = {name.lower(): number for name, number in DEVICES.items() if name != "CPU"}
 
 
+_NUMBERS = 2**31  # types and numbers of devices are C ints
+
+
+def _checked(index: object) -> int:
+    """The number of a device among its like."""
+    if not isinstance(index, SupportsIndex) or isinstance(index, bool):
+        raise TypeError(f"device: index is {index!r}: expected an integer")
+    number = index.__index__()
+    if not 0 <= number < _NUMBERS:
+        raise ValueError(f"device: index is {number}: expected 0 or more, below 2**31")
+    return number
+
+
 class DeviceType(IntEnum):
     """Types of infiniDevice_t. Back ends of others have numbers beyond it."""
 
     @classmethod
     def _missing_(cls, value: object) -> DeviceType | None:
-        if not isinstance(value, int) or value < 0:
+        if not isinstance(value, int) or not 0 <= value < _NUMBERS:
             return None
         made = int.__new__(cls, value)
         made._name_, made._value_ = f"TYPE_{value}", value
@@ -54,7 +67,7 @@ class Device(tuple[int, int]):
     index = property(itemgetter(1))
 
     def __new__(cls, type: int = 0, index: int = 0) -> Device:
-        return tuple.__new__(cls, (cls.Type(type), index))
+        return tuple.__new__(cls, (cls.Type(type), _checked(index)))
 
     def __repr__(self) -> str:
         return f"<Device {self}>"
@@ -99,9 +112,7 @@ class device:  # noqa: N801
             if not number.isdigit():
                 raise ValueError(f"device: expected a number behind the colon in {type!r}")
             index = int(number)
-        if index is not None and (not isinstance(index, int) or index < 0):
-            raise ValueError(f"device: index is {index!r}: expected 0 or more")
-        return _at(*_place(word, index or 0))
+        return _at(*_place(word, 0 if index is None else _checked(index)))
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r}, index={self.index})"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import infinicore as ic
+from infinicore.lib import _infinicore
 from kit.requirements import need
 
 
@@ -28,6 +29,23 @@ def test_devices() -> None:
         ic.set_device("cpu:5")
     ic.sync_stream()
     ic.sync_device()
+
+
+@pytest.mark.parametrize(
+    ("make", "first"), [(ic.device, "cpu"), (_infinicore.Device, _infinicore.Device.Type.CPU)]
+)
+def test_numbers_of_devices(make: Any, first: Any) -> None:
+    assert make(first, np.int64(3)).index == 3
+    assert make(first, 2**31 - 1).index == 2**31 - 1
+    for index in (-1, 2**31, 2**70):
+        with pytest.raises(ValueError, match=f"device: index is {index}: expected 0 or more"):
+            make(first, index)
+    for other in (1.5, "1", True):
+        with pytest.raises(TypeError, match="expected an integer"):
+            make(first, other)
+    for number in (-1, 2**31):
+        with pytest.raises(ValueError, match="is not a valid Device"):
+            _infinicore.Device(number)
 
 
 def test_streams() -> None:
