@@ -18,7 +18,7 @@ from kit.binding import root
 from kit.build import CXX, compile_
 from kit.requirements import DEVICE, need
 
-from . import reference
+from . import reference, theirs
 
 pybind11 = need("pybind11")
 
@@ -119,6 +119,16 @@ def test_two_ranks(engine: ModuleType, name: str, mode: str) -> None:
     if mode == "Graph":
         made.record(len(PROMPTS))
     check(made, name, weights)
+
+
+@pytest.mark.requires("transformers")
+@pytest.mark.parametrize("name", list(reference.MODELS))
+def test_like_transformers(engine: ModuleType, name: str) -> None:
+    made, weights = make(engine, name, "Paged")
+    tokens, _ = made.generate(PROMPTS, COUNTS)
+    model = theirs.load(name, reference.MODELS[name], weights)
+    asked = zip(PROMPTS, COUNTS, strict=True)
+    assert tokens == [theirs.generate(model, prompt, count) for prompt, count in asked]
 
 
 def test_unknown_parameter(engine: ModuleType) -> None:
