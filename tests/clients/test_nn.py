@@ -175,6 +175,19 @@ def test_rope(layers, algo, rotary_dim, shape):
     assert np.abs(out - exact).max() < 1e-5
 
 
+@pytest.mark.parametrize("algo", [GPT_J, NEOX])
+@pytest.mark.parametrize("shape", [(5, 3, 4), (2, 5, 3, 4)])
+def test_rope_of_the_rotated_part(layers, algo, shape):
+    """As DeepSeek's attention calls it, which keeps that part of its heads apart."""
+    rope = rope_of(12, 16, rotary_dim=4, algo=algo)
+    sin, cos = tables(layers, rope)
+    x, positions = drawn(*shape), np.array([3, 0, 15, 7, 7])
+    exact = rotated(x.astype(float), sin[positions].astype(float), cos[positions], algo)
+    out = np.zeros(exact.shape, np.float32)
+    assert layers("rope_one", rope, Array.of(x), Array.of(positions), Array.of(out)) == ""
+    assert np.abs(out - exact).max() < 1e-5
+
+
 def test_rope_of_heads_side_by_side(layers):
     rope = rope_of(8, 16)
     sin, cos = tables(layers, rope)

@@ -140,8 +140,11 @@ void RoPE::fill_tables(const RopeScalingConfig &scaling) {
 }
 
 void RoPE::rotate(const Tensor &out, const Tensor &x, const Tensor &pos) const {
-    Tensor to = in_heads(out, head_dim_), from = in_heads(x, head_dim_);
-    if (rotary_dim_ < head_dim_) {
+    // Callers that keep the rotated part apart give that part alone.
+    const bool is_part = x->ndim() > 2 && x->shape().back() == rotary_dim_;
+    Tensor to = is_part ? out : in_heads(out, head_dim_);
+    Tensor from = is_part ? x : in_heads(x, head_dim_);
+    if (rotary_dim_ < head_dim_ && !is_part) {
         to->copy_from(from);
         from = to = to->narrow({{to->ndim() - 1, 0, rotary_dim_}});
     }

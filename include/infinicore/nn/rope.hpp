@@ -27,7 +27,8 @@ public:
          std::optional<std::vector<int>> mrope_section = std::nullopt,
          bool mrope_interleaved = false);
 
-    // x is [..., tokens, heads, head_dim] of any strides, pos [tokens] or [..., tokens].
+    // x is [..., tokens, heads, head_dim] of any strides, pos [tokens] or [..., tokens]. Heads may
+    // also be of rotary_dim: the part that is rotated, alone.
     Tensor forward(const Tensor &x, const Tensor &pos, bool in_place = false) const;
     // Queries and keys; with mrope_section the positions may be [3, tokens].
     std::pair<Tensor, Tensor> forward(const Tensor &q, const Tensor &k,
