@@ -52,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compiler", metavar="PROGRAM", help="in place of the first word of the vendor's command"
     )
-    parser.add_argument("--run", action="store_true", help="also run the commands")
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="also run the commands, again and again until the program misses no kernel",
+    )
     parser.add_argument(
         "program",
         nargs="*",
@@ -73,10 +77,20 @@ def run(options: argparse.Namespace) -> int:
     out = options.out.resolve()
     command = [sys.executable, *(options.program or ["-c", TYPICAL, kind])]
     changes = {"INFINI_CUDA_DUMP": str(out), "INFINI_KERNEL_IMAGES": str(out)}
-    done = subprocess.run(
-        command, check=False, env={**os.environ, **changes, "INFINI_DEVICE": kind}
-    )
-    commands = _commands(out, options.compiler)
+    environment = {**os.environ, **changes, "INFINI_DEVICE": kind}
+    commands: dict[str, list[str]] = {}
+    # A program ends at the first kernel that is missing: with that one it comes to the next.
+    while True:
+        done = subprocess.run(command, check=False, env=environment)
+        now = _commands(out, options.compiler)
+        new = {source: words for source, words in now.items() if source not in commands}
+        commands = now
+        if not options.run or not new:
+            break
+        for words in new.values():
+            if failed := subprocess.run(words, check=False, cwd=out).returncode:
+                print(f"infini build-kernels: failed: {shlex.join(words)}", file=sys.stderr)
+                return failed
     if not commands:
         print(
             f"infini build-kernels: no source was written for {kind}: the program ended with"
@@ -85,24 +99,23 @@ def run(options: argparse.Namespace) -> int:
         )
         return 1
     script = out / "build.sh"
-    lines = ["#!/bin/sh", "set -e", 'cd "$(dirname "$0")"']
-    script.write_text("\n".join([*lines, *map(shlex.join, commands)]) + "\n", encoding="utf-8")
+    lines = ["#!/bin/sh", "set -e", 'cd "$(dirname "$0")"', *map(shlex.join, commands.values())]
+    script.write_text("\n".join(lines) + "\n", encoding="utf-8")
     script.chmod(0o755)
     print(f"{len(commands)} sources and {script}")
-    print(f"After it has run: INFINI_KERNEL_IMAGES={out}")
-    if options.run:
-        return subprocess.run([str(script)], check=False).returncode
+    if not options.run:
+        print("Kernels that the program would need behind the first one that is missing are not")
+        print("among them: run the script and this command again, or use --run.")
+    print(f"To use what it makes: INFINI_KERNEL_IMAGES={out}")
     return 0
 
 
-def _commands(out: Path, compiler: str | None) -> list[list[str]]:
-    """The vendor's commands, as the sources say them, of those that are not compiled yet."""
-    commands = []
+def _commands(out: Path, compiler: str | None) -> dict[str, list[str]]:
+    """The vendor's commands by the names of the sources, which say them."""
+    commands = {}
     for source in sorted(out.glob("*.cu")):
         text = source.read_text(encoding="utf-8")
-        found = re.search(r"^// compile: (.*)$", text, re.MULTILINE)
-        if not found or source.with_suffix(".image").exists():
-            continue
-        words = shlex.split(found[1])
-        commands.append([compiler, *words[1:]] if compiler else words)
+        if found := re.search(r"^// compile: (.*)$", text, re.MULTILINE):
+            words = shlex.split(found[1])
+            commands[source.name] = [compiler, *words[1:]] if compiler else words
     return commands
