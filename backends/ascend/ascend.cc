@@ -55,7 +55,6 @@ const Row kRows[] = {
     {Word::kEventRecord, "aclrtRecordEvent", {kEvent, kStream}},
     {Word::kEventQuery, "aclrtQueryEventStatus", {kEvent, kOut}, kEventComplete},
     {Word::kEventSynchronize, "aclrtSynchronizeEvent", {kEvent}},
-    {Word::kEventDestroy, "aclrtDestroyEvent", {kEvent}},
     {Word::kEventElapsedTime, "aclrtEventElapsedTime", {kOut, kEvent, kEvent2}},
 
     {Word::kGetUniqueId, "HcclGetRootInfo", {kId}},

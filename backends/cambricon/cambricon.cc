@@ -36,7 +36,6 @@ const Row kRows[] = {
     {Word::kEventRecord, "cnrtPlaceNotifier", {kEvent, kStream}},
     {Word::kEventQuery, "cnrtQueryNotifier", {kEvent}},
     {Word::kEventSynchronize, "cnrtWaitNotifier", {kEvent}},
-    {Word::kEventDestroy, "cnrtNotifierDestroy", {kEvent}},
     {Word::kEventElapsedTime, "cnrtNotifierElapsedTime", {kEvent, kEvent2, kOut}},
 
     {Word::kGetUniqueId, "cnclGetCliqueId", {kId}},

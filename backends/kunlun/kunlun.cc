@@ -35,7 +35,6 @@ const Row kRows[] = {
     {Word::kEventRecord, "xpu_event_record", {kEvent, kStream}},
     {Word::kEventQuery, "xpu_event_query", {kEvent}, 0, false},
     {Word::kEventSynchronize, "xpu_event_wait", {kEvent}},
-    {Word::kEventDestroy, "xpu_event_destroy", {kEvent}},
 
     {Word::kGetUniqueId, "bkcl_get_unique_id", {kId}},
     {Word::kCommInitRank, "bkcl_init_rank", {kOut, kRank, kRanks, kId}},

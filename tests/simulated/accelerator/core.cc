@@ -226,7 +226,7 @@ char *bytes_of(const void *memory, size_t bytes, int device) {
     std::lock_guard lock(world().mutex);
     auto *block = block_of(memory);
     const size_t offset = block ? size_t(static_cast<const char *>(memory) - block->first) : 0;
-    const char *why = !block                                 ? "no memory of a device"
+    const char *why = !block                                ? "no memory of a device"
                       : offset + bytes > block->second.size ? "beyond the end of an allocation"
                       : device >= 0 && block->second.device != device ? "memory of another device"
                                                                       : nullptr;
@@ -398,8 +398,8 @@ bool elapsed(void *start, void *end, float *milliseconds) {
             violate("an event without timing, or not recorded");
             return false;
         }
-    *milliseconds = std::chrono::duration<float, std::milli>(second->mark->time - first->mark->time)
-                        .count();
+    *milliseconds =
+        std::chrono::duration<float, std::milli>(second->mark->time - first->mark->time).count();
     return true;
 }
 

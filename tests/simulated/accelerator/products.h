@@ -18,8 +18,8 @@ struct Matrices {
     // Its bytes on the host; null, with a report, if a part is not the device's memory.
     char *bytes(int device) const {
         if (batch * rows * columns == 0) return static_cast<char *>(data);
-        const int64_t last = (batch - 1) * batch_stride + (rows - 1) * row_stride +
-                             (columns - 1) * column_stride;
+        const int64_t last =
+            (batch - 1) * batch_stride + (rows - 1) * row_stride + (columns - 1) * column_stride;
         return bytes_of(data, size_t(last + 1) * infiniSizeOf(infiniDtype_t(dtype)), device);
     }
     int64_t at(int64_t i, int64_t row, int64_t column) const {

@@ -44,14 +44,8 @@ int dtype_of(int type) {
 
 Matrices matrices(const aclTensor &t) {
     const size_t n = t.size.size();
-    return {t.data,
-            dtype_of(t.type),
-            n == 3 ? t.size[0] : 1,
-            t.size[n - 2],
-            t.size[n - 1],
-            n == 3 ? t.stride[0] : 0,
-            t.stride[n - 2],
-            t.stride[n - 1]};
+    return {t.data,        dtype_of(t.type),         n == 3 ? t.size[0] : 1, t.size[n - 2],
+            t.size[n - 1], n == 3 ? t.stride[0] : 0, t.stride[n - 2],        t.stride[n - 1]};
 }
 
 int prepare(const aclTensor *out, const aclTensor *left, const aclTensor *right, double alpha,
@@ -64,9 +58,7 @@ int prepare(const aclTensor *out, const aclTensor *left, const aclTensor *right,
         return kBadParameter;
     *bytes = kWorkspace;
     *executor = new aclOpExecutor{
-        [=, number = device()] {
-            return multiply(c, a, b, alpha, beta, reads, number, kInner);
-        },
+        [=, number = device()] { return multiply(c, a, b, alpha, beta, reads, number, kInner); },
         kWorkspace};
     return 0;
 }

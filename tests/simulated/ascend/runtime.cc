@@ -30,10 +30,10 @@ int done(bool good) { return good ? 0 : fail(code_invalid_value, "a handle is no
 // The device of each end of a copy; -1: the host.
 bool ends(int kind, int *dst, int *src) {
     if (kind < memcpy_kind_HOST_TO_HOST || kind > memcpy_kind_DEVICE_TO_DEVICE) return false;
-    *dst = kind == memcpy_kind_HOST_TO_DEVICE || kind == memcpy_kind_DEVICE_TO_DEVICE ? device()
-                                                                                      : -1;
-    *src = kind == memcpy_kind_DEVICE_TO_HOST || kind == memcpy_kind_DEVICE_TO_DEVICE ? device()
-                                                                                      : -1;
+    *dst =
+        kind == memcpy_kind_HOST_TO_DEVICE || kind == memcpy_kind_DEVICE_TO_DEVICE ? device() : -1;
+    *src =
+        kind == memcpy_kind_DEVICE_TO_HOST || kind == memcpy_kind_DEVICE_TO_DEVICE ? device() : -1;
     return true;
 }
 

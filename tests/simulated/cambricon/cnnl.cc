@@ -75,8 +75,8 @@ cnnlStatus_t cnnlSetTensorDescriptorEx(cnnlTensorDescriptor_t desc, cnnlTensorLa
                                        cnnlDataType_t dtype, int count, const int *size,
                                        const int *stride) {
     if (int code = begin(__func__)) return code;
-    const bool known = dtype == cnnl_dtype_HALF || dtype == cnnl_dtype_FLOAT ||
-                       dtype == cnnl_dtype_BFLOAT16;
+    const bool known =
+        dtype == cnnl_dtype_HALF || dtype == cnnl_dtype_FLOAT || dtype == cnnl_dtype_BFLOAT16;
     if (layout != cnnl_layout_ARRAY || !known || count < 2 || count > 3) return kBadParameter;
     *desc = {dtype, {size, size + count}, {stride, stride + count}};
     return 0;
@@ -118,10 +118,11 @@ cnnlStatus_t cnnlDestroyMatMulHeuristicResult(cnnlMatMulHeuristicResult_t result
     return destroy(__func__, result);
 }
 
-cnnlStatus_t cnnlGetBatchMatMulExAlgoHeuristic(
-    cnnlHandle_t, cnnlMatMulDescriptor_t, cnnlTensorDescriptor_t, cnnlTensorDescriptor_t,
-    cnnlTensorDescriptor_t, cnnlMatMulPrefer_t, int requested, cnnlMatMulHeuristicResult_t *result,
-    int *count) {
+cnnlStatus_t cnnlGetBatchMatMulExAlgoHeuristic(cnnlHandle_t, cnnlMatMulDescriptor_t,
+                                               cnnlTensorDescriptor_t, cnnlTensorDescriptor_t,
+                                               cnnlTensorDescriptor_t, cnnlMatMulPrefer_t,
+                                               int requested, cnnlMatMulHeuristicResult_t *result,
+                                               int *count) {
     if (int code = begin(__func__)) return code;
     if (requested < 1) return kBadParameter;
     result[0]->chosen = true;
@@ -150,9 +151,10 @@ cnnlStatus_t cnnlBatchMatMulEx(cnnlHandle_t handle, cnnlMatMulDescriptor_t desc,
         return kBadParameter;
     const double scale = *static_cast<const float *>(alpha);
     const double kept = *static_cast<const float *>(beta);
-    return enqueue(handle->queue, [=, number = device()] {
-               return multiply(out, left, right, scale, kept, kept != 0, number, kFailed);
-           })
+    return enqueue(handle->queue,
+                   [=, number = device()] {
+                       return multiply(out, left, right, scale, kept, kept != 0, number, kFailed);
+                   })
                ? 0
                : kFailed;
 }

@@ -113,7 +113,8 @@ cnrtRet_t cnrtMemcpyAsync_V3(void *dst, void *src, size_t bytes, cnrtQueue_t que
     if (!ends(kind, &to, &from)) return code_invalid_value;
     if ((to < 0 && !is_pinned(dst, bytes)) || (from < 0 && !is_pinned(src, bytes)))
         violate("an asynchronous copy with memory of the host that is not pinned");
-    return done(enqueue(queue, [=] { return copy(dst, to, src, from, bytes, code_invalid_value); }));
+    return done(
+        enqueue(queue, [=] { return copy(dst, to, src, from, bytes, code_invalid_value); }));
 }
 
 cnrtRet_t cnrtMemcpyPeer(void *dst, int dst_device, void *src, int src_device, size_t bytes) {
