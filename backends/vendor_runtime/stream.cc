@@ -252,6 +252,8 @@ Error Stream::take_failure() {
 
 void Stream::enqueue(Item item) {
     idle = false;
+    asked = nullptr;
+    ++submitted;
     if (accepted == performed && is_direct(item)) {
         const Error error = issue(item);
         // Whoever waits for the record must not wait for ever.
@@ -310,6 +312,7 @@ void Stream::work() {
 }
 
 Error Stream::synchronize() {
+    uint64_t before = 0;
     {
         std::unique_lock lock(device.lock);
         const uint64_t until = accepted;
@@ -325,11 +328,13 @@ Error Stream::synchronize() {
             return infinirtSuccess;
         }
         ++users;
+        before = submitted;
     }
     OnDevice here(device.number);
     const Error error = wait_for_vendor();
     std::lock_guard guard(device.lock);
     --users;
+    if (error == infinirtSuccess && submitted == before) idle = true;
     device.changed.notify_all();
     return error;
 }
@@ -344,9 +349,13 @@ Error Stream::query() {
     Values values;
     values.stream = handle;
     if (has(Word::kStreamQuery)) return vendor_runtime::query(Word::kStreamQuery, values);
-    // Without such a function: an event behind all of its work, or the worker, knows.
-    auto mark = std::make_shared<Record>(device, false);
-    enqueue(bare(INFINI_WORK_RECORD, mark));
+    // Without such a function: an event behind all of its work knows.
+    if (!asked) {
+        auto mark = std::make_shared<Record>(device, false);
+        enqueue(bare(INFINI_WORK_RECORD, mark));
+        asked = mark;
+    }
+    const RecordPointer mark = asked;
     lock.unlock();
     return mark->query();
 }

@@ -80,6 +80,8 @@ struct Stream : std::enable_shared_from_this<Stream> {
     // The rest is guarded by the device's lock.
     std::deque<Item> deferred;
     uint64_t accepted = 0, performed = 0;  // deferred items
+    uint64_t submitted = 0;                // all items
+    RecordPointer asked;                   // of a query, behind all that was submitted
     bool has_worker = false, ending = false, idle = true;
     bool dirty = false;         // has work that the legacy stream has not waited for
     RecordPointer last_record;  // of its end, for the legacy stream

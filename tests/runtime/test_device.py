@@ -194,7 +194,7 @@ def test_kinds_by_word(rt):
 def test_every_back_end_has_a_device_or_a_reason(rt):
     for info in rt.backends():
         assert info.name
-        assert bool(info.reason) == (info.device_count == 0)
+        assert info.reason or info.device_count  # with devices it is a remark
     assert rt.kind().encode() in {info.name for info in rt.backends()}
 
 
