@@ -52,8 +52,8 @@ const Vendor vendor = {
     .vendor = "Alibaba T-Head PPU",
     .libraries =
         {
-            {"cuda", kRuntime, nullptr, kUnrelated, "the the PPU SDK runtime"},
-            {"cu", kDriver, nullptr, kUnrelated, "the the PPU SDK driver"},
+            {"cuda", kRuntime, nullptr, kUnrelated, "the runtime of the PPU SDK"},
+            {"cu", kDriver, nullptr, kUnrelated, "the driver of the PPU SDK"},
             {"nvrtc", kCompiler, nullptr, kUnrelated, "a run-time compiler of the PPU SDK"},
             {"cublas", kBlas, nullptr, kUnrelated, "cuBLAS of the PPU SDK"},
             {"cudnn", nullptr, nullptr, kUnrelated, "cuDNN of the PPU SDK"},

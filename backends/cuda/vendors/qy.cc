@@ -51,8 +51,8 @@ const Vendor vendor = {
     .vendor = "Denglin QY",
     .libraries =
         {
-            {"cuda", kRuntime, nullptr, kUnrelated, "the Denglin's SDK runtime"},
-            {"cu", kDriver, nullptr, kUnrelated, "the Denglin's SDK driver"},
+            {"cuda", kRuntime, nullptr, kUnrelated, "the runtime of Denglin's SDK"},
+            {"cu", kDriver, nullptr, kUnrelated, "the driver of Denglin's SDK"},
             {"nvrtc", kCompiler, nullptr, kUnrelated, "a run-time compiler of Denglin's SDK"},
             {"cublas", kBlas, nullptr, kUnrelated, "cuBLAS of Denglin's SDK"},
             {"cudnn", nullptr, nullptr, kUnrelated, "cuDNN of Denglin's SDK"},

@@ -42,10 +42,10 @@ struct Slot {
 #define SIMULATED_JUMP(slot) "adrp x16, " #slot "\nldr x16, [x16, :lo12:" #slot "]\nbr x16\n"
 #endif
 
-#define SIMULATED_FORWARD(name, library, core)                                    \
-    extern "C" {                                                                  \
-    __attribute__((visibility("hidden"), used)) void *slot_##name = nullptr;      \
-    }                                                                             \
-    static const ::simulated::Slot fill_##name(slot_##name, library, #core);      \
+#define SIMULATED_FORWARD(name, library, core)                                                 \
+    extern "C" {                                                                               \
+    __attribute__((visibility("hidden"), used)) void *slot_##name = nullptr;                   \
+    }                                                                                          \
+    static const ::simulated::Slot fill_##name(slot_##name, library, #core);                   \
     asm(".pushsection .text\n.globl " #name "\n.type " #name ", %function\n.balign 16\n" #name \
         ":\n" SIMULATED_JUMP(slot_##name) ".size " #name ", .-" #name "\n.popsection\n");
