@@ -66,11 +66,14 @@ def pytest_configure(config: pytest.Config) -> None:
     # Before the library is loaded, and inherited by the processes that tests start.
     if config.getoption("--simulated"):
         from kit.binding import root
+        from simulated.accelerator import build as accelerator
         from simulated.cuda import build as cuda
         from simulated.vendors import build as vendors
 
         if (kind := config.getoption("--device")) in vendors.KINDS:
             vendors.use(kind, root())
+        elif kind in accelerator.VENDORS:
+            os.environ.update(accelerator.settings(kind, root()))
         else:
             cuda.use(root())
     os.environ["INFINI_DEVICE"] = config.getoption("--device")

@@ -40,6 +40,7 @@ LIBRARIES = {
         "libxpu_blas.so": ["kunlun/blas.cc"],
     },
 }
+VENDORS = tuple(LIBRARIES)
 
 
 def facts(vendor: str) -> Iterator[dict[str, Any]]:
@@ -112,3 +113,8 @@ def folder(vendor: str, root: Path) -> Path:
             build(vendor, output, root)
             (output / "done").touch()
     return output
+
+
+def settings(vendor: str, root: Path) -> dict[str, str]:
+    """What lets a process find the simulated libraries in the vendor's place."""
+    return {f"INFINI_{vendor.upper()}_LIBRARIES": str(folder(vendor, root))}

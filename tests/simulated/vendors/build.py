@@ -24,7 +24,8 @@ from simulated.cuda import build as cuda
 
 HERE = Path(__file__).resolve().parent
 FACTS = HERE.parent / "facts"
-KINDS = sorted(path.stem for path in FACTS.glob("*.json"))
+TABLES = HERE.parents[2] / "backends" / "cuda" / "vendors"
+KINDS = sorted(path.stem for path in TABLES.glob("*.cc") if path.stem != "nvidia")
 # The core's files, under names that no back end looks for; of the same lengths, as they are changed
 # in place.
 CORE = {
