@@ -55,7 +55,7 @@ def probe(make: Any) -> dict[str, Any]:
 def kind(make: Any) -> None:
     """Calls go to the device type that was asked for."""
     expect_equal(make.rt.kind(), os.environ["INFINI_DEVICE"], "the current device type")
-    expect_equal(make.rt.GetDevice(), 0, "the current device")
+    expect_equal(make.rt.GetDevice(), before, "the current device")
     expect(make.rt.GetDeviceCount() >= 1, "the device count is 0")
 
 
@@ -85,8 +85,8 @@ def versions(make: Any) -> dict[str, Any]:
 @case(0, "load/bad-device")
 def bad_device(make: Any) -> None:
     """A device number that does not exist is refused, and nothing changes."""
-    count = make.rt.GetDeviceCount()
+    count, before = make.rt.GetDeviceCount(), make.rt.GetDevice()
     for wrong in (-1, count, 10_000):
         expect_equal(make.rt.code.SetDevice(wrong), "ErrorInvalidDevice", f"SetDevice({wrong})")
     make.rt.code.GetLastError()
-    expect_equal(make.rt.GetDevice(), 0, "the current device")
+    expect_equal(make.rt.GetDevice(), before, "the current device")
