@@ -25,7 +25,7 @@ Error copy(const InfiniCopy &box, Handle stream) {
     return infinirtSuccess;
 }
 
-// Elements of more than a byte that are not one byte repeated: only the driver has those.
+// Elements of more than a byte that are not one byte repeated: only drivers have those.
 Error fill_wide(const InfiniFill &box, char *slice, Handle stream) {
     using Fill16 = int (*)(void *, size_t, unsigned short, size_t, size_t, Handle);
     using Fill32 = int (*)(void *, size_t, unsigned, size_t, size_t, Handle);
@@ -40,25 +40,15 @@ Error fill_wide(const InfiniFill &box, char *slice, Handle stream) {
         return check(Part::kDriver,
                      fill32(slice, box.pitch, box.value, box.width, box.height, stream),
                      "MemsetD2D32Async");
-    // Older look-alikes fill one line at a time.
-    using Line16 = int (*)(void *, unsigned short, size_t, Handle);
-    using Line32 = int (*)(void *, int, size_t, Handle);
-    static const auto line16 = function<Line16>(Part::kDriver, "MemsetD16Async");
-    static const auto line32 = function<Line32>(Part::kDriver, "MemsetD32Async");
-    for (size_t y = 0; y < box.height; ++y) {
-        int code;
-        if (box.element == 2 && line16)
-            code = line16(slice + y * box.pitch, static_cast<unsigned short>(box.value), box.width,
-                          stream);
-        else if (box.element == 4 && line32)
-            code = line32(slice + y * box.pitch, int(box.value), box.width, stream);
-        else
-            break;
-        if (Error error = check(Part::kDriver, code, "MemsetD32Async")) return error;
-        if (y + 1 == box.height) return infinirtSuccess;
-    }
-    return fail(infinirtErrorNotSupported, "the driver has no fill with elements of %u bytes",
-                box.element);
+    // A driver that lacks them: byte by byte of the element, each a column of single bytes.
+    for (size_t y = 0; y < box.height; ++y)
+        for (unsigned i = 0; i < box.element; ++i)
+            if (Error error =
+                    INFINI_CALL(Memset2DAsync, static_cast<void *>(slice + y * box.pitch + i),
+                                size_t(box.element), int(box.value >> 8 * i & 0xff), size_t(1),
+                                box.width, stream))
+                return error;
+    return infinirtSuccess;
 }
 
 Error fill(const InfiniFill &box, Handle stream) {
