@@ -255,7 +255,7 @@ int enqueue_at_once(const Collective &given, int ranks, int rank, const Device &
     if (!fits(given.send, count * sizes.send) || !fits(given.recv, count * sizes.recv))
         return kNotEnqueued;
     void *const places[] = {given.send ? given.send->data() : nullptr,
-                            given.recv ? given.recv->data() : nullptr};
+                            given.recv ? given.recv->data_to_write() : nullptr};
     const Part part{given.kind, given.send ? 0 : -1,  given.recv ? 1 : -1,
                     count,      infiniDtype_t(dtype), given.comm,
                     given.op,   given.root,           nullptr};

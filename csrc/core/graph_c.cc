@@ -62,7 +62,7 @@ void fill(const std::vector<NamedTensor> &tensors, size_t index, infiniGraphTens
            each.tensor->shape().data(),
            each.tensor->strides().data(),
            each.tensor->nbytes(),
-           each.tensor->data()};
+           each.tensor->data_to_write()};
 }
 
 }  // namespace

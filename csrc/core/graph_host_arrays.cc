@@ -21,7 +21,7 @@ void Graph::bind_host_int_array(Tensor tensor, const int32_t *values, size_t n) 
                ": expected a contiguous tensor");
     if (n == 0) return;
     if (!values) refuse("values is null: expected " + std::to_string(n) + " numbers");
-    tensor->data();  // its place, for as long as it lives
+    tensor->data_to_write();  // its place, for as long as it lives
     auto &bound = state_->host_arrays;
     auto found = std::find_if(bound.begin(), bound.end(), [&](const State::HostArray &each) {
         return each.tensor->memory() == tensor->memory() &&

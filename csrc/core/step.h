@@ -89,7 +89,7 @@ INFINI_EXPORT std::shared_ptr<const Step> plan_program(
 
 // Of a tensor that is given to a step.
 inline void *address_of(const TensorImpl &tensor, const Step::Argument &argument) {
-    return argument.written || argument.tensor < 0 ? tensor.data() : tensor.data_to_read();
+    return argument.written || argument.tensor < 0 ? tensor.data_to_write() : tensor.data();
 }
 
 INFINI_EXPORT const Row *find_row(const std::string &name);

@@ -31,7 +31,7 @@ bool overlap(const TensorImpl &a, const TensorImpl &b) {
     // Within one memory the offsets show it; memories of a client's own may overlap.
     auto begin = [&](const TensorImpl &tensor) {
         return a.memory() == b.memory() ? std::ptrdiff_t(tensor.offset())
-                                        : reinterpret_cast<std::ptrdiff_t>(tensor.data_to_read());
+                                        : reinterpret_cast<std::ptrdiff_t>(tensor.data());
     };
     return begin(a) + first.low < begin(b) + second.high &&
            begin(b) + second.low < begin(a) + first.high;
@@ -53,7 +53,7 @@ void copy_within(const Tensor &dst, const Tensor &src) {
     RuntimeScope scope(runtime);
     // Host memory that the runtime did not allocate is good enough for the CPU.
     auto kind = runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : INFINIRT_MEMCPY_D2D;
-    check(infinirtMemcpyAsync(dst->data(), src->data_to_read(), dst->nbytes(), kind,
+    check(infinirtMemcpyAsync(dst->data_to_write(), src->data(), dst->nbytes(), kind,
                               stream_of(runtime)),
           "copy_from");
 }
@@ -67,7 +67,7 @@ struct Side {
           stream(stream_of(runtime)),
           memory(*tensor->memory()),
           filled_by_host(memory.is_filled_by_host()),
-          data(is_written ? tensor->data() : tensor->data_to_read()) {}
+          data(is_written ? tensor->data_to_write() : tensor->data()) {}
 
     void wait() const {
         RuntimeScope scope(runtime);
@@ -209,7 +209,7 @@ void fill_with_zeros(const Tensor &tensor) {
     }
     DeviceRuntime &runtime = runtime_of(tensor->device(), "zeros");
     RuntimeScope scope(runtime);
-    check(infinirtMemsetAsync(tensor->data(), 0, bytes, stream_of(runtime)), "zeros");
+    check(infinirtMemsetAsync(tensor->data_to_write(), 0, bytes, stream_of(runtime)), "zeros");
 }
 
 }  // namespace

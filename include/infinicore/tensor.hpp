@@ -86,9 +86,10 @@ public:
     TensorImpl(std::shared_ptr<const TensorMetaData> meta, TensorData data) noexcept
         : meta_(std::move(meta)), data_(std::move(data)) {}
 
-    std::byte *data() const { return data_.memory->data() + data_.offset; }
-    // For whoever does not write there.
-    std::byte *data_to_read() const { return data_.memory->data_to_read() + data_.offset; }
+    // Whoever lets a stream write there waits for it before the tensor is copied to another device.
+    std::byte *data() const { return data_.memory->data_to_read() + data_.offset; }
+    // For work in infinicore's streams that changes the tensor.
+    std::byte *data_to_write() const { return data_.memory->data() + data_.offset; }
     const std::shared_ptr<const TensorMetaData> &meta() const { return meta_; }
     const Shape &shape() const { return meta_->shape; }
     const Strides &strides() const { return meta_->strides; }

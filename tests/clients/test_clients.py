@@ -54,8 +54,9 @@ def test_cpp(tmp_path, name, standard):
     assert run(program).startswith("ok")
 
 
-def test_modules_of_ranks(tmp_path):
-    program, source = tmp_path / "module_ranks", HERE / "cpp" / "module_ranks.cc"
+@pytest.mark.parametrize("name", ["module_ranks", "host_filled"])
+def test_two_cpus(tmp_path, name):
+    program, source = tmp_path / name, HERE / "cpp" / f"{name}.cc"
     options = ["-std=c++17", "-pthread", *build.WARNINGS]
     build.compile_([build.CXX, *options, str(source), *flags(), "-linfiniccl", "-o", str(program)])
     assert run(program, INFINI_CPU_DEVICES="2") == "ok\n"

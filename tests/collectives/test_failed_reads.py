@@ -6,15 +6,23 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import infinicore
-from infinicore import ccl, rt
+from infinicore import ccl, context, rt
 
 from .launching import environment, launch
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu() -> Iterator[None]:
+    """The ranks of this file are CPUs, whichever device is under test."""
+    with context.device("cpu"):
+        yield
+
 
 # The sizes differ, so that the operation fails on both ranks, in its stream.
 UNEQUAL = """

@@ -52,7 +52,7 @@ dlpack::DataType dlpack_type(DataType dtype) {
 // Points into the tensor: valid as long as it is.
 void describe(const Tensor &tensor, dlpack::Tensor &lent) {
     static_assert(sizeof(size_t) == sizeof(int64_t) && sizeof(std::ptrdiff_t) == sizeof(int64_t));
-    lent = {tensor->numel() ? tensor->data() : nullptr,
+    lent = {tensor->numel() ? tensor->data_to_write() : nullptr,
             dlpack_device(tensor->device()),
             int32_t(tensor->ndim()),
             dlpack_type(tensor->dtype()),
@@ -309,7 +309,7 @@ void fill_buffer(PyObject *self, Py_buffer *view, int flags) {
     }
     // The protocol has no null addresses, not even for no bytes.
     static char nothing;
-    view->buf = tensor->numel() ? static_cast<void *>(tensor->data()) : &nothing;
+    view->buf = tensor->numel() ? static_cast<void *>(tensor->data_to_write()) : &nothing;
     view->len = Py_ssize_t(tensor->nbytes());
     view->itemsize = Py_ssize_t(bytes);
     view->readonly = 0;

@@ -191,7 +191,7 @@ nb::object Recipe::run(const CallArguments &arguments) const {
                         places[i] = nullptr;
                         continue;
                     case Source::Argument:
-                        base = tensor_of(arguments.tensors[size_t(source.index)])->data();
+                        base = tensor_of(arguments.tensors[size_t(source.index)])->data_to_write();
                         break;
                     case Source::Number:
                         base = memories[fresh_count_ + size_t(source.index)]->data();

@@ -230,7 +230,8 @@ void bind_tensor(nb::module_ &m) {
             .def("storage_offset", [](const Tensor &t) { return t->offset() / t->element_size(); })
             .def("is_contiguous", [](const Tensor &t) { return t->is_contiguous(); })
             .def("is_pinned", [](const Tensor &t) { return t->is_pinned(); })
-            .def("data_ptr", [](const Tensor &t) { return reinterpret_cast<uintptr_t>(t->data()); })
+            .def("data_ptr",
+                 [](const Tensor &t) { return reinterpret_cast<uintptr_t>(t->data_to_write()); })
             .def_prop_ro("_role", role_of)
             .def_prop_ro(
                 "_memory",
