@@ -249,7 +249,7 @@ def test_a_bar_is_as_long_as_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("nvidia", "the NVIDIA driver (libcuda.so.1) is not in INFINI_NVIDIA_LIBRARIES"),
         ("cuda", "the NVIDIA driver (libcuda.so.1) is not in INFINI_NVIDIA_LIBRARIES"),
-        ("ascend", "no back end for it is installed"),
+        ("ascend", "the CANN runtime (libascendcl.so) was not found"),
         ("cpu:7", "there are 1 of them, counted from 0"),
         ("toaster", "'toaster' is no device type: expected one of cpu, "),
     ],

@@ -31,8 +31,9 @@ def repetitions(text: str) -> Iterator[str]:
     for name in re.findall(rf"(?m)^\s*(?:extern\s+)?(?:\"C\"\s+)?(?:\w+\s+)*?{prototype}", text):
         if name in FUNCTIONS:
             yield f"declares {name}"
+    # A number beside each name ends a list: such rows translate names into a vendor's numbers.
     run: list[str] = []
-    for word in [*re.findall(r"[A-Za-z_]\w*", text), ""]:
+    for word in [*re.findall(r"[A-Za-z_]\w*|\d+", text), ""]:
         if word in LISTED:
             run.append(word)
             continue
