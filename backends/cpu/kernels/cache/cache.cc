@@ -1,4 +1,6 @@
 // Writing keys and values into caches: kv_caching, paged_caching, nsa_compress_paged_cache.
+#include <algorithm>
+
 #include "../attention/rows.h"
 #include "../kernel.h"
 #include "../threads.h"
@@ -8,6 +10,11 @@ namespace {
 
 constexpr int64_t kGrain = 65536;  // bytes that are worth a thread
 
+// One of the first `count` sizes is 0: nothing is written, and the other sizes may be anything.
+bool is_empty(const Shape &shape, int count) {
+    return std::find(shape.size, shape.size + count, 0) != shape.size + count;
+}
+
 std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
     Shape cache[2] = {operation.tensor(0), operation.tensor(1)};
     Shape from[2] = {operation.tensor(2), operation.tensor(3)};
@@ -15,6 +22,7 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
     int past_dtype = past.dtype;
     int64_t past_stride = past.stride(0);
     return make_plan([=](const Arguments &a) {
+        if (is_empty(cache[0], 4) || is_empty(from[0], 4)) return;
         int64_t size = element_bytes(cache[0].dtype), heads = cache[0].size[1];
         int64_t most = cache[0].size[2], rows = from[0].size[2], n = from[0].size[3];
         size_t grain = size_t(kGrain / std::max<int64_t>(1, rows * n * size * 2)) + 1;
@@ -48,6 +56,7 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
     Shape from[2] = {operation.tensor(2), operation.tensor(3)};
     int64_t slot_stride = operation.tensor(4).stride(0);
     return make_plan([=](const Arguments &a) {
+        if (is_empty(cache[0], 3) || is_empty(from[0], 2)) return;
         const int64_t *slots = a.pointer<const int64_t>(4);
         int64_t size = element_bytes(cache[0].dtype);
         int64_t tokens = from[0].size[0], heads = from[0].size[1], block_size = cache[0].size[2];
@@ -95,7 +104,6 @@ struct Compress {
     template <class T>
     void run(const Arguments &a, int64_t share, int64_t shares) const {
         int64_t pages = cache[0].size[0], heads = cache[0].size[1], page_size = cache[0].size[2];
-        if (page_size == 0) return;
         for (int64_t s = 0; s < tables.size[0]; ++s) {
             int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
                                      tables.size[1] * page_size);
@@ -125,6 +133,7 @@ std::unique_ptr<Plan> plan_compress(const Operation &operation) {
     c.tables = operation.tensor(4), c.lengths = operation.tensor(5);
     c.block = operation.integer(0), c.last_only = operation.integer(1) != 0;
     return make_plan([c](const Arguments &a) {
+        if (is_empty(c.cache[0], 3)) return;
         // Pages are dealt to threads, as blocks in paged_caching.
         int64_t blocks = c.tables.size[0] * (c.last_only ? 1 : c.tables.size[1]);
         int64_t bytes = blocks * c.cache[0].size[2] * c.cache[0].size[1] * 512;
