@@ -107,8 +107,10 @@ struct Compress {
         for (int64_t s = 0; s < tables.size[0]; ++s) {
             int64_t length = limited(lengths.dtype, a.pointer<const void>(5), s * lengths.stride[0],
                                      tables.size[1] * page_size);
-            int64_t last = (length - 1) / block * block;
-            for (int64_t begin = last_only ? last : 0; begin < length; begin += block) {
+            // By number: the first token beyond the last block may be no int64_t.
+            const int64_t last = length > 0 ? (length - 1) / block : -1;
+            for (int64_t b = last_only ? std::max<int64_t>(last, 0) : 0; b <= last; ++b) {
+                const int64_t begin = b * block;
                 int64_t place = s * tables.stride[0] + begin / page_size * tables.stride[1];
                 int64_t page = load_as<int64_t>(tables.dtype, a.pointer<const void>(4), place);
                 if (page < 0 || page >= pages || page % shares != share) continue;  // bad: skipped
