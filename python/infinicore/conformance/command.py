@@ -223,7 +223,7 @@ def verdict(report: dict[str, Any]) -> str:
     counts = Counter(row["status"] for row in report["cases"])
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     if report["partial"]:
-        return f"{report['device']}: a part of the cases: {words}; no level is told from a part"
+        return f"{report['device']}: a part of the cases: {words}; a partial run has no level"
     level = report["level"]
     name = f"{level['reached']} ({LEVELS[level['reached']]})" if level["reached"] >= 0 else "none"
     text = f"{report['device']}: level reached: {name}; {words}"
