@@ -1,5 +1,5 @@
 // Alibaba T-Head (PPU): CUDA's names, in the vendor's own folder.
-#include "vendor.h"
+#include "cuda_names.h"
 
 namespace infini::cuda {
 namespace {
@@ -16,25 +16,6 @@ constexpr const char *kToolkits[] = {
 constexpr const char *kFolders[] = {
     "CUDA_SDK/lib64", "CUDA_SDK/targets/*-linux/lib", "lib64", "targets/*-linux/lib", "lib",
     nullptr};
-constexpr const char *kForeign[] = {"NVIDIA", "Tesla", "GeForce", "Quadro", nullptr};
-
-constexpr Rename kRenames[] = {{Part::kDriver, "LaunchKernelEx", nullptr},
-                               {Part::kBlas, "Create", "cublasCreate_v2"},
-                               {Part::kBlas, "SetStream", "cublasSetStream_v2"},
-                               {Part::kRuntime, nullptr, nullptr}};
-
-constexpr GemmNumbers kGemm = {
-    .as_is = 0,
-    .transposed = 1,
-    .algorithm = -1,
-    .f32 = 0,
-    .f64 = 1,
-    .f16 = 2,
-    .bf16 = 14,
-    .compute_f32 = 68,
-    .compute_f64 = 70,
-};
-
 constexpr CompileOption kOptions[] = {{"-std=c++20", 0}, {nullptr, 0}};
 
 constexpr const char *kUnverified[] = {
@@ -60,12 +41,12 @@ const Vendor vendor = {
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of the PPU SDK"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of the PPU SDK"},
         },
-    .renames = kRenames,
+    .renames = kCudaRenames,
     .toolkit_paths = kToolkits,
     .folders = kFolders,
     .own_folders_only = true,
-    .foreign = kForeign,
-    .gemm = &kGemm,
+    .foreign = kNvidiaDevices,
+    .gemm = &kCublasNumbers,
     .warp = 0,
     .architecture = "--gpu-architecture=sm_%d%d",
     .compile_options = kOptions,

@@ -1,5 +1,5 @@
 // Iluvatar (CoreX): CUDA's names, in the vendor's own folder; the runtime answers as CUDA 10.2.
-#include "vendor.h"
+#include "cuda_names.h"
 
 namespace infini::cuda {
 namespace {
@@ -12,25 +12,6 @@ constexpr const char *kCollectives[] = {"libnccl.so", "libnccl.so.2", nullptr};
 
 constexpr const char *kToolkits[] = {"COREX_HOME", "/usr/local/corex", nullptr};
 constexpr const char *kFolders[] = {"lib64", "lib", nullptr};
-constexpr const char *kForeign[] = {"NVIDIA", "Tesla", "GeForce", "Quadro", nullptr};
-
-constexpr Rename kRenames[] = {{Part::kDriver, "LaunchKernelEx", nullptr},
-                               {Part::kBlas, "Create", "cublasCreate_v2"},
-                               {Part::kBlas, "SetStream", "cublasSetStream_v2"},
-                               {Part::kRuntime, nullptr, nullptr}};
-
-constexpr GemmNumbers kGemm = {
-    .as_is = 0,
-    .transposed = 1,
-    .algorithm = -1,
-    .f32 = 0,
-    .f64 = 1,
-    .f16 = 2,
-    .bf16 = 14,
-    .compute_f32 = 68,
-    .compute_f64 = 70,
-};
-
 constexpr CompileOption kOptions[] = {{"-std=c++20", 0}, {nullptr, 0}};
 
 constexpr const char *kUnverified[] = {
@@ -57,13 +38,13 @@ const Vendor vendor = {
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of CoreX"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of CoreX"},
         },
-    .renames = kRenames,
+    .renames = kCudaRenames,
     .toolkit_paths = kToolkits,
     .folders = kFolders,
     .own_folders_only = true,
-    .foreign = kForeign,
+    .foreign = kNvidiaDevices,
     .oldest_runtime = 10020,
-    .gemm = &kGemm,
+    .gemm = &kCublasNumbers,
     .warp = 64,
     .compile_options = kOptions,
     .offline_command =

@@ -1,5 +1,5 @@
 // QY (Denglin): CUDA's names, in the vendor's own folder and libcurt.so.
-#include "vendor.h"
+#include "cuda_names.h"
 
 namespace infini::cuda {
 namespace {
@@ -13,25 +13,6 @@ constexpr const char *kCollectives[] = {"libnccl.so", nullptr};
 constexpr const char *kToolkits[] = {"QY_ROOT", "QY_HOME", "QY_PATH", "/usr/local/denglin",
                                      nullptr};
 constexpr const char *kFolders[] = {"sdk/lib", "lib", nullptr};
-constexpr const char *kForeign[] = {"NVIDIA", "Tesla", "GeForce", "Quadro", nullptr};
-
-constexpr Rename kRenames[] = {{Part::kDriver, "LaunchKernelEx", nullptr},
-                               {Part::kBlas, "Create", "cublasCreate_v2"},
-                               {Part::kBlas, "SetStream", "cublasSetStream_v2"},
-                               {Part::kRuntime, nullptr, nullptr}};
-
-constexpr GemmNumbers kGemm = {
-    .as_is = 0,
-    .transposed = 1,
-    .algorithm = -1,
-    .f32 = 0,
-    .f64 = 1,
-    .f16 = 2,
-    .bf16 = 14,
-    .compute_f32 = 68,
-    .compute_f64 = 70,
-};
-
 constexpr CompileOption kOptions[] = {{"-std=c++20", 0}, {nullptr, 0}};
 
 constexpr const char *kUnverified[] = {
@@ -59,12 +40,12 @@ const Vendor vendor = {
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of Denglin's SDK"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of Denglin's SDK"},
         },
-    .renames = kRenames,
+    .renames = kCudaRenames,
     .toolkit_paths = kToolkits,
     .folders = kFolders,
     .own_folders_only = true,
-    .foreign = kForeign,
-    .gemm = &kGemm,
+    .foreign = kNvidiaDevices,
+    .gemm = &kCublasNumbers,
     .warp = 0,
     .compile_options = kOptions,
     .offline_command =
