@@ -28,6 +28,7 @@ NEEDS_OUT = {
     "arange": "size",
     "broadcast_to": "size",
     "deepseek_moe_with_device_ptrs": "",
+    "dequantize_gguf": "type",
     "fill": "size",
     "fp8_indexer_logits": "size",
     "interpolate": "size",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kit.drawing import Draw, Rules, Shape
+from spec.operators.declarations.quant.gguf import GGUF_BLOCKS
 
 from .values import below, distinct, normal, one_of
 
@@ -97,6 +98,53 @@ def marlin_rules(bias: bool) -> Rules:
     )
 
 
+def gguf_rules(**more: Any) -> Rules:
+    """Rows of a multiple of 256 elements have a format with large blocks, and only those: so the
+    bytes of a row tell its format."""
+
+    def formats(draw: Draw) -> list[int]:
+        length = 256 if draw["K"] % 256 == 0 else 32
+        return [number for number, block in GGUF_BLOCKS.items() if block[0] == length]
+
+    def row_bytes(draw: Draw) -> int:
+        elements, size = GGUF_BLOCKS[draw.choose(formats(draw))]
+        return draw["K"] // elements * size
+
+    def format_(draw: Draw) -> int:
+        def fits(number: int) -> bool:
+            elements, size = GGUF_BLOCKS[number]
+            return draw["K"] // elements * size == draw["R"]
+
+        return draw.choose([number for number in formats(draw) if fits(number)])
+
+    def packed(draw: Draw, shape: Shape) -> Any:
+        return gguf_bytes(draw.rng, shape, draw["format"])
+
+    sizes = {"K": (32, 96, 256, 512), "R": row_bytes}
+    large = {**more.pop("large"), "R": row_bytes}
+    return Rules(
+        symbols={**more.pop("symbols"), **sizes},
+        attributes={"format": format_, **more.pop("attributes", {})},
+        values={"packed": packed, "weight": packed},
+        large=large,
+        full=("R",),
+        **more,
+    )
+
+
+def gguf_bytes(rng: np.random.Generator, shape: Shape, format: int) -> Any:
+    """Random codes, with scales and minima of a weight's size."""
+    size = GGUF_BLOCKS[format][1]
+    blocks = rng.integers(0, 256, (*shape[:-1], shape[-1] // size, size), dtype=np.uint8)
+    by = {2: 8, 3: 8, 6: 16, 7: 16, 8: 128, 12: 500, 13: 1000, 14: 2000}[format]
+    factors = (rng.uniform(0.5, 2, (*blocks.shape[:-1], 2)) / by).astype(np.float16)
+    factors *= rng.choice(np.array([-1, 1], np.float16), factors.shape)
+    at = size - 2 if format == 14 else 0
+    count = 4 if format in (3, 7, 12, 13) else 2
+    blocks[..., at : at + count] = factors.view(np.uint8)[..., :count]
+    return blocks.reshape(shape)
+
+
 def codes(draw: Draw, shape: Shape) -> Any:
     return draw.integers(-127, 128, shape)
 
@@ -133,6 +181,16 @@ CASES: dict[str, Rules] = {
     ),
     "mxfp4_dequantize": Rules(
         symbols={"*B": ((), (3,), (2, 5)), "K": (32, 96)}, large={"*B": ((200,),), "K": (3200,)}
+    ),
+    "dequantize_gguf": gguf_rules(
+        symbols={"*B": ((), (3,), (2, 5))}, large={"*B": ((70,),), "K": (1536, 3232)}
+    ),
+    "linear_gguf": gguf_rules(
+        symbols={"*B": ((1,), (3,), (2, 5)), "N": (1, 6, 33)},
+        attributes={"quantize_input": (0, 1)},
+        large={"*B": ((40,),), "N": (151,), "K": (512, 608)},
+        noise=64.0,
+        kinds=("usual", "empty", "large"),
     ),
     "dequantize_awq": Rules(
         symbols={"K": (8, 32), "N": (8, 40), "G": (1, 2, 4)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._dtype import dtype as dtype_class
 from infinicore._dtype import float32
 from infinicore._emit import cast_to, emit
 from infinicore._function import function, write
@@ -13,7 +14,90 @@ from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._operands import is_dense, run_into
 from infinicore.nn.functional.moe.fused_moe import _dense
 
-__all__ = ["linear_mxfp4", "linear_w8a8i8"]
+__all__ = ["dequantize_gguf", "linear_gguf", "linear_mxfp4", "linear_w8a8i8"]
+
+# GGUF: elements and bytes of a block, by GGML's number of the type.
+GGUF_BLOCKS = {
+    **{2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34)},
+    **{12: (256, 144), 13: (256, 176), 14: (256, 210)},
+}
+
+
+def _gguf_block(name: str, format: int) -> tuple[int, int]:
+    known = GGUF_BLOCKS.get(format)
+    expect(known is not None, name, "format", format, f"one of {sorted(GGUF_BLOCKS)}")
+    return known or (1, 1)
+
+
+@function
+def dequantize_gguf(
+    packed: Tensor, format: int, dtype: dtype_class = float32, out: Any = None
+) -> Tensor:
+    """Rows of a GGUF file as numbers: packed [..., bytes of a row] of uint8, format GGML's number
+    of the type (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7, Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14).
+
+    >>> scale = infinicore.tensor([[0, 60]], dtype=infinicore.uint8)  # float16 1.0
+    >>> codes = infinicore.full((1, 16), 0x99, dtype=infinicore.uint8)  # 9 - 8
+    >>> F.dequantize_gguf(infinicore.cat([scale, codes], 1), 2).sum()
+    tensor(32.)
+    """
+    name = "dequantize_gguf"
+    need_tensor(name, "packed", packed)
+    expect(packed.ndim > 0, name, "packed.ndim", packed.ndim, "1 or more")
+    elements, size = _gguf_block(name, format)
+    width = packed.shape[-1]
+    whole = f"[..., multiple of {size}]"
+    expect(width % size == 0, name, "packed.shape", tuple(packed.shape), whole)
+    shape = (*packed.shape[:-1], width // size * elements)
+    (given,) = _dense(packed)
+
+    def work(to: Any) -> Tensor:
+        room = _core.empty(shape, dtype, packed.device) if to is None else to
+        made: Tensor = emit(name, given, format=format, out=room)
+        return made
+
+    return run_into(name, out, is_dense(out), work)
+
+
+@function
+def linear_gguf(
+    input: Tensor,
+    weight: Tensor,
+    format: int,
+    bias: Tensor | None = None,
+    quantize_input: bool = True,
+    out: Any = None,
+) -> Tensor:
+    """input [..., K] @ W.T + bias with a weight W [N, K] as it lies in a GGUF file: weight
+    [N, bytes of a row] of uint8, format GGML's number of the type (Q4_0 2, Q4_1 3, Q5_0 6, Q5_1 7,
+    Q8_0 8, Q4_K 12, Q5_K 13, Q6_K 14).
+
+    With quantize_input each 32 elements of the input are rounded to 8-bit integers times a scale,
+    which is fast; on the CPU a row's result then does not depend on the rows beside it.
+
+    >>> scale = infinicore.tensor([[0, 60]], dtype=infinicore.uint8)  # float16 1.0
+    >>> codes = infinicore.full((1, 16), 0x99, dtype=infinicore.uint8)  # 9 - 8
+    >>> F.linear_gguf(infinicore.ones(1, 32), infinicore.cat([scale, codes], 1), 2)
+    tensor([[32.]])
+    """
+    name = "linear_gguf"
+    need_tensor(name, "input", input)
+    need_tensor(name, "weight", weight)
+    elements, size = _gguf_block(name, format)
+    shape = tuple(input.shape)
+    whole = input.ndim > 0 and shape[-1] % elements == 0
+    expect(whole, name, "input.shape", shape, f"[..., multiple of {elements}]")
+    wanted = shape[-1] // elements * size
+    fits = weight.ndim == 2 and weight.shape[1] == wanted
+    expect(fits, name, "weight.shape", tuple(weight.shape), f"[N, {wanted}]")
+    alone = input.ndim == 1
+    given = _dense(input.unsqueeze(0) if alone else input, weight, bias)
+
+    def work(to: Any) -> Tensor:
+        made = emit(name, *given, format=format, quantize_input=bool(quantize_input), out=to)
+        return made.squeeze(0) if alone else made
+
+    return run_into(name, out, is_dense(out) and not alone, work)
 
 
 @function
