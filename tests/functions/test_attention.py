@@ -82,7 +82,12 @@ def test_scores_that_rise(kind: str, steep: float, hidden: int) -> None:
 
 
 def packed(
-    t: dict[str, Any], keys: list[ref.Tensor], values: list[ref.Tensor], scale: float
+    t: dict[str, Any],
+    keys: list[ref.Tensor],
+    values: list[ref.Tensor],
+    scale: float,
+    window: int = 0,
+    softcap: float = 0.0,
 ) -> ref.Tensor:
     """Causal attention of the rows of q in their bounds to keys [T, Hkv, D] of each sequence."""
     bounds, parts = t["bounds_q"].tolist(), []
@@ -90,7 +95,8 @@ def packed(
         q = t["q"][bounds[s] : bounds[s + 1]].transpose(0, 1)
         distance = causal(q.shape[1], k.shape[0])
         bias = None if t.get("slopes") is None else t["slopes"].view(-1, 1, 1) * distance
-        made = attend(q, k.transpose(0, 1), v.transpose(0, 1), scale, distance <= 0, bias)
+        seen = (distance <= 0) & (distance > -window) if window else distance <= 0
+        made = attend(q, k.transpose(0, 1), v.transpose(0, 1), scale, seen, bias, softcap)
         parts.append(made.transpose(0, 1))
     return ref.cat(parts)
 
@@ -206,6 +212,35 @@ def test_paged_attention_of_new_tokens(kind: str, varlen: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize(("window", "softcap"), [(0, 0.0), (3, 0.0), (0, 1.5), (2, 1.5)])
+@pytest.mark.parametrize("decode", [False, True])
+def test_paged_attention_varlen(kind: str, decode: bool, window: int, softcap: float) -> None:
+    def make(seed: int, dtype: Any) -> dict[str, Any]:
+        return cached(seed, dtype, False, 8) | {
+            "q": normal(seed, dtype, 3 if decode else 8, HEADS, SIZE),
+            "bounds_q": ref.arange(4) if decode else ref.tensor([0, 2, 7, 8]),
+        }
+
+    def reference(t: dict[str, Any]) -> ref.Tensor:
+        return packed(t, rows_of(t, "k", False), rows_of(t, "v", False), 0.25, window, softcap)
+
+    def call(t: dict[str, Any]) -> Any:
+        return infinicore.paged_attention_varlen(
+            t["q"],
+            t["k"],
+            t["v"],
+            t["tables"],
+            t["lengths"],
+            None if decode else t["bounds_q"],
+            scale=0.25,
+            window=window,
+            softcap=softcap,
+        )
+
+    check_attention(make, call, reference, kind)
+
+
+@pytest.mark.parametrize("kind", FLOATS)
 @pytest.mark.parametrize("count", [1, 3])
 def test_mha_kvcache(kind: str, count: int) -> None:
     def make(seed: int, dtype: Any) -> dict[str, Any]:
@@ -308,6 +343,10 @@ def test_bad_calls_say_what_was_expected() -> None:
         infinicore.paged_attention(q, cache, cache, table, lengths)
     with pytest.raises(TypeError, match="paged_attention: block_tables has type"):
         infinicore.paged_attention(q[:, :2], cache, cache, table.to(infinicore.float32), lengths)
+    with pytest.raises(ValueError, match="paged_attention_varlen: window is -1: expected"):
+        infinicore.paged_attention_varlen(q[:, :2], cache, cache, table, lengths, window=-1)
+    with pytest.raises(ValueError, match="paged_attention_varlen: softcap is -2"):
+        infinicore.paged_attention_varlen(q[:, :2], cache, cache, table, lengths, softcap=-2.0)
     with pytest.raises(ValueError, match=r"add_rms_norm: weight\.shape"):
         infinicore.add_rms_norm(q, q, infinicore.ones(3))
     with pytest.raises(ValueError, match="attention: pos is 9"):

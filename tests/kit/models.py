@@ -122,11 +122,14 @@ def attend(
     scale: float,
     visible: ref.Tensor | None = None,
     bias: ref.Tensor | None = None,
+    softcap: float = 0.0,
 ) -> ref.Tensor:
     """Attention of q [H, L, D] to k [Hkv, T, D], v [Hkv, T, E]; zeros where nothing is visible."""
     group = q.shape[0] // k.shape[0]
     k, v = (t.repeat_interleave(group, 0) for t in (k, v))
     scores = q @ k.transpose(1, 2) * scale
+    if softcap:
+        scores = softcap * ref.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
     if visible is not None:

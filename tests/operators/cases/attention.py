@@ -18,6 +18,11 @@ def tables(draw: Draw, shape: Shape) -> Any:
     return np.where(draw.rng.random(shape) < 0.05, low or draw["N"] + 3, pages)
 
 
+def bounded(draw: Draw) -> bool:
+    """Whether sequences have any number of queries, not one each."""
+    return draw.present("cum_seq_lens_q")
+
+
 # Slopes times distances make scores of some hundreds, of which F32 keeps a few 1e-5.
 SLOPES = 512.0
 
@@ -91,6 +96,37 @@ CASES: dict[str, Rules] = {
         tolerance=1.0,
         noise=SLOPES,
         large={"Hkv": (2,), "Hq": (8,), "T": (150,), "D": (64,), "M": (20,), "N": (60,)},
+    ),
+    "paged_attention_varlen": Rules(
+        symbols={
+            **HEADS,
+            "D": (16, 64),
+            "E": (16, 40, 64),
+            "N": (3, 8),
+            "R": (4, 16),
+            "M": (1, 3),
+            "S": (1, 2, 4),
+            "T": lambda draw: draw.choose((1, 7, 20)) if bounded(draw) else draw["S"],
+        },
+        attributes={"scale": (0.125,), "window": (0, 1, 5, 30), "softcap": (0.0, 2.0)},
+        absent=((), ("alibi_slopes",), ("cum_seq_lens_q", "alibi_slopes"), ("cum_seq_lens_q",)),
+        values={
+            "block_tables": tables,
+            "seq_lens": lengths,
+            "cum_seq_lens_q": prefix_sums(lambda draw: draw["T"]),
+        },
+        tolerance=1.0,
+        noise=SLOPES,
+        large={
+            "Hkv": (2,),
+            "Hq": (8,),
+            "S": (4,),
+            "T": lambda draw: 150 if bounded(draw) else draw["S"],
+            "D": (64,),
+            "E": (32,),
+            "M": (20,),
+            "N": (60,),
+        },
     ),
     "nsa_paged_attention": Rules(
         symbols={**HEADS, "N": (2, 5), "R": (8, 16), "M": (1, 3), "S": (1, 2), "C": (1,)},

@@ -128,18 +128,20 @@ INFINI_SIMD void multiply_tiles(float *sums, int64_t sum_row, bool add, const bf
     asm volatile("" ::: "memory");
 }
 
-// One row of scores, n of them, becomes weights of BF16; see weigh_tile. `seen`: keys that the row
-// sees, `distance`: from the tile's first key to the query's place.
-inline float weigh_bf16(float *s, bf16 *weights, int64_t n, float scale, int64_t seen,
-                        const float *slope, float distance, const uint8_t *hidden, float &greatest,
-                        float &sum) {
+// One row of scores, n of them, becomes weights of BF16; see weigh_tile. The row sees the keys
+// `before` .. `seen` of the tile; `distance`: from the tile's first key to the query's place.
+inline float weigh_bf16(float *s, bf16 *weights, int64_t n, float scale, float cap, int64_t before,
+                        int64_t seen, const float *slope, float distance, const uint8_t *hidden,
+                        float &greatest, float &sum) {
     constexpr int64_t step = int64_t(kWidth<float>);
     const F32 lanes = iota<F32>();
     F32 top = broadcast<F32>(greatest);
     for (int64_t j = 0; j < n; j += step) {
         F32 x = load(s + j) * scale, key = lanes + float(j);
+        if (cap > 0) x = tanh(x / cap) * cap;
         if (slope) x = fma(key - distance, broadcast<F32>(*slope), x);
         if (j + step > seen) x = select(key < float(seen), x, broadcast<F32>(kNone));
+        if (j < before) x = select(key < float(before), broadcast<F32>(kNone), x);
         if (hidden)
             for (int64_t i = 0; i < step; ++i)
                 if (hidden[j + i]) x[size_t(i)] = kNone;
@@ -184,15 +186,15 @@ void amx_block(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_
     std::fill_n(scratch.out, padded * value_depth, 0.0f);
 
     TileScope scope;
-    for (int64_t t = begin; t < end; t += kTile) {
-        const int64_t count = std::min(kTile, end - t);
+    for (int64_t t = begin, count; t < end; t += count) {
+        count = std::min(kTile - t % kTile, end - t);
         TileRows tile(scratch, keys, t, count);
         pack_keys(k, tile.k, depth);
         pack_values(v, tile.v, value_depth);
         for (int64_t first = 0; first < rows.count; first += kAmxRows) {
             const int64_t last = std::min(first + kAmxRows, rows.count);
             const int64_t n = round_up(std::min(rows.limit[last - 1] - t, count), 32);
-            if (n <= 0) continue;
+            if (n <= 0 || (rows.windowed && rows.from[first] - t >= n)) continue;
             float *out = scratch.out + first * value_depth;
             for (int64_t j = 0; j < n; j += 32)
                 multiply_tiles(scores + j, kTile, false, q + first * depth, depth, k + j, kTile,
@@ -200,9 +202,10 @@ void amx_block(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_
             for (int64_t r = first; r < last; ++r) {
                 const int64_t i = r - first;
                 float shrink = weigh_bf16(
-                    scores + i * kTile, weights + i * kTile, n, scale,
-                    std::min(rows.limit[r] - t, count), rows.sloped ? rows.slope + r : nullptr,
-                    float(rows.place[r] - t), tile.hidden, rows.greatest[r], rows.sum[r]);
+                    scores + i * kTile, weights + i * kTile, n, scale, rows.cap,
+                    rows.windowed ? rows.from[r] - t : 0, std::min(rows.limit[r] - t, count),
+                    rows.sloped ? rows.slope + r : nullptr, float(rows.place[r] - t), tile.hidden,
+                    rows.greatest[r], rows.sum[r]);
                 if (shrink != 1.0f)
                     for (int64_t e = 0; e < value_depth; ++e) out[i * value_depth + e] *= shrink;
             }

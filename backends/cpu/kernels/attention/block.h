@@ -20,10 +20,12 @@ inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) /
 struct BlockRows {
     int64_t count = 0;  // rows
     int64_t depth = 0, value_depth = 0;
-    int64_t *limit;  // number of keys that the row sees; rises with the row
+    int64_t *limit;  // the row sees the keys before this; rises with the row
+    int64_t *from;   // and none before this, which also rises; only when `windowed`
     int64_t *place;  // of its query among the keys, for slopes
     float *slope;    // times log2(e); only when `sloped`
-    bool sloped = false;
+    bool sloped = false, windowed = false;
+    float cap = 0;  // soft cap of scores, times log2(e); 0: none
     float *greatest, *sum;
 };
 
@@ -31,7 +33,7 @@ struct BlockRows {
 struct BlockScratch {
     BlockRows rows;
     float *q, *out, *scores, *k, *v, *row, *shrink, *distance;
-    int32_t *visible;
+    int32_t *visible, *before;
     uint8_t *hidden;
 
     static size_t bytes(int64_t rows, int64_t depth, int64_t value_depth) {
@@ -47,6 +49,7 @@ struct BlockScratch {
         int64_t padded = round_up(rows, std::max<int64_t>(kPanel, 32)),
                 wide = int64_t(kWidth<float>);
         take(this->rows.limit, padded);
+        take(this->rows.from, padded);
         take(this->rows.place, padded);
         take(this->rows.slope, padded);
         take(this->rows.greatest, padded);
@@ -61,6 +64,7 @@ struct BlockScratch {
         take(shrink, kPanel);
         take(distance, kPanel);
         take(visible, kPanel);
+        take(before, kPanel);
         take(hidden, kThinTile);
         this->rows.depth = depth, this->rows.value_depth = value_depth;
         return at;
@@ -123,7 +127,8 @@ void by_panels(int64_t rows, F &&f) {
             f.template operator()<1>(r);
 }
 
-// Attention of all rows to the keys begin .. end. `load_query(r, row)` gives a query, scaled;
+// Attention of all rows to the keys begin .. end, in tiles that end at multiples of kTile, so that
+// a row's sums do not depend on where a block begins. `load_query(r, row)` gives a query, scaled;
 // `emit(r, row)` takes a result, not yet divided by its sum.
 template <class Read, class Load, class Emit>
 void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &read,
@@ -137,7 +142,7 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
             int64_t r = first + lane;
             rows.greatest[r] = kNone, rows.sum[r] = 0;
             if (r >= rows.count) {  // no row: sees all, and is never read
-                rows.limit[r] = end, rows.place[r] = 0, rows.slope[r] = 0;
+                rows.limit[r] = end, rows.from[r] = 0, rows.place[r] = 0, rows.slope[r] = 0;
                 for (int64_t d = 0; d < depth; ++d) q[d * width + lane] = 0;
                 continue;
             }
@@ -147,26 +152,34 @@ void wide_block(BlockScratch &scratch, int64_t begin, int64_t end, const Read &r
         std::fill_n(scratch.out + first * value_depth, width * value_depth, 0.0f);
     });
 
-    for (int64_t t = begin; t < end; t += kTile) {
-        int64_t count = std::min(kTile, end - t);
+    for (int64_t t = begin, count; t < end; t += count) {
+        count = std::min(kTile - t % kTile, end - t);
         KeyTile tile = read(scratch, t, count);
         by_panels(rows.count, [&]<size_t V>(int64_t first) {
             constexpr int64_t width = V * kWidth<float>;
             // Later rows see no less than earlier ones.
             int64_t last = std::min(first + width, rows.count) - 1;
             int64_t most = std::min(rows.limit[last] - t, count);
-            if (most <= 0) return;
-            bool all = rows.limit[first] - t >= most;
+            if (most <= 0 || (rows.windowed && rows.from[first] - t >= most)) return;
+            bool all = rows.limit[first] - t >= most && !(rows.windowed && rows.from[last] > t);
             if (!all || rows.sloped || tile.hidden)
                 for (int64_t lane = 0; lane < width; ++lane) {
                     int64_t seen = std::clamp<int64_t>(rows.limit[first + lane] - t, 0, count);
                     scratch.visible[lane] = int32_t(seen);
                     scratch.distance[lane] = float(rows.place[first + lane] - t);
+                    if (rows.windowed)
+                        scratch.before[lane] =
+                            int32_t(std::clamp<int64_t>(rows.from[first + lane] - t, 0, count));
                 }
             float *scores = scratch.scores;
             score_tile<V>(scores, tile.k, tile.k_row, most, depth, scratch.q + first * depth);
-            Sight sight{scratch.visible, rows.sloped ? rows.slope + first : nullptr,
-                        scratch.distance, tile.hidden, all};
+            if (rows.cap > 0) cap_scores(scores, most * width, rows.cap);
+            Sight sight{scratch.visible,
+                        rows.windowed ? scratch.before : nullptr,
+                        rows.sloped ? rows.slope + first : nullptr,
+                        scratch.distance,
+                        tile.hidden,
+                        all};
             weigh_tile<V>(scores, most, sight, rows.greatest + first, rows.sum + first,
                           scratch.shrink);
             value_tile<V>(scratch.out + first * value_depth, tile.v, tile.v_row, most, value_depth,
@@ -224,21 +237,28 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
     return missing;
 }
 
+// Tiles end at multiples of kThinTile and scores lie in the lane of their key's place, so that a
+// row's sums do not depend on which keys the other rows see.
 template <class T>
 void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64_t end) {
+    constexpr int64_t wide = int64_t(kWidth<float>);
     BlockRows &rows = scratch.rows;
-    for (int64_t t = begin; t < end; t += kThinTile) {
-        int64_t count = std::min(kThinTile, end - t);
+    for (int64_t t = begin, count; t < end; t += count) {
+        count = std::min(kThinTile - t % kThinTile, end - t);
+        const int64_t skip = t % wide, base = t - skip, lanes = round_up(skip + count, wide);
         float *s = scratch.scores;
-        thin_tile_scores<T>(scratch, keys, t, count, s, kThinTile);
+        thin_tile_scores<T>(scratch, keys, t, count, s + skip, kThinTile);
         for (int64_t r = 0; r < rows.count; ++r) {
             float *row = s + r * kThinTile;
+            int64_t from = rows.windowed ? std::max(rows.from[r], t) : t;
+            int64_t seen = std::clamp<int64_t>(rows.limit[r] - base, skip, skip + count);
+            std::fill(row, row + std::min(from - base, lanes), kNone);
+            std::fill(row + seen, row + lanes, kNone);
+            if (rows.cap > 0) cap_scores(row, lanes, rows.cap);
             if (rows.sloped)
-                for (int64_t i = 0; i < count; ++i)
-                    row[i] = fma(rows.slope[r], float(t + i - rows.place[r]), row[i]);
-            int64_t seen = std::clamp<int64_t>(rows.limit[r] - t, 0, count);
-            std::fill(row + seen, row + count, kNone);
-            float shrink = weigh_row(row, count, rows.greatest[r], rows.sum[r]);
+                for (int64_t i = skip; i < seen; ++i)
+                    row[i] = fma(rows.slope[r], float(base + i - rows.place[r]), row[i]);
+            float shrink = weigh_row(row, lanes, rows.greatest[r], rows.sum[r]);
             if (shrink != 1.0f) {
                 float *out = scratch.out + r * rows.value_depth;
                 for (int64_t e = 0; e < rows.value_depth; ++e) out[e] *= shrink;
@@ -250,7 +270,7 @@ void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64
                 by_rows(rows.count, [&]<size_t R>(int64_t r) {
                     thin_values<T, R>(scratch.out + r * rows.value_depth, rows.value_depth,
                                       reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
-                                      rows.value_depth, s + r * kThinTile + done, kThinTile);
+                                      rows.value_depth, s + r * kThinTile + skip + done, kThinTile);
                 });
             done += run.count;
         }

@@ -24,6 +24,8 @@ struct Heads {
     bool causal = false;
     const float *slopes = nullptr;  // by query head; null: none
     int64_t slope_stride = 1;
+    int64_t window = 0;  // keys that a query sees at most, up to its own place; 0: no limit
+    float softcap = 0;   // of scores; 0: none
 };
 
 struct Sequence {
@@ -80,17 +82,22 @@ void attend_rows(const Heads &h, const Sequence &sequence, const Block &block, c
     scratch.carve(memory, block.count, h.depth, h.value_depth);
     BlockRows &rows = scratch.rows;
     rows.count = block.count, rows.sloped = h.slopes != nullptr;
+    rows.windowed = h.window > 0, rows.cap = h.softcap * kLog2E;
     for (int64_t r = 0; r < block.count; ++r) {
         int64_t query = (block.first + r) / h.group;
         int64_t head = block.head * h.group + (block.first + r) % h.group;
         rows.place[r] = sequence.keys - sequence.queries + query;
         rows.limit[r] =
             h.causal ? std::clamp<int64_t>(rows.place[r] + 1, 0, sequence.keys) : sequence.keys;
+        if (h.window > 0)
+            rows.from[r] = std::clamp<int64_t>(rows.place[r] + 1 - h.window, 0, rows.limit[r]);
         if (h.slopes) rows.slope[r] = h.slopes[head * h.slope_stride] * kLog2E;
     }
     int64_t seen = rows.limit[block.count - 1];  // the last row sees most
-    int64_t share = round_up((seen + block.splits - 1) / block.splits, kTile);
-    int64_t begin = std::min(seen, block.split * share), end = std::min(seen, begin + share);
+    int64_t first = rows.windowed ? rows.from[0] : 0, base = first / kThinTile * kThinTile;
+    int64_t share = round_up((seen - base + block.splits - 1) / block.splits, kThinTile);
+    int64_t begin = std::min(seen, base + block.split * share), end = std::min(seen, begin + share);
+    begin = std::max(begin, std::min(first, end));
 
     const float scale = h.scale * kLog2E;
     auto load = [&](int64_t r, float *row) {

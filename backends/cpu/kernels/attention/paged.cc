@@ -1,4 +1,5 @@
-// Attention to keys in a paged cache: paged_attention and paged_attention_prefill.
+// Attention to keys in a paged cache: paged_attention, paged_attention_prefill and
+// paged_attention_varlen.
 #include "../kernel.h"
 #include "flash.h"
 
@@ -10,15 +11,15 @@ struct Paged {
     Shape q, out, k, v, tables, lengths, bounds, slopes;
     int64_t size;
 
-    // Of both operators; `next` is the index of the tensor behind the lengths.
-    explicit Paged(const Operation &operation, int next)
+    // Of all operators; `slopes_at` is the index of the slopes.
+    explicit Paged(const Operation &operation, int slopes_at)
         : q(operation.tensor(1)),
           out(operation.tensor(0)),
           k(operation.tensor(2)),
           v(operation.tensor(3)),
           tables(operation.tensor(4)),
           lengths(operation.tensor(5)),
-          slopes(operation.tensor(next)),
+          slopes(operation.tensor(slopes_at)),
           size(element_bytes(q.dtype)) {
         heads.dtype = q.dtype, heads.heads = k.size[1], heads.group = q.size[1] / k.size[1];
         heads.depth = k.size[3], heads.value_depth = v.size[3];
@@ -31,6 +32,10 @@ struct Paged {
     }
 
     int64_t most_keys() const { return tables.size[1] * k.size[2]; }
+    // Keys that a query sees at most.
+    int64_t most_seen() const {
+        return heads.window > 0 ? std::min(heads.window, most_keys()) : most_keys();
+    }
 
     // Sequence s, with queries at tokens first .. first + count - 1. A length that the table cannot
     // hold is limited to what it can.
@@ -54,28 +59,28 @@ struct Paged {
     }
 };
 
-std::unique_ptr<Plan> plan_paged_attention(const Operation &operation) {
-    Paged p(operation, 6);
+// One query for each sequence.
+std::unique_ptr<Plan> plan_one_query(const Paged &p, int slopes_at) {
     int64_t sequences = p.q.size[0];
-    Division division(p.heads, sequences, sequences * p.heads.group, p.heads.group, p.most_keys());
+    Division division(p.heads, sequences, sequences * p.heads.group, p.heads.group, p.most_seen());
     return make_plan(
         [=](const Arguments &a) {
             Heads heads = p.heads;
-            heads.slopes = p.slopes ? a.pointer<const float>(6) : nullptr;
+            heads.slopes = p.slopes ? a.pointer<const float>(slopes_at) : nullptr;
             attend_all(
                 heads, division, a.workspace(), [&](int64_t s) { return p.sequence(a, s, s, 1); },
                 attend_block);
         },
         division.workspace());
 }
-INFINI_KERNEL("paged_attention", plan_paged_attention);
 
-std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation) {
-    Paged p(operation, 7);
-    p.bounds = operation.tensor(6);
+// Any number of queries for each sequence; bounds are tensor 6, slopes tensor 7.
+std::unique_ptr<Plan> plan_bounded_queries(const Paged &p) {
     int64_t tokens = p.q.size[0], sequences = p.lengths.size[0];
     int64_t rows = tokens * p.heads.group;
-    Division division(p.heads, sequences, rows, rows, p.most_keys());
+    // With as many tokens as sequences they are probably one for each.
+    int64_t longest = tokens == sequences ? p.heads.group : rows;
+    Division division(p.heads, sequences, rows, longest, p.most_seen());
     int64_t bound_bytes = round_up((sequences + 1) * int64_t(sizeof(int64_t)), 64);
     return make_plan(
         [=](const Arguments &a) {
@@ -106,7 +111,26 @@ std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation) {
         },
         size_t(bound_bytes) + division.workspace());
 }
+
+std::unique_ptr<Plan> plan_paged_attention(const Operation &operation) {
+    return plan_one_query(Paged(operation, 6), 6);
+}
+INFINI_KERNEL("paged_attention", plan_paged_attention);
+
+std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation) {
+    Paged p(operation, 7);
+    p.bounds = operation.tensor(6);
+    return plan_bounded_queries(p);
+}
 INFINI_KERNEL("paged_attention_prefill", plan_paged_attention_prefill);
+
+std::unique_ptr<Plan> plan_paged_attention_varlen(const Operation &operation) {
+    Paged p(operation, 7);
+    p.bounds = operation.tensor(6);
+    p.heads.window = operation.integer(1), p.heads.softcap = float(operation.number(2));
+    return p.bounds ? plan_bounded_queries(p) : plan_one_query(p, 7);
+}
+INFINI_KERNEL("paged_attention_varlen", plan_paged_attention_varlen);
 
 }  // namespace
 }  // namespace infini::cpu

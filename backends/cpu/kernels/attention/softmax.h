@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../math_exp.h"
 #include "rows.h"
 
 namespace infini::cpu {
@@ -59,6 +60,14 @@ INFINI_SIMD V exp2_below(V x) {
     p = fma(p, f, broadcast<V>(1.0f));
     using B = Like<V, uint32_t>;
     return p * as<V>(as<B>(shifted) << 23);
+}
+
+// Soft cap of n scores, whole vectors of them: s becomes cap * tanh(s / cap). Hidden ones stay.
+inline void cap_scores(float *s, int64_t n, float cap) {
+    for (int64_t i = 0; i < n; i += kWidth<float>) {
+        F32 x = load(s + i);
+        store(s + i, select(x == kNone, x, tanh(x / cap) * cap));
+    }
 }
 
 // What scores are taken relative to: their greatest, or 0 while there is none.

@@ -176,27 +176,21 @@ INFINI_SIMD void by_rows(int64_t rows, F &&f) {
     if (rows - r == 1) f.template operator()<1>(r);
 }
 
-// One row of scores becomes weights; returns what the results so far must be multiplied by. See
-// weigh_tile in wide.h.
+// One row of scores, whole vectors, becomes weights; returns what the results so far must be
+// multiplied by. See weigh_tile in wide.h.
 inline float weigh_row(float *s, int64_t count, float &greatest, float &sum) {
     F32 tops = broadcast<F32>(kNone);
-    int64_t t = 0;
-    for (; t + int64_t(kWidth<float>) <= count; t += kWidth<float>)
-        tops = larger(load(s + t), tops);
-    float top = std::max(greatest, reduce_max(tops));
-    for (; t < count; ++t) top = larger(s[t], top);
-    float base = reference(top), total = 0;
+    for (int64_t t = 0; t < count; t += kWidth<float>) tops = larger(load(s + t), tops);
+    const float top = std::max(greatest, reduce_max(tops)), base = reference(top);
     F32 totals{};
-    t = 0;
-    for (; t + int64_t(kWidth<float>) <= count; t += kWidth<float>) {
+    for (int64_t t = 0; t < count; t += kWidth<float>) {
         F32 weight = exp2_below(load(s + t) - base);
         store(s + t, weight);
         totals += weight;
     }
-    for (; t < count; ++t) total += s[t] = exp2_below(s[t] - base);
     float shrink = exp2_below(greatest - base);
     greatest = top;
-    sum = sum * shrink + (total + reduce_add(totals));
+    sum = sum * shrink + reduce_add(totals);
     return shrink;
 }
 

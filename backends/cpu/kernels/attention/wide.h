@@ -129,6 +129,7 @@ void value_tile(float *o, const float *v, int64_t stride, int64_t count, int64_t
 // What a panel's rows may see, by row.
 struct Sight {
     int32_t *keys;          // how many keys of this tile
+    int32_t *before;        // of these, how many lie before its window; null: none
     const float *slope;     // null: no slopes
     float *place;           // of the query, counted from the tile's first key
     const uint8_t *hidden;  // by key; null: none
@@ -138,12 +139,14 @@ struct Sight {
 // Adds slopes to a vector of rows' scores and hides what the rows do not see.
 inline void hide_tile(float *s, size_t width, int64_t count, const Sight &sight, size_t row,
                       F32 &top) {
-    I32 keys = load<I32>(sight.keys + row), key{};
+    I32 keys = load<I32>(sight.keys + row), key{}, before{};
+    if (sight.before) before = load<I32>(sight.before + row);
     for (int64_t t = 0; t < count; ++t, key += 1, s += width) {
         F32 x = load(s);
         if (sight.slope)
             x = fma(load(sight.slope + row), cast<F32>(key) - load(sight.place + row), x);
         x = select(key < keys, x, broadcast<F32>(kNone));
+        if (sight.before) x = select(key < before, broadcast<F32>(kNone), x);
         if (sight.hidden && sight.hidden[t]) x = broadcast<F32>(kNone);
         store(s, x);
         top = larger(x, top);

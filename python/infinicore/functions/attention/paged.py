@@ -9,7 +9,7 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_shape, need_tensor
 from infinicore.functions._operands import counting, with_rows
 
-__all__ = ["mha_kvcache", "paged_attention", "paged_attention_prefill"]
+__all__ = ["mha_kvcache", "paged_attention", "paged_attention_prefill", "paged_attention_varlen"]
 
 
 def _check(name: str, q: Tensor, k_cache: Tensor, v_cache: Tensor, tables: Tensor) -> None:
@@ -107,6 +107,61 @@ def paged_attention_prefill(
         cu_seqlens_q,
         alibi_slopes,
         scale,
+    )
+
+
+@function
+def paged_attention_varlen(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_tables: Tensor,
+    cache_lens: Tensor,
+    cu_seqlens_q: Tensor | None = None,
+    alibi_slopes: Tensor | None = None,
+    scale: float = 1.0,
+    window: int = 0,
+    softcap: float = 0.0,
+) -> Tensor:
+    """Causal attention of the new tokens of sequences, some of which prefill a chunk while others
+    decode one token, to pages that hold their keys already.
+
+    The rows of sequence s in q [tokens, Hq, D] are cu_seqlens_q[s] up to cu_seqlens_q[s + 1];
+    without `cu_seqlens_q` each sequence has one. `cache_lens` [S] count all its keys, the new ones
+    among them. Caches are [pages, Hkv, block_size, D], block_tables [S, blocks]; the result is
+    [tokens, Hq, size of a value].
+
+    With a `window` a token sees itself and the window - 1 tokens before it (0: all of them). With a
+    `softcap` scores s become softcap * tanh(s / softcap).
+
+    >>> cache, q = infinicore.ones(1, 1, 4, 2), infinicore.ones(1, 1, 2)
+    >>> table, length = infinicore.tensor([[0]]), infinicore.tensor([3])
+    >>> infinicore.paged_attention_varlen(q, cache, cache, table, length, window=2, softcap=30.0)
+    tensor([[[1., 1.]]])
+    """
+    name = "paged_attention_varlen"
+    _check(name, q, k_cache, v_cache, block_tables)
+    sequences = block_tables.shape[0]
+    need_shape(name, "cache_lens", cache_lens, sequences)
+    if cu_seqlens_q is None:
+        need_shape(name, "block_tables", block_tables, q.shape[0], None)
+    else:
+        need_shape(name, "cu_seqlens_q", cu_seqlens_q, sequences + 1)
+        cu_seqlens_q = integers(name, "cu_seqlens_q", cu_seqlens_q, int32)
+    expect(window >= 0, name, "window", window, "a number of keys, or 0 for all")
+    expect(softcap >= 0, name, "softcap", softcap, "a positive number, or 0 for none")
+    return emit(  # type: ignore[no-any-return]
+        "paged_attention_varlen",
+        with_rows(q),
+        with_rows(k_cache),
+        with_rows(v_cache),
+        integers(name, "block_tables", block_tables, int32),
+        integers(name, "cache_lens", cache_lens, int32),
+        cu_seqlens_q,
+        _slopes(name, alibi_slopes, q.shape[1]),
+        scale=scale,
+        window=window,
+        softcap=softcap,
     )
 
 

@@ -19,7 +19,13 @@ def softmax(scores: Array) -> Array:
 
 
 def attend(
-    q: Array, k: Array, v: Array, scale: float, visible: Array = True, bias: Array = 0.0
+    q: Array,
+    k: Array,
+    v: Array,
+    scale: float,
+    visible: Array = True,
+    bias: Array = 0.0,
+    softcap: float = 0.0,
 ) -> Array:
     """Attention of q [Hq, Lq, D] to k [Hkv, Lk, D] and v [Hkv, Lk, E]. Query head h uses key head
     h // (Hq / Hkv); `visible` and `bias` broadcast to [Hq, Lq, Lk]."""
@@ -27,8 +33,10 @@ def attend(
 
     group = q.shape[0] // k.shape[0]
     k, v = np.repeat(k, group, axis=0), np.repeat(v, group, axis=0)
-    scores = scale * (q @ k.transpose(0, 2, 1)) + bias
-    return softmax(np.where(visible, scores, -math.inf)) @ v
+    scores = scale * (q @ k.transpose(0, 2, 1))
+    if softcap > 0:
+        scores = softcap * np.tanh(scores / softcap)
+    return softmax(np.where(visible, scores + bias, -math.inf)) @ v
 
 
 def pages(cache: Array, table: Array, length: int) -> tuple[Array, Array]:
@@ -182,23 +190,85 @@ def paged_attention_prefill(
     add slope * (t - that limit). Bad blocks and lengths as in paged_attention; bounds of queries
     are limited to 0..T and made to rise, and rows of no sequence give zeros.
     """
+    return _paged(
+        q, k_cache, v_cache, block_tables, seq_lens, cum_seq_lens_q, alibi_slopes, scale, 0, 0.0
+    )
+
+
+@operator(
+    "PagedAttentionVarlen(!out_desc, q_desc, k_cache_desc, v_cache_desc, block_tables_desc, "
+    "seq_lens_desc, cum_seq_lens_q_desc, alibi_slopes_desc, float scale, int window, "
+    "float softcap)",
+    """
+    out out          F            [T, Hq, E]      inner1
+    q                =out         [T, Hq, D]      inner1
+    k_cache          =out         [N, Hkv, R, D]  inner1
+    v_cache          =out         [N, Hkv, R, E]  inner1
+    block_tables     I32|I64|U32  [S, M]
+    seq_lens         I32|I64|U32  [S]
+    cum_seq_lens_q?  I32|I64|U32  [S + 1]
+    alibi_slopes?    F32          [Hq]
+    """,
+    where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0; present(cum_seq_lens_q) or T == S; "
+    "window >= 0; softcap >= 0",
+    kernel=True,
+)
+def paged_attention_varlen(
+    q: Array,
+    k_cache: Array,
+    v_cache: Array,
+    block_tables: Array,
+    seq_lens: Array,
+    cum_seq_lens_q: Array,
+    alibi_slopes: Array,
+    *,
+    scale: float,
+    window: int,
+    softcap: float,
+) -> Array:
+    """paged_attention_prefill for sequences with any numbers of new tokens, of which some prefill a
+    chunk and others decode one token, with a sliding window and a soft cap.
+
+    A query at place t (the last key that it sees) sees the keys > t - window; window 0: all up to
+    t. Scores s become softcap * tanh(s / softcap) before slopes are added; softcap 0: they stay as
+    they are. Without `cum_seq_lens_q` each sequence has one query.
+    """
+    import numpy as np
+
+    bounds = np.arange(len(q) + 1) if cum_seq_lens_q is None else cum_seq_lens_q
+    return _paged(
+        q, k_cache, v_cache, block_tables, seq_lens, bounds, alibi_slopes, scale, window, softcap
+    )
+
+
+def _paged(
+    q: Array,
+    k_cache: Array,
+    v_cache: Array,
+    block_tables: Array,
+    seq_lens: Array,
+    bounds: Array,
+    slopes: Array,
+    scale: float,
+    window: int,
+    softcap: float,
+) -> Array:
     import numpy as np
 
     out = np.zeros((*q.shape[:2], v_cache.shape[3]))
-    bounds = np.maximum.accumulate(np.clip(cum_seq_lens_q.astype(np.int64), 0, len(q))).tolist()
+    rising = np.maximum.accumulate(np.clip(bounds.astype(np.int64), 0, len(q))).tolist()
     for s, length in enumerate(_lengths(seq_lens, block_tables, k_cache)):
-        begin, end = bounds[s], bounds[s + 1]
+        begin, end = rising[s], rising[s + 1]
         if begin >= end:
             continue
         k, known = pages(k_cache, block_tables[s], length)
         v, _ = pages(v_cache, block_tables[s], length)
         limit = length - (end - begin) + np.arange(end - begin)[:, None]
         distance = np.arange(length) - limit
-        bias = _alibi(alibi_slopes, distance)
+        seen = known & (distance <= 0) & ((distance > -window) | (window == 0))
         query = q[begin:end].transpose(1, 0, 2)
-        out[begin:end] = attend(query, k, v, scale, known & (distance <= 0), bias).transpose(
-            1, 0, 2
-        )
+        made = attend(query, k, v, scale, seen, _alibi(slopes, distance), softcap)
+        out[begin:end] = made.transpose(1, 0, 2)
     return out
 
 
