@@ -48,3 +48,28 @@ def test_attention(
     layout = strided if longer % 2 else contiguous
     draw = Draw(operator, rules, dtype, "large", longer)
     Trial(make, draw, layout, layout).four_ways()
+
+
+@pytest.mark.parametrize("kernel", ["rows", "tiles", "groups", ""])
+@pytest.mark.parametrize(("window", "softcap"), [(0, 2.0), (70, 0.0), (33, 2.0)])
+@pytest.mark.parametrize("decode", [False, True])
+def test_window_and_softcap(
+    make: Maker,
+    monkeypatch: pytest.MonkeyPatch,
+    decode: bool,
+    window: int,
+    softcap: float,
+    kernel: str,
+) -> None:
+    monkeypatch.setenv("INFINI_CUDA_ATTENTION", kernel)
+    number = ["rows", "tiles", "groups", ""].index(kernel)
+    sizes = {"Hkv": 1, "Hq": 3, "S": 3, "D": 64, "E": 64, "M": 20 + number, "N": 60}
+    sizes |= {"R": 8 if number % 2 else 16, "T": 3 if decode else 90}
+    rules = replace(
+        CASES["paged_attention_varlen"],
+        large={symbol: (size,) for symbol, size in sizes.items()},
+        attributes={"scale": (0.125,), "window": (window,), "softcap": (softcap,)},
+        absent=(("alibi_slopes", *(["cum_seq_lens_q"] if decode else [])),),
+    )
+    draw = Draw(REGISTRY["paged_attention_varlen"], rules, "F16", "large", number)
+    Trial(make, draw).four_ways()

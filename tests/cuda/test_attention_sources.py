@@ -15,9 +15,8 @@ DEVICE = Path(__file__).resolve().parents[2] / "backends" / "cuda" / "device"
 library = find()
 pytestmark = pytest.mark.requires("nvrtc")
 
-COMMON = (
-    "using T = {type}; using Table = int32_t; using Length = int32_t; constexpr int kSloped = 0;"
-)
+COMMON = "using T = {type}; using Table = int32_t; using Length = int32_t;"
+DEFAULTS = ("kSloped=0", "kWindow=0", "kCapped=0")
 # File, architecture, constants: as planners choose them for common heads.
 CASES = [
     ("decode", "sm_90", "kPaged=0,kRagged=0,kCausal=0,kDepth=128,kValue=128,kM=1,kStages=3"),
@@ -25,6 +24,16 @@ CASES = [
     ("decode", "sm_80", "kPaged=1,kRagged=0,kCausal=1,kDepth=64,kValue=64,kM=1,kStages=4"),
     ("flash_sm80", "sm_80", "kPaged=0,kRagged=0,kCausal=1,kDepth=128,kValue=128,kM=2"),
     ("flash_sm80", "sm_90", "kPaged=1,kRagged=1,kCausal=1,kDepth=64,kValue=64,kM=2"),
+    (
+        "decode",
+        "sm_90",
+        "kPaged=1,kRagged=0,kCausal=1,kWindow=1,kCapped=1,kDepth=128,kValue=128,kM=1,kStages=3",
+    ),
+    (
+        "flash_sm80",
+        "sm_90",
+        "kPaged=1,kRagged=1,kCausal=1,kWindow=1,kCapped=1,kDepth=128,kValue=128,kM=2",
+    ),
     (
         "flash_sm90",
         "sm_90a",
@@ -48,6 +57,15 @@ CASES = [
         "sm_90a",
         "kPaged=1,kRagged=1,kCausal=1,kDepth=192,kValue=128,"
         "kQueryStages=1,kKeyStages=2,kValueStages=2,kSingle=1,kBulk=0",
+    ),
+    *(
+        (
+            "flash_sm90",
+            "sm_90a",
+            "kPaged=1,kRagged=1,kCausal=1,kDepth=128,kValue=128,kQueryStages=2,kKeyStages=3,"
+            f"kValueStages=2,kSingle=0,kBulk=0,kWindow={window},kCapped={capped}",
+        )
+        for window, capped in ((1, 0), (0, 1))
     ),
     (
         "mla_sm90",
@@ -113,7 +131,8 @@ def test_kernels_stay_in_registers(
     file, _, kernel = file.partition(":")
     selector = f"INFINI_KERNEL_{file}_{kernel}".upper() if kernel else ""
     text = (f"#define {selector}\n" if selector else "") + flattened("prelude.cuh", seen)
-    lines = COMMON.format(type=dtype) + f" constexpr int {constants};"
+    others = [each for each in DEFAULTS if each.partition("=")[0] not in constants]
+    lines = COMMON.format(type=dtype) + f" constexpr int {','.join([constants, *others])};"
     text += f"namespace infini {{ {lines} }}\n" + flattened(f"attention/{file}.cuh", seen, selector)
     with Compiler(library) as compiler:
         used = compiler.compile(text, architecture)

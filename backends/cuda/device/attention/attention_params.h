@@ -30,6 +30,8 @@ struct AttentionParams {
     int32_t tiles;               // of rows: of a sequence, or of all ragged queries
     int32_t chunk;               // sequences and heads whose keys fit into L2
     float scale;                 // with log2(e) in it
+    float cap, cap_inverse;      // soft cap of scores, with log2(e) in it
+    int32_t window;              // keys that a query sees at most
     int32_t vector;              // 1: rows can be read 16 bytes at a time
     int32_t store_vector;        // 1: and written
 };

@@ -24,13 +24,13 @@ static_assert(kRows * kValue * 2 <= kStages * kStageElements);  // results fit w
 struct Copier {
     const AttentionParams &p;
     const Sequence &s;
-    T *stages;  // this warp's
-    int end;    // of the keys
+    T *stages;       // this warp's
+    int start, end;  // of the keys
 
     // The page of key first + lane, or -1 where there is none. Without pages there is one for all.
     INFINI_DEVICE int find_page(int first) const {
         const int t = first + lane();
-        if (t >= end) return -1;
+        if (t >= end || (kWindow && t < start)) return -1;
         if constexpr (!kPaged) return 0;
         if (lane() >= kTile) return -1;
         const int64_t page = int64_t(s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
@@ -90,16 +90,19 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
     const int head = int(unit_number) - index * p.heads;
     const Sequence s = find_sequence(p, index, head);
 
-    // The range of keys: of those that the last row sees.
-    const int seen = key_limit(s, s.queries - 1);
+    // The range of keys: of those that the last row sees, from the first one that any row sees on.
+    const int seen = key_limit(s, s.queries - 1), from = key_begin(p, s, 0);
     constexpr int kStep = kWarps * kTile;
-    int share = (seen + p.splits - 1) / p.splits;
+    const int base = from / kStep * kStep;
+    int share = (seen - base + p.splits - 1) / p.splits;
     share = (share + kStep - 1) / kStep * kStep;
-    const int begin = seen < split * share ? seen : split * share;
+    const int begin = seen < base + split * share ? seen : base + split * share;
     const int end = seen < begin + share ? seen : begin + share;
+    // Keys before the window are not read, unless they share a tile and a page with one in it.
+    const int start = p.page_size.divisor % kTile == 0 ? from / kTile * kTile : from;
 
     T *stages = reinterpret_cast<T *>(memory) + warp() * kStages * kStageElements;
-    const Copier copier = {p, s, stages, end};
+    const Copier copier = {p, s, stages, start, end};
     T *query_tile = reinterpret_cast<T *>(memory) + kWarps * kStages * kStageElements;
     load_queries<kRows, kWarps * 32>(p, s, head, 0, query_tile);
     commit_copies();
@@ -163,8 +166,8 @@ INFINI_ENTRY(AttentionParams, kWarps * 32, kDepth + kValue <= 256 ? 2 : 1) {
         for (int m = 0; m < kM; ++m) {
             float factor[2];
             const uint32_t bits[1] = {uint32_t(known)};
-            if constexpr (kSloped) scale_scores<2>(scores[m], rows[m], p.scale, first);
-            mask_scores<2, !kPaged>(scores[m], rows[m], first, bits);
+            if constexpr (kScaled) scale_scores<2>(scores[m], rows[m], p, first);
+            mask_scores<2, !kPaged>(scores[m], rows[m], first, p.window, bits);
             take_scores<2>(scores[m], rows[m], scale, factor);
             // The running maximum rarely changes after the first tiles.
             if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))

@@ -29,7 +29,7 @@ struct Copier {
     const Sequence &s;
     T *stages;
     Pages &pages;
-    int end;  // of the keys
+    int start, end;  // of the keys
 
     // Looks up the pages of a tile; visible after the next barrier.
     INFINI_DEVICE void find_pages(int tile) const {
@@ -37,7 +37,8 @@ struct Copier {
             if (threadIdx.x >= kKeys) return;
             const int t = tile * kKeys + int(threadIdx.x);
             int64_t page = -1;
-            if (t < end) page = int64_t(s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+            if (t < end && t >= start)
+                page = int64_t(s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
             const bool known = page >= 0 && page < p.pages;
             pages.page[tile % 4][threadIdx.x] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
@@ -101,9 +102,9 @@ INFINI_DEVICE void attend(const AttentionParams &p, RowPair (&rows)[kM],
 #pragma unroll
     for (int m = 0; m < kM; ++m) {
         float factor[2];
-        if constexpr (kSloped) scale_scores<kStep / 8>(scores[m], rows[m], p.scale, first);
+        if constexpr (kScaled) scale_scores<kStep / 8>(scores[m], rows[m], p, first);
         if (masked || known != 0xffffffffu)
-            mask_scores<kStep / 8, !kPaged>(scores[m], rows[m], first, bits);
+            mask_scores<kStep / 8, !kPaged>(scores[m], rows[m], first, p.window, bits);
         take_scores<kStep / 8>(scores[m], rows[m], scale, factor);
         if (!__all_sync(kAllLanes, factor[0] == 1.0f && factor[1] == 1.0f))
             scale_results<kValue / 8>(results[m], factor);
@@ -147,15 +148,16 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     const int first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
     const int last_row = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
     const int seen = key_limit(s, int(p.group.divide(uint32_t(last_row))));
+    const int from = key_begin(p, s, int(p.group.divide(uint32_t(first_row))));
     // Tiles of keys, a share of them for each split.
-    const int key_tiles = (seen + kKeys - 1) / kKeys;
-    const int share = (key_tiles + p.splits - 1) / p.splits;
-    const int begin = key_tiles < split * share ? key_tiles : split * share;
+    const int key_tiles = (seen + kKeys - 1) / kKeys, base = from / kKeys;
+    const int share = (key_tiles - base + p.splits - 1) / p.splits;
+    const int begin = key_tiles < base + split * share ? key_tiles : base + split * share;
     const int end = key_tiles < begin + share ? key_tiles : begin + share;
 
     T *query_tile = reinterpret_cast<T *>(memory);
     T *stages = query_tile + kRows * kPitch;
-    const Copier copier = {p, s, stages, pages, seen};
+    const Copier copier = {p, s, stages, pages, from, seen};
     load_queries<kRows, kThreads>(p, s, head, first_row, query_tile);
     copier.find_pages(begin);
     if constexpr (kPaged) __syncthreads();
@@ -169,6 +171,9 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
     for (int m = 0; m < kM; ++m) rows[m].find(p, s, head, my_row + 16 * m);
     // All rows of the warp see the keys before this.
     const int all_seen = key_limit(s, int(p.group.divide(uint32_t(my_row))));
+    // And none of them has a window that begins behind this.
+    const int my_last = my_row + kWarpRows - 1 < last_row ? my_row + kWarpRows - 1 : last_row;
+    const int all_from = key_begin(p, s, int(p.group.divide(uint32_t(my_last))));
 
     // The first iteration only starts copies, so that the copying code is compiled once.
     for (int at = begin - 1; at < end; ++at) {
@@ -184,7 +189,7 @@ INFINI_ENTRY(AttentionParams, kThreads, kM *(kDepth + kValue) <= 512 ? 2 : 1) {
 #pragma unroll 1
         for (int part = 0; part < kKeys / kStep; ++part) {
             const int first = at * kKeys + part * kStep;
-            attend(p, rows, results, scale, first, first + kStep > all_seen,
+            attend(p, rows, results, scale, first, first + kStep > all_seen || first < all_from,
                    kPaged ? pages.known[at % 4][part] : 0xffffffffu, my_queries,
                    keys + part * kStep * kPitch, values + part * kStep * kValuePitch);
         }

@@ -44,10 +44,11 @@ struct Consumer {
     uint64_t first_queries, first_keys, first_values;  // operands
     int number = 0;                                    // of this block's work
     int step = 0;                                      // tiles before this one, of all work
-    int tiles = 0;                                     // of this work
+    int begin = 0, tiles = 0;                          // of this work: the first, and the end
     Place<kKeyStages> keys;
     Place<kValueStages> values;
-    int all_seen = 0;  // keys before this are seen by all rows of this warp
+    int all_seen = 0;  // keys before this are seen by all rows of this warp,
+    int all_from = 0;  // from this one on
     RowPair rows = {};
     float base[2] = {kEmpty, kEmpty};  // running maximum
     T *targets[2] = {};                // this thread's results
@@ -58,7 +59,7 @@ struct Consumer {
         const int slot = number % kQueryStages;
         here.wait(slot, number / kQueryStages & 1);
         const Work &w = shared.work[slot];
-        tiles = w.tiles;
+        begin = w.begin, tiles = w.tiles;
         if (tiles == 0) return false;
         const int my_row = w.first_row + group * 64 + warp() % 4 * 16;
 #pragma unroll
@@ -67,6 +68,10 @@ struct Consumer {
             targets[i] = row < w.row_count ? result_row(p, w.s, w.head, row) : nullptr;
         }
         all_seen = key_limit(w.s, int(p.group.divide(uint32_t(my_row))));
+        if constexpr (kWindow) {
+            const int last = my_row + 15 < w.row_count ? my_row + 15 : w.row_count - 1;
+            all_from = key_begin(p, w.s, int(p.group.divide(uint32_t(last))));
+        }
         rows = {};
         rows.find(p, w.s, w.head, my_row);
         base[0] = base[1] = kEmpty;
@@ -127,15 +132,15 @@ struct Consumer {
     }
 
     INFINI_DEVICE void hide_scores(float (&scores)[kKeys / 8][4], int first) {
-        if constexpr (kSloped) scale_scores<kKeys / 8>(scores, rows, p.scale, first);
+        if constexpr (kScaled) scale_scores<kKeys / 8>(scores, rows, p, first);
         uint32_t known[kKeys / 32];
-        bool masked = first + kKeys > all_seen;
+        bool masked = first + kKeys > all_seen || (kWindow && first < all_from);
 #pragma unroll
         for (int i = 0; i < kKeys / 32; ++i) {
             known[i] = kPaged ? shared.known[step % kSlots][i] : 0xffffffffu;
             masked = masked || known[i] != 0xffffffffu;
         }
-        if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, known);
+        if (masked) mask_scores<kKeys / 8, !kPaged>(scores, rows, first, p.window, known);
     }
 
     // Raises the running maximum where a score exceeds it by more than the slack; returns the
@@ -164,7 +169,7 @@ struct Consumer {
     // that probabilities must only not overflow, which their sum shows. True: older results must be
     // rescaled by the factors.
     INFINI_DEVICE bool weigh(float (&scores)[kKeys / 8][4], int tile, float (&factor)[2]) {
-        bool exact = kSloped || tile == 0;
+        bool exact = kScaled || tile == begin;
         float slack = kSlack;
         factor[0] = factor[1] = 1;
 #pragma unroll 1
@@ -212,8 +217,9 @@ struct Consumer {
             if (fresh) {
 #pragma unroll
                 for (int i = 0; i < 2; ++i) done[i] = targets[i], sums[i] = rows.sum[i];
-                tile = 0, done_slot = (number + 1) % kQueryStages;
+                done_slot = (number + 1) % kQueryStages;
                 more = take_work();
+                tile = begin;
             }
             if (!there) here.wait(kFirstKeys + keys.at, keys.phase);
             if (kTurns) wait_at(kTurn + group, 2 * kGroup);

@@ -52,15 +52,15 @@ INFINI_DEVICE int find_segment_together(const int32_t *ends, int count, int plac
 struct Work {
     Sequence s;
     int head, first_row, row_count;
-    int tiles;  // of keys; 0: results are zeros, or there is nothing to do
-    int seen;   // keys
-    int index;  // of the sequence
+    int begin, tiles;  // of keys: the first one, and the end; 0: zeros, or nothing to do
+    int from, seen;    // keys: the first one that any row sees, and the end
+    int index;         // of the sequence
 
     // The order: some units (sequences and heads) whose keys fit into L2, of these the rows that
     // see most keys first. Of ragged queries units are heads, and there are `all_tiles` of rows.
     INFINI_DEVICE void find(const AttentionSm90Params &p, int item, int all_tiles) {
         int tile;
-        tiles = row_count = 0;
+        begin = tiles = row_count = 0;
         if constexpr (kRagged) {
             const unsigned size = unsigned(p.chunk) * unsigned(all_tiles);
             const int chunk = int(unsigned(item) / size), left = p.heads - chunk * p.chunk;
@@ -84,7 +84,8 @@ struct Work {
         first_row = tile * kRows, row_count = s.queries * int(p.group.divisor);
         const int last = first_row + kRows < row_count ? first_row + kRows - 1 : row_count - 1;
         seen = key_limit(s, int(p.group.divide(uint32_t(last))));
-        tiles = (seen + kKeys - 1) / kKeys;
+        from = key_begin(p, s, int(p.group.divide(uint32_t(first_row))));
+        begin = from / kKeys, tiles = (seen + kKeys - 1) / kKeys;
     }
 };
 
@@ -154,13 +155,16 @@ struct Producer {
     INFINI_DEVICE void look_up(int first) {
         const int t = first + thread;
         page = start = -1;
-        if (t < w.seen) page = int64_t(w.s.table[p.page_size.divide(uint32_t(t)) * p.table_stride]);
+        const uint32_t entry = p.page_size.divide(uint32_t(t));
+        // Pages that end before the window are not read.
+        if (t < w.seen && (!kWindow || entry >= p.page_size.divide(uint32_t(w.from))))
+            page = int64_t(w.s.table[entry * p.table_stride]);
         if (kSingle && first < w.seen) start = int64_t(w.s.table[first * p.table_stride]);
     }
     // Tells of them; those of the next tile are looked up meanwhile.
     INFINI_DEVICE void find_pages(int first, int slot) {
         if constexpr (kPaged) {
-            if (first == 0) look_up(first);
+            if (first == w.begin * kKeys) look_up(first);
             const bool known = page >= 0 && page < p.pages;
             shared.page[slot][thread] = known ? int(page) : -1;
             const uint32_t bits = __ballot_sync(kAllLanes, known);
@@ -295,7 +299,7 @@ struct Producer {
         return item;
     }
     INFINI_DEVICE void find_work() {
-        for (w.tiles = 0; w.tiles == 0;) {
+        for (w.begin = w.tiles = 0; w.tiles == 0;) {
             const int item = take_item();
             if (item >= items) break;
             w.find(p, item, all_tiles);
@@ -323,7 +327,7 @@ struct Producer {
         }
         for (int step = 0;; ++step) {
             const bool fresh = tile == w.tiles;
-            if (fresh) tile = 0, find_work();
+            if (fresh) find_work(), tile = w.begin;
             const bool more = w.tiles > 0;
             const Tile now = {w.s.k, w.head, w.index, w.seen, tile * kKeys};
 #pragma unroll 1

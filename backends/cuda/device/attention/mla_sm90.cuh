@@ -139,14 +139,14 @@ struct Consumer {
     // Online softmax: scores become probabilities.
     INFINI_DEVICE void weigh(float (&scores)[8][4], uint32_t (&weights)[4][4], float (&factor)[2],
                              int first, const RingPlace &place) {
-        if constexpr (kSloped) scale_scores<8>(scores, rows, p.scale, first);
+        if constexpr (kScaled) scale_scores<8>(scores, rows, p, first);
         // Mostly all rows see all keys.
         const uint32_t missing = kPaged ? shared.ring.missing[place.tile] : 0;
         const int least = rows.limit[0] < rows.limit[1] ? rows.limit[0] : rows.limit[1];
         if (__any_sync(kAllLanes, missing || least < first + kKeys)) {
             const uint32_t bits[2] = {~((missing & 1) * 0xffff | (missing >> 1 & 1) * 0xffff0000),
                                       ~((missing >> 2 & 1) * 0xffff | (missing >> 3) * 0xffff0000)};
-            mask_scores<8, !kPaged>(scores, rows, first, bits);
+            mask_scores<8, !kPaged>(scores, rows, first, p.window, bits);
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {

@@ -33,13 +33,15 @@ INFINI_DEVICE float dot(const AttentionParams &p, const float *q, const T *k) {
 
 // The keys from `first` on, one for each lane.
 INFINI_DEVICE void take_keys(const AttentionParams &p, const Sequence &s, const float *q, int first,
-                             int limit, int place, float slope, Running &running, float *sums) {
+                             int from, int limit, int place, float slope, Running &running,
+                             float *sums) {
     const int t = first + lane();
     KeyPlace at = {0, 0, false};
     float score = kNone;
-    if (t < limit) at = find_key(p, s, t);
+    if (t >= from && t < limit) at = find_key(p, s, t);
     if (at.known) {
         score = dot(p, q, s.k + at.k);
+        if constexpr (kCapped) score = cap_score(p, score);
         if constexpr (kSloped) score += slope * float(t - place);
     }
     const float greatest = fmaxf(running.greatest, fold_warp(score, fold::Max()));
@@ -85,11 +87,13 @@ INFINI_ENTRY(AttentionParams, kWarps *kWarp, 1) {
     for (int e = lane(); e < p.value_depth; e += kWarp) sums[e] = 0;
     __syncthreads();
 
-    const int limit = key_limit(s, query), place = s.keys - s.queries + query;
+    const int limit = key_limit(s, query), start = key_begin(p, s, query);
+    const int place = s.keys - s.queries + query;
     const float slope = row_slope(p, head, row);
     Running running = {kNone, 0};
-    for (int first = warp() * kWarp; first < limit; first += kWarps * kWarp)
-        take_keys(p, s, q, first, limit, place, slope, running, sums);
+    constexpr int kStep = kWarps * kWarp;
+    for (int first = start / kStep * kStep + warp() * kWarp; first < limit; first += kStep)
+        take_keys(p, s, q, first, start, limit, place, slope, running, sums);
     if (lane() == 0) parts[warp()] = running;
     __syncthreads();
 

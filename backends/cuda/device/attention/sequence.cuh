@@ -1,7 +1,8 @@
 // Where the queries of a sequence lie, how many keys it has, and where these are: in rows that
 // follow one another, or in the pages of a cache that a table names.
 //
-// Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped.
+// Before this: types T, Table, Length; constants kPaged, kRagged, kCausal, kSloped, kWindow (a
+// sliding window: planners set it with kCausal only), kCapped (a soft cap).
 #pragma once
 
 #include "attention_params.h"
@@ -10,6 +11,8 @@ namespace infini {
 
 inline constexpr float kNone = __builtin_bit_cast(float, 0xff800000u);  // score of what is hidden
 inline constexpr float kLog2E = 1.44269504088896341f;
+// Scores are scaled before the softmax, not in its exponent.
+inline constexpr bool kScaled = kSloped || kCapped;
 
 struct Sequence {
     const T *q;
@@ -82,6 +85,19 @@ INFINI_DEVICE int key_limit(const Sequence &s, int query) {
     if constexpr (!kCausal) return s.keys;
     const int limit = s.keys - s.queries + query + 1;
     return limit < 0 ? 0 : limit;
+}
+
+// The first key that a query sees.
+INFINI_DEVICE int key_begin(const AttentionParams &p, const Sequence &s, int query) {
+    if constexpr (!kWindow) return 0;
+    const int begin = s.keys - s.queries + query + 1 - p.window;
+    return begin < 0 ? 0 : begin;
+}
+
+// The soft cap of a scaled score: cap * tanh(score / cap), where tanh(x) = 1 - 2 / (e^2x + 1).
+INFINI_DEVICE float cap_score(const AttentionParams &p, float score) {
+    const float e = ptx::exp2_approx(score * p.cap_inverse * (2 * kLog2E));
+    return p.cap - 2 * p.cap * ptx::reciprocal_approx(e + 1.0f);
 }
 
 INFINI_DEVICE const T *query_row(const AttentionParams &p, const Sequence &s, int head, int row) {

@@ -98,13 +98,13 @@ struct RowPair {
 
 // Scores are compared as they come from the product and multiplied with the scale in the exponent,
 // which is one instruction; that is right for scales above 0, which planners see to, and without
-// slopes.
-INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kSloped ? 1.0f : p.scale; }
+// slopes or a cap.
+INFINI_DEVICE float folded_scale(const AttentionParams &p) { return kScaled ? 1.0f : p.scale; }
 
 // Scores of hidden keys become -inf. `first` is the first key's place; bits of `known` that are 0
-// hide keys.
+// hide keys. A window begins that many keys before a row's limit.
 template <int tiles, bool all_known>
-INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first,
+INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int first, int window,
                                const uint32_t (&known)[(8 * tiles + 31) / 32]) {
     // What differs between scores is known to the compiler: few registers.
     const int skip = 2 * (lane() % 4),
@@ -114,23 +114,26 @@ INFINI_DEVICE void mask_scores(Scores<tiles> &scores, const RowPair &rows, int f
         const uint32_t bits = all_known ? 0 : known[8 * n / 32] >> skip;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const bool seen =
-                8 * n + i % 2 < left[i / 2] && (all_known || (bits >> (8 * n + i % 2) % 32 & 1));
+            const int key = 8 * n + i % 2, end = left[i / 2];
+            const bool seen = key < end && (!kWindow || key >= end - window) &&
+                              (all_known || (bits >> key % 32 & 1));
             if (!seen) scores[n][i] = kNone;
         }
     }
 }
-// With slopes.
+// With slopes or a cap.
 template <int tiles>
-INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows, float scale,
-                                int first) {
+INFINI_DEVICE void scale_scores(Scores<tiles> &scores, const RowPair &rows,
+                                const AttentionParams &p, int first) {
 #pragma unroll
     for (int n = 0; n < tiles; ++n)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int key = first + 8 * n + 2 * (lane() % 4) + i % 2;
-            scores[n][i] *= scale;
-            scores[n][i] += rows.slope[i / 2] * float(key - rows.place[i / 2]);
+            scores[n][i] *= p.scale;
+            if constexpr (kCapped) scores[n][i] = cap_score(p, scores[n][i]);
+            if constexpr (kSloped)
+                scores[n][i] += rows.slope[i / 2] * float(key - rows.place[i / 2]);
         }
 }
 

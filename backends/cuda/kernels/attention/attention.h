@@ -26,12 +26,17 @@ struct AttentionCase {
     int64_t keys = 0, depth = 0, value_depth = 0;
     int64_t pages = 0, page_size = 1;
     bool causal = false;
-    double scale = 1;
+    double scale = 1, softcap = 0;  // 0: no cap
+    int64_t window = 0;             // 0: none; else the case is causal
 
     bool paged() const { return table_at >= 0; }
     bool ragged() const { return bounds_at >= 0; }
     bool sloped() const { return slopes_at >= 0; }
+    bool windowed() const { return window > 0; }
+    bool capped() const { return softcap > 0; }
     int64_t rows() const { return queries * group; }  // of a sequence and key head, at most
+    // Keys that the rows of a sequence see at most.
+    int64_t seen() const { return windowed() ? std::min(keys, window + queries - 1) : keys; }
 
     // All that a kernel is given but the pointers.
     AttentionParams params() const;

@@ -27,6 +27,8 @@ AttentionParams AttentionCase::params() const {
     p.depth = int32_t(depth), p.value_depth = int32_t(value_depth);
     p.splits = 1, p.rows = int32_t(rows());
     p.scale = float(scale * kLog2E);
+    if (capped()) p.cap = float(softcap * kLog2E), p.cap_inverse = float(1 / (softcap * kLog2E));
+    p.window = int32_t(std::min<int64_t>(window, int64_t(1) << 30));
     p.vector = has_wide_rows(q_stride, depth, wide) && has_wide_rows(k_stride, depth, wide) &&
                has_wide_rows(v_stride, value_depth, wide);
     p.store_vector = has_wide_rows(out_stride, value_depth, wide);
@@ -52,6 +54,7 @@ Source AttentionCase::source(const char *file) const {
     source.type("Length", lengths_at >= 0 ? lengths.dtype : INFINI_DTYPE_I32);
     source.constant("kPaged", paged()).constant("kRagged", ragged());
     source.constant("kCausal", causal).constant("kSloped", sloped());
+    source.constant("kWindow", windowed()).constant("kCapped", capped());
     return source;
 }
 
@@ -99,15 +102,16 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
         plan = make_empty_plan();
     const std::string name = wished_attention();
     // Tensor-core kernels compute the running maximum of unscaled scores.
-    const bool any = name != "rows" && (c.scale > 0 || c.sloped());
+    const bool any = name != "rows" && (c.scale > 0 || c.sloped() || c.capped());
+    const bool plain = any && !c.windowed() && !c.capped();
     if (!plan && any && name == "tiles") plan = plan_attention_tiles(c, device);
     if (!plan && any && name == "groups") plan = plan_attention_groups(c, device, true);
     if (!plan && any) plan = plan_attention_decode(c, device);
     if (!plan && any) plan = plan_attention_groups(c, device, false);
     if (!plan && any) plan = plan_attention_tiles(c, device);
-    if (!plan && any) plan = plan_mla_sm80(c, device, false);
+    if (!plan && plain) plan = plan_mla_sm80(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
-    if (any && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
+    if (plain && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
         if (auto faster = plan_attention_dnn(c, device, plan, name == "dnn"))
             plan = std::move(faster);
     if (!before) return plan;

@@ -35,7 +35,7 @@ std::unique_ptr<Plan> plan_attention_decode(const AttentionCase &c, Device &devi
     const unsigned threads = kDecodeWarps * 32;
     const size_t shared = bytes(stages);
     const int64_t units = c.sequences * c.heads;
-    const int64_t most = std::clamp<int64_t>(c.keys / kDecodeLeastRange, 1, 128);
+    const int64_t most = std::clamp<int64_t>(c.seen() / kDecodeLeastRange, 1, 128);
     if (most > 1) compile_combine(c, device);
     const int64_t slots =
         int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);

@@ -37,7 +37,7 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
     if (!c.ragged()) {
         fixed.tiles = int32_t((c.rows() + rows - 1) / rows);
         const int64_t blocks = c.sequences * c.heads * fixed.tiles;
-        const int64_t most = std::clamp<int64_t>(c.keys / kTilesLeastRange, 1, 64);
+        const int64_t most = std::clamp<int64_t>(c.seen() / kTilesLeastRange, 1, 64);
         if (most > 1 && blocks <= device.multiprocessors) compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);

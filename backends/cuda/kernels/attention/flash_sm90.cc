@@ -124,6 +124,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     constexpr unsigned kThreads = 384;
     const bool half = c.q.dtype == INFINI_DTYPE_F16 || c.q.dtype == INFINI_DTYPE_BF16;
     if (!device.has_wgmma || !half || c.depth > 192 || c.value_depth > 128) return nullptr;
+    if (c.windowed() && c.capped()) return nullptr;  // too few registers for both
     const int64_t depth = (c.depth + 63) / 64 * 64, value = (c.value_depth + 63) / 64 * 64;
     const int64_t room = int64_t(device.shared_bytes) - (c.paged() ? 3072 : 1024);
     auto bytes_with = [&](int64_t queries, int64_t keys, int64_t values) {
@@ -141,7 +142,7 @@ std::unique_ptr<Plan> plan_attention_groups(const AttentionCase &c, Device &devi
     // padding, nor for so few of them and so many keys that split-KV is faster (flash_sm80.cc).
     const int64_t tiles = (c.rows() + kSm90Rows - 1) / kSm90Rows * (c.ragged() ? 1 : c.sequences);
     const bool few =
-        c.rows() < 64 || c.keys < 64 ||
+        c.rows() < 64 || c.seen() < 64 ||
         (!c.ragged() && tiles * c.heads * 4 < device.multiprocessors && c.keys >= 2048);
     if (!always && (few || c.depth < 48 || c.value_depth < 48)) return nullptr;
 
