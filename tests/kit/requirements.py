@@ -147,6 +147,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         "transformers",
     ),
     "safetensors": _module("safetensors"),
+    "transformers": _module("transformers"),
     "gguf": _module("gguf"),
     "mpi4py": _module("mpi4py"),
     "mypy": _module("mypy"),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from infinicore.cli import build_kernels, launch
+from infinicore.cli import build_kernels, launch, llm
 from infinicore.cli.package import version
 
 DESCRIPTION = "infinicore: one way to use any accelerator."
@@ -98,6 +98,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="size in MiB of the copy that runs beside a kernel (default: %(default)s)",
     )
     _add_conformance(commands)
+    llm.add_arguments(commands)
     return parser
 
 
@@ -137,12 +138,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.command is None:
         parser.error(
-            "expected a command: info, config, doctor, build-kernels, launch, demo, conformance or"
-            " new-backend"
+            "expected a command: info, config, doctor, build-kernels, launch, demo, conformance,"
+            " new-backend, chat, generate, serve or bench"
         )
     # Each command is imported when it is called for: `infini config` needs no runtime.
     if options.command == "launch":
         return launch.run(options)
+    if options.command in llm.COMMANDS:
+        options.arguments = list(sys.argv[1:] if arguments is None else arguments)
+        return llm.run(options)
     if options.command == "conformance":
         from infinicore.conformance import command
 

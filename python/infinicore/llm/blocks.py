@@ -1,0 +1,118 @@
+"""Blocks of the key/value cache: who has which, and which hold prefixes that others can use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+
+class BlockPool:
+    """Blocks are counted references. A full block is known by a digest of its tokens and of all
+    before them; when nobody has it any more it stays until its room is needed, the one unused for
+    the longest time first."""
+
+    def __init__(self, count: int, size: int, shares: bool = True) -> None:
+        self.count, self.size, self.shares = count, size, shares
+        self._users = [0] * count
+        self._key: list[bytes | None] = [None] * count
+        self._tokens: list[tuple[int, ...]] = [()] * count
+        self._by_key: dict[bytes, int] = {}
+        self._children: dict[bytes, set[int]] = {}
+        self._parent: list[bytes] = [b""] * count
+        self._free: OrderedDict[int, None] = OrderedDict((i, None) for i in range(count))
+        self.hits = 0  # tokens that were not computed again
+
+    def shrink(self, count: int) -> None:
+        """Leave blocks unused, before any is taken."""
+        for block in range(count, self.count):
+            del self._free[block]
+        self.count = count
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    def take(self) -> int | None:
+        """A block for new tokens, or None if all are in use."""
+        if not self._free:
+            return None
+        block, _ = self._free.popitem(last=False)
+        self._forget(block)
+        self._users[block] = 1
+        return block
+
+    def _forget(self, block: int) -> None:
+        key = self._key[block]
+        if key is None:
+            return
+        del self._by_key[key]
+        parent = self._parent[block]
+        self._children[parent].discard(block)
+        if not self._children[parent]:
+            del self._children[parent]
+        self._key[block], self._tokens[block] = None, ()
+
+    def give_back(self, block: int) -> None:
+        self._users[block] -= 1
+        if self._users[block] == 0:
+            self._free[block] = None
+            # One without known contents is the first to be taken again.
+            if self._key[block] is None:
+                self._free.move_to_end(block, last=False)
+
+    def _use(self, block: int) -> None:
+        if self._users[block] == 0:
+            del self._free[block]
+        self._users[block] += 1
+
+    def fill(self, block: int, parent: bytes, tokens: Sequence[int]) -> bytes:
+        """A block has become full: the key that its successor needs. Others can find it now."""
+        own = tuple(tokens)
+        key = digest(parent, own)
+        if self.shares and key not in self._by_key:
+            self._by_key[key], self._key[block] = block, key
+            self._tokens[block], self._parent[block] = own, parent
+            self._children.setdefault(parent, set()).add(block)
+        return key
+
+    def match(self, tokens: Sequence[int], root: bytes = b"") -> tuple[list[int], list[bytes]]:
+        """The blocks that hold the beginning of `tokens`, and their keys. At least one token is
+        left over: its logits are wanted."""
+        blocks: list[int] = []
+        keys: list[bytes] = []
+        parent = root
+        while self.shares and (len(blocks) + 1) * self.size < len(tokens):
+            begin = len(blocks) * self.size
+            parent = digest(parent, tuple(tokens[begin : begin + self.size]))
+            block = self._by_key.get(parent)
+            if block is None:
+                break
+            self._use(block)
+            blocks.append(block)
+            keys.append(parent)
+        self.hits += len(blocks) * self.size
+        return blocks, keys
+
+    def similar(self, parent: bytes, tokens: Sequence[int]) -> tuple[int, int] | None:
+        """A block behind `parent` that begins as `tokens` does, and for how many tokens: it can be
+        copied, and written on from there."""
+        best = None
+        for block in self._children.get(parent, ()):
+            same = 0
+            for ours, theirs in zip(self._tokens[block], tokens, strict=False):
+                if ours != theirs:
+                    break
+                same += 1
+            if same and (best is None or same > best[1]):
+                best = (block, same)
+        return best
+
+    def hold(self, block: int) -> None:
+        """Keep a block while it is copied."""
+        self._use(block)
+
+
+def digest(parent: bytes, tokens: tuple[int, ...]) -> bytes:
+    text = b"".join(token.to_bytes(4, "little") for token in tokens)
+    return blake2b(parent + text, digest_size=16).digest()

@@ -1,0 +1,251 @@
+"""The engine: requests in, tokens out, many at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import infinicore
+from infinicore.llm.blocks import BlockPool
+from infinicore.llm.config import read_config
+from infinicore.llm.files import Checkpoint, ModelFileError
+from infinicore.llm.models import model_type
+from infinicore.llm.request import Request
+from infinicore.llm.runner import Runner
+from infinicore.llm.sampling import Chooser, SamplingParams, choose
+from infinicore.llm.scheduler import Scheduler
+from infinicore.llm.weights import Weights
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """device: where the model runs; None: the current device.
+    dtype: of the computation; None: the file's for dense weights, else float32 on the CPU and
+        bfloat16 elsewhere.
+    max_length: tokens of a prompt and its output; None: what the model was trained for, at most
+        8192.
+    cache_tokens: tokens that the cache has room for; None: as many as fit into its share of the
+        memory.
+    max_batch: requests that run at the same time; max_step_tokens: tokens of one step.
+    graphs: record the steps that generate. prefix_cache: share blocks of equal prefixes.
+    """
+
+    device: Any = None
+    dtype: Any = None
+    max_length: int | None = None
+    cache_tokens: int | None = None
+    block_size: int = 32
+    max_batch: int = 64
+    max_step_tokens: int = 512
+    graphs: bool = True
+    prefix_cache: bool = True
+
+
+class Engine:
+    """One model on one device (or one rank's part of it)."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        options: EngineOptions | None = None,
+        comm: Any = None,
+        progress: Any = None,
+    ) -> None:
+        o = options or EngineOptions()
+        self.options, self.checkpoint = o, checkpoint
+        self.device = infinicore.device(o.device) if o.device is not None else _current_device()
+        self.config = read_config(checkpoint.config, checkpoint.source)
+        self.dtype = _dtype(o.dtype, checkpoint, self.device)
+        self.max_length = o.max_length or min(self.config.positions, 8192)
+        weights = Weights(checkpoint, self.device, self.dtype, comm, progress)
+        kind = model_type(self.config.model_type, checkpoint.source)
+        self.model = kind(weights, self.config, self.max_length)
+        extra = [name for name in weights.untaken() if not _is_no_weight(name)]
+        if extra:
+            shown = ", ".join(extra[:4]) + (", ..." if len(extra) > 4 else "")
+            raise ModelFileError(
+                f"{checkpoint.source}: {len(extra)} weights have no place in a"
+                f" {self.config.model_type} model: {shown}"
+            )
+        ranks = 1 if comm is None else comm.ranks
+        tokens = o.cache_tokens or self._cache_tokens(ranks)
+        blocks = max(-(-tokens // o.block_size), 1)
+        self.pool = BlockPool(blocks, o.block_size, o.prefix_cache)
+        self.scheduler = Scheduler(self.pool, o.max_step_tokens, o.max_batch)
+        self.runner = Runner(
+            self.model,
+            self.device,
+            self.dtype,
+            blocks,
+            o.block_size,
+            self.max_length,
+            o.max_batch,
+            o.graphs,
+            ranks,
+        )
+        self._tokenizer: Any = None
+        self._seeds = 0
+        self.steps = self.generated = self.prompt_tokens = 0
+
+    def _cache_tokens(self, ranks: int) -> int:
+        """Room for a full batch, at most a share of the memory that is free."""
+        bytes_of_token = 0
+        for keys, values in self.model.cache_shapes(ranks):
+            for heads, size in (keys, values or (0, 0)):
+                bytes_of_token += heads * size * self.dtype.itemsize
+        free = _free_memory(self.device)
+        wanted = self.options.max_batch * min(self.max_length, 2048)
+        return max(min(wanted, int(free * 0.5) // bytes_of_token), self.options.block_size)
+
+    @property
+    def tokenizer(self) -> Any:
+        if self._tokenizer is None:
+            self._tokenizer = self.checkpoint.tokenizer()
+        return self._tokenizer
+
+    # ---- requests -----------------------------------------------------------------------------
+
+    def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
+        """Queue a prompt of token ids."""
+        ids = list(prompt)
+        params = params or SamplingParams()
+        if not ids:
+            raise ValueError("Engine.add: prompt is empty: expected at least one token")
+        for token in ids:
+            if not 0 <= token < self.config.vocab:
+                raise ValueError(
+                    f"Engine.add: prompt has the token {token}: expected 0 to"
+                    f" {self.config.vocab - 1}"
+                )
+        if len(ids) >= self.max_length:
+            raise ValueError(
+                f"Engine.add: prompt has {len(ids)} tokens: expected fewer than {self.max_length}"
+                " (max_length)"
+            )
+        room = self.pool.count * self.pool.size
+        if len(ids) >= room:
+            raise ValueError(
+                f"Engine.add: prompt has {len(ids)} tokens: expected fewer than {room}, the room"
+                " of the cache (cache_tokens)"
+            )
+        self._seeds += 1
+        grammar = None
+        if params.json_schema is not None:
+            from infinicore.llm.grammar import Grammar
+
+            grammar = Grammar(params.json_schema, self.tokenizer)
+        request = Request(ids, params, Chooser(params, self._seeds, grammar))
+        long_from = self.config.long_from
+        if long_from is not None and len(ids) + params.max_tokens > long_from:
+            request.first_position = long_from
+        self.scheduler.add(request)
+        return request
+
+    def cancel(self, request: Request) -> None:
+        """Forget a request; its blocks are free at once."""
+        if request.finish_reason is None:
+            request.finish_reason = "cancelled"
+            self.scheduler.remove(request)
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.scheduler.running or self.scheduler.waiting)
+
+    def step(self) -> list[Request]:
+        """Run one step; the requests that have a new token."""
+        batch = self.scheduler.next()
+        for source, target in self.scheduler.copies:
+            self.runner.copy(source, target)
+            self.pool.give_back(source)
+        self.scheduler.copies.clear()
+        if not batch:
+            return []
+        self.steps += 1
+        logits = self.runner.run(batch)
+        last: list[Request] = []
+        rows = []
+        for i, (request, count) in enumerate(batch):
+            if request.kept + count == len(request):
+                last.append(request)
+                rows.append(i)
+        if last:
+            if len(rows) < len(batch):
+                index = infinicore.tensor(rows, dtype=infinicore.int64).to(self.device)
+                logits = logits.index_select(0, index)
+            texts = [(each.prompt, each.output) for each in last]
+            chosen = choose(logits, [each.chooser for each in last], texts)
+        for request, count in batch:
+            self.prompt_tokens += count if not request.output else 0
+            self.scheduler.computed(request, count)
+        now = time.monotonic()
+        for i, request in enumerate(last):
+            request.output.append(chosen[i].token)
+            request.chosen.append(chosen[i])
+            request.first_token = request.first_token or now
+            self.generated += 1
+            self._finish(request)
+        return last
+
+    def _finish(self, request: Request) -> None:
+        """Has it ended with its newest token?"""
+        token, params = request.output[-1], request.params
+        if request.chooser.grammar is not None:
+            request.chooser.grammar.accept(token)
+        ends = () if params.ignore_eos else self.end_tokens
+        if token in ends or token in params.stop_token_ids:
+            request.output.pop()
+            request.chosen.pop()
+            request.finish_reason = "stop"
+        elif params.stop and self._stops(request):
+            request.finish_reason = "stop"
+        elif len(request.output) >= params.max_tokens or len(request) >= self._most_tokens:
+            request.finish_reason = "length"
+        if request.finish_reason is not None:
+            self.scheduler.remove(request)
+
+    @property
+    def _most_tokens(self) -> int:
+        """Of a request: what the model and the cache have room for."""
+        return min(self.max_length, self.pool.count * self.pool.size)
+
+    @property
+    def end_tokens(self) -> tuple[int, ...]:
+        return self.config.eos
+
+    def _stops(self, request: Request) -> bool:
+        longest = max(len(text) for text in request.params.stop)
+        # Each token has at least one byte, so the newest text is in this many tokens.
+        tail = self.tokenizer.decode(request.output[-(4 * longest + 4) :])
+        return any(text in tail for text in request.params.stop)
+
+
+def _current_device() -> Any:
+    from infinicore import context
+
+    return context.get_device()
+
+
+def _dtype(given: Any, checkpoint: Checkpoint, device: Any) -> Any:
+    if given is not None:
+        return getattr(infinicore, given) if isinstance(given, str) else given
+    name = checkpoint.config.get("torch_dtype") or checkpoint.config.get("dtype")
+    if isinstance(name, str) and hasattr(infinicore, name):
+        return getattr(infinicore, name)
+    return infinicore.float32 if device.type == "cpu" else infinicore.bfloat16
+
+
+def _is_no_weight(name: str) -> bool:
+    """Tables that some files have and that are computed here."""
+    return name.endswith(("rotary_emb.inv_freq", "rope_freqs.weight"))
+
+
+def _free_memory(device: Any) -> int:
+    if device.type != "cpu":
+        from infinicore import rt
+
+        return int(rt.MemGetInfo()[0])
+    import os
+
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

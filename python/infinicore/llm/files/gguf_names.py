@@ -1,0 +1,121 @@
+"""What GGUF files call weights and settings, and what Hugging Face calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from infinicore.llm.files.stored import ModelFileError
+
+_TOP = {
+    "token_embd": "model.embed_tokens",
+    "output_norm": "model.norm",
+    "output": "lm_head",
+    "rope_freqs": "rope_freqs",
+}
+_LAYER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_qkv": "self_attn.qkv_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+    "ffn_gate_inp": "mlp.gate",
+    "ffn_gate_exps": "mlp.experts.gate_proj",
+    "ffn_up_exps": "mlp.experts.up_proj",
+    "ffn_down_exps": "mlp.experts.down_proj",
+}
+# Gemma normalises before and after each half of a layer, and calls the norms otherwise.
+_GEMMA_LAYER = {
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
+_GEMMA_MARK = "post_ffw_norm"
+
+
+def names_of(tensors: Iterable[str]) -> dict[str, str]:
+    """Hugging Face's names, and the file's: model.layers.3.self_attn.q_proj.weight of
+    blk.3.attn_q.weight."""
+    names = list(tensors)
+    is_gemma = any(_GEMMA_MARK in name for name in names)
+    parts = {**_LAYER, **_GEMMA_LAYER} if is_gemma else _LAYER
+
+    def theirs(name: str) -> str:
+        where, _, own = name.rpartition(".")
+        if not where.startswith("blk.") or where.count(".") < 2:
+            return f"{_TOP[where]}.{own}" if where in _TOP else name
+        _, number, part = where.split(".", 2)
+        return f"model.layers.{number}.{parts.get(part, part)}.{own}"
+
+    return {theirs(name): name for name in names}
+
+
+# Architecture in the file: model_type, whether pairs of a head that rotate together are neighbours.
+_ARCHITECTURES = {
+    "llama": ("llama", True),
+    "qwen2": ("qwen2", False),
+    "qwen3": ("qwen3", False),
+    "qwen3moe": ("qwen3_moe", False),
+    "gemma2": ("gemma2", False),
+    "gemma3": ("gemma3_text", False),
+    "phi3": ("phi3", False),
+}
+# Setting in the file: key in config.json.
+_KEYS = {
+    "block_count": "num_hidden_layers",
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads",
+    "attention.key_length": "head_dim",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "attention.sliding_window": "sliding_window",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+    "rope.freq_base": "rope_theta",
+    "vocab_size": "vocab_size",
+    "expert_count": "num_experts",
+    "expert_used_count": "num_experts_per_tok",
+    "expert_feed_forward_length": "moe_intermediate_size",
+}
+
+
+def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[str, Any]:
+    """The metadata as a config.json would have it."""
+    name = metadata.get("general.architecture")
+    if name not in _ARCHITECTURES:
+        known = ", ".join(_ARCHITECTURES)
+        raise ModelFileError(f"{source}: the architecture {name!r} is not one of {known}")
+    kind, neighbours = _ARCHITECTURES[name]
+    if kind == "llama" and metadata.get("llama.expert_count"):
+        kind = "mixtral"
+    config: dict[str, Any] = {"model_type": kind, "rope_neighbours": neighbours}
+    for theirs, key in _KEYS.items():
+        if f"{name}.{theirs}" in metadata:
+            config[key] = metadata[f"{name}.{theirs}"]
+    words = metadata.get("tokenizer.ggml.tokens")
+    if "vocab_size" not in config and isinstance(words, list):
+        config["vocab_size"] = len(words)
+    config["tie_word_embeddings"] = "output.weight" not in tensors
+    config["norm_has_one"] = True  # Gemma's norms scale by 1 + weight, and files have the sum
+    scaling = metadata.get(f"{name}.rope.scaling.type")
+    if scaling in ("linear", "yarn"):
+        config["rope_scaling"] = {
+            "rope_type": scaling,
+            "factor": metadata.get(f"{name}.rope.scaling.factor", 1.0),
+            "original_max_position_embeddings": metadata.get(
+                f"{name}.rope.scaling.original_context_length",
+                config.get("max_position_embeddings", 0),
+            ),
+        }
+    for key, where in (("eos_token_id", "eos"), ("bos_token_id", "bos")):
+        config[key] = metadata.get(f"tokenizer.ggml.{where}_token_id")
+    return config

@@ -1,0 +1,115 @@
+"""Tokenizers out of the metadata of GGUF files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore.llm.files.stored import ModelFileError
+from infinicore.llm.tokenizer import Tokenizer
+
+_NORMAL, _CONTROL, _USER, _BYTE = 1, 3, 4, 6
+_SPACE = "\u2581"  # stands for a space in SentencePiece's words
+
+# How text is cut before pairs are merged, by the name in the file.
+_LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_PATTERNS = {
+    "llama-bpe": _LLAMA3,
+    "llama3": _LLAMA3,
+    "qwen2": _LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"),
+}
+_SINGLE_DIGITS = ("smollm", "starcoder", "refact", "command-r", "codeshell")
+
+
+def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
+    """By the file's words, merges and scores."""
+    kind = metadata.get("tokenizer.ggml.model")
+    words = metadata.get("tokenizer.ggml.tokens")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ModelFileError(f"{source}: tokenizer.ggml.tokens is missing")
+    kinds = metadata.get("tokenizer.ggml.token_type") or [_NORMAL] * len(words)
+    if len(kinds) != len(words):
+        raise ModelFileError(
+            f"{source}: tokenizer.ggml.token_type has {len(kinds)} entries: expected {len(words)}"
+        )
+    makers = {"gpt2": _byte_pairs, "llama": _sentence_pieces}
+    if kind not in makers:
+        raise ModelFileError(
+            f"{source}: tokenizer.ggml.model is {kind!r}: expected one of {', '.join(makers)}"
+        )
+    inner = makers[kind](metadata, words, source)
+    inner.add_special_tokens([w for w, k in zip(words, kinds, strict=True) if k == _CONTROL])
+    inner.add_tokens([w for w, k in zip(words, kinds, strict=True) if k == _USER])
+
+    def word(which: str) -> str | None:
+        number = metadata.get(f"tokenizer.ggml.{which}_token_id")
+        if not isinstance(number, int) or not 0 <= number < len(words):
+            return None
+        return str(words[number])
+
+    adds = metadata.get("tokenizer.ggml.add_bos_token", kind == "llama")
+    template = metadata.get("tokenizer.chat_template")
+    return Tokenizer(inner, template, word("bos"), word("eos"), bool(adds))
+
+
+def _byte_pairs(metadata: dict[str, Any], words: list[str], source: str) -> Any:
+    """GPT-2's: bytes as letters, merged by rank."""
+    from tokenizers import Regex, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer as Inner
+
+    merges = metadata.get("tokenizer.ggml.merges")
+    if not isinstance(merges, list):
+        raise ModelFileError(f"{source}: tokenizer.ggml.merges is missing")
+    pairs = [tuple(pair.split(" ", 1)) for pair in merges]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    known = [p for p in pairs if len(p) == 2 and all(w in vocabulary for w in (*p, "".join(p)))]
+    made = Inner(models.BPE(vocabulary, known, ignore_merges=True))
+    name = str(metadata.get("tokenizer.ggml.pre", "default"))
+    if name in _PATTERNS:
+        cut = pre_tokenizers.Split(Regex(_PATTERNS[name]), behavior="isolated")
+        letters = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        made.pre_tokenizer = pre_tokenizers.Sequence([cut, letters])
+    else:
+        letters = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        digits = [pre_tokenizers.Digits(True)] if name in _SINGLE_DIGITS else []
+        made.pre_tokenizer = pre_tokenizers.Sequence([*digits, letters])
+    made.decoder = decoders.ByteLevel()
+    return made
+
+
+def _sentence_pieces(metadata: dict[str, Any], words: list[str], source: str) -> Any:
+    """SentencePiece's: letters merged by score, bytes for letters that are unknown."""
+    from tokenizers import Tokenizer as Inner
+    from tokenizers import decoders, models, normalizers
+
+    scores = metadata.get("tokenizer.ggml.scores")
+    if not isinstance(scores, list) or len(scores) != len(words):
+        raise ModelFileError(f"{source}: tokenizer.ggml.scores is missing or too short")
+    vocabulary = {word: i for i, word in enumerate(words)}
+    merges = []
+    for word, score in zip(words, scores, strict=True):
+        for cut in range(1, len(word)):
+            left, right = word[:cut], word[cut:]
+            if left in vocabulary and right in vocabulary:
+                merges.append((-score, vocabulary[left], vocabulary[right], left, right))
+    merges.sort()
+    unknown = metadata.get("tokenizer.ggml.unknown_token_id", 0)
+    made = Inner(
+        models.BPE(
+            vocabulary,
+            [(left, right) for *_, left, right in merges],
+            unk_token=words[unknown] if 0 <= unknown < len(words) else None,
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    begins = metadata.get("tokenizer.ggml.add_space_prefix", True)
+    steps = [normalizers.Prepend(_SPACE)] if begins else []
+    made.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", _SPACE)])
+    ends = [decoders.Strip(" ", left=1)] if begins else []
+    made.decoder = decoders.Sequence(
+        [decoders.Replace(_SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *ends]
+    )
+    return made

@@ -1,0 +1,106 @@
+"""Layers over weights as they are stored: dense, or packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore import nn
+from infinicore._tensor import Tensor
+from infinicore.nn import functional as F  # noqa: N812
+
+
+class Dense(nn.Module):
+    """x @ weight.T + bias"""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight, bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+
+class Packed(nn.Module):
+    """x @ weight.T + bias, with a weight in a block format of GGUF, which stays packed."""
+
+    def __init__(self, weight: Tensor, packed: int, bias: Tensor | None) -> None:
+        super().__init__()
+        self.weight, self.packed, self.bias = weight, packed, bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear_gguf(x, self.weight, self.packed, self.bias)
+
+
+class Summed(nn.Module):
+    """A product whose inputs are shared out among ranks; the parts are added up."""
+
+    def __init__(self, part: nn.Module, bias: Tensor | None, comm: Any) -> None:
+        super().__init__()
+        self.part, self.bias, self.comm = part, bias, comm
+
+    def forward(self, x: Tensor) -> Tensor:
+        total: Tensor = self.comm.all_reduce(self.part(x).contiguous())
+        return total if self.bias is None else total + self.bias
+
+
+class Gathered(nn.Module):
+    """A product whose outputs are shared out among ranks; the parts are joined."""
+
+    def __init__(self, part: nn.Module, comm: Any) -> None:
+        super().__init__()
+        self.part, self.comm = part, comm
+
+    def forward(self, x: Tensor) -> Tensor:
+        here = self.part(x).contiguous()
+        every = self.comm.all_gather(here).view(self.comm.ranks, *here.shape)
+        made: Tensor = every.permute(1, 0, 2).contiguous().view(here.shape[0], -1)
+        return made
+
+
+class Projections(nn.Module):
+    """Several products of one input: one after the other, or one whose result is cut up."""
+
+    def __init__(self, parts: Sequence[nn.Module], sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.parts, self.sizes = nn.ModuleList(parts), list(sizes)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        if len(self.parts) == len(self.sizes):
+            return [part(x) for part in self.parts]
+        whole, begin, made = self.parts[0](x), 0, []
+        for size in self.sizes:
+            made.append(whole.narrow(-1, begin, size))
+            begin += size
+        return made
+
+
+class Embedding(nn.Module):
+    """Rows of a dense or packed table. `first` is the first row that this rank has."""
+
+    def __init__(self, weight: Tensor, packed: int | None, dtype: Any, scale: float = 1.0) -> None:
+        super().__init__()
+        self.weight, self.packed, self.dtype, self.scale = weight, packed, dtype, scale
+
+    def forward(self, ids: Tensor) -> Tensor:
+        rows = F.embedding(ids, self.weight)
+        if self.packed is not None:
+            rows = F.dequantize_gguf(rows, self.packed, dtype=self.dtype)
+        return rows if self.scale == 1.0 else rows * self.scale
+
+
+class Norm(nn.Module):
+    """Root mean square normalisation of the last dimension, times the weight."""
+
+    def __init__(self, weight: Tensor, epsilon: float) -> None:
+        super().__init__()
+        self.weight, self.epsilon = weight, epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
+
+    def after_sum(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The norm of x + y, and x + y."""
+        made = infinicore.add_rms_norm(x, y, self.weight, self.epsilon)
+        return made[0], made[1]

@@ -1,0 +1,211 @@
+"""What decoders have in common. A model's own file says in what it differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import infinicore
+from infinicore import nn
+from infinicore._tensor import Tensor
+from infinicore.llm.config import ModelConfig, both_ranges
+from infinicore.llm.step import Step
+from infinicore.llm.weights import Weights
+from infinicore.nn import functional as F  # noqa: N812
+from infinicore.nn.rope import tables
+from infinicore.nn.rope_scaling import LongRopeScalingConfig
+
+#: Activations of the feed-forward part: gate, up -> what goes down.
+ACTIVATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "silu": lambda gate, up: F.swiglu(up, gate),
+    "gelu_pytorch_tanh": lambda gate, up: F.gelu(gate, approximate="tanh") * up,
+    "gelu": lambda gate, up: F.gelu(gate) * up,
+}
+
+
+class Rope:
+    """Tables of sines and cosines, one pair for each base frequency, shared by all layers.
+
+    LongRoPE has other frequencies for sequences longer than those of the training: their rows
+    stand behind the others, and positions of long requests begin there (`config.long_from`)."""
+
+    def __init__(self, config: ModelConfig, weights: Weights, positions: int) -> None:
+        self._config, self._weights, self._positions = config, weights, positions
+        self._made: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.pairs = F.RopeAlgo.GPT_J if config.rope_neighbours else F.RopeAlgo.GPT_NEOX
+
+    def table(self, theta: float, size: int, scaled: bool = True) -> tuple[Tensor, Tensor]:
+        key = (theta, size, scaled)
+        if key not in self._made:
+            scaling = self._config.scaling if scaled else None
+            if isinstance(scaling, LongRopeScalingConfig):
+                short, long = (self._make(theta, size, each) for each in both_ranges(scaling))
+                parts = zip(short, long, strict=True)
+                first = scaling.original_max_position_embeddings
+                sin, cos = (infinicore.cat([s.narrow(0, 0, first), more], 0) for s, more in parts)
+                self._made[key] = (sin, cos)
+            else:
+                self._made[key] = self._make(theta, size, scaling)
+        return self._made[key]
+
+    def _make(self, theta: float, size: int, scaling: Any) -> tuple[Tensor, Tensor]:
+        w = self._weights
+        return tables(self._positions, theta, size, w.device, w.dtype, scaling)
+
+    def turn(self, x: Tensor, positions: Tensor, table: tuple[Tensor, Tensor]) -> Tensor:
+        """Rotate heads x [tokens, heads, size], whole or their first part."""
+        sin, cos = table
+        size = 2 * sin.shape[-1]
+        if size == x.shape[-1]:
+            return F.rope(x, positions, sin, cos, self.pairs)
+        first = F.rope(x.narrow(-1, 0, size), positions, sin, cos, self.pairs)
+        return infinicore.cat([first, x.narrow(-1, size, x.shape[-1] - size)], -1)
+
+
+class Attention(nn.Module):
+    """Grouped-query attention to the paged cache. Ranks share out the heads."""
+
+    bias: bool | None = None  # of q, k, v: if the file has one
+    norms_heads = False  # queries and keys are normalised head by head
+
+    def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
+        super().__init__()
+        self.layer, self.size, self.rope = layer, c.head_dim, rope
+        self.qkv = self.make_projections(w, c)
+        self.o = w.linear("o_proj", c.hidden, c.heads * c.head_dim, bias=None, cut="inputs")
+        self.heads, self.kv_heads = c.heads // w.ranks, c.kv_heads // w.ranks
+        w.share("heads of keys", c.kv_heads)
+        if self.norms_heads:
+            self.q_norm = self.make_norm(w, "q_norm", c)
+            self.k_norm = self.make_norm(w, "k_norm", c)
+        self.scale = c.raw.get("attention_multiplier") or 1 / math.sqrt(c.head_dim)
+        self.window, self.softcap = c.window(layer), 0.0
+        self.table = rope.table(c.rope_theta, c.rotary_dim)
+
+    def make_norm(self, w: Weights, name: str, c: ModelConfig) -> nn.Module:
+        return w.norm(name, c.head_dim, c.epsilon)
+
+    def make_projections(self, w: Weights, c: ModelConfig) -> nn.Module:
+        q, kv = c.heads * c.head_dim, c.kv_heads * c.head_dim
+        outputs = {"q_proj": q, "k_proj": kv, "v_proj": kv}
+        return w.projections(outputs, c.hidden, bias=self.bias)
+
+    def forward(self, x: Tensor, step: Step) -> Tensor:
+        q, k, v = self.qkv(x)
+        tokens = x.shape[0]
+        q = q.view(tokens, self.heads, self.size)
+        k = k.view(tokens, self.kv_heads, self.size)
+        v = v.view(tokens, self.kv_heads, self.size)
+        if self.norms_heads:
+            q, k = self.q_norm(q), self.k_norm(k)
+        q = self.rope.turn(q, step.positions, self.table)
+        k = self.rope.turn(k, step.positions, self.table)
+        seen = step.attend(self.layer, q, k, v, self.scale, self.window, self.softcap)
+        made: Tensor = self.o(seen.view(tokens, self.heads * self.size))
+        return made
+
+
+class FeedForward(nn.Module):
+    """Gate and up, an activation, down."""
+
+    def __init__(self, w: Weights, c: ModelConfig, wide: int | None = None) -> None:
+        super().__init__()
+        self.gate_up = self.make_projections(w, c, wide or c.wide)
+        self.down = w.linear("down_proj", c.hidden, wide or c.wide, cut="inputs")
+        if c.activation not in ACTIVATIONS:
+            raise ValueError(f"{c.activation!r}: expected one of {', '.join(ACTIVATIONS)}")
+        self.activation = ACTIVATIONS[c.activation]
+
+    def make_projections(self, w: Weights, c: ModelConfig, wide: int) -> nn.Module:
+        return w.projections({"gate_proj": wide, "up_proj": wide}, c.hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = self.gate_up(x)
+        made: Tensor = self.down(self.activation(gate, up))
+        return made
+
+
+class Layer(nn.Module):
+    """x + attention(norm(x)), then x + feed_forward(norm(x)). The last sum is left to the next
+    layer's norm, which does it on the way."""
+
+    attention_type: type[Attention] = Attention
+
+    def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
+        super().__init__()
+        self.before_attention = w.norm("input_layernorm", c.hidden, c.epsilon)
+        self.attention = self.attention_type(w.below("self_attn"), c, layer, rope)
+        self.before_mlp = w.norm("post_attention_layernorm", c.hidden, c.epsilon)
+        self.mlp = self.make_mlp(w, c, layer)
+
+    def make_mlp(self, w: Weights, c: ModelConfig, layer: int) -> nn.Module:
+        return FeedForward(w.below("mlp"), c)
+
+    def forward(self, x: Tensor, added: Tensor | None, step: Step) -> tuple[Tensor, Tensor]:
+        """`added` is still to be added to x; so is what comes back second."""
+        if added is None:
+            normed = self.before_attention(x)
+        else:
+            normed, x = self.before_attention.after_sum(x, added)
+        normed, x = self.before_mlp.after_sum(x, self.attention(normed, step))
+        return x, self.mlp(normed)
+
+
+class Decoder(nn.Module):
+    """Tokens to hidden states, and hidden states to logits."""
+
+    layer_type: type[Layer] = Layer
+    norm_plus_one = False
+    embedding_scale = 1.0
+
+    def __init__(self, w: Weights, config: ModelConfig, positions: int) -> None:
+        super().__init__()
+        c = config
+        self.config = c
+        rope = Rope(c, w, positions)
+        body = w.below("model")
+        scale = self.scale_of_embedding(c)
+        self.embedding = body.embedding("embed_tokens", c.vocab, c.hidden, scale)
+        self.layers = nn.ModuleList(
+            [self.layer_type(body.below(f"layers.{i}"), c, i, rope) for i in range(c.layers)]
+        )
+        self.norm = body.norm("norm", c.hidden, c.epsilon, self.plus_one(c))
+        if c.tied and not w.has("lm_head.weight"):
+            self.head = body.linear("embed_tokens", c.vocab, c.hidden, cut=self._head_cut(w, c))
+        else:
+            self.head = w.linear("lm_head", c.vocab, c.hidden, bias=None, cut=self._head_cut(w, c))
+        self.softcap = float(c.raw.get("final_logit_softcapping") or 0.0)
+
+    @staticmethod
+    def _head_cut(w: Weights, c: ModelConfig) -> str:
+        return "joined" if c.vocab % w.ranks == 0 else ""
+
+    def scale_of_embedding(self, c: ModelConfig) -> float:
+        return 1.0
+
+    def plus_one(self, c: ModelConfig) -> bool:
+        return False
+
+    def cache_shapes(self, ranks: int) -> list[tuple[tuple[int, int], tuple[int, int] | None]]:
+        """(heads, size) of the keys and of the values of each layer; values None: they are the
+        first part of the keys."""
+        c = self.config
+        each = (c.kv_heads // ranks, c.head_dim)
+        return [(each, each)] * c.layers
+
+    def forward(self, step: Step) -> Tensor:
+        """Normalised hidden states of all tokens of a step."""
+        x: Tensor = self.embedding(step.ids)
+        added: Tensor | None = None
+        for layer in self.layers:
+            x, added = layer(x, added, step)
+        assert added is not None
+        return self.norm.after_sum(x, added)[0]
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """float32 [rows, vocab]"""
+        made: Tensor = self.head(hidden).to(infinicore.float32)
+        if self.softcap:
+            made = infinicore.tanh(made / self.softcap) * self.softcap
+        return made

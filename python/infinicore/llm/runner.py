@@ -1,0 +1,181 @@
+"""The model on its device: caches, and steps as they are or as recorded graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.llm.models.decoder import Decoder
+from infinicore.llm.request import Request
+from infinicore.llm.step import LayerCache, Step
+
+
+class Runner:
+    """Runs steps. A step in which every sequence has one token is recorded, for each size of the
+    batch (filled up to the next of `_sizes`), and replayed."""
+
+    def __init__(
+        self,
+        model: Decoder,
+        device: Any,
+        dtype: Any,
+        blocks: int,
+        block_size: int,
+        most_length: int,
+        most_requests: int,
+        graphs: bool = True,
+        ranks: int = 1,
+    ) -> None:
+        self.model, self.device = model, device
+        self.block_size, self.graphs = block_size, graphs
+        self.width = -(-most_length // block_size)
+
+        def zeros(heads: int, size: int) -> Tensor:
+            return infinicore.zeros((blocks, heads, block_size, size), dtype=dtype, device=device)
+
+        self.caches = [
+            LayerCache(zeros(*keys), None if values is None else zeros(*values))
+            for keys, values in model.cache_shapes(ranks)
+        ]
+        self._sizes = batch_sizes(most_requests)
+        self._recorded: dict[int, _Recorded] = {}
+
+    def copy(self, source: int, target: int) -> None:
+        """One block of all caches to another place."""
+        for cache in self.caches:
+            for tensor in cache:
+                if tensor is not None:
+                    tensor[target].copy_(tensor[source])
+
+    def run(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
+        """Logits [sequences, vocab] of the last token of each sequence."""
+        if self.graphs and all(count == 1 for _, count in batch):
+            return self._replay(batch)
+        hidden = self._forward(batch)
+        lasts, place = [], -1
+        for _, count in batch:
+            place += count
+            lasts.append(place)
+        rows = infinicore.tensor(lasts, dtype=infinicore.int64).to(self.device)
+        return self.model.logits(hidden.index_select(0, rows))
+
+    def hidden(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
+        """Normalised hidden states [tokens, hidden] of all tokens."""
+        return self._forward(batch)
+
+    def _forward(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
+        step = self._inputs(len(batch), sum(count for _, count in batch))
+        step.is_decode = all(count == 1 for _, count in batch)
+        longs, shorts = step.fill(batch)
+        made = step.on(self.device, self.caches, longs, shorts)
+        hidden: Tensor = self.model(made)
+        return hidden
+
+    def _inputs(self, sequences: int, tokens: int) -> _Inputs:
+        return _Inputs(sequences, tokens, self.width, self.block_size)
+
+    def _replay(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
+        size = next(each for each in self._sizes if each >= len(batch))
+        recorded = self._recorded.get(size)
+        if recorded is None:
+            recorded = self._recorded[size] = _Recorded(self, size)
+        return recorded.run(batch).narrow(0, 0, len(batch))
+
+
+class _Inputs:
+    """The numbers of a step, in two arrays on the host: each goes to the device in one copy."""
+
+    def __init__(self, sequences: int, tokens: int, width: int, block_size: int) -> None:
+        import numpy as np
+
+        self.sequences, self.tokens, self.width, self.size = sequences, tokens, width, block_size
+        self.longs = np.zeros((3, tokens), np.int64)
+        self.shorts = np.zeros(sequences * (width + 1) + sequences + 1, np.int32)
+        self.tables = self.shorts[: sequences * width].reshape(sequences, width)
+        self.lengths = self.shorts[sequences * width :][:sequences]
+        self.starts = self.shorts[sequences * (width + 1) :]
+        self.is_decode = False
+
+    def fill(self, batch: Sequence[tuple[Request, int]]) -> tuple[Any, Any]:
+        import numpy as np
+
+        ids, positions, slots = self.longs
+        place = 0
+        for i, (request, count) in enumerate(batch):
+            begin, end = request.kept, request.kept + count
+            blocks = request.blocks
+            self.tables[i, : len(blocks)] = blocks
+            self.lengths[i], self.starts[i] = end, place
+            if count == 1:
+                ids[place] = request.tokens(begin, end)[0]
+                positions[place] = begin + request.first_position
+                slots[place] = blocks[begin // self.size] * self.size + begin % self.size
+            else:
+                part = slice(place, place + count)
+                ids[part] = request.tokens(begin, end)
+                where = np.arange(begin, end)
+                positions[part] = where + request.first_position
+                table = np.asarray(blocks, np.int64)
+                slots[part] = table[where // self.size] * self.size + where % self.size
+            place += count
+        # What fills up a batch is kept nowhere and sees nothing.
+        slots[place:] = -1
+        ids[place:], positions[place:] = 0, 0
+        self.lengths[len(batch) :] = 0
+        self.starts[len(batch) :] = (
+            np.arange(place, place + len(self.starts) - len(batch)) if (self.is_decode) else place
+        )
+        return self.longs, self.shorts
+
+    def on(self, device: Any, caches: list[LayerCache], longs: Any, shorts: Any) -> Step:
+        return self.step(
+            infinicore.from_numpy(longs, device=device),
+            infinicore.from_numpy(shorts, device=device),
+            caches,
+        )
+
+    def step(self, longs: Tensor, shorts: Tensor, caches: list[LayerCache]) -> Step:
+        count = self.sequences * self.width
+        return Step(
+            ids=longs[0],
+            positions=longs[1],
+            slots=longs[2],
+            tables=shorts.narrow(0, 0, count).view(self.sequences, self.width),
+            lengths=shorts.narrow(0, count, self.sequences),
+            starts=shorts.narrow(0, count + self.sequences, self.sequences + 1),
+            caches=caches,
+            is_decode=self.is_decode,
+        )
+
+
+class _Recorded:
+    """A step of one token for each of `size` sequences, as a graph."""
+
+    def __init__(self, runner: Runner, size: int) -> None:
+        self._inputs = runner._inputs(size, size)
+        self._inputs.is_decode = True
+        longs, shorts = self._inputs.fill([])
+        self._longs = infinicore.from_numpy(longs, device=runner.device)
+        self._shorts = infinicore.from_numpy(shorts, device=runner.device)
+        step = self._inputs.step(self._longs, self._shorts, runner.caches)
+        # Once as it is: kernels are compiled and products are tuned outside of the recording.
+        runner.model.logits(runner.model(step))
+        with infinicore.record(runner.device) as made:
+            self._logits = runner.model.logits(runner.model(step))
+        self._graph = made.graph
+
+    def run(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
+        longs, shorts = self._inputs.fill(batch)
+        self._longs.copy_(infinicore.from_numpy(longs))
+        self._shorts.copy_(infinicore.from_numpy(shorts))
+        self._graph.run()
+        return self._logits
+
+
+def batch_sizes(most: int) -> list[int]:
+    """1, 2, 4, 8, then steps of 8."""
+    made = [each for each in (1, 2, 4) if each < most]
+    made += list(range(8, most, 8))
+    return [*made, most]

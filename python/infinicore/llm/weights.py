@@ -1,0 +1,172 @@
+"""From the weights of a checkpoint to layers: checked, cut for ranks, and left where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import infinicore
+from infinicore import nn
+from infinicore._tensor import Tensor
+from infinicore.llm.files import Checkpoint, ModelFileError, Stored
+from infinicore.llm.files.gguf import BLOCKS
+from infinicore.llm.layers import Dense, Embedding, Gathered, Norm, Packed, Projections, Summed
+from infinicore.nn import functional as F  # noqa: N812
+
+
+class Weights:
+    """The weights below a prefix. Layers take them by name and say which shape they expect; what
+    nobody took is known at the end (`untaken`)."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        device: Any,
+        dtype: Any,
+        comm: Any = None,
+        progress: Any = None,
+    ) -> None:
+        self.checkpoint, self.device, self.dtype, self.comm = checkpoint, device, dtype, comm
+        self.progress = progress
+        self.prefix = ""
+        self._taken: set[str] = set()
+        self.ranks = 1 if comm is None else comm.ranks
+        self.rank = 0 if comm is None else comm.rank
+
+    def below(self, name: str) -> Weights:
+        made = object.__new__(Weights)
+        made.__dict__.update(self.__dict__)
+        made.prefix = f"{self.prefix}{name}."
+        return made
+
+    def untaken(self) -> list[str]:
+        return [name for name in self.checkpoint.names() if name not in self._taken]
+
+    def has(self, name: str) -> bool:
+        return self.checkpoint.get(self.prefix + name) is not None
+
+    def stored(self, name: str, shape: Sequence[int]) -> Stored:
+        whole = self.prefix + name
+        found = self.checkpoint.get(whole)
+        if found is None:
+            raise ModelFileError(f"{self.checkpoint.source}: the weight {whole!r} is missing")
+        if found.shape != tuple(shape):
+            raise ModelFileError(
+                f"{self.checkpoint.source}: the weight {whole!r} has shape {found.shape}: expected"
+                f" {tuple(shape)}"
+            )
+        self._taken.add(whole)
+        if self.progress is not None:
+            self.progress(found.nbytes)
+        return found
+
+    def tensor(self, name: str, *shape: int, dtype: Any = None) -> Tensor:
+        """A weight as a dense tensor on the device."""
+        return self._dense(self.stored(name, shape), dtype)
+
+    def _dense(self, found: Stored, dtype: Any = None) -> Tensor:
+        wanted = dtype or self.dtype
+        data = found.data.to(self.device)
+        if found.packed is None:
+            return data.to(wanted)
+        return F.dequantize_gguf(data, found.packed, dtype=wanted).view(*found.shape)
+
+    # ---- layers -------------------------------------------------------------------------------
+
+    def norm(self, name: str, size: int, epsilon: float, plus_one: bool = False) -> Norm:
+        weight = self.tensor(f"{name}.weight", size)
+        return Norm(weight + 1 if plus_one else weight, epsilon)
+
+    def embedding(self, name: str, rows: int, width: int, scale: float = 1.0) -> Embedding:
+        found = self.stored(f"{name}.weight", (rows, width))
+        if found.packed is None:
+            return Embedding(self._dense(found), None, self.dtype, scale)
+        return Embedding(found.data.to(self.device), found.packed, self.dtype, scale)
+
+    def linear(
+        self, name: str, out_size: int, in_size: int, *, bias: bool | None = False, cut: str = ""
+    ) -> nn.Module:
+        """A product. `bias` None: if there is one. `cut` tells what the ranks share out:
+        "outputs" (each has some, and keeps them), "inputs" (the parts are added up), "joined"
+        (outputs, which are joined)."""
+        if bias is None:
+            bias = self.has(f"{name}.bias")
+        if cut == "inputs" and self.ranks > 1:
+            return self._summed(name, out_size, in_size, bias)
+        found = self.stored(f"{name}.weight", (out_size, in_size))
+        offset = self.tensor(f"{name}.bias", out_size) if bias else None
+        if not cut or self.ranks == 1:
+            return self._product(found, offset)
+        begin, size = self.share(name, out_size)
+        rows = Stored(found.name, (size, in_size), found.data.narrow(0, begin, size), found.packed)
+        part = self._product(rows, None if offset is None else offset.narrow(0, begin, size))
+        return Gathered(part, self.comm) if cut == "joined" else part
+
+    def share(self, name: str, size: int, unit: int = 1) -> tuple[int, int]:
+        """Where this rank's part begins, and how long it is."""
+        if size % (self.ranks * unit):
+            raise ModelFileError(
+                f"{self.checkpoint.source}: {self.prefix}{name}: {size} cannot be shared out evenly"
+                f" among {self.ranks} ranks"
+            )
+        each = size // self.ranks
+        return self.rank * each, each
+
+    def _summed(self, name: str, out_size: int, in_size: int, bias: bool) -> nn.Module:
+        found = self.stored(f"{name}.weight", (out_size, in_size))
+        offset = self.tensor(f"{name}.bias", out_size) if bias else None
+        begin, size = self.share(name, in_size)
+        if found.packed is not None:
+            _, block, bytes_ = BLOCKS[found.packed]
+            if size % block:
+                found = Stored(found.name, found.shape, self._dense(found))
+            else:
+                begin, size = begin // block * bytes_, size // block * bytes_
+        part = found.data.narrow(1, begin, size).contiguous()
+        shape = (out_size, in_size // self.ranks)
+        return Summed(
+            self._product(Stored(found.name, shape, part, found.packed), None), offset, self.comm
+        )
+
+    def _product(self, found: Stored, bias: Tensor | None) -> nn.Module:
+        if found.packed is None:
+            return Dense(self._dense(found), bias)
+        return Packed(found.data.to(self.device), found.packed, bias)
+
+    def projections(
+        self, outputs: Mapping[str, int], in_size: int, *, bias: bool | None = False
+    ) -> Projections:
+        """Products of one input, shared out by outputs. Where weights are copied anyway they are
+        joined, so that there is one product."""
+        parts = [
+            self.linear(name, size, in_size, bias=bias, cut="outputs")
+            for name, size in outputs.items()
+        ]
+        sizes = [size // self.ranks for size in outputs.values()]
+        return self.joined(parts, sizes)
+
+    def split(self, name: str, sizes: Sequence[int], in_size: int) -> Projections:
+        """Products that the file has as one weight, with the outputs of one after the other's."""
+        found = self.stored(f"{name}.weight", (sum(sizes), in_size))
+        parts, begin = [], 0
+        for size in sizes:
+            first, count = self.share(name, size)
+            rows = found.data.narrow(0, begin + first, count)
+            parts.append(self._product(Stored(name, (count, in_size), rows, found.packed), None))
+            begin += size
+        return self.joined(parts, [size // self.ranks for size in sizes])
+
+    def joined(self, parts: list[nn.Module], sizes: Sequence[int]) -> Projections:
+        kinds = {(type(part), getattr(part, "packed", None)) for part in parts}
+        if self.device.type == "cpu" or len(kinds) > 1:
+            return Projections(parts, sizes)
+        weight = infinicore.cat([part.weight for part in parts], 0)
+        biases = [part.bias for part in parts]
+        bias = None
+        if any(each is not None for each in biases):
+            zero = infinicore.zeros(max(sizes), dtype=self.dtype, device=self.device)
+            both = zip(biases, sizes, strict=True)
+            bias = infinicore.cat([zero.narrow(0, 0, n) if b is None else b for b, n in both], 0)
+        packed = getattr(parts[0], "packed", None)
+        whole = Dense(weight, bias) if packed is None else Packed(weight, packed, bias)
+        return Projections([whole], sizes)
