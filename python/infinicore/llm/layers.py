@@ -66,11 +66,16 @@ class Projections(nn.Module):
         super().__init__()
         self.parts, self.sizes = nn.ModuleList(parts), list(sizes)
 
-    def forward(self, x: Tensor) -> list[Tensor]:
+    def forward(self, x: Tensor, joins: tuple[int, int] | None = None) -> list[Tensor]:
+        """The products. `joins`: these two, which follow each other, may come as one."""
         if len(self.parts) == len(self.sizes):
             return [part(x) for part in self.parts]
+        sizes = self.sizes
+        if joins is not None:
+            first, last = joins
+            sizes = [*sizes[:first], sum(sizes[first : last + 1]), *sizes[last + 1 :]]
         whole, begin, made = self.parts[0](x), 0, []
-        for size in self.sizes:
+        for size in sizes:
             made.append(whole.narrow(-1, begin, size))
             begin += size
         return made

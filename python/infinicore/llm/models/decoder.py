@@ -92,18 +92,36 @@ class Attention(nn.Module):
         return w.projections(outputs, c.hidden, bias=self.bias)
 
     def forward(self, x: Tensor, step: Step) -> Tensor:
-        q, k, v = self.qkv(x)
         tokens = x.shape[0]
-        q = q.view(tokens, self.heads, self.size)
-        k = k.view(tokens, self.kv_heads, self.size)
-        v = v.view(tokens, self.kv_heads, self.size)
-        if self.norms_heads:
-            q, k = self.q_norm(q), self.k_norm(k)
-        q = self.rope.turn(q, step.positions, self.table)
-        k = self.rope.turn(k, step.positions, self.table)
+        q, k, v = self.turned(self.qkv(x, joins=(0, 1)), tokens, step.positions)
         seen = step.attend(self.layer, q, k, v, self.scale, self.window, self.softcap)
         made: Tensor = self.o(seen.view(tokens, self.heads * self.size))
         return made
+
+    def turned(self, parts: list[Tensor], tokens: int, positions: Tensor) -> list[Tensor]:
+        """Queries, keys and values by heads, the first two rotated: at once where they are one."""
+        heads, kv_heads = self.heads, self.kv_heads
+        *turning, v = parts
+        v = v.view(tokens, kv_heads, self.size)
+        if len(turning) == 1 and not self.norms_heads:
+            both = turning[0].view(tokens, heads + kv_heads, self.size)
+            both = self.rope.turn(both, positions, self.table)
+            return [both.narrow(1, 0, heads), both.narrow(1, heads, kv_heads), v]
+        if len(turning) == 1:
+            width = heads * self.size
+            q = turning[0].narrow(-1, 0, width)
+            k = turning[0].narrow(-1, width, kv_heads * self.size)
+        else:
+            q, k = turning
+        q = q.view(tokens, heads, self.size)
+        k = k.view(tokens, kv_heads, self.size)
+        if self.norms_heads:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return [
+            self.rope.turn(q, positions, self.table),
+            self.rope.turn(k, positions, self.table),
+            v,
+        ]
 
 
 class FeedForward(nn.Module):
