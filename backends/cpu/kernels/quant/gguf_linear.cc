@@ -1,7 +1,9 @@
 // linear_gguf: out = input @ w^T + bias.
+#include "../floats.h"
 #include "../kernel.h"
 #include "../threads.h"
-#include "gguf_rows.h"
+#include "gguf_gemm.h"
+#include "gguf_gemv.h"
 #include "gguf_weights.h"
 
 namespace infini::cpu {
@@ -42,67 +44,191 @@ std::unique_ptr<Plan> plan_exact(const Sizes &s) {
         matmul_workspace(sample));
 }
 
-// Sums over the units of a row go from the first to the last, each exact in I32, so that a result
-// does not depend on the rows beside it.
+// The addresses of a call.
+struct Call {
+    const void *input;
+    const uint8_t *weight;
+    const void *bias;  // or null
+    void *out;
+
+    Call(const Arguments &a, bool has_bias)
+        : input(a.pointer<void>(1)),
+          weight(a.pointer<uint8_t>(2)),
+          bias(has_bias ? a.pointer<void>(3) : nullptr),
+          out(a.pointer<void>(0)) {}
+};
+
+// Results of some columns of some rows, with the bias: y[row * stride + column].
+void store_results(const Sizes &s, const Call &call, const float *y, int64_t stride, int64_t row,
+                   int64_t rows, int64_t column, int64_t columns) {
+    constexpr int64_t kMost = 128;
+    float bias[kMost], sums[kMost];
+    visit_single(s.dtype, [&]<class T>(Type<T>) {
+        if (call.bias) {
+            load_block(bias, static_cast<const T *>(call.bias) + column, size_t(columns));
+        }
+        for (int64_t i = 0; i < rows; ++i) {
+            const float *from = y + i * stride;
+            if (call.bias) {
+                for (int64_t j = 0; j < columns; ++j) sums[j] = from[j] + bias[j];
+                from = sums;
+            }
+            T *to = static_cast<T *>(call.out) + (row + i) * s.n + column;
+            store_block(to, from, size_t(columns));
+        }
+    });
+}
+
+template <int kTogether>
+void quantise(const GgufRows<kTogether> &x, const void *input, int dtype) {
+    const int64_t work = std::max<int64_t>(x.units * 32 * kTogether, 1);
+    parallel_for(size_t(x.groups()), size_t(32768 / work + 1), [&](size_t begin, size_t end) {
+        for (size_t group = begin; group < end; ++group) x.load(int64_t(group), input, dtype);
+    });
+}
+
+#ifdef INFINI_GGUF_VECTORS
+
+constexpr int64_t kFewGgufRows = 4;  // that are multiplied without unpacking
+
 template <int format>
-void multiply(const GgufRows &x, int64_t m0, int64_t m, const uint8_t *row, float *y) {
+void multiply_few(const Sizes &s, const Call &call, char *workspace) {
+    const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset);
+    quantise(x, call.input, s.dtype);
+    const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
+    constexpr int64_t kColumns = 4 * kGgufGroup;  // that are stored together
+    const size_t grain = size_t(65536 / std::max<int64_t>(s.k * s.m * kColumns, 1) + 1);
+    parallel_for(size_t((s.n + kColumns - 1) / kColumns), grain, [&](size_t begin, size_t end) {
+        for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
+            const int64_t column = at * kColumns, columns = std::min(kColumns, s.n - column);
+            float y[kFewGgufRows][kColumns];
+            for (int64_t j = 0; j < columns; j += kGgufGroup) {
+                GgufGroup<format> w(call.weight + column * row_bytes, row_bytes, j, columns);
+                GgufFloats sums[kFewGgufRows];
+                switch (s.m) {
+                    case 1:
+                        gguf_multiply<format, 1>(w, x, 0, sums);
+                        break;
+                    case 2:
+                        gguf_multiply<format, 2>(w, x, 0, sums);
+                        break;
+                    case 3:
+                        gguf_multiply<format, 3>(w, x, 0, sums);
+                        break;
+                    default:
+                        gguf_multiply<format, 4>(w, x, 0, sums);
+                }
+                for (int64_t i = 0; i < s.m; ++i) store(y[i] + j, sums[i]);
+            }
+            store_results(s, call, y[0], kColumns, 0, s.m, column, columns);
+        }
+    });
+}
+
+template <int format>
+void multiply_many(const Sizes &s, const Call &call, char *workspace) {
+    using Kind = GgufTileKind<format>;
+    const int64_t units = s.k / 32, row_bytes = Gguf<format>::row_bytes(s.k);
+    const GgufRows<kGgufTile> x(workspace, s.m, units, Kind::kOffset);
+    quantise(x, call.input, s.dtype);
+    constexpr int64_t kRows = 256;  // whose codes stay in the second cache
+    const int64_t panels = (s.n + kGgufColumns - 1) / kGgufColumns;
+    const int64_t bands = (s.m + kRows - 1) / kRows;
+    const int64_t work = std::min(s.m, kRows) * kGgufColumns * std::max<int64_t>(s.k, 1);
+    const size_t grain = size_t(262144 / work + 1);
+    parallel_for(size_t(panels * bands), grain, [&](size_t begin, size_t end) {
+        GgufPanelUnit panel[kGgufPanelUnits];
+        alignas(64) float y[kRows * kGgufColumns];
+        for (int64_t item = int64_t(begin); item < int64_t(end); ++item) {
+            const int64_t column = item % panels * kGgufColumns, row = item / panels * kRows;
+            const int64_t columns = std::min<int64_t>(kGgufColumns, s.n - column);
+            const int64_t rows = std::min(kRows, s.m - row);
+            const int64_t tiles = (rows + kGgufTile - 1) / kGgufTile;
+            std::memset(y, 0, size_t(tiles * kGgufTile * kGgufColumns) * sizeof(float));
+            for (int64_t first = 0; first < units; first += kGgufPanelUnits) {
+                const int64_t count = std::min(kGgufPanelUnits, units - first);
+                gguf_unpack<format>(call.weight, row_bytes, column, columns, first, count, panel);
+                for (int64_t tile = 0; tile < tiles; ++tile) {
+                    const int64_t at = ((row / kGgufTile + tile) * units + first) * kGgufTile;
+                    const GgufTileRows here{x.codes + at * 32, x.scale + at, x.sum + at,
+                                            x.base + at, x.early + at};
+                    gguf_multiply_tile<Kind>(panel, here, count,
+                                             y + tile * kGgufTile * kGgufColumns);
+                }
+            }
+            store_results(s, call, y, kGgufColumns, row, rows, column, columns);
+        }
+    });
+}
+
+// A result has the same bits whatever rows are beside it: both ways of multiplying sum in one order.
+template <int format>
+std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
+    if (s.m == 0) return make_plan([](const Arguments &) {});
+    if (s.m <= kFewGgufRows) {
+        return make_plan(
+            [=](const Arguments &a) { multiply_few<format>(s, Call(a, s.bias), a.workspace()); },
+            GgufRows<1>::bytes(s.m, s.k / 32));
+    }
+    return make_plan(
+        [=](const Arguments &a) { multiply_many<format>(s, Call(a, s.bias), a.workspace()); },
+        GgufRows<kGgufTile>::bytes(s.m, s.k / 32));
+}
+
+#else
+
+// Without vectors of bytes: unit by unit.
+template <int format>
+void multiply(const GgufRows<1> &x, int64_t row, int64_t rows, const uint8_t *weight, float *y) {
     using G = Gguf<format>;
-    float sums[8] = {};
+    for (int64_t i = 0; i < rows; ++i) y[i] = 0;
     for (int64_t unit = 0; unit < x.units; ++unit) {
         uint8_t codes[32];
-        gguf_codes<format>(row, unit, codes);
-        const GgufFactors f = gguf_factors<format>(row, unit);
-        for (int64_t i = 0; i < m; ++i) {
-            const int64_t at = (m0 + i) * x.units + unit;
+        gguf_codes<format>(weight, unit, codes);
+        const GgufFactors f = gguf_factors<format>(weight, unit);
+        for (int64_t i = 0; i < rows; ++i) {
+            const int64_t at = (row + i) * x.units + unit;
             const int8_t *from = x.codes + at * 32;
-            int32_t part[2] = {}, total = 0;
+            int32_t part[2] = {};
             for (int j = 0; j < 32; ++j) {
                 const int code =
                     format == kQ8_0 ? int(int8_t(codes[j])) : int(codes[j]) - G::kOffset;
                 part[j / 16] += code * from[j];
             }
-            total = G::kHasParts ? f.part[0] * part[0] + f.part[1] * part[1] : part[0] + part[1];
-            sums[i] = fma(float(total), f.scale * x.scale[at], sums[i]);
-            if constexpr (G::kHasMinimum) sums[i] = fma(f.minimum, x.sum[at], sums[i]);
+            const int32_t sum =
+                G::kHasParts ? f.part[0] * part[0] + f.part[1] * part[1] : part[0] + part[1];
+            y[i] = fma(float(sum), f.scale * x.scale[at], y[i]);
+            if constexpr (G::kHasMinimum) y[i] = fma(f.minimum, x.sum[at], y[i]);
         }
     }
-    for (int64_t i = 0; i < m; ++i) y[i] = sums[i];
 }
 
 template <int format>
 std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
     const int64_t units = s.k / 32;
     return make_plan(
-        [=](const Arguments &arguments) {
-            const GgufRows x(arguments.workspace(), s.m, units);
-            const void *input = arguments.pointer<void>(1);
-            const size_t row_grain =
-                size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(s.k, 1)));
-            parallel_for(size_t(s.m), row_grain, [&](size_t begin, size_t end) {
-                for (size_t row = begin; row < end; ++row) x.load(int64_t(row), input, s.dtype);
-            });
-            const uint8_t *weight = arguments.pointer<uint8_t>(2);
-            const void *bias = s.bias ? arguments.pointer<void>(3) : nullptr;
-            void *out = arguments.pointer<void>(0);
-            const size_t grain =
-                size_t(std::max<int64_t>(1, 65536 / std::max<int64_t>(s.k * s.m, 1)));
+        [=](const Arguments &a) {
+            const Call call(a, s.bias);
+            const GgufRows<1> x(a.workspace(), s.m, units, 0);
+            quantise(x, call.input, s.dtype);
+            const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
+            const size_t grain = size_t(65536 / std::max<int64_t>(s.k * s.m, 1) + 1);
             parallel_for(size_t(s.n), grain, [&](size_t begin, size_t end) {
+                constexpr int64_t kRows = 8;
                 for (int64_t column = int64_t(begin); column < int64_t(end); ++column) {
-                    const uint8_t *row = weight + column * Gguf<format>::row_bytes(s.k);
-                    for (int64_t m0 = 0; m0 < s.m; m0 += 8) {
-                        const int64_t m = std::min<int64_t>(8, s.m - m0);
-                        float y[8];
-                        multiply<format>(x, m0, m, row, y);
-                        for (int64_t i = 0; i < m; ++i) {
-                            if (bias) y[i] += load_as<float>(s.dtype, bias, column);
-                            store_as<float>(s.dtype, out, (m0 + i) * s.n + column, y[i]);
-                        }
+                    for (int64_t row = 0; row < s.m; row += kRows) {
+                        const int64_t rows = std::min(kRows, s.m - row);
+                        float y[kRows];
+                        multiply<format>(x, row, rows, call.weight + column * row_bytes, y);
+                        store_results(s, call, y, 1, row, rows, column, 1);
                     }
                 }
             });
         },
-        GgufRows::bytes(s.m, units));
+        GgufRows<1>::bytes(s.m, units));
 }
+
+#endif
 
 std::unique_ptr<Plan> plan_linear_gguf(const Operation &op) {
     const Tensor out = op.tensor(0), input = op.tensor(1);
