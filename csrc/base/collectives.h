@@ -81,8 +81,8 @@ typedef struct InfiniCollectives {
     /* Success, or why the communicator can't be used any more, in a sentence. (optional) */
     int (*state)(struct InfiniCommunicator *communicator, char *reason, size_t reason_bytes);
 
-    /* Do the operations of a group on one communicator, and wait until they are done. (one of the
-     * two) */
+    /* Do the operations of a group on one communicator, and wait until they are done.
+     * NotImplemented, before anything is done, makes the core compose them. (one of the two) */
     int (*run)(struct InfiniCommunicator *communicator, const InfiniCollective *work, size_t count);
     /* Enqueue a group: `communicators[i]` does `work[i]`. Operations of one communicator happen in
      * the order of the calls, also in different streams; streams of earlier calls may be destroyed

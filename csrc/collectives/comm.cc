@@ -96,13 +96,15 @@ bool Comm::begin_in(void *stream) {
     return true;
 }
 
-void Comm::run(const InfiniCollective *work, size_t count) {
+bool Comm::run(const InfiniCollective *work, size_t count, bool composed) {
     const int code = table().run(communicator, work, count);
-    if (code == INFINI_STATUS_SUCCESS) return;
+    if (code == INFINI_STATUS_SUCCESS) return true;
+    if (code == INFINI_STATUS_NOT_IMPLEMENTED && !composed) return false;
     std::string sentence;
     status(&sentence);
     fail(infiniStatus_t(code), sentence);
     note_failure(shared_from_this());
+    return true;
 }
 
 void Comm::end() {

@@ -31,8 +31,8 @@ struct Comm : std::enable_shared_from_this<Comm> {
     void begin();
     bool begin_in(void *stream);  // only if the one before is in this stream, too
     void end();
-    // On the back end; what fails is kept.
-    void run(const InfiniCollective *work, size_t count);
+    // On the back end; what fails is kept. False: it has to be composed, if it is not already.
+    bool run(const InfiniCollective *work, size_t count, bool composed = false);
     void fail(infiniStatus_t status, const std::string &sentence);
     void wait_until_idle();
 

@@ -11,6 +11,14 @@
 namespace infini::ccl {
 namespace {
 
+// Kinds that the back end has not are put together from others.
+void run_in_parts(Comm &comm, const Operation *operations, size_t count) {
+    std::vector<InfiniCollective> parts;
+    for (size_t i = 0; i < count; ++i)
+        for (const InfiniCollective &part : compose(comm, operations[i])) parts.push_back(part);
+    comm.run(parts.data(), parts.size(), true);
+}
+
 // The operations of one communicator and stream.
 struct Batch {
     CommPointer comm;
@@ -19,7 +27,8 @@ struct Batch {
     void run() const {
         std::vector<InfiniCollective> work;
         for (const Operation &operation : operations) work.push_back(operation.view());
-        comm->run(work.data(), work.size());
+        if (!comm->run(work.data(), work.size()))
+            run_in_parts(*comm, operations.data(), operations.size());
     }
 };
 
@@ -70,7 +79,7 @@ struct Single {
     static void run(void *data) {
         const auto &[operation, recorded] = *static_cast<Single *>(data);
         const InfiniCollective work = operation.view();
-        operation.comm->run(&work, 1);
+        if (!operation.comm->run(&work, 1)) run_in_parts(*operation.comm, &operation, 1);
         if (!recorded) operation.comm->end();
     }
     static void drop(void *data) { delete static_cast<Single *>(data); }
