@@ -70,8 +70,7 @@ const Row kRows[] = {
      {kSrc, kDst, kCount, kType, kOp, kCommunicator, kStream}},
     {Word::kSend, "HcclSend", {kSrc, kCount, kType, kRoot, kCommunicator, kStream}},
     {Word::kRecv, "HcclRecv", {kDst, kCount, kType, kRoot, kCommunicator, kStream}},
-    {Word::kGroupStart, "HcclGroupStart", {}, 0, false},  // libhcomm.so of 2026
-    {Word::kGroupEnd, "HcclGroupEnd", {}, 0, false},
+    {Word::kBatchSendRecv, "HcclBatchSendRecv", {kSrc, kCount, kCommunicator, kStream}},
 };
 
 std::string error_text(int) {
@@ -128,7 +127,7 @@ const Vendor vendor = {
     "lib64|runtime/lib64",
     {{"the CANN runtime", "libascendcl.so", "", true},
      {"the CANN operator library", "libopapi.so", "libnnopbase.so", true},
-     {"HCCL", "libhccl.so", "libhcomm.so", true, "HcclGetRootInfo"}},
+     {"HCCL", "libhccl.so", "", true, "HcclGetRootInfo"}},
     kRows,
     int(std::size(kRows)),
     {1, 2, 3},

@@ -56,11 +56,6 @@ const Row kRows[] = {
     {Word::kReduceScatter,
      "bkcl_reduce_scatter",
      {kCommunicator, kSrc, kDst, kCount, kType, kOp, kStream}},
-    {Word::kAllToAll,
-     "bkcl_all_to_all",
-     {kCommunicator, kSrc, kCount, kDst, kType, kStream},
-     0,
-     false},
     {Word::kSend, "bkcl_send", {kCommunicator, kSrc, kCount, kRoot, kType, kStream}},
     {Word::kRecv, "bkcl_recv", {kCommunicator, kDst, kCount, kRoot, kType, kStream}},
     {Word::kGroupStart, "bkcl_group_start", {}},
@@ -115,16 +110,26 @@ void describe(int device, InfiniDeviceInfo *info) {
     if (uint64_t clusters = ask(kClusters)) info->multiprocessors = int(clusters);
 }
 
-// Numbers that are not known are not guessed: a wrong one would reduce with another operation.
+// No public source has the numbers of BKCL's enumerators: they are read from the SDK's header.
 const CollectiveFacts kCollectives = {
     1024,
     {},
     {},
     false,
     nullptr,
-    "BKCL's dtypes and reductions have numbers that only the SDK's bkcl.h tells, and no public "
-    "source has them: collectives of kunlun are not used until they are in "
-    "backends/kunlun/kunlun.cc",
+    "bkcl.h",
+    {{INFINI_DTYPE_U8, "BKCL_UINT8"},
+     {INFINI_DTYPE_I32, "BKCL_INT32"},
+     {INFINI_DTYPE_I64, "BKCL_INT64"},
+     {INFINI_DTYPE_F16, "BKCL_FLOAT16"},
+     {INFINI_DTYPE_BF16, "BKCL_BFLOAT16"},
+     {INFINI_DTYPE_F32, "BKCL_FLOAT"},
+     {INFINI_DTYPE_F64, "BKCL_FLOAT64"}},
+    {{INFINICCL_SUM, "BKCL_ADD"},
+     {INFINICCL_PROD, "BKCL_PRODUCT"},
+     {INFINICCL_MAX, "BKCL_MAX"},
+     {INFINICCL_MIN, "BKCL_MIN"}},
+    "BKCL_UNIQUE_ID_BYTES",
 };
 
 }  // namespace

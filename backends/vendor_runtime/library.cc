@@ -214,6 +214,8 @@ void *find(Part part, const char *symbol) {
 
 bool has(Word word) { return found(word).address; }
 
+const char *name_of(Word word) { return found(word).name.c_str(); }
+
 int call(Word word, const Values &values) {
     const Found &entry = found(word);
     uintptr_t a[Row::kMostArguments] = {};
@@ -289,6 +291,9 @@ const std::string &doubts() {
             *made += (made->empty() ? "" : "; ") + std::string(row.names) + " (" + level +
                      (row.doubt ? std::string(": ") + row.doubt : "") + ")";
         }
+        if (const std::string more = vendor.operator_doubts ? vendor.operator_doubts() : "";
+            !more.empty())
+            *made += (made->empty() ? "" : "; ") + more;
         return made;
     }();
     return text;

@@ -35,6 +35,8 @@ F function(Part part, const char *symbol) {
 }
 
 bool has(Word word);
+// The symbol that was found, or the first of its row.
+const char *name_of(Word word);
 // Calls it; the vendor's code. It must be there.
 int call(Word word, const Values &values);
 // Calls it and turns the code into an error with an explanation.

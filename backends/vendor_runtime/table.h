@@ -64,9 +64,9 @@ enum class Word {
     kBroadcast,
     kAllGather,
     kReduceScatter,
-    kAllToAll,
     kSend,
     kRecv,
+    kBatchSendRecv,  // where there are no groups
     kGroupStart,
     kGroupEnd,
     kCount
@@ -137,12 +137,21 @@ public:
     size_t workspace = 0;
 };
 
+// An enumerator whose number only the vendor's header has.
+struct Named {
+    int from;
+    const char *name;
+};
+
 struct CollectiveFacts {
     size_t id_bytes = 0;
     std::initializer_list<Number> types{}, ops{};  // infiniDtype_t, infinicclReduceOp_t to vendor's
     bool broadcast_in_place = false;               // one buffer: kDst
     const char *(*error_text)(int code) = nullptr;
-    const char *refusal = nullptr;  // why communicators can't be used; null: they can
+    // Where no public source has the numbers: the header beside the library that has them.
+    const char *header = nullptr;
+    std::initializer_list<Named> named_types{}, named_ops{};
+    const char *named_id_bytes = nullptr;  // a macro
 };
 
 struct Vendor {
@@ -164,6 +173,7 @@ struct Vendor {
     std::unique_ptr<LibraryPlan> (*plan)(int device, const Operation &operation);
     const CollectiveFacts *collectives;
     const char *doubts = "";  // what else is not certain, for people: "X (low: why); Y (low)"
+    const char *(*operator_doubts)() = nullptr;  // the same of operators
 };
 
 // Defined by the vendor's folder.

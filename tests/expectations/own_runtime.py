@@ -17,4 +17,12 @@ EXCLUDED = {
         if op.kernel and op.name not in BY_LIBRARY
     },
 }
+EXCLUDED |= {
+    f"collectives/test_{name}": "about transports of the CPU"
+    for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
+}
+EXCLUDED |= {
+    "test_a_rank_that_does_not_come_the_first_time": "about NCCL: ranks are connected when they join",
+    "test_two_ranks_on_one_device": "about NCCL's words",
+}
 EXPECTED_FAILURES: dict[str, str] = {}

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -25,19 +26,25 @@ FLAGS = [
     *("-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
 ]
+COLLECTIVES = ["accelerator/collectives.cc", "../../backends/cpu/collectives/reduce.cc"]
+# Headers that lie beside the libraries: the back end reads numbers there.
+HEADERS = {"kunlun": ["kunlun/bkcl.h"]}
 # Library: its sources. The first one has the core, which the others use.
 LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
         "libopapi.so": ["ascend/opapi.cc"],
+        "libhccl.so": ["ascend/hccl.cc", *COLLECTIVES],
     },
     "cambricon": {
         "libcnrt.so": ["accelerator/core.cc", "cambricon/cnrt.cc"],
         "libcnnl.so": ["cambricon/cnnl.cc"],
+        "libcncl.so": ["cambricon/cncl.cc", *COLLECTIVES],
     },
     "kunlun": {
         "libxpurt.so": ["accelerator/core.cc", "kunlun/xpurt.cc"],
         "libxpu_blas.so": ["kunlun/blas.cc"],
+        "libbkcl.so": ["kunlun/bkcl.cc", *COLLECTIVES],
     },
 }
 VENDORS = tuple(LIBRARIES)
@@ -84,7 +91,10 @@ def build(vendor: str, output: Path, root: Path) -> None:
     work = output / "work"
     work.mkdir(parents=True, exist_ok=True)
     (work / "facts.h").write_text(header(vendor))
-    search = [f"-I{folder}" for folder in (work, SIMULATED, PROJECT, root / "include")]
+    for name in HEADERS.get(vendor, []):
+        shutil.copy(SIMULATED / name, output)
+    places = (work, SIMULATED, PROJECT, PROJECT / "backends/cpu", root / "include")
+    search = [f"-I{folder}" for folder in places]
     core = ""
     for name, sources in LIBRARIES[vendor].items():
         files = [str(SIMULATED / source) for source in sources]

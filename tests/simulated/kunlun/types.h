@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kunlun/bkcl.h"
+
 using XPUStream = void *;
 using XPUEvent = void *;
 using XPUMemcpyKind = int;
@@ -14,9 +16,7 @@ using cublasStatus_t = int;
 using cublasHandle_t = struct Handle *;
 
 using BKCLResult_t = int;
-using BKCLDataType = int;
-using BKCLOp = int;
 using BKCLContext_t = void *;
 struct BKCLUniqueId {
-    char data[1024];
+    char data[BKCL_UNIQUE_ID_BYTES];
 };

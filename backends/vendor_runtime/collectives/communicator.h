@@ -1,0 +1,88 @@
+// One rank of the vendor's communicator.
+//
+// The core calls run() in the order of the client's streams, on a thread that may block. The
+// vendor's functions get a stream that is the communicator's own, and run() waits for it: so a rank
+// that never comes holds up neither the client's streams nor the process, also with a library that
+// has no way to abort.
+//
+// Ownership: the core's handle holds it. The vendor's communicators of a process are ended together
+// when the last of them was left, because some libraries let the first wait for the others. After a
+// failure they are aborted where the library can, else left alone.
+#pragma once
+
+#include <infini/collectives.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/vendor_runtime/stream.h"
+#include "numbers.h"
+
+namespace infini::vendor_runtime::collectives {
+
+class Communicator;
+
+// The ranks of one communicator that are in this process.
+struct World {
+    std::mutex lock;
+    std::vector<std::weak_ptr<Communicator>> ranks;
+    std::vector<std::shared_ptr<Communicator>> left;  // that wait for the others
+
+    static std::shared_ptr<World> of(uint64_t nonce);
+    std::vector<std::shared_ptr<Communicator>> all();
+};
+
+class Communicator {
+public:
+    Communicator(int device, int ranks, int rank, double timeout, std::shared_ptr<World> world)
+        : device(device), ranks(ranks), rank(rank), timeout(timeout), world(std::move(world)) {}
+
+    // Makes the stream, once the vendor's handle is there.
+    infiniStatus_t settle();
+    // NotImplemented for kinds that the core composes, before anything is done.
+    infiniStatus_t run(const InfiniCollective *work, size_t count);
+    // Bytes of the host, of all ranks.
+    infiniStatus_t share(const void *mine, void *all, size_t bytes);
+    // The first failure counts. What waits in run() returns.
+    void fail(infiniStatus_t status, const std::string &sentence);
+    infiniStatus_t state(std::string *reason);
+    // Ends the vendor's communicator, or leaves it alone after a failure.
+    void end();
+
+    const int device, ranks, rank;
+    std::atomic<double> timeout;
+    void *handle = nullptr;
+    const std::shared_ptr<World> world;
+
+private:
+    struct Batch;
+
+    infiniStatus_t issue(Batch &batch);
+    infiniStatus_t send_and_receive(const std::vector<InfiniCollective> &messages);
+    infiniStatus_t call_vendor(Word word, const InfiniCollective &work, Form form);
+    infiniStatus_t wait(const std::string &what);
+    infiniStatus_t combine(const InfiniCollective &work, const void *gathered);
+    infiniStatus_t failed_call(int code, Word word);
+    infiniStatus_t failed_copy();
+
+    std::mutex turn_;
+    void *stream_ = nullptr;
+    std::mutex lock_;
+    infiniStatus_t failure_ = INFINI_STATUS_SUCCESS;
+    std::string reason_;
+    std::atomic<bool> broken_{false};
+};
+using CommunicatorPointer = std::shared_ptr<Communicator>;
+
+// Explains and returns it.
+infiniStatus_t refuse(infiniStatus_t status, const std::string &sentence);
+std::string words(int code, Word word);
+
+}  // namespace infini::vendor_runtime::collectives
+
+struct InfiniCommunicator {
+    infini::vendor_runtime::collectives::CommunicatorPointer held;
+};

@@ -1,0 +1,53 @@
+// Simulated collectives: what the simulated HCCL, CNCL and BKCL have in common.
+//
+// Ranks, of one process or of several, meet in a folder of /dev/shm: each posts what it has as a
+// file, and waits for those of the others. Strict: ranks that call different things, lengths that
+// differ, and messages to oneself are reported as misuses.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core.h"
+
+namespace simulated {
+
+enum class Kind { kAllReduce, kReduce, kBroadcast, kAllGather, kReduceScatter, kSend, kReceive };
+
+struct Collective {
+    Kind kind;
+    const void *send = nullptr;
+    void *recv = nullptr;
+    size_t count = 0;
+    int dtype = 0;  // infiniDtype_t
+    int op = 0;     // infinicclReduceOp_t
+    int root = 0;   // or the other rank
+};
+
+struct Communicator {
+    int device = 0, ranks = 0, rank = 0;
+    std::string folder;
+    std::atomic<bool> aborted{false};
+    long number = 0;                            // of collectives that were done
+    std::map<std::pair<int, int>, long> sent;   // of messages, by from and to
+    std::map<std::pair<int, int>, long> taken;  // the same, of those that were received
+};
+
+// Fills `bytes` of an id, all of which have to arrive.
+SIMULATED void make_id(void *id, size_t bytes);
+// Waits for all ranks; null: the id is none that was made, or somebody did not come.
+SIMULATED Communicator *join(const void *id, size_t bytes, int device, int ranks, int rank);
+// All ranks of one process.
+SIMULATED bool join_all(int ranks, const int *devices, void **communicators);
+SIMULATED bool leave(Communicator *communicator);
+SIMULATED bool abort(Communicator *communicator);
+
+// Into the stream, or into the thread's group, whose operations begin together.
+SIMULATED int collect(Communicator *communicator, void *stream, const Collective &work,
+                      int failure);
+SIMULATED void start_group();
+SIMULATED int end_group(int failure);
+
+}  // namespace simulated

@@ -1,0 +1,134 @@
+// Simulated libcncl.so.
+#include "accelerator/collectives.h"
+#include "facts.h"
+#include "infinicore.h"
+
+using namespace simulated;
+using namespace cambricon;
+
+namespace {
+
+int dtype_of(int type) {
+    switch (type) {
+        case data_type_float16:
+            return INFINI_DTYPE_F16;
+        case data_type_bfloat16:
+            return INFINI_DTYPE_BF16;
+        case data_type_float32:
+            return INFINI_DTYPE_F32;
+        case data_type_int8:
+            return INFINI_DTYPE_I8;
+        case data_type_int16:
+            return INFINI_DTYPE_I16;
+        case data_type_int32:
+            return INFINI_DTYPE_I32;
+        case data_type_int64:
+            return INFINI_DTYPE_I64;
+        case data_type_uint8:
+            return INFINI_DTYPE_U8;
+        case data_type_uint16:
+            return INFINI_DTYPE_U16;
+        case data_type_uint32:
+            return INFINI_DTYPE_U32;
+        case data_type_uint64:
+            return INFINI_DTYPE_U64;
+        default:
+            return 0;
+    }
+}
+
+// CNCL numbers reductions as we do: sum, prod, max, min.
+int collect(const char *function, cnclComm_t comm, cnrtQueue_t queue, Collective work, int type,
+            int op = reduce_op_sum) {
+    if (int code = begin(function)) return code;
+    work.dtype = dtype_of(type);
+    work.op = op;
+    if (!work.dtype || op < reduce_op_sum || op > reduce_op_min) return result_arguments;
+    return simulated::collect(static_cast<Communicator *>(comm), queue, work, result_async_error);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char *cnclGetErrorStr(cnclResult_t code) {
+    return code == result_arguments ? "invalid arguments" : "a simulated failure";
+}
+
+cnclResult_t cnclGetCliqueId(cnclCliqueId_t id) {
+    if (int code = begin(__func__)) return code;
+    make_id(id, sizeof *id);
+    return 0;
+}
+
+cnclResult_t cnclInitComms(cnclComm_t *comms, int count, const int *devices, const int *ranks,
+                           int all, const cnclCliqueId_t id) {
+    if (int code = begin(__func__)) return code;
+    if (!id) {
+        for (int i = 0; i < count; ++i)
+            if (ranks[i] != i) return result_arguments;
+        return count == all && join_all(all, devices, comms) ? 0 : result_arguments;
+    }
+    if (count != 1) return result_arguments;  // the simulation joins one at a time
+    comms[0] = join(id, sizeof *id, devices[0], all, ranks[0]);
+    return comms[0] ? 0 : result_async_error;
+}
+
+cnclResult_t cnclFreeComm(cnclComm_t comm) {
+    if (int code = begin(__func__)) return code;
+    return leave(static_cast<Communicator *>(comm)) ? 0 : result_device;
+}
+
+cnclResult_t cnclAbortComm(cnclComm_t comm) {
+    if (int code = begin(__func__)) return code;
+    return simulated::abort(static_cast<Communicator *>(comm)) ? 0 : result_device;
+}
+
+cnclResult_t cnclAllReduce(const void *send, void *recv, size_t count, cnclDataType_t type,
+                           cnclReduceOp_t op, cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kAllReduce, send, recv, count}, type, op);
+}
+
+cnclResult_t cnclReduce(const void *send, void *recv, size_t count, cnclDataType_t type,
+                        cnclReduceOp_t op, int root, cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kReduce, send, recv, count, 0, 0, root}, type, op);
+}
+
+cnclResult_t cnclBroadcast(const void *send, void *recv, size_t count, cnclDataType_t type,
+                           int root, cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kBroadcast, send, recv, count, 0, 0, root}, type);
+}
+
+cnclResult_t cnclAllGather(const void *send, void *recv, size_t count, cnclDataType_t type,
+                           cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kAllGather, send, recv, count}, type);
+}
+
+cnclResult_t cnclReduceScatter(const void *send, void *recv, size_t count, cnclDataType_t type,
+                               cnclReduceOp_t op, cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kReduceScatter, send, recv, count}, type, op);
+}
+
+cnclResult_t cnclSend(void *buffer, const size_t count, cnclDataType_t type, const int peer,
+                      const cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kSend, buffer, nullptr, count, 0, 0, peer}, type);
+}
+
+cnclResult_t cnclRecv(void *buffer, const size_t count, cnclDataType_t type, const int peer,
+                      const cnclComm_t comm, cnrtQueue_t queue) {
+    return collect(__func__, comm, queue, {Kind::kReceive, nullptr, buffer, count, 0, 0, peer},
+                   type);
+}
+
+cnclResult_t cnclGroupStart(void) {
+    if (int code = begin(__func__)) return code;
+    start_group();
+    return 0;
+}
+
+cnclResult_t cnclGroupEnd(void) {
+    if (int code = begin(__func__)) return code;
+    return end_group(result_async_error);
+}
+
+}  // extern "C"
