@@ -6,6 +6,7 @@
     cases/         the cases, a module for each level
     worker.py      the process that runs cases
     runner.py      starts workers, gives them cases, notices crashes and hangs
+    patience.py    how long a process has had, without what it waited for a processor
     claims.py      the manifest: what a device claims, and its exceptions
     results.py     which level was reached
     report/        report.json, report.md, report.html, the comparison of two, docs/support.md

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from infinicore.conformance import patience
+
 BATCH = 400  # cases of one process, so that what one leaks does not add up for long
 Result = dict[str, Any]
 
@@ -73,7 +75,7 @@ class Worker:
         try:
             self._process.stdin.write(case["id"] + "\n")
             self._process.stdin.flush()
-            line = self._answers.get(timeout=limit)
+            line = self._answer(limit)
         except queue.Empty:
             return self._lost(case, "hang", f"no answer after {limit:.0f} s", limit)
         except BrokenPipeError:
@@ -84,6 +86,16 @@ class Worker:
         if result.pop("soiled", False):
             self.close()
         return result
+
+    def _answer(self, limit: float) -> str:
+        assert self._process
+        clock = patience.Clock(self._process.pid)
+        while True:
+            try:
+                return self._answers.get(timeout=min(1.0, limit))
+            except queue.Empty:
+                if clock.spent() >= limit:
+                    raise
 
     def _start(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -97,7 +109,8 @@ class Worker:
         )
         self._count = 0
         self._answers = queue.Queue()
-        threading.Thread(target=self._read, args=(self._process, self._answers)).start()
+        given = (self._process, self._answers)
+        threading.Thread(target=self._read, args=given, daemon=True).start()
 
     @staticmethod
     def _read(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
@@ -138,7 +151,8 @@ class Worker:
             process.wait(20)
         except subprocess.TimeoutExpired:  # a back end that does not let its process end
             process.kill()
-            process.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it is stuck in a driver
+                process.wait(5)
         if not kill:
             self._errors.close()
 
