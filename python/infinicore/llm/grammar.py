@@ -1,0 +1,118 @@
+"""Output that must be JSON of a given schema, through the package `llguidance`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_MOST_COMPILED = 64  # schemas of a tokenizer that are kept
+# Where any white space is allowed, models are known to write nothing else for ever.
+_DEFAULTS: Any = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+
+
+class Grammar:
+    """Which tokens may come next. `mask` forbids the others in a row of logits, `accept` goes on by
+    a token. `schema` is a JSON schema as a dict or as text; {"type": "object"} is any object.
+
+    A grammar that cannot go on (`error`) allows only the end, so that one request never stops the
+    others."""
+
+    def __init__(self, schema: Any, tokenizer: Any) -> None:
+        self._words, compiled = _compiled(schema, tokenizer)
+        self._matcher = compiled.deep_copy()
+        self.error = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """The text satisfies the schema and nothing can follow it."""
+        return bool(self._matcher.is_stopped()) or bool(self.error)
+
+    def mask(self, logits: Any) -> None:
+        """Set the logits (a NumPy array [vocab]) of forbidden tokens to minus infinity."""
+        import numpy as np
+
+        bits = np.zeros(-(-self._words.vocab_size // 32), np.uint32)
+        if not self.is_complete:
+            self._matcher.unsafe_compute_mask_ptr(bits.ctypes.data, bits.nbytes)
+            self._check()
+        allowed = np.unpackbits(bits.view(np.uint8), bitorder="little").view(bool)[: len(logits)]
+        ends = [token for token in self._words.eos_tokens if token < len(logits)]
+        if self.is_complete:
+            allowed[:] = False
+            allowed[ends] = True
+        if not allowed.any():
+            return  # no end is known: the engine stops by `is_complete`
+        logits[len(allowed) :] = -np.inf
+        logits[: len(allowed)][~allowed] = -np.inf
+
+    def accept(self, token: int) -> None:
+        """The token was chosen."""
+        if not self.is_complete:
+            self._matcher.consume_token(token)
+            self._check()
+
+    def _check(self) -> None:
+        if self._matcher.is_error():
+            self.error = _one_line(self._matcher.get_error())
+
+
+class _Words:
+    """A tokenizer as llguidance sees it, and the schemas that were compiled for it."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        import llguidance
+
+        inner = tokenizer.inner
+        end = None if tokenizer.eos is None else inner.token_to_id(tokenizer.eos)
+        self.inner = llguidance.LLTokenizer(inner.to_str(), eos_token=end)
+        self.vocab_size = int(self.inner.vocab_size)
+        self.eos_tokens = [] if end is None else [int(end)]
+        self.compiled: OrderedDict[str, Any] = OrderedDict()
+
+
+_words: WeakKeyDictionary[Any, _Words] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _compiled(schema: Any, tokenizer: Any) -> tuple[_Words, Any]:
+    """A matcher at its beginning, to be copied."""
+    try:
+        from llguidance import LLMatcher
+    except ImportError:
+        raise ModuleNotFoundError(
+            "Grammar: output by a JSON schema needs the package llguidance: pip install llguidance"
+        ) from None
+    try:
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"Grammar: schema is not JSON: {error}") from None
+    with _lock:
+        words = _words.get(tokenizer)
+        if words is None:
+            words = _words[tokenizer] = _Words(tokenizer)
+        found = words.compiled.get(text)
+        if found is None:
+            try:
+                source = LLMatcher.grammar_from_json_schema(text, defaults=_DEFAULTS)
+                found = LLMatcher(words.inner, source)
+            except ValueError as error:
+                raise ValueError(f"Grammar: schema is refused: {_one_line(error)}") from None
+            if found.is_error():
+                raise ValueError(f"Grammar: schema is refused: {_one_line(found.get_error())}")
+            words.compiled[text] = found
+            if len(words.compiled) > _MOST_COMPILED:
+                words.compiled.popitem(last=False)
+        words.compiled.move_to_end(text)
+    return words, found
+
+
+def check_schema(schema: Any, tokenizer: Any) -> None:
+    """Compile a schema ahead of the request that has it; raises ValueError for a bad one."""
+    _compiled(schema, tokenizer)
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:300]
