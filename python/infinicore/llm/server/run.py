@@ -1,0 +1,88 @@
+"""The server's life: bind, load, serve, and finish what runs at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from infinicore.llm.server.app import Server
+from infinicore.llm.server.worker import Worker
+
+_KEEP_ALIVE_SECONDS = 75  # longer than proxies keep an idle connection, so that they close it
+
+
+def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int:
+    """Serve until SIGTERM or SIGINT; a second one does not wait for what runs."""
+    # Before the model is loaded: a port in use is reported at once.
+    with bind(host, port) as listening:
+        worker.start()
+        app = Server(worker, name, key).application()
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="on",
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            server_header=False,
+        )
+        address = f"[{host}]" if ":" in host else host
+        print(
+            f"serving {name} at http://{address}:{listening.getsockname()[1]}",
+            file=sys.stderr,
+            flush=True,
+        )
+        Draining(config, worker).run(sockets=[listening])
+    worker.stop()
+    return 1 if worker.failure else 0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise OSError(f"--host {host} --port {port}: {error.strerror}") from None
+    return made
+
+
+class Draining(uvicorn.Server):
+    """At the first signal new requests are refused and those that run go on to their ends."""
+
+    def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
+        super().__init__(config)
+        self._worker = worker
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # Not the base class's: it would raise the signal again at the end.
+        if self._worker.draining or not self._worker.open:
+            self.should_exit = True
+            self.force_exit = self._worker.draining
+        if not self._worker.draining:
+            waiting = len(self._worker.open)
+            if waiting:
+                print(
+                    f"shutting down: {waiting} requests run to their ends; a second signal"
+                    " drops them",
+                    file=sys.stderr,
+                )
+        self._worker.draining = True
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._worker.draining and not self._worker.open:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        # What a second signal drops: its tasks must not outlive the loop.
+        for task in list(self.server_state.tasks):
+            task.cancel()
+        await asyncio.sleep(0)
