@@ -178,28 +178,14 @@ def _load(options: argparse.Namespace) -> Any:
     return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
 
 
-def _follows(llm: Any) -> bool:
-    """On a rank but the first: do what the first does, until it ends."""
-    engine = llm.engine
-    if getattr(engine, "rank", 0) == 0:
-        return False
-    engine.follow()
-    return True
-
-
-def _leave(llm: Any) -> None:
-    if hasattr(llm.engine, "close"):
-        llm.engine.close()
-
-
 def _chat(options: argparse.Namespace) -> int:
     llm = _load(options)
-    if _follows(llm):
+    if llm.follow():
         return 0
     try:
         return _converse(llm, options)
     finally:
-        _leave(llm)
+        llm.close()
 
 
 def _converse(llm: Any, options: argparse.Namespace) -> int:
@@ -237,12 +223,12 @@ def _ask() -> str:
 def _generate(options: argparse.Namespace) -> int:
     prompt = options.prompt if options.prompt is not None else sys.stdin.read()
     llm = _load(options)
-    if _follows(llm):
+    if llm.follow():
         return 0
     for piece in llm.stream(prompt, **_sampling(options)):
         print(piece, end="", flush=True)
     print()
-    _leave(llm)
+    llm.close()
     return 0
 
 

@@ -8,15 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 import infinicore
+from infinicore._tensor import Tensor
 from infinicore.llm.blocks import BlockPool
 from infinicore.llm.config import read_config
 from infinicore.llm.files import Checkpoint, ModelFileError
 from infinicore.llm.models import model_type
 from infinicore.llm.request import Request
-from infinicore.llm.runner import Runner
-from infinicore.llm.sampling import Chooser, SamplingParams, choose
-from infinicore.llm.scheduler import Scheduler
+from infinicore.llm.runner import Later, Runner
+from infinicore.llm.sampling import Chooser, Chosen, SamplingParams, choose
+from infinicore.llm.scheduler import Scheduled, Scheduler
 from infinicore.llm.weights import Weights
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A step that the device works on."""
+
+    batch: list[Scheduled]
+    last: list[Request]  # those that get a token
+    rows: list[int]  # of the logits, for those
+    logits: Tensor | None
+    later: Later | None  # the tokens, chosen on the device
+
+    @property
+    def is_over(self) -> bool:
+        """Nobody waits for it any more."""
+        return all(each.finish_reason is not None for each in self.last)
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,7 @@ class Engine:
             ranks,
         )
         self._tokenizer: Any = None
+        self._pending: Launched | None = None
         self._seeds = 0
         self.steps = self.generated = self.prompt_tokens = 0
 
@@ -154,39 +172,91 @@ class Engine:
         return bool(self.scheduler.running or self.scheduler.waiting)
 
     def step(self) -> list[Request]:
-        """Run one step; the requests that have a new token."""
-        batch = self.scheduler.next()
+        """Run one step; the requests that have a new token.
+
+        Where the next step needs nothing from the host but the tokens, which the device has, it is
+        launched before they are read: the host works while the device does."""
+        current, self._pending = self._pending, None
+        if current is None or current.is_over:
+            current = self._launch(self.scheduler.next())
+        if current is None:
+            return []
+        self._pending = self._launch_ahead(current)
+        return self._collect(current)
+
+    def _launch(self, batch: list[Scheduled]) -> Launched | None:
         for source, target in self.scheduler.copies:
             self.runner.copy(source, target)
             self.pool.give_back(source)
         self.scheduler.copies.clear()
         if not batch:
-            return []
+            return None
         self.steps += 1
+        rows = [
+            i for i, (request, count) in enumerate(batch) if request.kept + count == len(request)
+        ]
+        last = [batch[i].request for i in rows]
         logits = self.runner.run(batch)
-        last: list[Request] = []
-        rows = []
-        for i, (request, count) in enumerate(batch):
-            if request.kept + count == len(request):
-                last.append(request)
-                rows.append(i)
-        if last:
-            if len(rows) < len(batch):
-                index = infinicore.tensor(rows, dtype=infinicore.int64).to(self.device)
-                logits = logits.index_select(0, index)
-            texts = [(each.prompt, each.output) for each in last]
-            chosen = choose(logits, [each.chooser for each in last], texts)
-        for request, count in batch:
-            self.prompt_tokens += count if not request.output else 0
-            self.scheduler.computed(request, count)
+        later = None
+        if all(each.params.is_greedy for each in last):
+            later = self.runner.later(batch)
+        return Launched(batch, last, rows, logits, later)
+
+    def _launch_ahead(self, current: Launched) -> Launched | None:
+        """The step after one whose tokens are not known yet, for the same requests."""
+        requests = current.last
+        if current.later is None or self.scheduler.waiting or len(requests) != len(current.batch):
+            return None
+        for request in requests:
+            ends = len(request.output) + 1 >= request.params.max_tokens
+            if request.finish_reason or ends or len(request) + 1 >= self._most_tokens:
+                return None
+        if not self.scheduler.reserve(requests):
+            return None
+        self.steps += 1
+        later = self.runner.run_ahead(current.batch)
+        return Launched(current.batch, requests, current.rows, None, later)
+
+    def _collect(self, launched: Launched) -> list[Request]:
+        """Read the tokens of a step, and go on with the requests that were not cancelled since."""
+        chosen = self._choose(launched)
+        for request, count in launched.batch:
+            if request.finish_reason is None:
+                self.prompt_tokens += count if not request.output else 0
+                self.scheduler.computed(request, count)
         now = time.monotonic()
-        for i, request in enumerate(last):
-            request.output.append(chosen[i].token)
-            request.chosen.append(chosen[i])
+        made = []
+        for request, each in zip(launched.last, chosen, strict=True):
+            if request.finish_reason is not None:
+                continue
+            request.output.append(each.token)
+            request.chosen.append(each)
             request.first_token = request.first_token or now
             self.generated += 1
             self._finish(request)
-        return last
+            made.append(request)
+        return made
+
+    def _choose(self, launched: Launched) -> list[Chosen]:
+        last = launched.last
+        if launched.later is not None:
+            return [Chosen(token) for token in launched.later.read(len(last))]
+        if not last:
+            return []
+        logits = launched.logits
+        assert logits is not None
+        if len(launched.rows) < len(launched.batch):
+            index = infinicore.tensor(launched.rows, dtype=infinicore.int64).to(self.device)
+            logits = logits.index_select(0, index)
+        texts = [(each.prompt, each.output) for each in last]
+        return choose(logits, [each.chooser for each in last], texts)
+
+    def follow(self) -> bool:
+        """On a rank but the first of several: do what the first does, then return True."""
+        return False
+
+    def close(self) -> None:
+        """Let other ranks end."""
 
     def _finish(self, request: Request) -> None:
         """Has it ended with its newest token?"""

@@ -59,6 +59,14 @@ class LLM:
     def tokenizer(self) -> Any:
         return self.engine.tokenizer
 
+    def follow(self) -> bool:
+        """On a rank but the first: do what the first does until it ends, then return True."""
+        return self.engine.follow()
+
+    def close(self) -> None:
+        """Let other ranks end."""
+        self.engine.close()
+
     def generate(
         self,
         prompts: Prompt | Sequence[Prompt],

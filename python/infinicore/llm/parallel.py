@@ -24,6 +24,10 @@ from infinicore.llm.sampling import SamplingParams
 _ADDRESS_BYTES = 512
 
 
+def own_rank() -> int:
+    return find_place(os.environ).rank or 0
+
+
 def is_launched() -> bool:
     """This process is one of several ranks already."""
     ranks = find_place(os.environ).ranks
@@ -104,14 +108,14 @@ class ParallelEngine(Engine):
         return made
 
     def close(self) -> None:
-        """Let the other ranks end."""
         self._tell("end")
         for channel in self._channels:
             channel.close()
         self.comm.close()
 
-    def follow(self) -> None:
-        """Do what rank 0 does, until it ends."""
+    def follow(self) -> bool:
+        if self.rank == 0:
+            return False
         known: dict[int, Request] = {}
         while True:
             try:
@@ -120,7 +124,7 @@ class ParallelEngine(Engine):
                 raise RuntimeError("rank 0 has gone") from None
             if action == "end":
                 self.comm.close()
-                return
+                return True
             if action == "add":
                 number, prompt, params = rest
                 known[number] = super().add(prompt, SamplingParams(**params))

@@ -61,6 +61,16 @@ class Runner:
         rows = infinicore.tensor(lasts, dtype=infinicore.int64).to(self.device)
         return self.model.logits(hidden.index_select(0, rows))
 
+    def later(self, batch: Sequence[tuple[Request, int]]) -> Later | None:
+        """The most probable tokens of the step that was launched last, if the device knows them."""
+        if not self.graphs or any(count != 1 for _, count in batch):
+            return None
+        return self._recorded[self._size(batch)].later()
+
+    def run_ahead(self, batch: Sequence[tuple[Request, int]]) -> Later:
+        """The step after the one that was launched last, with the tokens that it chooses."""
+        return self._recorded[self._size(batch)].run_ahead(batch)
+
     def hidden(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
         """Normalised hidden states [tokens, hidden] of all tokens."""
         return self._forward(batch)
@@ -77,11 +87,28 @@ class Runner:
         return _Inputs(sequences, tokens, self.width, self.block_size)
 
     def _replay(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
-        size = next(each for each in self._sizes if each >= len(batch))
+        size = self._size(batch)
         recorded = self._recorded.get(size)
         if recorded is None:
             recorded = self._recorded[size] = _Recorded(self, size)
         return recorded.run(batch).narrow(0, 0, len(batch))
+
+    def _size(self, batch: Sequence[tuple[Request, int]]) -> int:
+        return next(each for each in self._sizes if each >= len(batch))
+
+
+class Later:
+    """Tokens on their way to the host."""
+
+    def __init__(self, tokens: Tensor, host: Tensor, event: Any) -> None:
+        host.copy_(tokens, non_blocking=True)
+        event.record()
+        self._host, self._event = host, event
+
+    def read(self, count: int) -> list[int]:
+        self._event.synchronize()
+        made: list[int] = self._host.tolist()[:count]
+        return made
 
 
 class _Inputs:
@@ -98,18 +125,20 @@ class _Inputs:
         self.starts = self.shorts[sequences * (width + 1) :]
         self.is_decode = False
 
-    def fill(self, batch: Sequence[tuple[Request, int]]) -> tuple[Any, Any]:
+    def fill(self, batch: Sequence[tuple[Request, int]], ahead: int = 0) -> tuple[Any, Any]:
+        """`ahead`: of the step after the next, whose tokens are not known."""
         import numpy as np
 
         ids, positions, slots = self.longs
         place = 0
         for i, (request, count) in enumerate(batch):
-            begin, end = request.kept, request.kept + count
+            begin, end = request.kept + ahead, request.kept + ahead + count
             blocks = request.blocks
             self.tables[i, : len(blocks)] = blocks
             self.lengths[i], self.starts[i] = end, place
             if count == 1:
-                ids[place] = request.tokens(begin, end)[0]
+                if not ahead:
+                    ids[place] = request.tokens(begin, end)[0]
                 positions[place] = begin + request.first_position
                 slots[place] = blocks[begin // self.size] * self.size + begin % self.size
             else:
@@ -164,7 +193,16 @@ class _Recorded:
         runner.model.logits(runner.model(step))
         with infinicore.record(runner.device) as made:
             self._logits = runner.model.logits(runner.model(step))
+            self._best = infinicore.argmax(self._logits, -1)
         self._graph = made.graph
+        # Two, because the tokens of one step are read after the next one was launched.
+        pinned = runner.device.type != "cpu"
+        self._hosts = [
+            infinicore.empty(size, dtype=infinicore.int64, device="cpu", pin_memory=pinned)
+            for _ in range(2)
+        ]
+        self._events = [infinicore.DeviceEvent(device=runner.device) for _ in range(2)]
+        self._turn = 0
 
     def run(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
         longs, shorts = self._inputs.fill(batch)
@@ -172,6 +210,18 @@ class _Recorded:
         self._shorts.copy_(infinicore.from_numpy(shorts))
         self._graph.run()
         return self._logits
+
+    def run_ahead(self, batch: Sequence[tuple[Request, int]]) -> Later:
+        longs, shorts = self._inputs.fill(batch, ahead=1)
+        self._longs[0].copy_(self._best)
+        self._longs.narrow(0, 1, 2).copy_(infinicore.from_numpy(longs[1:]))
+        self._shorts.copy_(infinicore.from_numpy(shorts))
+        self._graph.run()
+        return self.later()
+
+    def later(self) -> Later:
+        self._turn = 1 - self._turn
+        return Later(self._best, self._hosts[self._turn], self._events[self._turn])
 
 
 def batch_sizes(most: int) -> list[int]:

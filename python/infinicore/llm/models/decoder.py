@@ -93,12 +93,12 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, step: Step) -> Tensor:
         tokens = x.shape[0]
-        q, k, v = self.turned(self.qkv(x, joins=(0, 1)), tokens, step.positions)
+        q, k, v = self.by_heads(self.qkv(x, joins=(0, 1)), tokens, step.positions)
         seen = step.attend(self.layer, q, k, v, self.scale, self.window, self.softcap)
         made: Tensor = self.o(seen.view(tokens, self.heads * self.size))
         return made
 
-    def turned(self, parts: list[Tensor], tokens: int, positions: Tensor) -> list[Tensor]:
+    def by_heads(self, parts: list[Tensor], tokens: int, positions: Tensor) -> list[Tensor]:
         """Queries, keys and values by heads, the first two rotated: at once where they are one."""
         heads, kv_heads = self.heads, self.kv_heads
         *turning, v = parts
