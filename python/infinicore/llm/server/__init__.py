@@ -6,30 +6,57 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
-from infinicore.llm.server.run import run
+__all__ = ["application", "serve"]
 
 
-def serve(options: argparse.Namespace) -> int:
-    """The command `infini serve`; returns the exit status."""
-    from infinicore.cli.llm import engine_options
+def application(
+    model: Any,
+    *,
+    name: str | None = None,
+    api_key: str | None = None,
+    max_waiting: int = 256,
+    **options: Any,
+) -> Any:
+    """Load a model and return the server as an ASGI application, for hosts that bring their own
+    loop: Ray Serve, hypercorn. `options` are those of `EngineOptions`."""
     from infinicore.llm.llm import LLM
+    from infinicore.llm.server.app import Server
     from infinicore.llm.server.worker import Worker
 
+    worker = Worker(lambda: LLM(model, **options), max_waiting)
+    worker.start()
+    return Server(worker, name or _name(model), api_key).application()
+
+
+def _name(model: Any) -> str:
+    return Path(str(model)).name.removesuffix(".gguf")
+
+
+def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
+    """The command `infini serve`; returns the exit status. `settings` are those of the engine."""
     if options.max_waiting < 0:
         raise ValueError(f"--max-waiting is {options.max_waiting}: expected 0 or more")
     if not 0 <= options.port < 1 << 16:
         raise ValueError(f"--port is {options.port}: expected 0 (any that is free) to 65535")
-    if options.tp != 1:
-        raise ValueError(f"--tp is {options.tp}: expected 1")
+    from infinicore.llm.llm import LLM
+    from infinicore.llm.server.run import is_first, run
+    from infinicore.llm.server.worker import Worker
+
+    def load() -> LLM:
+        return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
+
+    if options.tp > 1 and not is_first():
+        follower: Any = load().engine
+        follower.follow()
+        return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
-    settings = engine_options(options)
-    name = options.name or Path(str(options.model)).name.removesuffix(".gguf")
     if key is None and options.host not in ("127.0.0.1", "::1", "localhost"):
         print(
             f"infini serve: {options.host} can be reached from other machines, and there is no"
             " --api-key: everybody may use this server",
             file=sys.stderr,
         )
-    worker = Worker(lambda: LLM(options.model, progress=True, **settings), options.max_waiting)
-    return run(worker, name, key, options.host, options.port)
+    worker = Worker(load, options.max_waiting)
+    return run(worker, options.name or _name(options.model), key, options.host, options.port)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +47,6 @@ class Server:
         self._page = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
 
     def application(self) -> Starlette:
-        @asynccontextmanager
-        async def lifespan(_: Any) -> AsyncIterator[None]:
-            self.worker.attach(asyncio.get_running_loop())
-            yield
-
         routes = [
             self._route("/v1/chat/completions", "POST", self.chat),
             self._route("/v1/completions", "POST", self.complete),
@@ -65,7 +58,7 @@ class Server:
             self._route("/", "GET", self.page, open_to_all=True),
         ]
         errors: Any = {404: _no_such_path, 405: _wrong_method}
-        return Starlette(routes=routes, lifespan=lifespan, exception_handlers=errors)
+        return Starlette(routes=routes, exception_handlers=errors)
 
     def _route(self, path: str, method: str, handler: Handler, open_to_all: bool = False) -> Route:
         async def handle(request: Request) -> Response:

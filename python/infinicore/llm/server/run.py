@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from types import FrameType
@@ -13,6 +14,8 @@ from infinicore.llm.server.app import Server
 from infinicore.llm.server.worker import Worker
 
 _KEEP_ALIVE_SECONDS = 75  # longer than proxies keep an idle connection, so that they close it
+
+_BACKLOG = 2048
 
 
 def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int:
@@ -25,10 +28,11 @@ def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int
             app,
             log_level="warning",
             access_log=False,
-            lifespan="on",
+            lifespan="off",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             server_header=False,
         )
+        listening.listen(_BACKLOG)  # who reads the next line may connect
         address = f"[{host}]" if ":" in host else host
         print(
             f"serving {name} at http://{address}:{listening.getsockname()[1]}",
@@ -38,6 +42,13 @@ def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int
         Draining(config, worker).run(sockets=[listening])
     worker.stop()
     return 1 if worker.failure else 0
+
+
+def is_first() -> bool:
+    """This process is rank 0 of those that share the model: it alone has a port."""
+    from infinicore.ccl._bootstrap import find_place
+
+    return not find_place(os.environ).rank
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -50,10 +50,6 @@ class Worker:
         if self._loading_error is not None:
             raise self._loading_error
 
-    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Where updates go."""
-        self._loop = loop
-
     @property
     def llm(self) -> LLM:
         assert self._llm is not None, "Worker: start was not called"
@@ -101,6 +97,7 @@ class Worker:
     ) -> list[Ticket]:
         """Queue prompts; all tickets share one event, set after each step (or at their ends)."""
         self.check_open(len(prompts))
+        self._loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         tickets = [Ticket(len(ids), changed, each_token) for ids, _ in prompts]
         self.open.update(tickets)
@@ -138,7 +135,7 @@ class Worker:
     async def call(self, work: Callable[[], Any]) -> Any:
         """Run something between two steps, and return what it gives."""
         self.check_open()
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
         def settle(result: Any, error: Exception | None) -> None:
@@ -191,6 +188,10 @@ class Worker:
                 pass
         except BaseException as error:
             self._fail(error)
+        else:
+            # Ranks that share the model end with this one.
+            if hasattr(self._llm.engine, "close"):
+                self._llm.engine.close()
 
     def _turn(self) -> bool:
         """Commands, then a step; sleeps while there is nothing to do. False: the end."""
