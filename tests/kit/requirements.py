@@ -25,6 +25,8 @@ from typing import Any
 import pytest
 
 DEVICE = os.environ.get("INFINI_DEVICE") or "cpu"
+LANGUAGE_MODELS = ("tokenizers", "jinja2", "starlette", "uvicorn")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 OPENBLAS = "scipy*/**/libscipy_openblas[.-]*so"  # of scipy-openblas32, or in scipy.libs
 
 
@@ -150,6 +152,17 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transformers": _module("transformers"),
     "gguf": _module("gguf"),
     "mpi4py": _module("mpi4py"),
+    "openai": _module("openai"),
+    "llguidance": _module("llguidance"),
+    "playwright": _module("playwright"),
+    "chromium": Requirement(
+        lambda: not any(map(shutil.which, BROWSERS)),
+        f"needs a browser on the PATH ({', '.join(BROWSERS)})",
+    ),
+    "llm": Requirement(
+        lambda: any(importlib.util.find_spec(name) is None for name in LANGUAGE_MODELS),
+        f"needs {', '.join(LANGUAGE_MODELS)} (pip install infinicore[llm])",
+    ),
     "mypy": _module("mypy"),
     "pybind11": _module("pybind11"),
     "mpich": Requirement(

@@ -69,15 +69,26 @@ def _weights(hidden: int, layers: int) -> dict[str, Any]:
         add(f"{layer}.mlp.down_proj", hidden, 2 * hidden)
     ones("model.norm")
     add("lm_head", VOCAB, hidden)
+    # The most probable tokens are letters that can be read.
+    head = made["lm_head.weight"].numpy().copy()
+    head[[i for i, letter in enumerate(_letters()) if not letter.isascii()]] = 0
+    head[256:] = 0
+    made["lm_head.weight"] = infinicore.from_numpy(head)
     return made
 
 
+def _letters() -> list[str]:
+    """The 256 bytes, as GPT-2 writes them."""
+    from tokenizers import pre_tokenizers
+
+    return sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
 def _tokenizer() -> Any:
-    """Bytes as GPT-2 writes them, nothing merged, and two special tokens."""
+    """Bytes, nothing merged, and two special tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE({letter: i for i, letter in enumerate(letters)}, []))
+    made = Tokenizer(models.BPE({letter: i for i, letter in enumerate(_letters())}, []))
     made.add_special_tokens(["<|im_start|>", "<|im_end|>"])
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
