@@ -24,9 +24,6 @@ from infinicore.llm.sampling import SamplingParams
 _ADDRESS_BYTES = 512
 
 
-def own_rank() -> int:
-    return find_place(os.environ).rank or 0
-
 
 def is_launched() -> bool:
     """This process is one of several ranks already."""

@@ -48,8 +48,7 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
 
     if options.tp > 1 and not is_first():
-        follower: Any = load().engine
-        follower.follow()
+        load().follow()
         return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
     if key is None and options.host not in ("127.0.0.1", "::1", "localhost"):

@@ -190,8 +190,7 @@ class Worker:
             self._fail(error)
         else:
             # Ranks that share the model end with this one.
-            if hasattr(self._llm.engine, "close"):
-                self._llm.engine.close()
+            self._llm.close()
 
     def _turn(self) -> bool:
         """Commands, then a step; sleeps while there is nothing to do. False: the end."""
