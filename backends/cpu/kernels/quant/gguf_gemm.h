@@ -158,6 +158,14 @@ struct GgufTileRows {
 INFINI_SIMD GgufTileFloats gguf_tile_fma(GgufTileFloats a, GgufTileFloats b, GgufTileFloats c) {
     return vfmaq_f32(c, a, b);
 }
+// Sums begin so. An assembler statement, or the compiler would copy one vector to the others, which
+// takes the time of a product.
+INFINI_SIMD GgufTileInts gguf_tile_begin() {
+    static constexpr GgufTileInts kStart = {kGgufStart, kGgufStart, kGgufStart, kGgufStart};
+    GgufTileInts sum;
+    __asm__ volatile("ldr %q0, %1" : "=w"(sum) : "m"(kStart));
+    return sum;
+}
 // sum + the products of w's codes with the four of row r.
 template <int r, bool kSigned>
 INFINI_SIMD GgufTileInts gguf_tile_dot(GgufTileInts sum, GgufTileBytes w, int8x16_t rows) {
@@ -203,6 +211,7 @@ INFINI_SIMD void gguf_tile_sums(const GgufPanelUnit &w, const int8_t *rows, int 
                                 GgufTileInts (&sums)[kGgufTile][kGgufVectors]) {
 #pragma GCC unroll 8
     for (int g = from; g < to; ++g) {
+        __asm__ volatile("" ::: "memory");  // loads stay near to what needs them: registers are few
         const auto x = gguf_tile_rows(rows + g * 4 * kGgufTile);
 #pragma GCC unroll 2
         for (int v = 0; v < kGgufVectors; ++v) {
@@ -231,7 +240,12 @@ template <class Kind>
         for (int r = 0; r < kGgufTile; ++r)
 #pragma GCC unroll 2
             for (int v = 0; v < kGgufVectors; ++v) {
-                sums[r][v] = late[r][v] = GgufTileInts{};
+#if defined(__ARM_NEON)
+                sums[r][v] = Kind::kParts ? GgufTileInts{} : gguf_tile_begin();
+#else
+                sums[r][v] = GgufTileInts{};
+#endif
+                late[r][v] = GgufTileInts{};
                 if constexpr (Kind::kOffset != 0 && Kind::kParts) {
                     sums[r][v] += x.early[r], late[r][v] += x.base[r] - x.early[r];
                 } else if constexpr (Kind::kOffset != 0) {
@@ -250,7 +264,10 @@ template <class Kind>
             for (int r = 0; r < kGgufTile; ++r) {
                 GgufTileInts sum = sums[r][v];
                 if constexpr (Kind::kParts) sum = sum * first + late[r][v] * second;
-                const auto number = __builtin_convertvector(sum, GgufTileFloats);
+                auto number = __builtin_convertvector(sum, GgufTileFloats);
+#if defined(__ARM_NEON)
+                if constexpr (!Kind::kParts) number = gguf_number(sum);
+#endif
                 total[r][v] = gguf_tile_fma(number, scale * x.scale[r], total[r][v]);
                 if constexpr (Kind::kMinimum)
                     total[r][v] =

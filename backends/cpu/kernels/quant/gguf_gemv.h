@@ -20,6 +20,13 @@ INFINI_SIMD GgufInts gguf_dot(GgufInts sum, uint8x16_t w, int8x16_t x) {
     return vpadalq_s16(vpadalq_s16(sum, low), high);
 #endif
 }
+// A sum that begins with the number at `base`. An assembler statement, or the compiler would copy
+// one vector to the others, which takes the time of a product.
+INFINI_SIMD GgufInts gguf_begin(const int32_t *base) {
+    GgufInts sum;
+    __asm__ volatile("ldr %s0, %1" : "=w"(sum) : "m"(*base));
+    return sum;
+}
 // The sum of the lanes of each, in a lane each.
 INFINI_SIMD GgufInts gguf_add_across(const GgufInts (&p)[4]) {
     return vpaddq_s32(vpaddq_s32(p[0], p[1]), vpaddq_s32(p[2], p[3]));
@@ -52,15 +59,20 @@ INFINI_SIMD GgufInts gguf_add_across(const GgufInts (&p)[8]) {
 // y[i][lane] for kM rows of x from `first` on. A result is summed over the units from the first to
 // the last, each exact in I32, as in gguf_gemm.h: so it does not depend on kM.
 template <int format, int kM>
-[[gnu::noinline]] void gguf_multiply(GgufGroup<format> &w, const GgufRows<1> &x, int64_t first,
+[[gnu::noinline]] void gguf_multiply(GgufGroup<format> w, const GgufRows<1> &x, int64_t first,
                                      GgufFloats *y) {
     using G = Gguf<format>;
     constexpr int kUnits = GgufGroup<format>::kUnits;
     constexpr int kHalves = G::kHasParts ? 2 : 1;
     GgufFloats sums[kM] = {};
     const int64_t blocks = x.units / kUnits;
-    for (int64_t block = 0; block < blocks; ++block) {
+    // Rows of a group end soon: what comes behind them is fetched by hand.
+    constexpr int64_t kStep = kGgufGroup * G::kBytes, kAhead = 3072;
+    const uint8_t *ahead = w.row[0] + kAhead;
+    for (int64_t block = 0; block < blocks; ++block, ahead += kStep) {
         w.prepare(block);
+#pragma GCC unroll 16
+        for (int64_t at = 0; at < kStep; at += 64) __builtin_prefetch(ahead + at);
 #pragma GCC unroll 8
         for (int j = 0; j < kUnits; ++j) {
             const int64_t at = first * x.units + block * kUnits + j;
@@ -73,10 +85,15 @@ template <int format, int kM>
                 for (int i = 0; i < kM; ++i) {
                     const int8_t *from = x.codes + (at + i * x.units) * 32;
 #if defined(__ARM_NEON)
-                    const GgufInts zero = {};
-                    part[i][0][r] = gguf_dot(zero, codes.first, vld1q_s8(from));
-                    GgufInts &to = part[i][kHalves - 1][r];
-                    to = gguf_dot(kHalves == 2 ? zero : to, codes.second, vld1q_s8(from + 16));
+                    const int8x16_t early = vld1q_s8(from), late = vld1q_s8(from + 16);
+                    if constexpr (kHalves == 2) {
+                        part[i][0][r] = gguf_dot(GgufInts{}, codes.first, early);
+                        part[i][1][r] = gguf_dot(GgufInts{}, codes.second, late);
+                    } else {
+                        const GgufInts sum = gguf_begin(x.base + at + i * x.units);
+                        part[i][0][r] =
+                            gguf_dot(gguf_dot(sum, codes.first, early), codes.second, late);
+                    }
 #else
                     const __m256i from_x =
                         _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
@@ -97,10 +114,18 @@ template <int format, int kM>
             for (int i = 0; i < kM; ++i) {
                 const int64_t here = at + i * x.units;
                 GgufInts sum = gguf_add_across(part[i][0]);
-                if constexpr (kHalves == 2)
+                GgufFloats total;
+                if constexpr (kHalves == 2) {
                     sum = sum * f.part[0] + gguf_add_across(part[i][1]) * f.part[1];
-                if constexpr (G::kOffset != 0 && kHalves == 1) sum += x.base[here];
-                const GgufFloats total = __builtin_convertvector(sum, GgufFloats);
+                    total = __builtin_convertvector(sum, GgufFloats);
+                } else {
+#if defined(__ARM_NEON)
+                    total = gguf_number(sum);
+#else
+                    if constexpr (G::kOffset != 0) sum += x.base[here];
+                    total = __builtin_convertvector(sum, GgufFloats);
+#endif
+                }
                 sums[i] = gguf_fma(total, f.scale * x.scale[here], sums[i]);
                 if constexpr (G::kHasMinimum)
                     sums[i] = gguf_fma(f.minimum, broadcast<GgufFloats>(x.sum[here]), sums[i]);

@@ -31,7 +31,13 @@ INFINI_SIMD GgufFloats gguf_halves(GgufHalves bits) {
 INFINI_SIMD GgufFloats gguf_fma(GgufFloats a, GgufFloats b, GgufFloats c) {
     return vfmaq_f32(c, a, b);
 }
+
+// Sums of products below 2^22 begin with the bits of 1.5 * 2^23, so that their own bits are those
+// of a float: to subtract is quicker than to convert.
+inline constexpr int32_t kGgufStart = 0x4b400000;
+INFINI_SIMD GgufFloats gguf_number(GgufInts sum) { return as<GgufFloats>(sum) - 0x1.8p23f; }
 #else
+inline constexpr int32_t kGgufStart = 0;
 struct GgufCodes {
     __m256i all;
 };
@@ -174,6 +180,12 @@ struct GgufGroup {
         if constexpr (G::kLarge) {
             prepare_large(at);
         } else if constexpr (G::kHasMinimum) {
+#if defined(__ARM_NEON)
+            const uint16x8_t pairs = vreinterpretq_u16_u64(
+                vcombine_u64(vcreate_u64(load_pair(0, at)), vcreate_u64(load_pair(2, at))));
+            lanes[0].scale = gguf_halves(vget_low_u16(vuzp1q_u16(pairs, pairs)));
+            lanes[0].minimum = gguf_halves(vget_low_u16(vuzp2q_u16(pairs, pairs)));
+#else
             GgufInts pairs = {};
 #pragma GCC unroll 8
             for (int r = 0; r < kGgufGroup; ++r) {
@@ -184,12 +196,32 @@ struct GgufGroup {
             lanes[0].scale = gguf_halves(__builtin_convertvector(pairs & 0xffff, GgufHalves));
             lanes[0].minimum =
                 gguf_halves(__builtin_convertvector((pairs >> 16) & 0xffff, GgufHalves));
+#endif
         } else {
             lanes[0].scale = gguf_halves(load_halves(at));
         }
     }
 
 private:
+#if defined(__ARM_NEON)
+    // Put together with integers: vector units have more than enough to do.
+    INFINI_SIMD GgufHalves load_halves(int64_t at) const {
+        uint64_t all = 0;
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r) {
+            uint16_t half;
+            std::memcpy(&half, row[r] + at, sizeof half);
+            all |= uint64_t(half) << (16 * r);
+        }
+        return vcreate_u16(all);
+    }
+    INFINI_SIMD uint64_t load_pair(int r, int64_t at) const {
+        uint32_t low, high;
+        std::memcpy(&low, row[r] + at, sizeof low);
+        std::memcpy(&high, row[r + 1] + at, sizeof high);
+        return low | uint64_t(high) << 32;
+    }
+#else
     INFINI_SIMD GgufHalves load_halves(int64_t at) const {
         GgufHalves halves = {};
 #pragma GCC unroll 8
@@ -200,6 +232,7 @@ private:
         }
         return halves;
     }
+#endif
 
     void prepare_large(int64_t at) {
         if constexpr (G::kHasParts) {

@@ -58,23 +58,28 @@ struct Call {
           out(a.pointer<void>(0)) {}
 };
 
-// Results of some columns of some rows, with the bias: y[row * stride + column].
+// Results of some columns of some rows, with the bias: y[row * stride + column]. Most often these
+// are kColumns.
+template <int64_t kColumns>
 void store_results(const Sizes &s, const Call &call, const float *y, int64_t stride, int64_t row,
                    int64_t rows, int64_t column, int64_t columns) {
-    constexpr int64_t kMost = 128;
-    float bias[kMost], sums[kMost];
     visit_single(s.dtype, [&]<class T>(Type<T>) {
+        float bias[kColumns] = {}, sums[kColumns];
         if (call.bias) {
             load_block(bias, static_cast<const T *>(call.bias) + column, size_t(columns));
         }
         for (int64_t i = 0; i < rows; ++i) {
+            T *to = static_cast<T *>(call.out) + (row + i) * s.n + column;
             const float *from = y + i * stride;
             if (call.bias) {
                 for (int64_t j = 0; j < columns; ++j) sums[j] = from[j] + bias[j];
                 from = sums;
             }
-            T *to = static_cast<T *>(call.out) + (row + i) * s.n + column;
-            store_block(to, from, size_t(columns));
+            if (columns == kColumns) {
+                store_block(to, from, kColumns);
+            } else {
+                store_block(to, from, size_t(columns));
+            }
         }
     });
 }
@@ -83,7 +88,7 @@ template <int kTogether>
 void quantise(const GgufRows<kTogether> &x, const void *input, int dtype) {
     const int64_t work = std::max<int64_t>(x.units * 32 * kTogether, 1);
     parallel_for(size_t(x.groups()), size_t(32768 / work + 1), [&](size_t begin, size_t end) {
-        for (size_t group = begin; group < end; ++group) x.load(int64_t(group), input, dtype);
+        for (size_t group = begin; group < end; ++group) x.quantise(int64_t(group), input, dtype);
     });
 }
 
@@ -93,7 +98,7 @@ constexpr int64_t kFewGgufRows = 4;  // that are multiplied without unpacking
 
 template <int format>
 void multiply_few(const Sizes &s, const Call &call, char *workspace) {
-    const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset);
+    const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset, kGgufStart);
     quantise(x, call.input, s.dtype);
     const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
     constexpr int64_t kColumns = 4 * kGgufGroup;  // that are stored together
@@ -103,7 +108,7 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
             const int64_t column = at * kColumns, columns = std::min(kColumns, s.n - column);
             float y[kFewGgufRows][kColumns];
             for (int64_t j = 0; j < columns; j += kGgufGroup) {
-                GgufGroup<format> w(call.weight + column * row_bytes, row_bytes, j, columns);
+                const GgufGroup<format> w(call.weight + column * row_bytes, row_bytes, j, columns);
                 GgufFloats sums[kFewGgufRows];
                 switch (s.m) {
                     case 1:
@@ -120,7 +125,7 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
                 }
                 for (int64_t i = 0; i < s.m; ++i) store(y[i] + j, sums[i]);
             }
-            store_results(s, call, y[0], kColumns, 0, s.m, column, columns);
+            store_results<kColumns>(s, call, y[0], kColumns, 0, s.m, column, columns);
         }
     });
 }
@@ -156,7 +161,7 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
                                              y + tile * kGgufTile * kGgufColumns);
                 }
             }
-            store_results(s, call, y, kGgufColumns, row, rows, column, columns);
+            store_results<kGgufColumns>(s, call, y, kGgufColumns, row, rows, column, columns);
         }
     });
 }
@@ -220,7 +225,7 @@ std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
                         const int64_t rows = std::min(kRows, s.m - row);
                         float y[kRows];
                         multiply<format>(x, row, rows, call.weight + column * row_bytes, y);
-                        store_results(s, call, y, 1, row, rows, column, 1);
+                        store_results<1>(s, call, y, 1, row, rows, column, 1);
                     }
                 }
             });

@@ -5,23 +5,42 @@
 
 namespace infini::cpu {
 
+// To the nearest integer, ties to even.
+INFINI_SIMD I32 gguf_round(F32 x) {
+#if defined(__ARM_NEON)
+    return vcvtnq_s32_f32(x);
+#elif defined(__AVX512F__)
+    return as<I32>(_mm512_cvtps_epi32(x));
+#elif defined(__AVX2__)
+    return as<I32>(_mm256_cvtps_epi32(x));
+#elif defined(__SSE2__)
+    return as<I32>(_mm_cvtps_epi32(x));
+#else
+    return each(as<I32>(x), [](int32_t bits) {
+        return int32_t(__builtin_rintf(__builtin_bit_cast(float, bits)));
+    });
+#endif
+}
+
 // kTogether rows lie side by side, four elements of each in turn; for 1 they are plain rows. A row
 // that completes the last group is 0.
 template <int kTogether>
 struct GgufRows {
     int64_t rows, units;
     int offset;      // of the codes of the weights
+    int32_t start;   // what a sum of products begins with
     float *scale;    // [rows / kTogether][units][kTogether]
     float *sum;      // scale * (sum of the codes)
-    int32_t *base;   // -offset * (sum of the codes): what the weights' offset adds to a product
+    int32_t *base;   // start - offset * (sum of the codes), as the offset adds to every product
     int32_t *early;  // the same of elements 0 to 15
     int8_t *codes;   // [rows / kTogether][units][8][kTogether][4]
 
     static int64_t padded(int64_t rows) { return (rows + kTogether - 1) / kTogether * kTogether; }
     static size_t bytes(int64_t rows, int64_t units) { return size_t(padded(rows) * units) * 48; }
 
-    GgufRows(char *memory, int64_t row_count, int64_t unit_count, int weight_offset)
-        : rows(row_count), units(unit_count), offset(weight_offset) {
+    GgufRows(char *memory, int64_t row_count, int64_t unit_count, int weight_offset,
+             int32_t first = 0)
+        : rows(row_count), units(unit_count), offset(weight_offset), start(first) {
         const int64_t count = padded(rows) * units;
         codes = reinterpret_cast<int8_t *>(memory);
         scale = reinterpret_cast<float *>(memory + count * 32);
@@ -33,7 +52,7 @@ struct GgufRows {
     int64_t groups() const { return padded(rows) / kTogether; }
 
     // The rows of a group, from the tensor.
-    void load(int64_t group, const void *from, int dtype) const {
+    void quantise(int64_t group, const void *from, int dtype) const {
         for (int64_t i = 0; i < kTogether; ++i) {
             const int64_t row = group * kTogether + i;
             constexpr int64_t kMost = 32;  // units that are converted at a time
@@ -48,44 +67,87 @@ struct GgufRows {
                 } else {
                     std::memset(x, 0, size_t(count * 32) * sizeof(float));
                 }
+                // In three steps, each of which does many units at a time.
+                int32_t most[kMost];
+                float factor[kMost], inverse[kMost];
+                for (int64_t u = 0; u < count; ++u) most[u] = largest(x + u * 32);
                 for (int64_t u = 0; u < count; ++u) {
-                    quantise(x + u * 32, (group * units + first + u) * kTogether, i);
+                    const bool finite = most[u] < 0x7f800000;
+                    const float by = (finite ? __builtin_bit_cast(float, most[u]) : 0.0f) / 127.0f;
+                    inverse[u] = by >= 0x1p-126f ? 1.0f / by : 0.0f;
+                    factor[u] = finite ? by : __builtin_nanf("");
+                }
+                for (int64_t u = 0; u < count; ++u) {
+                    const int64_t at = (group * units + first + u) * kTogether;
+                    store_codes(x + u * 32, factor[u], inverse[u], at, i);
                 }
             }
         }
     }
 
 private:
-    INFINI_SIMD void quantise(const float *x, int64_t at, int64_t lane) const {
-        // Bits of floats without their sign have the floats' order, and a NaN comes last.
-        uint32_t most = 0;
-        for (int i = 0; i < 32; ++i) {
-            uint32_t bits = __builtin_bit_cast(uint32_t, x[i]) & 0x7fffffffu;
-            most = bits > most ? bits : most;
+    // The largest of 32 without its sign, as bits: these have the order of the floats, and a NaN
+    // comes last.
+    INFINI_SIMD static int32_t largest(const float *x) {
+        I32 found = {};
+#pragma GCC unroll 8
+        for (size_t i = 0; i < 32; i += kWidth<float>) {
+            found = maximum(found, bits(cpu::load<F32>(x + i)) & 0x7fffffff);
         }
-        const float unit_scale = __builtin_bit_cast(float, most) / 127.0f;
-        const bool finite = most < 0x7f800000u;
-        const float inverse = finite && unit_scale >= 0x1p-126f ? 1.0f / unit_scale : 0.0f;
-        int8_t made[32];
-        int32_t total[2] = {};
-        if (finite) {
-            for (int i = 0; i < 32; ++i) {
-                const int32_t code = int32_t(__builtin_rintf(x[i] * inverse));
-                made[i] = int8_t(code);
-            }
-            for (int i = 0; i < 16; ++i) total[0] += made[i];
-            for (int i = 16; i < 32; ++i) total[1] += made[i];
-        } else {
-            std::memset(made, 0, sizeof made);
+#if defined(__ARM_NEON)
+        return vmaxvq_s32(found);
+#else
+        return reduce_max(found);
+#endif
+    }
+
+    INFINI_SIMD void store_codes(const float *x, float factor, float inverse, int64_t at,
+                                 int64_t lane) const {
+        // NaNs and infinities become any codes: the scale makes them NaN again.
+        constexpr int kCount = int(32 / kWidth<float>);
+        I32 rounded[kCount];
+#pragma GCC unroll 8
+        for (int i = 0; i < kCount; ++i) {
+            rounded[i] = gguf_round(cpu::load<F32>(x + i * int(kWidth<float>)) * inverse);
         }
-        const float stored = finite ? unit_scale : __builtin_nanf("");
-        const int32_t count = total[0] + total[1];
-        scale[at + lane] = stored;
-        sum[at + lane] = stored * float(count);
-        base[at + lane] = -offset * count;
-        early[at + lane] = -offset * total[0];
         int8_t *to = codes + at * 32 + lane * 4;
-        for (int g = 0; g < 8; ++g) std::memcpy(to + g * 4 * kTogether, made + g * 4, 4);
+#if defined(__ARM_NEON)
+        int32_t total[2];
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; ++half) {
+            const I32 *four = rounded + 4 * half;
+            const int16x8_t low = vcombine_s16(vmovn_s32(four[0]), vmovn_s32(four[1]));
+            const int16x8_t high = vcombine_s16(vmovn_s32(four[2]), vmovn_s32(four[3]));
+            const int8x16_t all = vcombine_s8(vmovn_s16(low), vmovn_s16(high));
+            total[half] = vaddlvq_s8(all);
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; ++g) {
+                std::memcpy(to + (4 * half + g) * 4 * kTogether,
+                            reinterpret_cast<const char *>(&all) + 4 * g, 4);
+            }
+        }
+        const int32_t early_total = total[0], count = total[0] + total[1];
+#else
+        I32 sums = {};
+        int32_t early_total = 0;
+#pragma GCC unroll 8
+        for (int i = 0; i < kCount; ++i) {
+            if (i == kCount / 2) early_total = reduce_add(sums);
+            sums += rounded[i];
+            const auto bytes = detail::narrow_to_bytes(as<U32>(rounded[i]));
+            constexpr int kWords = int(kWidth<float>) / 4;
+#pragma GCC unroll 4
+            for (int g = 0; g < kWords; ++g) {
+                std::memcpy(to + (i * kWords + g) * 4 * kTogether,
+                            reinterpret_cast<const char *>(&bytes) + 4 * g, 4);
+            }
+        }
+        const int32_t count = reduce_add(sums);
+#endif
+        scale[at + lane] = factor;
+        sum[at + lane] = factor * float(count);
+        base[at + lane] = start - offset * count;
+        early[at + lane] = start - offset * early_total;
     }
 };
 
