@@ -115,7 +115,8 @@ class Engine:
                 bytes_of_token += heads * size * self.dtype.itemsize
         free = _free_memory(self.device)
         wanted = self.options.max_batch * min(self.max_length, 2048)
-        return max(min(wanted, int(free * 0.5) // bytes_of_token), self.options.block_size)
+        share = 0.25 if self.device.type == "cpu" else 0.8
+        return max(min(wanted, int(free * share) // bytes_of_token), self.options.block_size)
 
     @property
     def tokenizer(self) -> Any:

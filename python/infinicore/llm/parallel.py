@@ -24,7 +24,6 @@ from infinicore.llm.sampling import SamplingParams
 _ADDRESS_BYTES = 512
 
 
-
 def is_launched() -> bool:
     """This process is one of several ranks already."""
     ranks = find_place(os.environ).ranks

@@ -33,7 +33,7 @@ class Runner:
         self.width = -(-most_length // block_size)
 
         def zeros(heads: int, size: int) -> Tensor:
-            return infinicore.zeros((blocks, heads, block_size, size), dtype=dtype, device=device)
+            return untouched_zeros((blocks, heads, block_size, size), dtype, device)
 
         self.caches = [
             LayerCache(zeros(*keys), None if values is None else zeros(*values))
@@ -222,6 +222,19 @@ class _Recorded:
     def later(self) -> Later:
         self._turn = 1 - self._turn
         return Later(self._best, self._hosts[self._turn], self._events[self._turn])
+
+
+def untouched_zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
+    """Zeros; on the CPU pages that the system gives when they are first used."""
+    if device.type != "cpu":
+        return infinicore.zeros(shape, dtype=dtype, device=device)
+    import math
+    import mmap
+
+    pages = mmap.mmap(-1, max(math.prod(shape) * int(dtype.itemsize), 1))
+    flat = infinicore.frombuffer(pages, dtype=infinicore.uint8)
+    made: Tensor = flat.narrow(0, 0, math.prod(shape) * int(dtype.itemsize)).view(dtype)
+    return made.view(*shape)
 
 
 def batch_sizes(most: int) -> list[int]:
