@@ -17,6 +17,10 @@ INFINI_EXPORT void infiniLetGo(const void *memory_or_stream);
  * fails without waiting otherwise. A back end without device_query is waited for. */
 INFINI_EXPORT infiniStatus_t infiniFreeIfIdle(void *memory);
 
+/* After a free that failed: the memory may be gone all the same, because the failure of earlier work
+ * is reported by whichever call waits for it. 0 where only the back end knows. */
+INFINI_EXPORT int infiniIsFreed(const void *memory);
+
 #ifdef __cplusplus
 }
 #endif

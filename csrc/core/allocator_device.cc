@@ -148,7 +148,7 @@ bool Allocator::State::return_to_device(void *memory, size_t bytes, bool wait) {
     infiniStatus_t status = !wait                  ? infiniFreeIfIdle(memory)
                             : kind == Kind::Pinned ? infinirtFreeHost(memory)
                                                    : infinirtFree(memory);
-    if (status != INFINI_STATUS_SUCCESS) {
+    if (status != INFINI_STATUS_SUCCESS && !infiniIsFreed(memory)) {
         if (kind == Kind::Device) infiniKeep(memory);
         return false;
     }

@@ -68,9 +68,12 @@ Error free_device_memory(Call &call, const MemoryRange &range, void *pointer) {
     // Work that still uses the memory ends first, on whichever device of the kind it is.
     Error waited = synchronize_kind(device.backend);
     Error released = device.driver().release(device.index, pointer, removed.bytes);
+    if (released != infinirtSuccess) {  // it stays what it was, and can be given back again
+        add_memory(removed);
+        return call.driver(released, "giving the memory back");
+    }
     release_unused(device);
-    if (waited != infinirtSuccess) return call.driver(waited, "waiting for the device");
-    return call.driver(released, "giving the memory back");
+    return call.driver(waited, "waiting for the device");
 }
 
 }  // namespace
@@ -204,4 +207,10 @@ extern "C" infiniStatus_t infiniFreeIfIdle(void *memory) {
     else
         driver.release(device.index, memory, range.bytes);
     return INFINI_STATUS_SUCCESS;
+}
+
+extern "C" int infiniIsFreed(const void *memory) {
+    const Backend *backend = Thread::current().backend;
+    MemoryRange range;
+    return backend && !backend->own_handles && !find_memory(memory, &range);
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-import infinicore
 from kit import process
 
 BEFORE = """
@@ -63,9 +63,9 @@ def said_by(program: str) -> str:
     return done.stdout.strip()
 
 
-def test_tensors_after_a_reset_of_their_device() -> None:
+def test_tensors_after_a_reset_of_their_device(rt: Any) -> None:
     said = said_by(TENSORS)
-    if infinicore.get_device().type == "cpu":
+    if "core-words" in rt.tags:  # the core does the reset, and leaves tensors alone
         assert said == "499500 300.0"
     else:
         assert "the device was reset before" in said

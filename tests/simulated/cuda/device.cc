@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -139,6 +140,30 @@ Error close_memory(int device, void *memory, size_t bytes) {
     return cpu->driver->memory_close(device, memory, bytes);
 }
 
+std::atomic<long> streams, events;
+
+Error create_stream(int device, unsigned flags, int priority, void **stream) {
+    Error error = cpu->driver->stream_create(device, flags, priority, stream);
+    if (!error) ++streams;
+    return error;
+}
+
+Error destroy_stream(int device, void *stream) {
+    --streams;
+    return cpu->driver->stream_destroy(device, stream);
+}
+
+Error create_event(int device, unsigned flags, void **event) {
+    Error error = cpu->driver->event_create(device, flags, event);
+    if (!error) ++events;
+    return error;
+}
+
+Error destroy_event(int device, void *event) {
+    --events;
+    return cpu->driver->event_destroy(device, event);
+}
+
 Error device_info(int device, InfiniDeviceInfo *info) {
     if (Error error = cpu->driver->device_info(device, info)) return error;
     snprintf(info->name, sizeof info->name, "%s", Profile::get().device.c_str());
@@ -203,6 +228,10 @@ extern "C" __attribute__((visibility("default"))) const InfiniBackend *infini_ba
     driver.release_host = release_host;
     driver.register_host = register_host;
     driver.unregister_host = unregister_host;
+    driver.stream_create = create_stream;
+    driver.stream_destroy = destroy_stream;
+    driver.event_create = create_event;
+    driver.event_destroy = destroy_event;
     driver.memory_import = import_memory;
     driver.memory_close = close_memory;
     backend = *cpu;
@@ -225,4 +254,13 @@ extern "C" __attribute__((visibility("default"))) bool simulatedFindMemory(uintp
     *start = found->second;
     *end = found->first;
     return true;
+}
+
+// For tests: allocations, streams and events that exist.
+extern "C" __attribute__((visibility("default"))) void simulatedLive(long live[3]) {
+    using namespace simulated;
+    std::lock_guard guard(lock);
+    live[0] = long(ranges.size());
+    live[1] = streams;
+    live[2] = events;
 }

@@ -87,9 +87,9 @@ def source(known: dict[str, Any], functions: dict[str, Any]) -> str:
         core = function["core"]
         if core in parameters:
             params, arguments = parameters[core]
-            lines.append(
-                f"SIMULATED_EXPORT int {symbol}({params}) {{ return {core}({arguments}); }}"
-            )
+            body = f"SIMULATED_BEGIN({symbol}); return {core}({arguments});"
+            lines.append(f"SIMULATED_KNOWN({symbol})")
+            lines.append(f"SIMULATED_EXPORT int {symbol}({params}) {{ {body} }}")
         else:
             prefix = max((p for p in PREFIXES if core.startswith(p)), key=len)
             lines.append(f'SIMULATED_FORWARD({symbol}, "{PREFIXES[prefix]}", {core})')

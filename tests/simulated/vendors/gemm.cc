@@ -68,9 +68,24 @@ struct Product {
 
 }  // namespace
 
-SIMULATED_EXPORT int GEMM_CREATE(Handle **handle) { return *handle = new Handle, 0; }
-SIMULATED_EXPORT int GEMM_DESTROY(Handle *handle) { return delete handle, 0; }
+// By their expanded names.
+#define GEMM_KNOWN(name) SIMULATED_KNOWN(name)
+#define GEMM_BEGIN(name) SIMULATED_BEGIN(name)
+GEMM_KNOWN(GEMM_CREATE)
+GEMM_KNOWN(GEMM_DESTROY)
+GEMM_KNOWN(GEMM_SET_STREAM)
+GEMM_KNOWN(GEMM_MULTIPLY)
+
+SIMULATED_EXPORT int GEMM_CREATE(Handle **handle) {
+    GEMM_BEGIN(GEMM_CREATE);
+    return *handle = new Handle, 0;
+}
+SIMULATED_EXPORT int GEMM_DESTROY(Handle *handle) {
+    GEMM_BEGIN(GEMM_DESTROY);
+    return delete handle, 0;
+}
 SIMULATED_EXPORT int GEMM_SET_STREAM(Handle *handle, void *stream) {
+    GEMM_BEGIN(GEMM_SET_STREAM);
     return handle->stream = stream, 0;
 }
 
@@ -80,6 +95,7 @@ SIMULATED_EXPORT int GEMM_MULTIPLY(Handle *handle, int operation_a, int operatio
                                    int leading_b, long long stride_b, const void *beta, void *c,
                                    int type_c, int leading_c, long long stride_c, int batch,
                                    int computation, int algorithm) {
+    GEMM_BEGIN(GEMM_MULTIPLY);
     for (int operation : {operation_a, operation_b})
         if (operation != GEMM_AS_IS && operation != GEMM_TRANSPOSED)
             return wrong("an operation is unknown", operation);
