@@ -12,6 +12,7 @@ import infinicore
 from infinicore._tensor import Tensor
 
 _CANDIDATES = 256  # of a row: most samples are among them
+_PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SamplingParams:
                     f"SamplingParams: {name} is {getattr(self, name)!r}: expected {expected}"
                 )
 
-        for name in ("temperature", "top_p", "min_p", "repetition_penalty"):
+        for name in ("temperature", "top_p", "min_p", "repetition_penalty", *_PENALTIES):
             value = getattr(self, name)
             check(name, isinstance(value, (int, float)) and math.isfinite(value), "a number")
         check("max_tokens", isinstance(self.max_tokens, int) and self.max_tokens > 0, "1 or more")
@@ -59,11 +60,20 @@ class SamplingParams:
         check("top_p", 0 < self.top_p <= 1, "a number above 0, at most 1")
         check("min_p", 0 <= self.min_p <= 1, "a number from 0 to 1")
         check("repetition_penalty", self.repetition_penalty > 0, "a number above 0")
-        for name in ("presence_penalty", "frequency_penalty"):
+        for name in _PENALTIES:
             check(name, -2 <= getattr(self, name) <= 2, "a number from -2 to 2")
-        check("logprobs", self.logprobs is None or 0 <= self.logprobs <= 20, "0 to 20, or None")
+        count = 0 if self.logprobs is None else self.logprobs
+        check("logprobs", isinstance(count, int) and 0 <= count <= 20, "0 to 20, or None")
+        check("seed", self.seed is None or isinstance(self.seed, int), "a whole number, or None")
+        ids = self.stop_token_ids
+        are_ids = isinstance(ids, (list, tuple)) and all(isinstance(each, int) for each in ids)
+        check("stop_token_ids", are_ids, "a list of token numbers")
         if isinstance(self.stop, str):
             object.__setattr__(self, "stop", (self.stop,))
+        texts = isinstance(self.stop, (list, tuple)) and all(
+            isinstance(text, str) and text for text in self.stop
+        )
+        check("stop", texts, "texts with one letter or more")
 
     @property
     def changes_logits(self) -> bool:
@@ -91,8 +101,8 @@ class Row:
     """The best candidates of a row of logits in descending order, and the logarithm of the sum of
     the exponentials of the whole row over the temperature."""
 
-    def __init__(self, values: Any, indices: Any, whole: Any) -> None:
-        self.values, self.indices = values, indices
+    def __init__(self, values: Any, indices: Any, whole: Any, is_whole: bool = False) -> None:
+        self.values, self.indices, self.is_whole = values, indices, is_whole
         self._whole = whole  # gives all logits of the row when they are needed
 
     def sorted(self) -> Row:
@@ -100,7 +110,7 @@ class Row:
 
         logits = self._whole()
         order = np.argsort(-logits, kind="stable")
-        return Row(logits[order], order, lambda: logits)
+        return Row(logits[order], order, lambda: logits, True)
 
     def draw(self, params: SamplingParams, uniform: float, total: float) -> int | None:
         """The token for a number in [0, 1), or None if it is not among the candidates. `total` is
@@ -111,8 +121,12 @@ class Row:
             return int(self.indices[0])
         weights = np.exp((self.values - self.values[0]).astype(np.float64) / params.temperature)
         sums = np.cumsum(weights)
+        if self.is_whole:
+            total = float(sums[-1])
         is_whole = sums[-1] >= total
-        if 0 < params.top_k <= len(weights):
+        if not is_whole and params.top_k > len(weights):
+            return None
+        if 0 < params.top_k < len(weights) or (params.top_k and not is_whole):
             weights, sums = weights[: params.top_k], sums[: params.top_k]
             total, is_whole = float(sums[-1]), True
         if params.top_p < 1:
@@ -147,13 +161,11 @@ class Chooser:
         token = row.draw(params, uniform, total)
         if token is None:
             row = row.sorted()
-            token = row.draw(params, uniform, -math.inf)
+            token = row.draw(params, uniform, total)
             assert token is not None
         if params.logprobs is None:
             return Chosen(token)
         values, indices = row.values, row.indices
-        if token not in indices[: len(values)]:
-            row = row.sorted()
         own = float(values[list(indices).index(token)]) - shift
         top = [
             (int(i), float(v) - shift)
@@ -204,6 +216,7 @@ def choose(
     made = []
     for i in range(rows):
         total = float(np.exp(np.float64(sums[i]) - np.float64(values[i][0]) / temperatures[i]))
-        row = Row(values[i], indices[i], lambda i=i: logits[i].cpu().numpy())
+        whole = count == logits.shape[-1]
+        row = Row(values[i], indices[i], lambda i=i: logits[i].cpu().numpy(), whole)
         made.append(choosers[i].choose(row, total, float(plain[i])))
     return made
