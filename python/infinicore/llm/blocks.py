@@ -91,7 +91,6 @@ class BlockPool:
             self._use(block)
             blocks.append(block)
             keys.append(parent)
-        self.hits += len(blocks) * self.size
         return blocks, keys
 
     def similar(self, parent: bytes, tokens: Sequence[int]) -> tuple[int, int] | None:

@@ -113,16 +113,16 @@ class Scheduler:
         request.blocks, request.keys = self.pool.match(tokens, request.root)
         request.kept = len(request.blocks) * self.pool.size
         shared = self._similar(request, tokens)
-        count = min(len(tokens) - request.kept - (shared[1] if shared else 0), budget)
-        ahead = request.kept + (shared[1] if shared else 0) + count
-        needed = -(-ahead // self.pool.size) - len(request.blocks)
         # One block for each that generates, so that it need not be preempted at once.
         spare = sum(1 for each in self.running if each.kept % self.pool.size == 0)
         if shared:
             self.pool.hold(shared[0])
-        if self.pool.free < needed + (spare if self.running else 0):
-            if shared:
+            needed = self._needed(request, request.kept + shared[1], budget)
+            if self.pool.free < needed + spare:  # without the copy, its source has room too
                 self.pool.give_back(shared[0])
+                shared = None
+        needed = self._needed(request, request.kept + (shared[1] if shared else 0), budget)
+        if self.pool.free < needed + spare:
             self._release(request)
             if not self.running and needed > self.pool.count:
                 raise MemoryError(
@@ -137,9 +137,15 @@ class Scheduler:
         if shared:
             self.copies.append((shared[0], request.blocks[request.kept // self.pool.size]))
             request.kept += shared[1]
-            self.pool.hits += shared[1]
-        request.cached = request.kept
+        self.pool.hits += request.kept
+        if not request.preemptions:
+            request.cached = request.kept
         return True
+
+    def _needed(self, request: Request, kept: int, budget: int) -> int:
+        """Blocks for the next chunk behind `kept` tokens, besides those that the request has."""
+        ahead = min(len(request), kept + budget)
+        return -(-ahead // self.pool.size) - len(request.blocks)
 
     def _similar(self, request: Request, tokens: list[int]) -> tuple[int, int] | None:
         # At least one token is left over: its logits are wanted.
