@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from infinicore.llm.config_checks import check_settings, is_positive, is_whole
 from infinicore.llm.files import ModelFileError
 from infinicore.nn.rope_scaling import (
     Llama3RopeScalingConfig,
@@ -12,8 +13,6 @@ from infinicore.nn.rope_scaling import (
     RopeScalingConfig,
     YarnRopeScalingConfig,
 )
-
-_MOST = 1 << 31
 
 # What files of a model leave out where it has its usual value.
 _USUAL: dict[str, dict[str, Any]] = {
@@ -93,15 +92,15 @@ def read_config(raw: dict[str, Any], source: str) -> ModelConfig:
     def whole(key: str, default: int | None = None, least: int = 1) -> int:
         value = raw.get(key)
         value = default if value is None else value
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _MOST:
+        if not is_whole(value, least):
             raise ModelFileError(
                 f"{source}: {key} is {value!r}: expected a whole number from {least} on"
             )
-        return value
+        return int(value or 0)
 
     def number(key: str, default: float) -> float:
-        value = raw.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        value = default if raw.get(key) is None else raw[key]
+        if not is_positive(value):
             raise ModelFileError(f"{source}: {key} is {value!r}: expected a number above 0")
         return float(value)
 
@@ -116,13 +115,24 @@ def read_config(raw: dict[str, Any], source: str) -> ModelConfig:
             f" num_key_value_heads, which is {kv_heads}"
         )
     head_dim = whole("head_dim", max(hidden // heads, 1))
+    layers = whole("num_hidden_layers")
+    check_settings(raw, layers, source)
     rope = {**raw, **_parameters(raw)}
-    factor = float(rope.get("partial_rotary_factor") or 1.0)
+    check_settings(rope, layers, source)
+    rotary = int(head_dim * float(rope.get("partial_rotary_factor") or 1.0))
+    if rotary % 2 or not 0 < rotary <= head_dim:
+        raise ModelFileError(
+            f"{source}: {rotary} of {head_dim} elements of a head rotate (head_dim,"
+            " partial_rotary_factor): expected an even number above 0, at most all"
+        )
     eos = raw.get("eos_token_id")
     ends = tuple(eos) if isinstance(eos, list) else (() if eos is None else (eos,))
-    return ModelConfig(
+    for token in ends:
+        if not is_whole(token, 0):
+            raise ModelFileError(f"{source}: eos_token_id is {eos!r}: expected token numbers")
+    made = ModelConfig(
         model_type=kind,
-        layers=whole("num_hidden_layers"),
+        layers=layers,
         hidden=hidden,
         heads=heads,
         kv_heads=kv_heads,
@@ -132,19 +142,29 @@ def read_config(raw: dict[str, Any], source: str) -> ModelConfig:
         epsilon=number("rms_norm_eps", 1e-6),
         positions=whole("max_position_embeddings", 4096),
         rope_theta=float(rope.get("rope_theta") or 10000.0),
-        rotary_dim=int(head_dim * factor),
+        rotary_dim=rotary,
         rope_neighbours=bool(raw.get("rope_neighbours", False)),
         tied=raw.get("tie_word_embeddings") is not False,
         activation=str(raw.get("hidden_activation") or raw.get("hidden_act") or "silu"),
         eos=ends,
         raw=raw,
     )
+    try:
+        _ = made.scaling
+    except ModelFileError as error:
+        raise ModelFileError(f"{source}: {error}") from None
+    except KeyError as error:
+        raise ModelFileError(f"{source}: rope_scaling: {error.args[0]} is missing") from None
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ModelFileError(f"{source}: rope_scaling: {error}") from None
+    return made
 
 
 def _parameters(raw: dict[str, Any]) -> dict[str, Any]:
     """Newer files have the settings of RoPE in one object, by kind of layer where they differ."""
     made = raw.get("rope_parameters") or {}
-    return made.get("full_attention", made) if isinstance(made, dict) else {}
+    made = made.get("full_attention", made) if isinstance(made, dict) else {}
+    return made if isinstance(made, dict) else {}
 
 
 def rope_scaling(
@@ -161,6 +181,8 @@ def rope_scaling(
     if kind in ("default", "mrope", "dynamic"):  # dynamic changes positions behind the trained ones
         return None
     if kind == "linear":
+        if not is_positive(found["factor"]):
+            raise ModelFileError(f"rope_scaling: factor is {found['factor']!r}: expected above 0")
         return LinearRopeScaling(float(found["factor"]))
     if kind == "llama3":
         return Llama3RopeScalingConfig(
@@ -201,6 +223,11 @@ class _OneRange(RopeScalingConfig):
 
     def freq_scales(self, inv_freq: Any) -> list[tuple[int, list[float]]]:
         return [(0, self._scales)]
+
+
+def one_range(scales: list[float]) -> RopeScalingConfig:
+    """These factors at all positions."""
+    return _OneRange(scales, 1.0)
 
 
 def both_ranges(scaling: LongRopeScalingConfig) -> tuple[RopeScalingConfig, RopeScalingConfig]:

@@ -9,7 +9,8 @@ from typing import Any
 import infinicore
 from infinicore import nn
 from infinicore._tensor import Tensor
-from infinicore.llm.config import ModelConfig, both_ranges
+from infinicore.llm.config import ModelConfig, both_ranges, one_range
+from infinicore.llm.files import ModelFileError
 from infinicore.llm.step import Step
 from infinicore.llm.weights import Weights
 from infinicore.nn import functional as F  # noqa: N812
@@ -34,15 +35,24 @@ class Rope:
         self._config, self._weights, self._positions = config, weights, positions
         self._made: dict[Any, tuple[Tensor, Tensor]] = {}
         self.pairs = F.RopeAlgo.GPT_J if config.rope_neighbours else F.RopeAlgo.GPT_NEOX
+        # GGUF files of Llama 3 have what divides each frequency in place of the rule for it.
+        self._freqs: list[float] | None = None
+        if weights.has("rope_freqs.weight"):
+            half = config.rotary_dim // 2
+            self._freqs = weights.tensor(
+                "rope_freqs.weight", half, dtype=infinicore.float32
+            ).tolist()
 
     def table(self, theta: float, size: int, scaled: bool = True) -> tuple[Tensor, Tensor]:
         key = (theta, size, scaled)
         if key not in self._made:
             scaling = self._config.scaling if scaled else None
+            if self._freqs is not None and scaled:
+                scaling = one_range([1 / each for each in self._freqs])
             if isinstance(scaling, LongRopeScalingConfig):
                 short, long = (self._make(theta, size, each) for each in both_ranges(scaling))
                 parts = zip(short, long, strict=True)
-                first = scaling.original_max_position_embeddings
+                first = min(scaling.original_max_position_embeddings, self._positions)
                 sin, cos = (infinicore.cat([s.narrow(0, 0, first), more], 0) for s, more in parts)
                 self._made[key] = (sin, cos)
             else:
@@ -132,7 +142,10 @@ class FeedForward(nn.Module):
         self.gate_up = self.make_projections(w, c, wide or c.wide)
         self.down = w.linear("down_proj", c.hidden, wide or c.wide, cut="inputs")
         if c.activation not in ACTIVATIONS:
-            raise ValueError(f"{c.activation!r}: expected one of {', '.join(ACTIVATIONS)}")
+            raise ModelFileError(
+                f"{w.checkpoint.source}: hidden_act is {c.activation!r}: expected one of"
+                f" {', '.join(ACTIVATIONS)}"
+            )
         self.activation = ACTIVATIONS[c.activation]
 
     def make_projections(self, w: Weights, c: ModelConfig, wide: int) -> nn.Module:

@@ -8,6 +8,7 @@ import infinicore
 from infinicore import nn
 from infinicore._tensor import Tensor
 from infinicore.llm.config import ModelConfig
+from infinicore.llm.files import ModelFileError
 from infinicore.llm.models.decoder import Decoder, FeedForward, Layer
 from infinicore.llm.models.qwen3 import Qwen3Attention
 from infinicore.llm.weights import Weights
@@ -76,7 +77,7 @@ class Mixture(nn.Module):
     def _setting(c: ModelConfig, *keys: str) -> int:
         values: list[Any] = [c.raw[key] for key in keys if c.raw.get(key)]
         if not values:
-            raise ValueError(f"the configuration has none of {', '.join(keys)}")
+            raise ModelFileError(f"config.json has none of {', '.join(keys)}")
         return int(values[0])
 
     def forward(self, x: Tensor) -> Tensor:
