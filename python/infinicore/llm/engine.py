@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,6 +59,17 @@ class EngineOptions:
     max_step_tokens: int = 512
     graphs: bool = True
     prefix_cache: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("max_length", "cache_tokens", "block_size", "max_batch", "max_step_tokens"):
+            value = getattr(self, name)
+            if value is None and name in ("max_length", "cache_tokens"):
+                continue
+            least = 2 if name == "max_length" else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"EngineOptions: {name} is {value!r}: expected a whole number from {least} on"
+                )
 
 
 class Engine:
@@ -128,7 +140,7 @@ class Engine:
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         """Queue a prompt of token ids."""
-        ids = list(prompt)
+        ids = [operator.index(token) for token in prompt]
         params = params or SamplingParams()
         if not ids:
             raise ValueError("Engine.add: prompt is empty: expected at least one token")
@@ -157,7 +169,8 @@ class Engine:
             grammar = Grammar(params.json_schema, self.tokenizer)
         request = Request(ids, params, Chooser(params, self._seeds, grammar))
         long_from = self.config.long_from
-        if long_from is not None and len(ids) + params.max_tokens > long_from:
+        most = min(len(ids) + params.max_tokens, self.max_length)
+        if long_from is not None and most > long_from:
             request.first_position = long_from
         self.scheduler.add(request)
         return request
@@ -298,18 +311,23 @@ def _current_device() -> Any:
     return context.get_device()
 
 
+_DTYPES = ("float32", "float16", "bfloat16")
+
+
 def _dtype(given: Any, checkpoint: Checkpoint, device: Any) -> Any:
-    if given is not None:
-        return getattr(infinicore, given) if isinstance(given, str) else given
-    name = checkpoint.config.get("torch_dtype") or checkpoint.config.get("dtype")
-    if isinstance(name, str) and hasattr(infinicore, name):
+    if given is not None and not isinstance(given, str):
+        return given
+    if given is not None and given not in _DTYPES:
+        raise ValueError(f"EngineOptions: dtype is {given!r}: expected one of {', '.join(_DTYPES)}")
+    name = given or checkpoint.config.get("torch_dtype") or checkpoint.config.get("dtype")
+    if name in _DTYPES:
         return getattr(infinicore, name)
     return infinicore.float32 if device.type == "cpu" else infinicore.bfloat16
 
 
 def _is_no_weight(name: str) -> bool:
     """Tables that some files have and that are computed here."""
-    return name.endswith(("rotary_emb.inv_freq", "rope_freqs.weight"))
+    return name.endswith("rotary_emb.inv_freq")
 
 
 def _free_memory(device: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import infinicore
@@ -76,8 +77,10 @@ class LLM:
         """Complete prompts (texts or lists of token ids), all at the same time. `changes` are
         settings of `SamplingParams`."""
         params = replace(params or SamplingParams(), **changes)
-        requests = [self._add(prompt, params) for prompt in _several(prompts)]
+        requests: list[Request] = []
         try:
+            for prompt in _several(prompts):
+                requests.append(self._add(prompt, params))
             while any(request.finish_reason is None for request in requests):
                 self.engine.step()
         except BaseException:
@@ -186,18 +189,20 @@ class TextPieces:
 
     def _held(self, text: str) -> int:
         """How many letters at the end could begin a stop text."""
+        longest = 0
         for stop in self._stops:
-            for size in range(min(len(stop) - 1, len(text)), 0, -1):
+            for size in range(min(len(stop) - 1, len(text)), longest, -1):
                 if text.endswith(stop[:size]):
-                    return size
-        return 0
+                    longest = size
+                    break
+        return longest
 
 
 def _several(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
     if isinstance(prompts, str):
         return [prompts]
     listed = list(prompts)
-    if listed and isinstance(listed[0], int):
+    if listed and isinstance(listed[0], Integral):
         return [listed]  # type: ignore[list-item]
     return listed  # type: ignore[return-value]
 
