@@ -189,13 +189,12 @@ class TextPieces:
 
     def _held(self, text: str) -> int:
         """How many letters at the end could begin a stop text."""
-        longest = 0
-        for stop in self._stops:
-            for size in range(min(len(stop) - 1, len(text)), longest, -1):
-                if text.endswith(stop[:size]):
-                    longest = size
-                    break
-        return longest
+        longest = min(max((len(stop) for stop in self._stops), default=0) - 1, len(text))
+        for size in range(longest, 0, -1):
+            end = text[-size:]
+            if any(len(stop) > size and stop.startswith(end) for stop in self._stops):
+                return size
+        return 0
 
 
 def _several(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
