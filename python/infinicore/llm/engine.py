@@ -275,14 +275,15 @@ class Engine:
     def _finish(self, request: Request) -> None:
         """Has it ended with its newest token?"""
         token, params = request.output[-1], request.params
-        if request.chooser.grammar is not None:
-            request.chooser.grammar.accept(token)
+        grammar = request.chooser.grammar
+        if grammar is not None:
+            grammar.accept(token)
         ends = () if params.ignore_eos else self.end_tokens
         if token in ends or token in params.stop_token_ids:
             request.output.pop()
             request.chosen.pop()
             request.finish_reason = "stop"
-        elif params.stop and self._stops(request):
+        elif (params.stop and self._stops(request)) or (grammar and grammar.is_complete):
             request.finish_reason = "stop"
         elif len(request.output) >= params.max_tokens or len(request) >= self._most_tokens:
             request.finish_reason = "length"
