@@ -138,6 +138,7 @@ SPECIAL = [
     KernelCase("prepare_moe_input", "I32", "large"),
     KernelCase("moe_align", "I32", "large", symbols={"T": 5000}),
     KernelCase("gemm", "BF16", "large", symbols={"*B": (), "M": 4, "K": 256, "N": 512}),
+    KernelCase("gemm", "BF16", "large", "mixed", symbols={"*B": (), "M": 1, "K": 256, "N": 512}),
     *(KernelCase("gptq_marlin_gemm", "F16", seed=seed) for seed in (1, 2, 3)),
     *(KernelCase("awq_marlin_gemm", "F16", seed=seed) for seed in (1, 2, 3)),
 ]

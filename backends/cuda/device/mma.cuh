@@ -100,6 +100,17 @@ INFINI_DEVICE void copy_async(void *shared, const void *from, int bytes = 16) {
                  : "memory");
 #endif
 }
+// The same of data that this multiprocessor reads again soon: it is cached in L1.
+INFINI_DEVICE void copy_async_reused(void *shared, const void *from, int bytes = 16) {
+#if __CUDA_ARCH__ < 800
+    copy_async(shared, from, bytes);
+#else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(shared_address(shared)), "l"(from), "r"(bytes)
+                 : "memory");
+#endif
+}
 // The same of 4 or 8 bytes, all or none of them.
 template <int size>
 INFINI_DEVICE void copy_async_small(void *shared, const void *from, bool valid = true) {

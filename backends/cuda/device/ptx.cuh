@@ -14,14 +14,19 @@
 #define INFINI_AWAIT_EARLIER
 #endif
 // clang-format off
-#define INFINI_ENTRY(Params, threads, blocks)                     \
+// `early` runs before that wait, and must not depend on what earlier kernels write.
+#define INFINI_ENTRY_AFTER(early, Params, threads, blocks)        \
     static __device__ __forceinline__ void infini_body(const Params &p); \
     extern "C" __global__ void __launch_bounds__(threads, blocks) \
         infini_entry(const __grid_constant__ Params p) { \
+        early(p); \
         INFINI_AWAIT_EARLIER; \
         infini_body(p); \
     } \
     static __device__ __forceinline__ void infini_body(const Params &p)
+#define INFINI_NOTHING_EARLY(p)
+#define INFINI_ENTRY(Params, threads, blocks) \
+    INFINI_ENTRY_AFTER(INFINI_NOTHING_EARLY, Params, threads, blocks)
 // clang-format on
 #define INFINI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
@@ -156,6 +161,14 @@ INFINI_DEVICE uint32_t match_bit(uint32_t digit, uint32_t bit) {
         : "=r"(lanes)
         : "r"(digit), "r"(bit));
     return lanes;
+}
+
+// Begins to bring memory into L2: a multiple of 16 bytes, aligned to 16. A hint from sm_90 on, else
+// nothing.
+INFINI_DEVICE void prefetch_l2(const void *from, int bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
 }
 
 // 16 bytes that are not cached in L1.

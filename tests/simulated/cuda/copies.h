@@ -27,6 +27,14 @@ inline void cp_async_wait_all() {
     state.services.wait_copies(0);
 }
 
+// Of memory that must be there, to a cache that is not.
+inline void prefetch([[maybe_unused]] const void *from, int bytes) {
+    if (size_t(from) % 16 || bytes % 16) fail("a prefetch with a misaligned address or size");
+#ifdef INFINI_SIMULATED_CHECK
+    look(size_t(from), size_t(bytes), false);
+#endif
+}
+
 // Bulk copies: a box of a tensor of 16-bit elements, as cuTensorMapEncodeTiled of this simulation
 // describes it (driver.cc), to rows of 128 bytes whose pieces of 16 bytes are swizzled. It arrives
 // at once; kernels must not count on that, and see no difference where they wait as they must.

@@ -11,6 +11,10 @@
 #include "tensor_core.h"
 
 #define INFINI_ENTRY(Params, threads, blocks) INFINI_SIMULATED_ENTRY(infini_entry, Params, threads)
+#define INFINI_ENTRY_AFTER(early, Params, threads, blocks)                              \
+    static void infini_body(const Params &p);                                           \
+    INFINI_SIMULATED_ENTRY(infini_entry, Params, threads) { early(p), infini_body(p); } \
+    static void infini_body(const Params &p)
 #define INFINI_DYNAMIC_SHARED(name) unsigned char *const name = ::simulated::dynamic_shared
 
 namespace infini {
@@ -24,6 +28,7 @@ struct TensorMap;
 namespace ptx {
 
 inline void launch_dependents() {}
+inline void prefetch_l2(const void *from, int bytes) { simulated::prefetch(from, bytes); }
 
 inline float exp2_approx(float x) { return ::exp2f(x); }
 inline float reciprocal_approx(float x) { return 1 / x; }
@@ -122,6 +127,9 @@ inline void load_matrices(uint32_t (&to)[n], const void *row) {
     simulated::ldmatrix<n, transposed>(to, row);
 }
 inline void copy_async(void *shared, const void *from, int bytes = 16) {
+    simulated::cp_async<16>(shared, from, bytes);
+}
+inline void copy_async_reused(void *shared, const void *from, int bytes = 16) {
     simulated::cp_async<16>(shared, from, bytes);
 }
 template <int size>

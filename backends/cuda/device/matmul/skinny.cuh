@@ -1,7 +1,7 @@
 // Products with at most 16 rows of a, where reading b is all the work: every lane loads from b
 // straight into the fragments of the tensor cores, and the warps of a block share out k. The host
 // gives T, O, kTiles (of 8 columns for a block), kAlongB (k runs along b's memory), kWarps, kVector
-// (all is in aligned vectors).
+// (all is in aligned vectors). Aligned vectors along k are for skinny_pipelined.cuh.
 //
 // The instructions do not care which k is which, as long as a and b agree. Of 32 in a row a lane
 // takes the eight from 8 t on: the first instruction gets 8 t + 0, 1 and 2, 3, the second 4, 5 and
@@ -13,13 +13,11 @@ namespace infini {
 
 constexpr int kThreads = 32 * kWarps, kColumns = 8 * kTiles, kStep = 32, kUnroll = kAlongB ? 4 : 2;
 
-// Eight elements along k as four pairs; zeros from `left` on. `once`: nobody else reads them.
-template <bool once>
+// Eight elements along k as four pairs; zeros from `left` on.
 INFINI_DEVICE void load_pairs(const T *from, int64_t step, int left, uint32_t (&pairs)[4]) {
     if constexpr (kVector) {
         Vec<uint32_t, 4> words{};
-        if (left > 0)
-            words = once ? load_past_l1(from) : load<4>(reinterpret_cast<const uint32_t *>(from));
+        if (left > 0) words = load<4>(reinterpret_cast<const uint32_t *>(from));
 #pragma unroll
         for (int i = 0; i < 4; ++i) pairs[i] = words[i];
     } else {
@@ -44,8 +42,8 @@ INFINI_DEVICE Block load_block(const MatmulParams &p, const T *b, int column, in
 #pragma unroll
         for (int j = 0; j < kTiles; ++j) {
             const int line = column + 8 * j + g;
-            load_pairs<true>(b + line * p.b.line + k * p.b.along, p.b.along,
-                             line < p.n ? p.k - k : 0, block.pairs[j]);
+            load_pairs(b + line * p.b.line + k * p.b.along, p.b.along, line < p.n ? p.k - k : 0,
+                       block.pairs[j]);
         }
     } else {
         // Rows of kTiles neighbours; two rows are woven into pairs.
@@ -102,8 +100,8 @@ INFINI_DEVICE void multiply(const MatmulParams &p, int column, int64_t batch,
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = g + 8 * half;
-                load_pairs<false>(a + row * p.a.line + k * p.a.along, p.a.along,
-                                  row < p.m ? p.k - k : 0, x[u][half]);
+                load_pairs(a + row * p.a.line + k * p.a.along, p.a.along, row < p.m ? p.k - k : 0,
+                           x[u][half]);
             }
         }
 #pragma unroll

@@ -1,4 +1,6 @@
 // Products of few rows: reading b is all the work.
+#include <algorithm>
+
 #include "product_parts.h"
 
 namespace infini::cuda {
@@ -6,6 +8,68 @@ namespace {
 
 constexpr int64_t kSkinnyRows = 16, kLeastDepth = 128, kLeastColumns = 64;
 constexpr int kSkinnyWarps = 8;
+
+// How a kernel is launched.
+struct Launch {
+    int64_t blocks = 0;
+    int tiles_n = 0;
+    size_t shared = 0;
+};
+
+// skinny_pipelined.cuh: a block for each multiprocessor.
+class Pipelined {
+public:
+    Pipelined(const ProductShape &shape, const Device &device) : shape_(shape), device_(device) {
+        while (rows_ < shape.m) rows_ *= 2;
+        double best = 0;
+        for (int tiles : {1, 2, 4}) {
+            if (stages(tiles) < 2) continue;
+            // Wider groups read a less often, unless multiprocessors are idle at the end for it.
+            const double busy = this->busy(tiles);
+            if (busy < 0.97 * best) continue;
+            best = std::max(best, busy), tiles_ = tiles;
+        }
+    }
+
+    Source source() const {
+        Source source("matmul/skinny_pipelined.cuh");
+        add_epilogue(source, shape_);
+        source.type("T", shape_.a.dtype).type("O", shape_.c.dtype);
+        return source.constant("kTiles", tiles_)
+            .constant("kRows", rows_)
+            .constant("kWarps", kSkinnyWarps)
+            .constant("kStages", stages(tiles_))
+            .constant("kAhead", kAheadBytes / (8 * tiles_));
+    }
+    Launch launch() const {
+        const int64_t each = 8 * tiles_, tiles = (shape_.n + each - 1) / each;
+        return {std::min(tiles * shape_.batch, int64_t(device_.multiprocessors)), int(tiles),
+                size_t(stages(tiles_)) * stage_bytes(tiles_)};
+    }
+
+private:
+    // On their way to a multiprocessor, and fetched to L2 ahead of that: about what the memory
+    // sends in its latency.
+    static constexpr int64_t kBytesOnTheWay = 96 << 10, kAheadBytes = 64 << 10;
+
+    int64_t stage_bytes(int tiles) const { return kSkinnyWarps * (1024 * tiles + 128 * rows_); }
+    int stages(int tiles) const {
+        const int64_t sums = 2 * kSkinnyWarps * rows_ * 8 * tiles * int64_t(sizeof(float));
+        const int64_t left = int64_t(device_.shared_bytes) - sums;
+        return int(
+            std::min(kBytesOnTheWay / (kSkinnyWarps * 1024 * tiles), left / stage_bytes(tiles)));
+    }
+    // The part of the multiprocessors' time that is work, if all groups of columns take the same.
+    double busy(int tiles) const {
+        const int64_t each = 8 * tiles, groups = (shape_.n + each - 1) / each * shape_.batch;
+        const int64_t rounds = (groups + device_.multiprocessors - 1) / device_.multiprocessors;
+        return double(shape_.n * shape_.batch) / double(rounds * device_.multiprocessors * each);
+    }
+
+    const ProductShape &shape_;
+    const Device &device_;
+    int rows_ = 1, tiles_ = 1;
+};
 
 class SkinnyProduct final : public Product {
 public:
@@ -41,8 +105,7 @@ public:
         place_output(params_, shape);
         params_.a = {nullptr, shape.a.row, shape.a.column, shape.a.batch};
         params_.b = {nullptr, shape.b.column, shape.b.row, shape.b.batch};
-        params_.tiles_n = int((shape.n + 8 * tiles - 1) / (8 * tiles));
-        blocks_ = blocks();
+        usual_ = other_ = {blocks(), int((shape.n + 8 * tiles - 1) / (8 * tiles))};
         Source source("matmul/skinny.cuh");
         add_epilogue(source, shape);
         source.type("T", dtype).type("O", shape.c.dtype);
@@ -50,8 +113,12 @@ public:
             .constant("kAlongB", along)
             .constant("kWarps", kSkinnyWarps);
         Source other = source;
-        kernel_ = std::make_shared<AlignedKernel>(device, source.constant("kVector", 1),
-                                                  other.constant("kVector", 0));
+        source.constant("kVector", 1), other.constant("kVector", 0);
+        if (along) {
+            const Pipelined pipelined(shape, device);
+            source = pipelined.source(), usual_ = pipelined.launch();
+        }
+        kernel_ = std::make_shared<AlignedKernel>(device, source, other);
         return true;
     }
 
@@ -60,16 +127,20 @@ public:
         place_data(p, shape_, data);
         p.a.data = swapped_ ? data.b : data.a, p.b.data = swapped_ ? data.a : data.b;
         Error error = infinirtSuccess;
-        const Kernel *kernel = kernel_->get(is_aligned(p.a.data) && is_aligned(p.b.data), error);
+        const bool aligned = is_aligned(p.a.data) && is_aligned(p.b.data);
+        const Kernel *kernel = kernel_->get(aligned, error);
         if (!kernel) return error;
-        return launch_product(*kernel, stream, blocks_, 32 * kSkinnyWarps, 0, p, shape_, data);
+        const Launch &launch = aligned ? usual_ : other_;
+        p.tiles_n = launch.tiles_n;
+        return launch_product(*kernel, stream, launch.blocks, 32 * kSkinnyWarps, launch.shared, p,
+                              shape_, data);
     }
 
 private:
     ProductShape shape_;
     MatmulParams params_{};
     std::shared_ptr<const AlignedKernel> kernel_;
-    int64_t blocks_ = 0;
+    Launch usual_, other_;  // by alignment
     bool swapped_ = false;
 };
 
