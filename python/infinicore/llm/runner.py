@@ -97,17 +97,28 @@ class Runner:
         return next(each for each in self._sizes if each >= len(batch))
 
 
+class Staged:
+    """Memory of the host that the device reads or writes while the host goes on."""
+
+    def __init__(self, like: Tensor, pinned: bool) -> None:
+        self.tensor = infinicore.empty(
+            like.shape, dtype=like.dtype, device="cpu", pin_memory=pinned
+        )
+        # Asked for once: asking waits for all that uses the tensor.
+        self.array = self.tensor.numpy()
+
+
 class Later:
     """Tokens on their way to the host."""
 
-    def __init__(self, tokens: Tensor, host: Tensor, event: Any) -> None:
-        host.copy_(tokens, non_blocking=True)
+    def __init__(self, tokens: Tensor, host: Staged, event: Any) -> None:
+        host.tensor.copy_(tokens, non_blocking=True)
         event.record()
         self._host, self._event = host, event
 
     def read(self, count: int) -> list[int]:
         self._event.synchronize()
-        made: list[int] = self._host.tolist()[:count]
+        made: list[int] = self._host.array[:count].tolist()
         return made
 
 
@@ -179,17 +190,6 @@ class _Inputs:
         )
 
 
-class _Staged:
-    """Memory of the host that the device reads while the host goes on."""
-
-    def __init__(self, like: Tensor, pinned: bool) -> None:
-        self.tensor = infinicore.empty(
-            like.shape, dtype=like.dtype, device="cpu", pin_memory=pinned
-        )
-        # Asked for once: it waits for all that uses the tensor.
-        self.array = self.tensor.numpy()
-
-
 class _Recorded:
     """A step of one token for each of `size` sequences, as a graph."""
 
@@ -208,12 +208,9 @@ class _Recorded:
         self._graph = made.graph
         # Two, because the tokens of one step are read after the next one was launched.
         pinned = runner.device.type != "cpu"
-        self._hosts = [
-            infinicore.empty(size, dtype=infinicore.int64, device="cpu", pin_memory=pinned)
-            for _ in range(2)
-        ]
+        self._hosts = [Staged(self._best, pinned) for _ in range(2)]
         self._staged = [
-            [_Staged(each, pinned) for each in (self._longs, self._shorts)] for _ in range(2)
+            [Staged(each, pinned) for each in (self._longs, self._shorts)] for _ in range(2)
         ]
         self._events = [infinicore.DeviceEvent(device=runner.device) for _ in range(2)]
         self._turn = 0
