@@ -11,7 +11,7 @@ import pytest
 import infinicore
 from infinicore import nn
 from kit import ref
-from kit.place import put
+from kit.place import ON_HOST, put
 from spec.operators.declarations.quant.gguf import GGUF_BLOCKS, gguf_values, int8_rounded
 
 from .cases.quant import gguf_bytes
@@ -83,6 +83,7 @@ def test_product(format: int, rows: int) -> None:
         assert np.all(np.abs(made - wanted) <= allowed(given, packed, format) + 1e-6)
 
 
+@pytest.mark.skipif(not ON_HOST, reason="said of the CPU only")
 @formats
 def test_a_row_does_not_depend_on_the_rows_beside_it(format: int) -> None:
     rng = np.random.default_rng(3)

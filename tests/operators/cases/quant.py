@@ -190,6 +190,7 @@ CASES: dict[str, Rules] = {
         attributes={"quantize_input": (0, 1)},
         large={"*B": ((40,),), "N": (151,), "K": (512, 608)},
         noise=64.0,
+        tolerance=4.0,  # devices may round weights of many rows to the result's type
         kinds=("usual", "empty", "large"),
     ),
     "dequantize_awq": Rules(
