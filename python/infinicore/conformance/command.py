@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only cases whose id matches, op/gelu/*, or contains it; may be given several times",
     )
     parser.add_argument("--exhaustive", action="store_true", help="all combinations, not pairwise")
-    parser.add_argument("--hours", type=float, default=0.0, metavar="H", help="of level 7")
+    parser.add_argument(
+        "--hours", type=float, default=0.0, metavar="H", help="let level 7 go on for so long"
+    )
     parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes at a time")
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds a case may take")
     parser.add_argument("--no-speed", action="store_true", help="measure no speeds")
@@ -153,11 +155,10 @@ def _run_levels(
         own = [case for case in own if not _never(claims, case["id"])]
         if not own:
             continue
-        hours = options.hours * 3600 + 600 if level == 7 and options.hours else 0
         alone = level in (6, 7, SPEED)
         processes, env = (1, whole) if alone else (jobs, shared)
         progress = Progress(terminal, level, len(own))
-        raw += runner.run(own, env, processes, hours or limit, progress.told)
+        raw += runner.run(own, env, processes, limit, progress.told, progress.say)
         progress.end()
         if any(r["id"] == "load/kind" and r["status"] != "pass" for r in raw):
             break
@@ -187,6 +188,13 @@ class Progress:
             bad = sum(self.done[status] for status in ("fail", "crash", "hang"))
             words = f"{self.name}  {self.done.total()}/{self.count}  {bad} bad  {result['id']}"
             print(f"\r\x1b[K{words[: self.terminal.width - 1]}", end="", flush=True)
+
+    def say(self, words: str) -> None:
+        """How far a long case is: the line of a terminal, else a line of its own."""
+        if self.terminal.is_interactive:
+            print(f"\r\x1b[K{words[: self.terminal.width - 1]}", end="", flush=True)
+        else:
+            print(words, flush=True)
 
     def end(self) -> None:
         if self.terminal.is_interactive:

@@ -59,8 +59,8 @@ def list_cases(level: int, exhaustive: bool, env: dict[str, str]) -> tuple[list[
 class Worker:
     """A process, started with its first case."""
 
-    def __init__(self, env: dict[str, str]) -> None:
-        self._env = env
+    def __init__(self, env: dict[str, str], progress: Callable[[str], None]) -> None:
+        self._env, self._progress = env, progress
         self._process: subprocess.Popen[str] | None = None
         self._errors: Any = None
         self._answers: queue.Queue[str] = queue.Queue()
@@ -76,6 +76,9 @@ class Worker:
             self._process.stdin.write(case["id"] + "\n")
             self._process.stdin.flush()
             line = self._answer(limit)
+            while line and "progress" in (said := json.loads(line)):
+                self._progress(f"{case['id']}: {said['progress']}")
+                line = self._answer(limit)
         except queue.Empty:
             return self._lost(case, "hang", f"no answer after {limit:.0f} s", limit)
         except BrokenPipeError:
@@ -163,6 +166,7 @@ def run(
     jobs: int,
     limit: float | None,
     told: Callable[[Result], None],
+    progress: Callable[[str], None],
 ) -> list[Result]:
     """The results, in the order of the cases. `limit`: seconds of a case, instead of its own."""
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -172,7 +176,7 @@ def run(
     lock, stop = threading.Lock(), threading.Event()
 
     def serve() -> None:
-        worker = Worker(env)
+        worker = Worker(env, progress)
         try:
             while not stop.is_set():
                 try:

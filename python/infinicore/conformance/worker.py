@@ -23,6 +23,9 @@ def main() -> int:
     suite.use()
     if sys.argv[1:2] == ["--list"]:
         return _list(answers, int(sys.argv[2]), sys.argv[3:] == ["--exhaustive"])
+    from infinicore.conformance import cases
+
+    cases.listener = lambda words: _tell(answers, {"progress": words})
     for line in sys.stdin:
         id = line.strip()
         _tell(answers, {"id": id, **_run(id)})

@@ -69,6 +69,16 @@ def case(
     return register
 
 
+# Where a case that takes long says how far it is; the worker puts its channel here.
+listener: Callable[[str], None] | None = None
+
+
+def tell(words: str) -> None:
+    """Progress. A case may take its `seconds` from one such word to the next."""
+    if listener:
+        listener(words)
+
+
 def expect(condition: Any, words: str) -> None:
     """`assert` without its dependence on -O."""
     if not condition:

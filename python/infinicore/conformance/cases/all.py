@@ -10,6 +10,7 @@ def load(level: int, *, exhaustive: bool = False) -> tuple[list[Case], str]:
     """The cases up to a level, and why some could not be listed."""
     from infinicore.conformance.cases import (  # noqa: F401 - they register
         collectives,
+        day,
         engine,
         graphs,
         loading,
