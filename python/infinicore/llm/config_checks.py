@@ -97,7 +97,7 @@ def _check_experts(raw: dict[str, Any], source: str) -> None:
         if raw.get("moe_intermediate_size") is None:
             raise ModelFileError(f"{source}: moe_intermediate_size is missing")
         groups, kept = raw.get("n_group") or 1, raw.get("topk_group") or 1
-        if experts % groups or kept > groups or chosen > kept * (experts // groups):
+        if experts % groups or kept > groups or (chosen or 1) > kept * (experts // groups):
             raise ModelFileError(
                 f"{source}: n_group is {groups}, topk_group {kept}: expected groups of equal size,"
                 f" out of {experts} experts, that have {chosen} to choose from"
