@@ -6,8 +6,8 @@
 #ifndef INFINI_PTX_CUH
 #define INFINI_PTX_CUH
 
-// Where the architecture can, a kernel is launched as soon as all blocks of the one before it run,
-// and waits for the end of that one, which has itself waited: all earlier results are there then.
+// Where the architecture can, a kernel is launched while the one before it ends: that one's results
+// are there after the wait.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
 #else
@@ -19,7 +19,6 @@
     static __device__ __forceinline__ void infini_body(const Params &p); \
     extern "C" __global__ void __launch_bounds__(threads, blocks) \
         infini_entry(const __grid_constant__ Params p) { \
-        infini::ptx::launch_dependents(); \
         early(p); \
         INFINI_AWAIT_EARLIER; \
         infini_body(p); \
