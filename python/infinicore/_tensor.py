@@ -227,10 +227,14 @@ class _Methods(_Base):
 
     def copy_(self, src: Any, non_blocking: Any = False) -> Tensor:
         """Take over the values of a tensor, a number or an array: any strides, types and devices.
+        With `non_blocking`, a copy from a device into pinned memory goes on after the call: wait
+        for an event before reading it.
 
         >>> infinicore.zeros(2).copy_(infinicore.tensor([1, 2]))
         tensor([1., 2.])
         """
+        if non_blocking and isinstance(src, _core.Tensor) and _core.copy_later(self, src):
+            return self
         return copy(self, src)
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:

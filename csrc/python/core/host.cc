@@ -219,6 +219,23 @@ void copy_from(const Tensor &self, const Tensor &source) {
     self->copy_from(source);
 }
 
+// A copy into pinned memory that the caller does not wait for. False: this one needs a wait.
+bool copy_later(const Tensor &self, const Tensor &source) {
+    bool alike = self->dtype() == source->dtype() && self->shape() == source->shape() &&
+                 self->is_contiguous() && source->is_contiguous();
+    bool leaves_device = self->device().getType() == Device::Type::CPU &&
+                         source->device().getType() != Device::Type::CPU;
+    if (!alike || !leaves_device || !self->is_pinned() || core::thread_state().recorder)
+        return false;
+    if (self->numel() == 0) return true;
+    core::DeviceRuntime &runtime = core::runtime_of(source->device(), "copy_");
+    core::RuntimeScope scope(runtime);
+    core::check(infinirtMemcpyAsync(self->data_to_write(), source->data(), self->nbytes(),
+                                    INFINIRT_MEMCPY_D2H, core::stream_of(runtime)),
+                "copy_");
+    return true;
+}
+
 // False: they differ in shape, type or device, so that more has to be done.
 bool copy_alike(const Tensor &self, nb::handle source) {
     if (!is_tensor(source.ptr())) return false;
@@ -350,6 +367,7 @@ void bind_host(nb::module_ &m) {
     m.def("constant", constant, "number"_a, "dtype"_a, "device"_a);
     m.def("refuse_while_recording", refuse_while_recording, "function"_a);
     m.def("copy_from", copy_from, "tensor"_a, "source"_a);
+    m.def("copy_later", copy_later, "tensor"_a, "source"_a);
     m.def("copy_alike", copy_alike, "tensor"_a, "source"_a.none());
     m.def("may_overlap", may_overlap, "a"_a, "b"_a);
     m.def("wait_for", wait_for, "tensor"_a);

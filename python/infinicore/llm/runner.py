@@ -98,7 +98,7 @@ class Runner:
 
 
 class Staged:
-    """Memory of the host that the device reads or writes while the host goes on."""
+    """Memory of the host that the device writes while the host goes on."""
 
     def __init__(self, like: Tensor, pinned: bool) -> None:
         self.tensor = infinicore.empty(
@@ -209,30 +209,21 @@ class _Recorded:
         # Two, because the tokens of one step are read after the next one was launched.
         pinned = runner.device.type != "cpu"
         self._hosts = [Staged(self._best, pinned) for _ in range(2)]
-        self._staged = [
-            [Staged(each, pinned) for each in (self._longs, self._shorts)] for _ in range(2)
-        ]
         self._events = [infinicore.DeviceEvent(device=runner.device) for _ in range(2)]
         self._turn = 0
 
     def run(self, batch: Sequence[tuple[Request, int]]) -> Tensor:
         longs, shorts = self._inputs.fill(batch)
-        self._upload(self._longs, 0, longs)
-        self._upload(self._shorts, 1, shorts)
+        self._longs.copy_(infinicore.from_numpy(longs))
+        self._shorts.copy_(infinicore.from_numpy(shorts))
         self._graph.run()
         return self._logits
-
-    def _upload(self, target: Tensor, which: int, numbers: Any) -> None:
-        """Without waiting: from memory that the device reads by itself."""
-        staged = self._staged[self._turn][which]
-        staged.array[: len(numbers)] = numbers
-        target.copy_(staged.tensor.narrow(0, 0, len(numbers)), non_blocking=True)
 
     def run_ahead(self, batch: Sequence[tuple[Request, int]]) -> Later:
         longs, shorts = self._inputs.fill(batch, ahead=1)
         self._longs[0].copy_(self._best)
-        self._upload(self._longs.narrow(0, 1, 2), 0, longs[1:])
-        self._upload(self._shorts, 1, shorts)
+        self._longs.narrow(0, 1, 2).copy_(infinicore.from_numpy(longs[1:]))
+        self._shorts.copy_(infinicore.from_numpy(shorts))
         self._graph.run()
         return self.later()
 
