@@ -1,103 +1,15 @@
 #include "backends/ascend/aclnn.h"
 
-#include <mutex>
-#include <vector>
+#include "backends/ascend/objects.h"
+#include "backends/ascend/operators.h"
 
 namespace infini::vendor_runtime::ascend {
 namespace {
 
-// ---- Types of the library, as far as they are used ----------------------------------------------
-
-struct aclTensor;
-struct aclScalar;
-struct aclOpExecutor;
 using SizeOut = uint64_t *;
 using ExecutorOut = aclOpExecutor **;
 
-constexpr int kFormatNd = 2;
 constexpr int8_t kKeepDtype = 0;  // cubeMathType: F32 is not rounded for the cube unit
-
-// aclDataType, or -1.
-int type_of(int dtype) {
-    switch (dtype) {
-        case INFINI_DTYPE_F32:
-            return 0;
-        case INFINI_DTYPE_F16:
-            return 1;
-        case INFINI_DTYPE_I8:
-            return 2;
-        case INFINI_DTYPE_I32:
-            return 3;
-        case INFINI_DTYPE_U8:
-        case INFINI_DTYPE_BYTE:
-            return 4;
-        case INFINI_DTYPE_I16:
-            return 6;
-        case INFINI_DTYPE_I64:
-            return 9;
-        case INFINI_DTYPE_F64:
-            return 11;
-        case INFINI_DTYPE_BOOL:
-            return 12;
-        case INFINI_DTYPE_BF16:
-            return 27;
-        default:
-            return -1;
-    }
-}
-
-template <class F>
-F need(const char *symbol) {
-    if (auto found = function<F>(Part::kOperators, symbol)) return found;
-    if (auto found = function<F>(Part::kRuntime, symbol)) return found;
-    throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
-                  std::string(symbol) + " is not in " + path(Part::kOperators)};
-}
-
-using Run = int (*)(void *, uint64_t, aclOpExecutor *, void *);
-
-// A tensor of the library's, for one call.
-class Tensor_ {
-public:
-    Tensor_(const Shape &shape, void *data) {
-        using Create = aclTensor *(*)(const int64_t *, uint64_t, int, const int64_t *, int64_t, int,
-                                      const int64_t *, uint64_t, void *);
-        static const auto create = need<Create>("aclCreateTensor");
-        int64_t extent = 1;
-        for (int i = 0; i < shape.ndim; ++i) extent += (shape.size[i] - 1) * shape.stride[i];
-        tensor_ = create(shape.size, uint64_t(shape.ndim), type_of(shape.dtype), shape.stride, 0,
-                         kFormatNd, &extent, 1, data);
-    }
-    ~Tensor_() {
-        static const auto destroy = need<int (*)(const aclTensor *)>("aclDestroyTensor");
-        if (tensor_) destroy(tensor_);
-    }
-    Tensor_(const Tensor_ &) = delete;
-    Tensor_ &operator=(const Tensor_ &) = delete;
-    operator aclTensor *() const { return tensor_; }
-
-private:
-    aclTensor *tensor_ = nullptr;
-};
-
-class Scalar_ {
-public:
-    explicit Scalar_(float value) : value_(value) {
-        static const auto create = need<aclScalar *(*)(void *, int)>("aclCreateScalar");
-        scalar_ = create(&value_, 0);
-    }
-    ~Scalar_() {
-        static const auto destroy = need<int (*)(const aclScalar *)>("aclDestroyScalar");
-        if (scalar_) destroy(scalar_);
-    }
-    Scalar_(const Scalar_ &) = delete;
-    Scalar_ &operator=(const Scalar_ &) = delete;
-    operator aclScalar *() const { return scalar_; }
-
-private:
-    float value_;
-    aclScalar *scalar_ = nullptr;
-};
 
 // A function of two steps. The first is called once more when the plan is made, with tensors that
 // have no data, to learn how much workspace it wants.
@@ -198,11 +110,11 @@ private:
 
     Prepared prepare(void *c, void *a, void *b, float alpha, float beta) const {
         Prepared p;
-        Tensor_ out(shapes_[0], c), left(shapes_[1], a), right(shapes_[2], b);
+        TensorObject out(shapes_[0], c), left(shapes_[1], a), right(shapes_[2], b);
         if (alpha == 1 && beta == 0) {
             p.code = matmul_(left, right, out, kKeepDtype, &p.bytes, &p.executor);
         } else if (batched_) {
-            Scalar_ one(beta), two(alpha);
+            ScalarObject one(beta), two(alpha);
             p.code = baddbmm_(out, left, right, one, two, out, kKeepDtype, &p.bytes, &p.executor);
         } else {
             p.code =
@@ -250,10 +162,11 @@ private:
 
 std::unique_ptr<LibraryPlan> plan(int device, const Operation &operation) {
     const std::string name = operation.name();
-    if (name != "gemm") return nullptr;
+    if (name != "gemm" && !has_row(operation)) return nullptr;
     if (const std::string &why = problem(Part::kOperators); !why.empty())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, name + ": " + why};
     OnDevice here(device);
+    if (name != "gemm") return plan_row(device, operation);
     return std::make_unique<Gemm>(operation);
 }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/ascend/aclnn.h"
+#include "backends/ascend/operators.h"
 #include "infiniccl.h"
 
 namespace infini::vendor_runtime {
@@ -144,6 +145,8 @@ const Vendor vendor = {
     describe,
     ascend::plan,
     &kCollectives,
+    "",
+    ascend::operator_doubts,
 };
 
 }  // namespace infini::vendor_runtime

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "backends/cambricon/cnnl.h"
+#include "backends/cambricon/operators.h"
 #include "infiniccl.h"
 
 namespace infini::vendor_runtime {
@@ -133,6 +134,8 @@ const Vendor vendor = {
     "enumerators of CNNL: dtypes, CNNL_LAYOUT_ARRAY, CNNL_MATMUL_USE_STRIDE, "
     "CNNL_MATMUL_ALLOW_TF32 "
     "(medium: numbers of MLU-OPS, which mirrors it)",
+    cambricon::operator_doubts,
+    "cnnl.h",
 };
 
 }  // namespace infini::vendor_runtime

@@ -174,6 +174,7 @@ struct Vendor {
     const CollectiveFacts *collectives;
     const char *doubts = "";  // what else is not certain, for people: "X (low: why); Y (low)"
     const char *(*operator_doubts)() = nullptr;  // the same of operators
+    const char *operator_header = nullptr;       // that has the operators' enumerators
 };
 
 // Defined by the vendor's folder.

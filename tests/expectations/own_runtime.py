@@ -1,28 +1,28 @@
 """What the back ends over backends/vendor_runtime have in common."""
 
+from __future__ import annotations
+
 from spec.operators import OPERATORS
 
 TAGS = {
     *("asynchronous", "core-words", "checked-handles"),
     *("parallel-host-functions", "host-work"),
+    "partial-operators",  # those without a program, in some cases; others are refused with reasons
 }
-BY_LIBRARY = {"gemm"}  # operators that are the vendor's
-EXCLUDED = {
+ALWAYS = {
     "test_survival.py::test_fork": "its threads do not survive a fork; no driver's do",
     "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
     "[gemm-F64": "the vendors' libraries take no F64",
-    **{
-        f"[{op.name}-": "needs a kernel of its own"
-        for op in OPERATORS
-        if op.kernel and op.name not in BY_LIBRARY
-    },
-}
-EXCLUDED |= {
+    "test_a_rank_that_does_not_come_the_first_time": "about NCCL: ranks connect when they join",
+    "test_two_ranks_on_one_device": "about NCCL's words",
+} | {
     f"collectives/test_{name}": "about transports of the CPU"
     for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
-EXCLUDED |= {
-    "test_a_rank_that_does_not_come_the_first_time": "about NCCL: ranks are connected when they join",
-    "test_two_ranks_on_one_device": "about NCCL's words",
-}
 EXPECTED_FAILURES: dict[str, str] = {}
+
+
+def excluded(*by_library: str) -> dict[str, str]:
+    """Operators without a program that the vendor's library does not do either."""
+    kernels = {op.name for op in OPERATORS if op.kernel} - {*by_library, "gemm"}
+    return ALWAYS | {f"[{name}-": "needs a kernel of its own" for name in kernels}

@@ -2,49 +2,14 @@
 // the header that the vendor installs beside its library.
 #include "numbers.h"
 
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <regex>
-#include <sstream>
 
+#include "backends/vendor_runtime/header_numbers.h"
 #include "backends/vendor_runtime/library.h"
 
 namespace infini::vendor_runtime::collectives {
 namespace {
-
-std::string without_comments(const std::string &text) {
-    static const std::regex comment(R"(/\*[^]*?\*/|//[^\n]*)");
-    return std::regex_replace(text, comment, " ");
-}
-
-// Values of enumerators, and of macros that are numbers.
-std::map<std::string, long> read_numbers(const std::string &header) {
-    static const std::regex list(R"(enum\b[^{;]*\{([^}]*)\})");
-    static const std::regex entry(R"((\w+)\s*(?:=\s*(-?\w+)\s*)?(?:,|$))");
-    static const std::regex macro(R"(#\s*define\s+(\w+)\s+\(?(0[xX][0-9a-fA-F]+|\d+)\)?)");
-    std::map<std::string, long> found;
-    const std::string text = without_comments(header);
-    for (std::sregex_iterator m(text.begin(), text.end(), macro), end; m != end; ++m)
-        found[m->str(1)] = strtol(m->str(2).c_str(), nullptr, 0);
-    for (std::sregex_iterator l(text.begin(), text.end(), list), end; l != end; ++l) {
-        const std::string body = l->str(1);
-        long next = 0;
-        for (std::sregex_iterator e(body.begin(), body.end(), entry); e != end; ++e) {
-            const std::string given = e->str(2);
-            if (!given.empty()) {
-                char *rest = nullptr;
-                const long value = strtol(given.c_str(), &rest, 0);
-                const auto known = found.find(given);
-                if (*rest && known == found.end()) break;  // an expression: the rest is not known
-                next = *rest ? known->second : value;
-            }
-            found[e->str(1)] = next++;
-        }
-    }
-    return found;
-}
 
 struct Numbers {
     std::map<int, int> types, ops;
@@ -71,23 +36,13 @@ struct Numbers {
 
 private:
     void read_header(const CollectiveFacts &facts) {
-        const std::string library = path(Part::kCollectives);
-        const std::string folder = library.substr(0, library.rfind('/') + 1);
-        std::string text;
-        for (const char *where : {"", "../include/", "../../include/"}) {
-            std::ifstream file(folder + where + facts.header);
-            std::stringstream all;
-            all << file.rdbuf();
-            if (file) text = all.str();
-            if (!text.empty()) break;
-        }
         const std::string need =
             std::string(facts.header) + ", which tells the numbers of types and reductions, ";
-        if (text.empty()) {
-            refusal = need + "is neither beside " + library + " nor in ../include";
+        const auto &found = header_numbers(Part::kCollectives, facts.header);
+        if (found.empty()) {
+            refusal = need + "is neither beside " + path(Part::kCollectives) + " nor in ../include";
             return;
         }
-        const auto found = read_numbers(text);
         auto value = [&](const char *name) -> std::optional<long> {
             const auto at = found.find(name);
             return at == found.end() ? std::nullopt : std::optional(at->second);

@@ -28,17 +28,19 @@ FLAGS = [
 ]
 COLLECTIVES = ["accelerator/collectives.cc", "../../backends/cpu/collectives/reduce.cc"]
 # Headers that lie beside the libraries: the back end reads numbers there.
-HEADERS = {"kunlun": ["kunlun/bkcl.h"]}
+HEADERS = {"cambricon": ["cambricon/cnnl.h"], "kunlun": ["kunlun/bkcl.h"]}
 # Library: its sources. The first one has the core, which the others use.
 LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
-        "libopapi.so": ["ascend/opapi.cc"],
+        "libopapi.so": ["ascend/opapi.cc", "ascend/functions.cc", "accelerator/operators.cc"],
         "libhccl.so": ["ascend/hccl.cc", *COLLECTIVES],
     },
     "cambricon": {
         "libcnrt.so": ["accelerator/core.cc", "cambricon/cnrt.cc"],
-        "libcnnl.so": ["cambricon/cnnl.cc"],
+        "libcnnl.so": [
+            *("cambricon/cnnl.cc", "cambricon/functions.cc", "accelerator/operators.cc"),
+        ],
         "libcncl.so": ["cambricon/cncl.cc", *COLLECTIVES],
     },
     "kunlun": {

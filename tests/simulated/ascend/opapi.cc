@@ -1,33 +1,11 @@
 // Simulated libopapi.so: aclnn functions, each in two steps, computed on the host.
-#include <functional>
-#include <vector>
-
 #include "accelerator/products.h"
-#include "facts.h"
+#include "ascend/objects.h"
 
 using namespace simulated;
 using namespace ascend;
 
-struct aclTensor {
-    std::vector<int64_t> size, stride;
-    int type;
-    void *data;
-};
-
-struct aclScalar {
-    double value;
-};
-
-// Holds all that it needs: tensors may be destroyed before it runs.
-struct aclOpExecutor {
-    std::function<int()> work;
-    uint64_t workspace;
-};
-
-namespace {
-
-constexpr int kBadParameter = 161002, kNullPointer = 161001, kInner = 561103;
-constexpr uint64_t kWorkspace = 512;
+namespace ascend {
 
 int dtype_of(int type) {
     switch (type) {
@@ -37,28 +15,32 @@ int dtype_of(int type) {
             return INFINI_DTYPE_F16;
         case data_type_BF16:
             return INFINI_DTYPE_BF16;
+        case data_type_INT8:
+            return INFINI_DTYPE_I8;
+        case data_type_INT16:
+            return INFINI_DTYPE_I16;
+        case data_type_INT32:
+            return INFINI_DTYPE_I32;
+        case data_type_INT64:
+            return INFINI_DTYPE_I64;
+        case data_type_UINT8:
+            return INFINI_DTYPE_U8;
+        case data_type_BOOL:
+            return INFINI_DTYPE_BOOL;
         default:
             return 0;
     }
 }
 
-Matrices matrices(const aclTensor &t) {
-    const size_t n = t.size.size();
-    return {t.data,        dtype_of(t.type),         n == 3 ? t.size[0] : 1, t.size[n - 2],
-            t.size[n - 1], n == 3 ? t.stride[0] : 0, t.stride[n - 2],        t.stride[n - 1]};
-}
+Strided strided(const aclTensor &t) { return {t.data, dtype_of(t.type), t.size, t.stride}; }
 
-int prepare(const aclTensor *out, const aclTensor *left, const aclTensor *right, double alpha,
-            double beta, bool reads, int8_t cube, uint64_t *bytes, aclOpExecutor **executor) {
-    if (!out || !left || !right || !bytes || !executor) return kNullPointer;
-    const Matrices c = matrices(*out), a = matrices(*left), b = matrices(*right);
-    if (!c.dtype || a.dtype != c.dtype || b.dtype != c.dtype || cube != cube_math_KEEP_DTYPE ||
-        a.rows != c.rows || b.columns != c.columns || a.columns != b.rows || a.batch != c.batch ||
-        b.batch != c.batch)
-        return kBadParameter;
+int prepare(const char *function, std::function<bool(int)> work, uint64_t *bytes,
+            aclOpExecutor **executor) {
+    if (int code = begin(function)) return code;
+    if (!bytes || !executor) return kNullPointer;
     *bytes = kWorkspace;
     *executor = new aclOpExecutor{
-        [=, number = device()] { return multiply(c, a, b, alpha, beta, reads, number, kInner); },
+        [work = std::move(work), number = device()] { return work(number) ? 0 : kInner; },
         kWorkspace};
     return 0;
 }
@@ -71,6 +53,33 @@ int run(const char *function, void *workspace, uint64_t bytes, aclOpExecutor *ex
     const bool good = enqueue(stream, executor->work);
     delete executor;  // single use
     return good ? 0 : kInner;
+}
+
+}  // namespace ascend
+
+namespace {
+
+Matrices matrices(const aclTensor &t) {
+    const size_t n = t.size.size();
+    return {t.data,        dtype_of(t.type),         n == 3 ? t.size[0] : 1, t.size[n - 2],
+            t.size[n - 1], n == 3 ? t.stride[0] : 0, t.stride[n - 2],        t.stride[n - 1]};
+}
+
+int multiply(const aclTensor *out, const aclTensor *left, const aclTensor *right, double alpha,
+             double beta, bool reads, int8_t cube, uint64_t *bytes, aclOpExecutor **executor) {
+    if (!out || !left || !right || !bytes || !executor) return kNullPointer;
+    const Matrices c = matrices(*out), a = matrices(*left), b = matrices(*right);
+    if (!c.dtype || a.dtype != c.dtype || b.dtype != c.dtype || cube != cube_math_KEEP_DTYPE ||
+        a.rows != c.rows || b.columns != c.columns || a.columns != b.rows || a.batch != c.batch ||
+        b.batch != c.batch)
+        return kBadParameter;
+    *bytes = kWorkspace;
+    *executor = new aclOpExecutor{[=, number = device()] {
+                                      return simulated::multiply(c, a, b, alpha, beta, reads,
+                                                                 number, kInner);
+                                  },
+                                  kWorkspace};
+    return 0;
 }
 
 }  // namespace
@@ -99,11 +108,20 @@ aclnnStatus aclDestroyScalar(const aclScalar *scalar) {
     return 0;
 }
 
+aclIntArray *aclCreateIntArray(const int64_t *values, uint64_t count) {
+    return new aclIntArray{{values, values + count}};
+}
+
+aclnnStatus aclDestroyIntArray(const aclIntArray *list) {
+    delete list;
+    return 0;
+}
+
 aclnnStatus aclnnMatmulGetWorkspaceSize(const aclTensor *self, const aclTensor *mat2,
                                         aclTensor *out, int8_t cube, uint64_t *bytes,
                                         aclOpExecutor **executor) {
     if (int code = begin(__func__)) return code;
-    return prepare(out, self, mat2, 1, 0, false, cube, bytes, executor);
+    return multiply(out, self, mat2, 1, 0, false, cube, bytes, executor);
 }
 
 aclnnStatus aclnnMatmul(void *workspace, uint64_t bytes, aclOpExecutor *executor,
@@ -118,7 +136,7 @@ aclnnStatus aclnnGemmGetWorkspaceSize(const aclTensor *a, const aclTensor *b, co
     if (int code = begin(__func__)) return code;
     if (trans_a || trans_b || !c || !out || c->data != out->data) return kBadParameter;
     if (out->size.size() != 2) return kBadParameter;
-    return prepare(out, a, b, alpha, beta, true, cube, bytes, executor);
+    return multiply(out, a, b, alpha, beta, true, cube, bytes, executor);
 }
 
 aclnnStatus aclnnGemm(void *workspace, uint64_t bytes, aclOpExecutor *executor,
@@ -132,7 +150,7 @@ aclnnStatus aclnnBaddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor 
                                          uint64_t *bytes, aclOpExecutor **executor) {
     if (int code = begin(__func__)) return code;
     if (!self || !out || self->data != out->data || !beta || !alpha) return kBadParameter;
-    return prepare(out, batch1, batch2, alpha->value, beta->value, true, cube, bytes, executor);
+    return multiply(out, batch1, batch2, alpha->value, beta->value, true, cube, bytes, executor);
 }
 
 aclnnStatus aclnnBaddbmm(void *workspace, uint64_t bytes, aclOpExecutor *executor,

@@ -1,19 +1,10 @@
 // Simulated libcnnl.so: products, computed on the host.
-#include <vector>
-
 #include "accelerator/products.h"
-#include "facts.h"
+#include "cambricon/objects.h"
 
 using namespace simulated;
 using namespace cambricon;
 
-struct Handle {
-    void *queue = nullptr;
-};
-struct TensorDescriptor {
-    int type = 0;
-    std::vector<int> size, stride;
-};
 struct ProductDescriptor {
     bool strided = false;
 };
@@ -24,15 +15,12 @@ struct Heuristic {
 
 namespace {
 
-constexpr int kBadParameter = 3, kFailed = 8;
 constexpr size_t kWorkspace = 256;
 
 Matrices matrices(const TensorDescriptor &t, const void *data) {
     const size_t n = t.size.size();
     return {const_cast<void *>(data),
-            t.type == cnnl_dtype_HALF    ? INFINI_DTYPE_F16
-            : t.type == cnnl_dtype_FLOAT ? INFINI_DTYPE_F32
-                                         : INFINI_DTYPE_BF16,
+            dtype_of(t.type),
             n == 3 ? t.size[0] : 1,
             t.size[n - 2],
             t.size[n - 1],
@@ -75,9 +63,8 @@ cnnlStatus_t cnnlSetTensorDescriptorEx(cnnlTensorDescriptor_t desc, cnnlTensorLa
                                        cnnlDataType_t dtype, int count, const int *size,
                                        const int *stride) {
     if (int code = begin(__func__)) return code;
-    const bool known =
-        dtype == cnnl_dtype_HALF || dtype == cnnl_dtype_FLOAT || dtype == cnnl_dtype_BFLOAT16;
-    if (layout != cnnl_layout_ARRAY || !known || count < 2 || count > 3) return kBadParameter;
+    if (layout != cnnl_layout_ARRAY || !dtype_of(dtype) || count < 1 || count > 8)
+        return kBadParameter;
     *desc = {dtype, {size, size + count}, {stride, stride + count}};
     return 0;
 }

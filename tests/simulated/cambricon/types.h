@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cambricon/cnnl.h"
+
 using cnrtRet_t = int;
 using cnrtQueue_t = void *;
 using cnrtNotifier_t = void *;

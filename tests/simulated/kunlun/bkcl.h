@@ -1,5 +1,7 @@
 /* Stands for the SDK's bkcl.h, from which the back end reads numbers. The names are the SDK's; the
  * numbers are of this simulation alone, and on purpose not what one would guess. */
+#pragma once
+
 #define BKCL_UNIQUE_ID_BYTES (768)
 
 typedef enum {

@@ -1,0 +1,120 @@
+// Carries a row out: each aclnn function in two steps. The first is also called when the plan is
+// made, with tensors that have no data, to learn how much workspace it wants.
+#include <algorithm>
+
+#include "backends/ascend/objects.h"
+#include "backends/ascend/operators.h"
+
+namespace infini::vendor_runtime::ascend {
+
+extern const OperatorRow kRows[];
+extern const int kRowCount;
+
+namespace {
+
+class RowPlan final : public LibraryPlan {
+public:
+    RowPlan(int device, const Operation &operation, const OperatorRow &row)
+        : tensors_(device, operation, row),
+          numbers_(operation),
+          own_(device),
+          has_own_(row.own_workspace) {
+        for (const Step &step : row.steps) {
+            if (has_nothing(step, tensors_)) continue;
+            const std::string size = std::string(step.function) + "GetWorkspaceSize";
+            functions_.push_back({&step, need_symbol(size.c_str()), need<Run>(step.function)});
+        }
+        for (const Function &function : functions_) {
+            Objects objects;
+            uint64_t bytes = 0;
+            aclOpExecutor *executor = nullptr;
+            if (int code = prepare(function, nullptr, &objects, &bytes, &executor))
+                throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
+                              std::string(operation.name()) + ": " + function.step->function +
+                                  "GetWorkspaceSize returned " + std::to_string(code)};
+            most_ = std::max(most_, size_t(bytes));
+        }
+        wanted_ = tensors_.bytes() + most_;
+        workspace = has_own_ ? 0 : wanted_;
+    }
+
+    int run(void *stream, const Arguments &given, const char **call) const override {
+        constexpr int kWorkspaceGrew = 561103;  // an inner error of aclnn
+        InfiniArguments with_workspace = given.c;
+        if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
+        const Arguments arguments{with_workspace};
+        for (const Function &function : functions_) {
+            *call = function.step->function;
+            Objects objects;
+            uint64_t bytes = 0;
+            aclOpExecutor *executor = nullptr;
+            if (int code = prepare(function, &arguments, &objects, &bytes, &executor)) return code;
+            if (bytes > most_) return kWorkspaceGrew;
+            void *own = bytes ? arguments.workspace() + tensors_.bytes() : nullptr;
+            if (int code = function.run(own, bytes, executor, stream)) return code;
+        }
+        return 0;
+    }
+
+private:
+    struct Function {
+        const Step *step;
+        void *size;
+        Run run;
+    };
+    // For as long as one function needs them.
+    struct Objects {
+        std::vector<TensorObject> tensors;
+        std::vector<ScalarObject> scalars;
+        std::vector<ListObject> lists;
+    };
+
+    int prepare(const Function &function, const Arguments *arguments, Objects *objects,
+                uint64_t *bytes, aclOpExecutor **executor) const {
+        Call call;
+        for (const Piece &piece : function.step->arguments) {
+            if (add_plain(call, piece, numbers_, tensors_)) continue;
+            if (piece.kind == Piece::kScalar)
+                call.pointer(objects->scalars.emplace_back(float(piece.constant)));
+            else if (piece.kind == Piece::kType)
+                call.word(uintptr_t(type_of(tensors_.shape(piece.index).dtype)));
+            else if (piece.kind == Piece::kLastSizes)
+                call.pointer(objects->lists.emplace_back(last_size(piece.index)));
+            else if (const Shape &shape = tensors_.shape(piece.index))
+                call.pointer(objects->tensors.emplace_back(
+                    shape, arguments ? tensors_.data(piece.index, *arguments) : nullptr));
+            else
+                call.word(0);
+        }
+        call.pointer(bytes);
+        call.pointer(executor);
+        return call(function.size);
+    }
+
+    int64_t last_size(int index) const {
+        const Shape &shape = tensors_.shape(index);
+        return shape.size[shape.ndim - 1];
+    }
+
+    PlanTensors tensors_;
+    PlanNumbers numbers_;
+    std::vector<Function> functions_;
+    size_t most_ = 0, wanted_ = 0;
+    OwnWorkspace own_;
+    const bool has_own_;
+};
+
+}  // namespace
+
+bool has_row(const Operation &operation) { return find_row(kRows, kRowCount, operation); }
+
+std::unique_ptr<LibraryPlan> plan_row(int device, const Operation &operation) {
+    return std::make_unique<RowPlan>(device, operation, *find_row(kRows, kRowCount, operation));
+}
+
+const char *operator_doubts() {
+    static const std::string &text = *new std::string(doubts_of(kRows, kRowCount));
+    return text.c_str();
+}
+
+}  // namespace infini::vendor_runtime::ascend

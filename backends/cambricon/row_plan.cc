@@ -1,0 +1,111 @@
+// Carries a row out. Descriptors are made with the plan; memory is given to each call.
+#include <algorithm>
+
+#include "backends/cambricon/handle.h"
+#include "backends/cambricon/operators.h"
+
+namespace infini::vendor_runtime::cambricon {
+
+extern const OperatorRow kRows[];
+extern const int kRowCount;
+
+namespace {
+
+class RowPlan final : public LibraryPlan {
+public:
+    RowPlan(int device, const Operation &operation, const OperatorRow &row)
+        : shared_(Shared::of(device)),
+          tensors_(device, operation, row),
+          numbers_(operation),
+          own_(device),
+          has_own_(row.own_workspace) {
+        std::lock_guard guard(shared_.lock);
+        for (int i = 0; i < tensors_.count(); ++i)
+            if (const Shape &shape = tensors_.shape(i); shape && type_of(shape.dtype) >= 0)
+                descriptors_.push_back(std::make_unique<Descriptor>(shape));
+            else
+                descriptors_.push_back(nullptr);
+        for (const Step &step : row.steps) {
+            if (has_nothing(step, tensors_)) continue;
+            functions_.push_back({&step, need_symbol(step.function), 0});
+            if (!step.workspace_function) continue;
+            size_t &bytes = functions_.back().bytes;
+            const Call call = prepare(step.workspace_arguments, nullptr, 0, &bytes);
+            good(call(need_symbol(step.workspace_function)), step.workspace_function);
+            most_ = std::max(most_, bytes);
+        }
+        wanted_ = tensors_.bytes() + most_;
+        workspace = has_own_ ? 0 : wanted_;
+    }
+
+    int run(void *stream, const Arguments &given, const char **call) const override {
+        InfiniArguments with_workspace = given.c;
+        if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
+        const Arguments arguments{with_workspace};
+        std::lock_guard guard(shared_.lock);
+        if (int code = shared_.use(stream)) return code;
+        for (const Function &function : functions_) {
+            *call = function.step->function;
+            size_t ignored = 0;
+            const Call made =
+                prepare(function.step->arguments, &arguments, function.bytes, &ignored);
+            if (int code = made(function.address)) return code;
+        }
+        return 0;
+    }
+
+private:
+    struct Function {
+        const Step *step;
+        void *address;
+        size_t bytes;  // of its workspace
+    };
+
+    Call prepare(const std::initializer_list<Piece> &pieces, const Arguments *arguments,
+                 size_t bytes, size_t *bytes_out) const {
+        Call call;
+        for (const Piece &piece : pieces) {
+            if (add_plain(call, piece, numbers_, tensors_)) continue;
+            if (piece.kind == Piece::kHandle)
+                call.pointer(shared_.handle);
+            else if (piece.kind == Piece::kWorkspace)
+                call.pointer(bytes ? arguments->workspace() + tensors_.bytes() : nullptr);
+            else if (piece.kind == Piece::kWorkspaceBytes)
+                call.word(bytes);
+            else if (piece.kind == Piece::kBytesOut)
+                call.pointer(bytes_out);
+            else if (piece.kind == Piece::kData)
+                call.pointer(tensors_.shape(piece.index) ? tensors_.data(piece.index, *arguments)
+                                                         : nullptr);
+            else
+                call.pointer(descriptors_[size_t(piece.index)]
+                                 ? Handle(*descriptors_[size_t(piece.index)])
+                                 : nullptr);
+        }
+        return call;
+    }
+
+    Shared &shared_;
+    PlanTensors tensors_;
+    PlanNumbers numbers_;
+    std::vector<std::unique_ptr<Descriptor>> descriptors_;
+    std::vector<Function> functions_;
+    size_t most_ = 0, wanted_ = 0;
+    OwnWorkspace own_;
+    const bool has_own_;
+};
+
+}  // namespace
+
+bool has_row(const Operation &operation) { return find_row(kRows, kRowCount, operation); }
+
+std::unique_ptr<LibraryPlan> plan_row(int device, const Operation &operation) {
+    return std::make_unique<RowPlan>(device, operation, *find_row(kRows, kRowCount, operation));
+}
+
+const char *operator_doubts() {
+    static const std::string &text = *new std::string(doubts_of(kRows, kRowCount));
+    return text.c_str();
+}
+
+}  // namespace infini::vendor_runtime::cambricon

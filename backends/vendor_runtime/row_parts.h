@@ -1,0 +1,48 @@
+// Conditions and added tensors that rows of several vendors have.
+#pragma once
+
+#include "rows.h"
+
+namespace infini::vendor_runtime {
+
+bool is_float(int dtype);  // one of F16, BF16, F32
+bool is_index(int dtype);  // I32 or I64
+// A signed integer of the same size, for elements that are only moved; 0: there is none.
+int moved_type(int dtype);
+
+namespace when {
+extern const Condition floats;         // F16, BF16 and F32, the same in all tensors
+extern const Condition halves;         // F16 and BF16, the same in all tensors
+extern const Condition contiguous;     // all tensors
+extern const Condition forward;        // no negative strides, no repeated elements in tensor 0
+extern const Condition lines;          // tensor 0 has a dimension
+extern const Condition movable;        // tensor 0 has a moved_type
+extern const Condition indices;        // tensor 1 has I32 or I64
+extern const Condition sortable;       // tensor 0 has numbers that libraries order
+extern const Condition wide_places;    // tensor 1 has I64
+extern const Condition narrow_places;  // tensor 1 has I32
+extern const Condition no_statistics;  // of layer_norm
+extern const Condition to_float;       // cast
+}  // namespace when
+
+// Tensors that follow those of the operator.
+namespace extras {
+// What norms leave behind for a backward pass: F32, one for each row.
+std::vector<Extra> row_statistics(const Operation &operation);
+// A tensor like the first one, without gaps.
+std::vector<Extra> dense_copy(const Operation &operation);
+// rearrange: both tensors as integers; dimensions of the source that repeat themselves are 1.
+std::vector<Extra> moved_elements(const Operation &operation);
+// embedding: the result and the table as integers.
+std::vector<Extra> moved_rows(const Operation &operation);
+// topk: places as the other of the two integers.
+std::vector<Extra> other_places(const Operation &operation);
+}  // namespace extras
+
+Shape dense_shape(int dtype, std::initializer_list<int64_t> sizes);
+// The same sizes without gaps.
+Shape dense_shape(Shape shape);
+// The upper triangle, without the first `shift + 1` diagonals, is 1: what a causal mask hides.
+Extra causal_mask(int64_t rows, int64_t columns, int64_t shift);
+
+}  // namespace infini::vendor_runtime

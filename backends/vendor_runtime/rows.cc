@@ -1,0 +1,217 @@
+#include "rows.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "header_numbers.h"
+#include "stream.h"
+
+namespace infini::vendor_runtime {
+namespace {
+
+constexpr size_t kAlignment = 512;  // of parts of a workspace: what the strictest library wants
+
+size_t element_bytes(int dtype) { return infiniSizeOf(infiniDtype_t(dtype)); }
+
+// A function or an enumerator that is not there; null: all are.
+const char *missing_of(const Step &step) {
+    if (!find(Part::kOperators, step.function)) return step.function;
+    for (const Piece &piece : step.arguments)
+        if (piece.kind == Piece::kEnumerator &&
+            !header_numbers(Part::kOperators, vendor.operator_header).contains(piece.text))
+            return piece.text;
+    return nullptr;
+}
+
+}  // namespace
+
+const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation &operation) {
+    std::string wanted;
+    auto want = [&](const std::string &what) { wanted += (wanted.empty() ? "" : "; ") + what; };
+    for (const OperatorRow *row = rows; row < rows + count; ++row) {
+        if (strcmp(row->operation, operation.name()) != 0) continue;
+        const std::string &no_library = problem(Part::kOperators);
+        const char *missing = nullptr, *absent = nullptr;
+        for (const Condition &condition : row->conditions)
+            if (!missing && !condition.holds(operation)) missing = condition.words;
+        for (const Step &step : row->steps)
+            if (no_library.empty() && !absent) absent = missing_of(step);
+        if (!missing && !absent && no_library.empty()) return row;
+        const char *last = (row->steps.end() - 1)->function;
+        want(!no_library.empty() ? no_library
+             : absent ? absent + (" is not in " + path(Part::kOperators) +
+                                  (vendor.operator_header ? std::string(", or not in its header ") +
+                                                                vendor.operator_header
+                                                          : ""))
+                      : std::string(last) + " takes " + missing);
+    }
+    if (!wanted.empty() && !operation.program())
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, std::string(operation.name()) + ": " + wanted};
+    return nullptr;
+}
+
+std::string doubts_of(const OperatorRow *rows, int count) {
+    std::string text;
+    for (const OperatorRow *row = rows; row < rows + count; ++row) {
+        if (row->confidence == Confidence::kHigh) continue;
+        text += (text.empty() ? "" : "; ") + std::string((row->steps.end() - 1)->function) + " (" +
+                (row->confidence == Confidence::kLow ? "low" : "medium") +
+                (row->doubt ? std::string(": ") + row->doubt : "") + ")";
+    }
+    return text;
+}
+
+// ---- Tensors ------------------------------------------------------------------------------------
+
+PlanTensors::PlanTensors(int device, const Operation &operation, const OperatorRow &row)
+    : device_(device) {
+    for (int i = 0; i < operation.tensor_count(); ++i) {
+        Entry entry;
+        entry.shape = operation.tensor(i);
+        entry.is_given = true;
+        entries_.push_back(entry);
+    }
+    if (!row.extras) return;
+    for (const Extra &extra : row.extras(operation)) {
+        Entry entry{extra.shape, extra.of, extra.offset, 0, nullptr, false};
+        int64_t last = 0;
+        for (int i = 0; i < extra.shape.ndim; ++i)
+            last += (extra.shape.size[i] - 1) * extra.shape.stride[i];
+        const size_t bytes = size_t(last + 1) * element_bytes(extra.shape.dtype);
+        if (!extra.content.empty()) {
+            if (device_allocate(device, extra.content.size(), &entry.constant) ||
+                copy_bytes(entry.constant, device, extra.content.data(), -1, extra.content.size()))
+                throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
+                              std::string(operation.name()) + ": " + last_sentence()};
+        } else if (extra.of < 0) {
+            entry.place = bytes_;
+            bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        }
+        entries_.push_back(entry);
+    }
+}
+
+PlanTensors::~PlanTensors() {
+    for (const Entry &entry : entries_)
+        if (entry.constant) device_release(device_, entry.constant);
+}
+
+void *PlanTensors::data(int index, const Arguments &arguments) const {
+    const Entry &entry = entries_[size_t(index)];
+    if (entry.is_given) return arguments.pointer<void>(index);
+    if (entry.constant) return entry.constant;
+    char *base = entry.of < 0 ? arguments.workspace() + entry.place
+                              : static_cast<char *>(data(entry.of, arguments));
+    return base + entry.offset * int64_t(element_bytes(entry.shape.dtype));
+}
+
+OwnWorkspace::~OwnWorkspace() {
+    for (const auto &[stream, memory] : by_stream_) device_release(device_, memory);
+}
+
+void *OwnWorkspace::get(void *stream, size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    std::lock_guard guard(lock_);
+    void *&memory = by_stream_[stream];
+    if (!memory && device_allocate(device_, bytes, &memory) != infinirtSuccess) memory = nullptr;
+    return memory;
+}
+
+PlanNumbers::PlanNumbers(const Operation &operation) {
+    for (size_t i = 0; i < operation.c.attribute_count; ++i) {
+        integers.push_back(operation.integer(int(i)));
+        reals.push_back(operation.number(int(i)));
+    }
+}
+
+// ---- Calling ------------------------------------------------------------------------------------
+
+void Call::narrow(float value) {
+    real(std::bit_cast<double>(uint64_t(std::bit_cast<uint32_t>(value))));
+}
+
+int Call::operator()(void *function) const {
+    using W = uintptr_t;
+    using Any = int (*)(W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
+                        W, W, W, double, double, double, double);
+    const W *w = words;
+    return reinterpret_cast<Any>(function)(
+        w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13],
+        w[14], w[15], w[16], w[17], w[18], w[19], w[20], w[21], w[22], w[23], w[24], w[25], w[26],
+        w[27], reals[0], reals[1], reals[2], reals[3]);
+}
+
+bool has_nothing(const Step &step, const PlanTensors &tensors) {
+    for (const Piece &piece : step.arguments) {
+        if (piece.kind != Piece::kTensor) continue;
+        const Shape &shape = tensors.shape(piece.index);
+        for (int i = 0; shape && i < shape.ndim; ++i)
+            if (shape.size[i] == 0) return true;
+    }
+    return false;
+}
+
+bool add_plain(Call &call, const Piece &piece, const PlanNumbers &numbers,
+               const PlanTensors &tensors) {
+    const size_t at = size_t(piece.index);
+    auto number = [](int64_t value) { return uintptr_t(value); };
+    switch (piece.kind) {
+        case Piece::kInteger:
+            call.word(number(numbers.integers[at]));
+            return true;
+        case Piece::kDimension: {
+            const int64_t given = numbers.integers[at];
+            call.word(number(given < 0 ? given + tensors.shape(0).ndim : given));
+            return true;
+        }
+        case Piece::kReal:
+            call.real(numbers.reals[at]);
+            return true;
+        case Piece::kFloat:
+            call.narrow(float(numbers.reals[at]));
+            return true;
+        case Piece::kInverseRoot: {
+            const Shape &shape = tensors.shape(piece.index);
+            call.real(1 / std::sqrt(double(shape.size[shape.ndim - 1])));
+            return true;
+        }
+        case Piece::kSize: {
+            const Shape &shape = tensors.shape(piece.index);
+            call.word(number(shape.size[shape.ndim - 1]));
+            return true;
+        }
+        case Piece::kSizeAlong: {
+            const int64_t given = numbers.integers[at];
+            const Shape &shape = tensors.shape(0);
+            call.word(number(shape.size[given < 0 ? given + shape.ndim : given]));
+            return true;
+        }
+        case Piece::kOne:
+            call.narrow(1);
+            return true;
+        case Piece::kHeads:
+            call.word(number(tensors.shape(piece.index).size[1]));
+            return true;
+        case Piece::kConstant:
+            call.word(number(int64_t(piece.constant)));
+            return true;
+        case Piece::kEnumerator:
+            call.word(number(
+                header_numbers(Part::kOperators, vendor.operator_header).find(piece.text)->second));
+            return true;
+        case Piece::kLastDim:
+            call.word(number(tensors.shape(piece.index).ndim - 1));
+            return true;
+        case Piece::kText:
+            call.pointer(piece.text);
+            return true;
+        case Piece::kNull:
+            call.word(0);
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace infini::vendor_runtime

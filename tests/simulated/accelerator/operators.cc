@@ -1,0 +1,186 @@
+#include "operators.h"
+
+#include <cmath>
+
+namespace simulated {
+namespace {
+
+// Positions of the elements of a line along a dimension.
+struct Lines {
+    Lines(const Strided &t, int dim) : length(t.size[size_t(dim)]) {
+        for (size_t i = size_t(dim) + 1; i < t.size.size(); ++i) step *= t.size[i];
+        count = length ? t.count() / length : 0;
+    }
+    int64_t at(int64_t line, int64_t i) const {
+        return line / step * step * length + line % step + i * step;
+    }
+    int64_t length, step = 1, count = 0;
+};
+
+bool there(const Strided &t, const Numbers &numbers) {
+    return int64_t(numbers.size()) == t.count();
+}
+
+}  // namespace
+
+bool rms_norm(const Strided &x, const Strided &w, double eps, const Strided &y, int device) {
+    Numbers a = read(x, device), scale = read(w, device);
+    if (!there(x, a) || !there(w, scale)) return false;
+    const size_t n = size_t(x.last());
+    for (size_t row = 0; row < a.size(); row += n) {
+        double sum = 0;
+        for (size_t i = 0; i < n; ++i) sum += a[row + i] * a[row + i];
+        const double factor = 1 / std::sqrt(sum / double(n) + eps);
+        for (size_t i = 0; i < n; ++i) a[row + i] *= factor * scale[i];
+    }
+    return write(y, a, device);
+}
+
+bool layer_norm(const Strided &x, const Strided *w, const Strided *b, double eps, const Strided &y,
+                int device) {
+    Numbers a = read(x, device), scale, bias;
+    if (w) scale = read(*w, device);
+    if (b) bias = read(*b, device);
+    if (!there(x, a)) return false;
+    const size_t n = size_t(x.last());
+    for (size_t row = 0; row < a.size(); row += n) {
+        double mean = 0, square = 0;
+        for (size_t i = 0; i < n; ++i) mean += a[row + i] / double(n);
+        for (size_t i = 0; i < n; ++i) square += (a[row + i] - mean) * (a[row + i] - mean);
+        const double factor = 1 / std::sqrt(square / double(n) + eps);
+        for (size_t i = 0; i < n; ++i)
+            a[row + i] = (a[row + i] - mean) * factor * (scale.empty() ? 1 : scale[i]) +
+                         (bias.empty() ? 0 : bias[i]);
+    }
+    return write(y, a, device);
+}
+
+bool softmax(const Strided &x, int dim, bool logarithm, const Strided &y, int device) {
+    Numbers a = read(x, device);
+    if (!there(x, a)) return false;
+    const Lines lines(x, dim);
+    for (int64_t line = 0; line < lines.count; ++line) {
+        double most = -INFINITY, sum = 0;
+        auto at = [&](int64_t i) -> double & { return a[size_t(lines.at(line, i))]; };
+        for (int64_t i = 0; i < lines.length; ++i)
+            most = at(i) > most || std::isnan(at(i)) ? at(i) : most;
+        for (int64_t i = 0; i < lines.length; ++i) sum += std::exp(at(i) - most);
+        for (int64_t i = 0; i < lines.length; ++i)
+            at(i) = logarithm ? at(i) - most - std::log(sum) : std::exp(at(i) - most) / sum;
+    }
+    return write(y, a, device);
+}
+
+bool map(const Strided &x, const Strided &y, double (*function)(double), int device) {
+    Numbers a = read(x, device);
+    if (!there(x, a)) return false;
+    for (double &number : a) number = function(number);
+    return write(y, a, device);
+}
+
+bool copy_elements(const Strided &from, const Strided &to, int device) {
+    const char *source = bytes_of(from.data, from.extent(), device);
+    char *target = bytes_of(to.data, to.extent(), device);
+    if (!source || !target) return false;
+    const int64_t size = int64_t(to.element());
+    std::vector<char> all(size_t(to.count() * size));
+    Strided dense = from;  // positions of a tensor that may have to be repeated
+    for (int64_t i = 0; i < to.count(); ++i)
+        memcpy(&all[size_t(i * size)], source + dense.offset(broadcast(to, from, i)) * size,
+               size_t(size));
+    for (int64_t i = 0; i < to.count(); ++i)
+        memcpy(target + to.offset(i) * size, &all[size_t(i * size)], size_t(size));
+    return true;
+}
+
+bool lookup(const Strided &table, const Strided &indices, const Strided &out, int device) {
+    const Numbers which = read(indices, device);
+    const char *from = bytes_of(table.data, table.extent(), device);
+    char *to = bytes_of(out.data, out.extent(), device);
+    if (!there(indices, which) || !from || !to) return false;
+    const int64_t n = table.last(), size = int64_t(table.element());
+    int64_t position = 0;
+    for (double index : which) {
+        if (index < 0 || int64_t(index) >= table.size[0]) {
+            violate("an index that the table does not have");
+            return false;
+        }
+        for (int64_t i = 0; i < n; ++i, ++position)  // bytes: they may be of another type
+            memcpy(to + out.offset(position) * size,
+                   from + table.offset(int64_t(index) * n + i) * size, size_t(size));
+    }
+    return true;
+}
+
+bool order(const Strided &x, int dim, bool descending, int64_t k, const Strided &values,
+           const Strided &places, int device) {
+    const Numbers a = read(x, device);
+    if (!there(x, a)) return false;
+    const Lines lines(x, dim), kept(values, dim);
+    Numbers best(size_t(values.count())), where(size_t(values.count()));
+    for (int64_t line = 0; line < lines.count; ++line) {
+        std::vector<int64_t> by(size_t(lines.length));
+        std::iota(by.begin(), by.end(), int64_t(0));
+        auto at = [&](int64_t i) { return a[size_t(lines.at(line, i))]; };
+        // NaN is the largest number.
+        auto less = [&](double l, double r) {
+            return std::isnan(r) ? !std::isnan(l) : !std::isnan(l) && l < r;
+        };
+        std::stable_sort(by.begin(), by.end(), [&](int64_t l, int64_t r) {
+            return descending ? less(at(r), at(l)) : less(at(l), at(r));
+        });
+        for (int64_t i = 0; i < k; ++i) {
+            best[size_t(kept.at(line, i))] = at(by[size_t(i)]);
+            where[size_t(kept.at(line, i))] = double(by[size_t(i)]);
+        }
+    }
+    return write(values, best, device) && write(places, where, device);
+}
+
+bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
+            int device) {
+    const Numbers a = read(x, device), c = read(cos, device), s = read(sin, device);
+    if (!there(x, a) || !there(cos, c) || !there(sin, s)) return false;
+    const int64_t n = x.last(), half = n / 2;
+    Numbers result(a.size());
+    for (int64_t i = 0; i < x.count(); ++i) {
+        const int64_t at = i % n;
+        const bool first = halves ? at < half : at % 2 == 0;
+        const int64_t step = halves ? half : 1;
+        const double other = first ? -a[size_t(i + step)] : a[size_t(i - step)];
+        result[size_t(i)] = a[size_t(i)] * c[size_t(broadcast(x, cos, i))] +
+                            other * s[size_t(broadcast(x, sin, i))];
+    }
+    return write(y, result, device);
+}
+
+bool attend(const Strided &q, const Strided &k, const Strided &v, double scale, bool causal,
+            const Strided &out, int device) {
+    const Numbers a = read(q, device), b = read(k, device), c = read(v, device);
+    if (!there(q, a) || !there(k, b) || !there(v, c)) return false;
+    const int64_t heads = q.size[1], queries = q.size[2], n = q.size[3];
+    const int64_t shared = heads / k.size[1], keys = k.size[2];
+    Numbers result(size_t(out.count()));
+    for (int64_t line = 0; line < q.size[0] * heads * queries; ++line) {
+        const int64_t query = line % queries, head = line / queries % heads;
+        const int64_t of = line / queries / heads * k.size[1] + head / shared;
+        const int64_t seen = causal ? query + keys - queries + 1 : keys;
+        Numbers weight;
+        double most = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < seen; ++j) {
+            double product = 0;
+            for (int64_t i = 0; i < n; ++i)
+                product += a[size_t(line * n + i)] * b[size_t((of * keys + j) * n + i)];
+            weight.push_back(product * scale);
+            most = std::max(most, weight.back());
+        }
+        for (double &each : weight) sum += each = std::exp(each - most);
+        for (int64_t j = 0; j < seen; ++j)
+            for (int64_t i = 0; i < n; ++i)
+                result[size_t(line * n + i)] +=
+                    weight[size_t(j)] / sum * c[size_t((of * keys + j) * n + i)];
+    }
+    return write(out, result, device);
+}
+
+}  // namespace simulated

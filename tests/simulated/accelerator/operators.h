@@ -1,0 +1,26 @@
+// What operators of a language model compute, on the host and in plain loops: the arithmetic of
+// the simulated operator libraries. Each returns false, with a report, where memory is not right.
+#pragma once
+
+#include "tensors.h"
+
+namespace simulated {
+
+bool rms_norm(const Strided &x, const Strided &w, double eps, const Strided &y, int device);
+bool layer_norm(const Strided &x, const Strided *w, const Strided *b, double eps, const Strided &y,
+                int device);
+bool softmax(const Strided &x, int dim, bool logarithm, const Strided &y, int device);
+bool map(const Strided &x, const Strided &y, double (*function)(double), int device);
+bool copy_elements(const Strided &from, const Strided &to, int device);
+bool lookup(const Strided &table, const Strided &indices, const Strided &out, int device);
+// Elements in order along a dimension; `k` of them.
+bool order(const Strided &x, int dim, bool descending, int64_t k, const Strided &values,
+           const Strided &places, int device);
+// cos and sin repeat themselves to the shape of x.
+bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
+            int device);
+// [B, H, L, D]. Query i sees the keys up to i + keys - queries if `causal`.
+bool attend(const Strided &q, const Strided &k, const Strided &v, double scale, bool causal,
+            const Strided &out, int device);
+
+}  // namespace simulated

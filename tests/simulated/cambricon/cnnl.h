@@ -1,0 +1,26 @@
+/* Stands for the SDK's cnnl.h, from which the back end reads numbers. The names are the SDK's; the
+ * numbers are of this simulation alone, and on purpose not what one would guess. */
+#pragma once
+
+typedef enum {
+    CNNL_SOFTMAX_FAST = 4,
+    CNNL_SOFTMAX_ACCURATE = 6,
+    CNNL_SOFTMAX_LOG,
+} cnnlSoftmaxAlgorithm_t;
+
+typedef enum {
+    CNNL_SOFTMAX_MODE_HIGH_DIMENSION = 11,
+    CNNL_SOFTMAX_MODE_MEDIUM_DIMENSION,
+    CNNL_SOFTMAX_MODE_LOW_DIMENSION,
+} cnnlSoftmaxMode_t;
+
+typedef enum {
+    CNNL_COMPUTATION_FAST = 21,
+    CNNL_COMPUTATION_HIGH_PRECISION,
+} cnnlComputationPreference_t;
+
+typedef enum {
+    CNNL_MASKED_SOFTMAX_ADD_MASK = 31,
+    CNNL_MASKED_SOFTMAX_MASKED_FILL,
+    CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF,
+} cnnlMaskedSoftmaxOp_t;
