@@ -237,3 +237,16 @@ def test_requests_that_the_engine_refuses_harm_no_others(other: Any) -> None:
     answer = server.chat("Hello", seed=13)
     assert answer.status == 400 and "bad luck" in answer.error["message"]
     assert server.chat("Hello", max_tokens=2).status == 200
+
+
+def test_a_silent_stream_says_that_it_is_alive(other: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infinicore.llm.server.generate._QUIET_SECONDS", 0.05)
+    server = other()
+    go = threading.Event()
+    server.before_steps(lambda: go.wait(SECONDS) and None)
+    connection, response = server.open(CHAT, {"messages": HELLO, "max_tokens": 3, "stream": True})
+    while not response.readline().startswith(b": "):
+        pass
+    go.set()
+    assert response.read().decode().endswith("data: [DONE]\n\n")
+    connection.close()

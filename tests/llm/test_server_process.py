@@ -32,7 +32,7 @@ def test_a_signal_lets_requests_end_and_refuses_new_ones(folder: Path) -> None:
         assert server.ask("/health").status == 503
         rest = response.read().decode()
         connection.close()
-        assert '"finish_reason": "length"' in rest and rest.endswith("data: [DONE]\n\n")
+        assert '"finish_reason":"length"' in rest and rest.endswith("data: [DONE]\n\n")
         assert server.process.wait(SECONDS) == 0, "".join(server.errors)
     finally:
         server.close()

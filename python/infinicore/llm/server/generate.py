@@ -118,40 +118,88 @@ async def _events(
     server: Server, asked: Generation, answer: Form, choices: Sequence[Choice]
 ) -> AsyncIterator[bytes]:
     """The chunks of a stream."""
-    extra = {"usage": None} if asked.usage_at_end else {}
+    before, behind = _frame(answer.chunk([], **({"usage": None} if asked.usage_at_end else {})))
     tickets = [choice.ticket for choice in choices]
-    changed = tickets[0].changed
     for choice in choices:
         for delta in answer.first(choice):
-            yield _event(answer.chunk([delta], **extra))
+            yield before + _encode(delta) + behind
     left = list(choices)
-    while left:
-        try:
-            await asyncio.wait_for(changed.wait(), _QUIET_SECONDS)
-        except asyncio.TimeoutError:
-            yield b": waiting\n\n"
-            continue
-        changed.clear()
-        new = b""
-        for choice in list(left):
-            if choice.ticket.error is not None:
-                yield new + _event(choice.ticket.error.body()) + b"data: [DONE]\n\n"
-                return
-            ended = choice.ticket.ended
-            delta_or_none = answer.delta(choice)
-            if delta_or_none is not None:
-                new += _event(answer.chunk([delta_or_none], **extra))
-            if ended:
-                left.remove(choice)
-        if new:
-            yield new
+    alive = Alive(tickets[0].changed)
+    try:
+        while left:
+            if await alive.is_quiet():
+                yield b": waiting\n\n"
+            new = b""
+            for choice in tuple(left):
+                ticket = choice.ticket
+                if ticket.error is not None:
+                    yield new + _event(ticket.error.body()) + b"data: [DONE]\n\n"
+                    return
+                change = answer.delta(choice)
+                if change is not None:
+                    new += before + _encode(change) + behind
+                if ticket.ended:
+                    left.remove(choice)
+            if new:
+                yield new
+    finally:
+        alive.close()
     if asked.usage_at_end:
         yield _event(answer.chunk([], usage=usage(tickets, asked.n)))
     yield b"data: [DONE]\n\n"
 
 
+class Alive:
+    """Waits for an event that is set with every token. One timer serves many waits: a limit for
+    each of them would cost more than the tokens do."""
+
+    def __init__(self, changed: asyncio.Event) -> None:
+        self._changed = changed
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._arm(_QUIET_SECONDS)
+
+    def _arm(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(seconds, self._expire)
+        self._quiet = False
+
+    def _expire(self) -> None:
+        left = self._last + _QUIET_SECONDS - self._loop.time()
+        if left > 0:
+            self._arm(left)
+        else:
+            self._quiet = True
+            self._changed.set()
+
+    async def is_quiet(self) -> bool:
+        """True: nothing came for a long time."""
+        await self._changed.wait()
+        self._changed.clear()
+        self._last = self._loop.time()
+        if self._quiet:
+            self._arm(_QUIET_SECONDS)
+            return True
+        return False
+
+    def close(self) -> None:
+        self._timer.cancel()
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def _encode(body: dict[str, Any]) -> bytes:
+    return _encoder.encode(body).encode()
+
+
 def _event(body: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(body, ensure_ascii=False).encode() + b"\n\n"
+    return b"data: " + _encode(body) + b"\n\n"
+
+
+def _frame(chunk: dict[str, Any]) -> tuple[bytes, bytes]:
+    """What is the same in every event of a stream: the bytes before and behind its choice."""
+    before, behind = _event(chunk).split(b'"choices":[]', 1)
+    return before + b'"choices":[', b"]" + behind
 
 
 class EventStream(Response):

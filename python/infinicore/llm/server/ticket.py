@@ -44,10 +44,10 @@ class Ticket:
     def take(self, update: Update) -> None:
         if self.ended:
             return
-        if update.chosen and self.first_token is None:
-            self.first_token = time.monotonic()
-        self.chosen += update.chosen
-        self.output += [each.token for each in update.chosen]
+        if update.chosen:
+            self.first_token = self.first_token or time.monotonic()
+            self.chosen += update.chosen
+            self.output += [each.token for each in update.chosen]
         self.finish_reason, self.error = update.finish_reason, update.error
         self.cached = update.cached or self.cached
         if self.each_token or self.ended:
