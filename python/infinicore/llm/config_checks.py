@@ -85,10 +85,10 @@ def _check_experts(raw: dict[str, Any], source: str) -> None:
     experts = next((raw[key] for key in keys if raw.get(key)), 0)
     if not experts:
         return
-    chosen = raw.get("num_experts_per_tok")
-    if chosen is None and not raw.get("num_local_experts"):
+    chosen = raw.get("num_experts_per_tok", 2 if raw.get("num_local_experts") else None)
+    if chosen is None:
         raise ModelFileError(f"{source}: num_experts_per_tok is missing")
-    if (chosen or 1) > experts:
+    if chosen > experts:
         raise ModelFileError(
             f"{source}: num_experts_per_tok is {chosen}: expected at most {experts}, the number of"
             " experts"

@@ -60,8 +60,10 @@ def map_safetensors(file: Path) -> tuple[dict[str, Tensor], mmap.mmap]:
         pages = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"read_safetensors: {file}: the header is no JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise ValueError(f"read_safetensors: {file}: the header is no JSON object")
     header.pop("__metadata__", None)
     made = {name: _tensor(file, name, row, pages, 8 + length) for name, row in header.items()}
     return made, pages
@@ -81,7 +83,10 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
         kind, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry") from None
-    if kind not in _CODES:
+    numbers = [*shape, begin, end] if isinstance(shape, list) else [None]
+    if not all(type(each) is int and 0 <= each < 1 << 63 for each in numbers):
+        raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry")
+    if not isinstance(kind, str) or kind not in _CODES:
         raise ValueError(f"read_safetensors: {file}: {name!r} has type {kind!r}, which is unknown")
     code = ALL[_CODES[kind]]
     count = code.itemsize

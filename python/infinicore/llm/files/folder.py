@@ -30,7 +30,10 @@ class Folder(Checkpoint):
                 self.config["eos_token_id"] = ends
         self._tensors: dict[str, Any] = {}
         for file in self._files():
-            self._tensors.update(map_safetensors(file)[0])
+            for name, tensor in map_safetensors(file)[0].items():
+                if name in self._tensors:
+                    raise ModelFileError(f"{self.path}: two files have a weight {name!r}")
+                self._tensors[name] = tensor
         # Models that also see keep their text model one folder down.
         self._prefix = (
             "language_model."
@@ -51,14 +54,16 @@ class Folder(Checkpoint):
         names = sorted({str(name) for name in places.values()})
         for name in names:
             # A name with a path could point anywhere.
-            if Path(name).name != name:
+            if Path(name).name != name or name in ("", ".."):
                 raise ModelFileError(f"{index}: {name!r}: expected the name of a file beside it")
             if not (self.path / name).exists():
                 raise ModelFileError(f"{self.path}: {name} is missing, which {index.name} names")
         return [self.path / name for name in names]
 
     def names(self) -> Iterator[str]:
-        return (name.removeprefix(self._prefix) for name in self._tensors)
+        # What else is there (the part that sees) is not the text model's.
+        size = len(self._prefix)
+        return (name[size:] for name in self._tensors if name.startswith(self._prefix))
 
     def get(self, name: str) -> Stored | None:
         tensor = self._tensors.get(self._prefix + name)

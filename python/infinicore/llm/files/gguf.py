@@ -36,6 +36,7 @@ BLOCKS = {
 }
 _OTHER_BLOCKS = {10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 20: "IQ4_NL", 23: "IQ4_XS"}
 _MOST_DIMENSIONS = 4
+_MOST_ELEMENTS = 1 << 48
 _MOST_DEPTH = 4  # of arrays in arrays
 
 
@@ -126,6 +127,8 @@ class GgufFile(Checkpoint):
         self.metadata: dict[str, Any] = {}
         for _ in range(keys):
             key = reader.string()
+            if key in self.metadata:
+                raise reader.fail(f"the key {key!r} a second time")
             self.metadata[key] = reader.value(reader.scalar("I"))
         self._tensors = self._table(reader, count)
         self._names = names_of(self._tensors)
@@ -143,13 +146,20 @@ class GgufFile(Checkpoint):
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
             raise reader.fail(f"general.alignment is {alignment!r}: expected a power of two")
         base = -(-reader.place // alignment) * alignment
-        return {row[0]: self._stored(base, *row) for row in rows}
+        made: dict[str, Stored] = {}
+        for row in rows:
+            if row[0] in made:
+                raise ModelFileError(f"{self.source}: two weights are called {row[0]!r}")
+            made[row[0]] = self._stored(base, *row)
+        return made
 
     def _stored(
         self, base: int, name: str, shape: tuple[int, ...], kind: int, offset: int
     ) -> Stored:
         where = f"{self.source}: {name!r}"
         elements = math.prod(shape)
+        if max(shape, default=0) > _MOST_ELEMENTS:
+            raise ModelFileError(f"{where}: shape {shape}: it is damaged")
         if kind in _PLAIN:
             dtype = ALL[_PLAIN[kind]]
             inner: tuple[int, ...] = shape

@@ -54,7 +54,13 @@ def names_of(tensors: Iterable[str]) -> dict[str, str]:
         _, number, part = where.split(".", 2)
         return f"model.layers.{number}.{parts.get(part, part)}.{own}"
 
-    return {theirs(name): name for name in names}
+    made: dict[str, str] = {}
+    for name in names:
+        own = theirs(name)
+        if own in made:
+            raise ModelFileError(f"the weights {made[own]!r} and {name!r} are the same: {own!r}")
+        made[own] = name
+    return made
 
 
 # Architecture in the file: model_type, whether pairs of a head that rotate together are neighbours.
@@ -91,7 +97,7 @@ _KEYS = {
 def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[str, Any]:
     """The metadata as a config.json would have it."""
     name = metadata.get("general.architecture")
-    if name not in _ARCHITECTURES:
+    if not isinstance(name, str) or name not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
         raise ModelFileError(f"{source}: the architecture {name!r} is not one of {known}")
     kind, neighbours = _ARCHITECTURES[name]
@@ -106,6 +112,9 @@ def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[
         config["vocab_size"] = len(words)
     config["tie_word_embeddings"] = "output.weight" not in tensors
     config["norm_has_one"] = True  # Gemma's norms scale by 1 + weight, and files have the sum
+    turned, size = metadata.get(f"{name}.rope.dimension_count"), _head_size(config)
+    if isinstance(turned, int) and size and turned < size:
+        config["partial_rotary_factor"] = turned / size
     scaling = metadata.get(f"{name}.rope.scaling.type")
     if scaling in ("linear", "yarn"):
         config["rope_scaling"] = {
@@ -119,3 +128,11 @@ def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[
     for key, where in (("eos_token_id", "eos"), ("bos_token_id", "bos")):
         config[key] = metadata.get(f"tokenizer.ggml.{where}_token_id")
     return config
+
+
+def _head_size(config: dict[str, Any]) -> int | None:
+    """None: it is not known, or not a number."""
+    size, heads = config.get("head_dim"), config.get("num_attention_heads")
+    if size is None and isinstance(config.get("hidden_size"), int) and isinstance(heads, int):
+        size = config["hidden_size"] // heads if heads > 0 else None
+    return size if isinstance(size, int) else None

@@ -24,11 +24,11 @@ class LatentAttention(Attention):
         nn.Module.__init__(self)
         r = c.raw
         self.layer, self.rope = layer, rope
-        self.plain, self.turned = int(r["qk_nope_head_dim"]), int(r["qk_rope_head_dim"])
+        self.plain, self.rotated = int(r["qk_nope_head_dim"]), int(r["qk_rope_head_dim"])
         self.latent, self.value = int(r["kv_lora_rank"]), int(r["v_head_dim"])
         w.share("heads", c.heads)
         self.heads = c.heads // w.ranks
-        width = c.heads * (self.plain + self.turned)
+        width = c.heads * (self.plain + self.rotated)
         rank = r.get("q_lora_rank")
         self.q_down: nn.Module | None = None
         if rank:
@@ -38,7 +38,7 @@ class LatentAttention(Attention):
         else:
             self.q = w.linear("q_proj", width, c.hidden, cut="outputs")
         self.kv_down = w.linear(
-            "kv_a_proj_with_mqa", self.latent + self.turned, c.hidden, bias=None
+            "kv_a_proj_with_mqa", self.latent + self.rotated, c.hidden, bias=None
         )
         self.kv_norm = w.norm("kv_a_layernorm", self.latent, c.epsilon)
         rows = c.heads * (self.plain + self.value)
@@ -49,8 +49,8 @@ class LatentAttention(Attention):
         self.down = up.narrow(1, 0, self.plain).contiguous()
         self.up = up.narrow(1, self.plain, self.value).transpose(1, 2).contiguous()
         self.o = w.linear("o_proj", c.hidden, c.heads * self.value, bias=None, cut="inputs")
-        self.scale = 1 / math.sqrt(self.plain + self.turned) * self._magnitude(c)
-        self.table = rope.table(c.rope_theta, self.turned)
+        self.scale = 1 / math.sqrt(self.plain + self.rotated) * self._magnitude(c)
+        self.table = rope.table(c.rope_theta, self.rotated)
         # V2 and V3 rotate neighbours, unless the file says that it has been reordered.
         neighbours = bool(r.get("rope_interleave", True))
         self.pairs = F.RopeAlgo.GPT_J if neighbours else F.RopeAlgo.GPT_NEOX
@@ -67,17 +67,17 @@ class LatentAttention(Attention):
     def forward(self, x: Tensor, step: Step) -> Tensor:
         tokens = x.shape[0]
         q = self.q(x if self.q_down is None else self.q_norm(self.q_down(x)))
-        q = q.view(tokens, self.heads, self.plain + self.turned)
+        q = q.view(tokens, self.heads, self.plain + self.rotated)
         sin, cos = self.table
-        turn = q.narrow(-1, self.plain, self.turned)
+        turn = q.narrow(-1, self.plain, self.rotated)
         turn = F.rope(turn.contiguous(), step.positions, sin, cos, self.pairs)
         short = q.narrow(-1, 0, self.plain).permute(1, 0, 2).contiguous() @ self.down
         query = infinicore.cat([short.permute(1, 0, 2), turn], -1)
 
         both = self.kv_down(x)
         latent = self.kv_norm(both.narrow(-1, 0, self.latent).contiguous())
-        key = both.narrow(-1, self.latent, self.turned).contiguous()
-        key = F.rope(key.view(tokens, 1, self.turned), step.positions, sin, cos, self.pairs)
+        key = both.narrow(-1, self.latent, self.rotated).contiguous()
+        key = F.rope(key.view(tokens, 1, self.rotated), step.positions, sin, cos, self.pairs)
         latent = latent.view(tokens, 1, self.latent)
         kept = infinicore.cat([latent, key], -1)
         seen = step.attend(self.layer, query, kept, latent, self.scale)
