@@ -8,6 +8,7 @@ from infinicore.llm.files.stored import ModelFileError
 from infinicore.llm.tokenizer import Tokenizer
 
 _NORMAL, _CONTROL, _USER, _BYTE = 1, 3, 4, 6
+_MOST_LETTERS = 256  # of a word that is put together out of others
 _SPACE = "\u2581"  # stands for a space in SentencePiece's words
 
 # How text is cut before pairs are merged, by the name in the file.
@@ -30,16 +31,21 @@ def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ModelFileError(f"{source}: tokenizer.ggml.tokens is missing")
     kinds = metadata.get("tokenizer.ggml.token_type") or [_NORMAL] * len(words)
-    if len(kinds) != len(words):
+    if not isinstance(kinds, list) or len(kinds) != len(words):
         raise ModelFileError(
-            f"{source}: tokenizer.ggml.token_type has {len(kinds)} entries: expected {len(words)}"
+            f"{source}: tokenizer.ggml.token_type: expected a list of {len(words)} numbers"
         )
     makers = {"gpt2": _byte_pairs, "llama": _sentence_pieces}
-    if kind not in makers:
+    if not isinstance(kind, str) or kind not in makers:
         raise ModelFileError(
             f"{source}: tokenizer.ggml.model is {kind!r}: expected one of {', '.join(makers)}"
         )
-    inner = makers[kind](metadata, words, source)
+    try:
+        inner = makers[kind](metadata, words, source)
+    except ModelFileError:
+        raise
+    except Exception as error:  # the package raises nothing more special
+        raise ModelFileError(f"{source}: the tokenizer is refused: {error}") from None
     inner.add_special_tokens([w for w, k in zip(words, kinds, strict=True) if k == _CONTROL])
     inner.add_tokens([w for w, k in zip(words, kinds, strict=True) if k == _USER])
 
@@ -51,6 +57,7 @@ def tokenizer_of(metadata: dict[str, Any], source: str) -> Tokenizer:
 
     adds = metadata.get("tokenizer.ggml.add_bos_token", kind == "llama")
     template = metadata.get("tokenizer.chat_template")
+    template = template if isinstance(template, str) else None
     return Tokenizer(inner, template, word("bos"), word("eos"), bool(adds))
 
 
@@ -60,8 +67,8 @@ def _byte_pairs(metadata: dict[str, Any], words: list[str], source: str) -> Any:
     from tokenizers import Tokenizer as Inner
 
     merges = metadata.get("tokenizer.ggml.merges")
-    if not isinstance(merges, list):
-        raise ModelFileError(f"{source}: tokenizer.ggml.merges is missing")
+    if not isinstance(merges, list) or not all(isinstance(pair, str) for pair in merges):
+        raise ModelFileError(f"{source}: tokenizer.ggml.merges is missing, or no list of texts")
     pairs = [tuple(pair.split(" ", 1)) for pair in merges]
     vocabulary = {word: i for i, word in enumerate(words)}
     known = [p for p in pairs if len(p) == 2 and all(w in vocabulary for w in (*p, "".join(p)))]
@@ -90,17 +97,18 @@ def _sentence_pieces(metadata: dict[str, Any], words: list[str], source: str) ->
     vocabulary = {word: i for i, word in enumerate(words)}
     merges = []
     for word, score in zip(words, scores, strict=True):
-        for cut in range(1, len(word)):
+        for cut in range(1, len(word) if len(word) <= _MOST_LETTERS else 0):
             left, right = word[:cut], word[cut:]
             if left in vocabulary and right in vocabulary:
                 merges.append((-score, vocabulary[left], vocabulary[right], left, right))
     merges.sort()
     unknown = metadata.get("tokenizer.ggml.unknown_token_id", 0)
+    has_unknown = isinstance(unknown, int) and 0 <= unknown < len(words)
     made = Inner(
         models.BPE(
             vocabulary,
             [(left, right) for *_, left, right in merges],
-            unk_token=words[unknown] if 0 <= unknown < len(words) else None,
+            unk_token=words[unknown] if has_unknown else None,
             fuse_unk=True,
             byte_fallback=True,
         )

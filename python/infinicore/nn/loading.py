@@ -83,8 +83,8 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
         kind, shape, (begin, end) = row["dtype"], row["shape"], row["data_offsets"]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry") from None
-    numbers = [*shape, begin, end] if isinstance(shape, list) else [None]
-    if not all(type(each) is int and 0 <= each < 1 << 63 for each in numbers):
+    sizes = shape if isinstance(shape, list) else [None]
+    if not all(type(each) is int for each in (*sizes, begin, end)) or max(sizes, default=0) >> 63:
         raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry")
     if not isinstance(kind, str) or kind not in _CODES:
         raise ValueError(f"read_safetensors: {file}: {name!r} has type {kind!r}, which is unknown")
@@ -92,7 +92,11 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
     count = code.itemsize
     for each in shape:
         count *= each
-    if not 0 <= begin <= end <= len(pages) - base or end - begin != count:
+    if (
+        min(shape, default=0) < 0
+        or not 0 <= begin <= end <= len(pages) - base
+        or end - begin != count
+    ):
         raise ValueError(f"read_safetensors: {file}: the bytes of {name!r} are not where it says")
     if count == 0:
         return _core.empty(shape, code, Device("cpu"))
