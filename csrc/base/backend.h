@@ -239,7 +239,12 @@ typedef struct InfiniOperation {
     const InfiniAttribute *attributes; /* its other parameters */
     size_t tensor_count, attribute_count;
     const struct InfiniProgram *program; /* see infini/program.h; null: needs a kernel of its own */
+    uint32_t modes;                      /* INFINI_MODE_... that hold for the plan */
 } InfiniOperation;
+
+/* The numbers of a row (a token, a sequence) must not depend on how many others the operation has,
+ * nor on the number of threads or multiprocessors: sums have one order for all sizes of a batch. */
+#define INFINI_MODE_BATCH_INVARIANT 1u
 
 typedef struct InfiniOperators {
     size_t size;

@@ -33,6 +33,10 @@ INFINI_EXPORT infiniStatus_t infiniDescribe(int number, const InfiniTarget *targ
                                             const size_t *list_counts, InfiniDescribed *described);
 INFINI_EXPORT void infiniDropDescriptor(struct InfiniopDescriptor *descriptor);
 
+/* The modes in which the calling thread describes operators, see InfiniOperation. */
+INFINI_EXPORT uint32_t infiniGetModes(void);
+INFINI_EXPORT void infiniSetModes(uint32_t modes);
+
 /* See csrc/operators/fuse.h. */
 typedef struct InfiniLink {
     int output;

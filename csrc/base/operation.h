@@ -47,6 +47,8 @@ public:
     const char *name() const { return c.name; }
     const InfiniProgram *program() const { return c.program; }
     int tensor_count() const { return int(c.tensor_count); }
+    // Whether the bits of a row must not depend on the other rows.
+    bool batch_invariant() const { return c.modes & INFINI_MODE_BATCH_INVARIANT; }
     Tensor tensor(int index) const {
         const InfiniTensor &t = c.tensors[index];
         return {t.dtype, t.ndim, t.shape, t.strides};

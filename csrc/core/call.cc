@@ -346,7 +346,7 @@ void perform_call(const CallOf &call, const KnownCall &known) {
 
 CallKey key_of(const CallOf &call) {
     CallKey key;
-    key.add(uint64_t(call.op) | uint64_t(call.run_index) << 32);
+    key.add(uint64_t(call.op) | uint64_t(call.run_index) << 32 | uint64_t(infiniGetModes()) << 48);
     for (size_t i = 0; i < call.tensor_count; ++i) {
         const Given &given = call.tensors[i];
         if (given.is_list() || !given.count()) key.add(given.count() << 1 | given.is_made());

@@ -113,6 +113,7 @@ Tensor Graph::output(const std::string &name) const {
 }
 
 void Graph::State::build(detail::Recorder recorder) {
+    const detail::ModesScope modes(recorder.modes);
     recording_ = recorder.number;
     recorded = std::move(recorder.nodes);
     constants = std::move(recorder.constants);

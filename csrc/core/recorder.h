@@ -75,6 +75,7 @@ public:
 
     const bool traced;      // a function's trace; else a graph
     const uint64_t number;  // of the recording, in this process
+    const uint32_t modes = infiniGetModes();
     std::vector<Node> nodes;
     std::vector<std::shared_ptr<Memory>> constants;  // numbers: no inputs of the graph
     std::vector<std::shared_ptr<Memory>> kept;       // what a client's own work uses
@@ -94,6 +95,17 @@ private:
 
 // Memory for a result: from the allocator, or open while this thread records.
 INFINI_EXPORT std::shared_ptr<Memory> new_memory(DeviceRuntime &runtime, size_t bytes);
+
+// For a scope, the thread has other modes.
+class ModesScope {
+public:
+    explicit ModesScope(uint32_t modes) : before_(infiniGetModes()) { infiniSetModes(modes); }
+    ~ModesScope() { infiniSetModes(before_); }
+    ModesScope(const ModesScope &) = delete;
+
+private:
+    uint32_t before_;
+};
 
 // The graph that this thread records, if it does.
 INFINI_EXPORT Recorder *recorded_graph();

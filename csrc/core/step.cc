@@ -122,7 +122,8 @@ public:
                                   attributes.data(),
                                   described.size(),
                                   attributes.size(),
-                                  program};
+                                  program,
+                                  infiniGetModes()};
         return runtime->target.operators->plan(runtime->target.index, &operation, &plan_,
                                                &workspace) == INFINI_STATUS_SUCCESS;
     }

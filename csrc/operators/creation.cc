@@ -223,6 +223,7 @@ InfiniopDescriptor *Creation::finish(const InfiniTarget &target) {
     operation.tensor_count = tensors.size();
     operation.attribute_count = attributes_.size();
     operation.program = find_program(operation);
+    operation.modes = infiniGetModes();
 
     made.device_type = infiniDevice_t(target.device_type);
     made.device_id = target.index;

@@ -21,7 +21,7 @@ const InfiniProgram &adding_epilogue() {
         Epilogue() {
             const InfiniTensor some{INFINI_DTYPE_F32, 0, nullptr, nullptr};
             const InfiniTensor tensors[] = {some, some, some};
-            program = *find_program({info_of(Op::Add).name, tensors, nullptr, 3, 0, nullptr});
+            program = *find_program({info_of(Op::Add).name, tensors, nullptr, 3, 0, nullptr, 0});
             operands.assign(program.operands, program.operands + program.operand_count);
             for (InfiniOperand &operand : operands) {
                 constexpr int16_t kNumbers[] = {3, 0, 4};  // of the sum and of what is added

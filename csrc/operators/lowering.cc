@@ -127,8 +127,8 @@ void Lowering::append(const char *name, const InfiniProgram *program, Lower lowe
     }
     for (double number : attributes) numbers.push_back({{.f = number}, number, nullptr, 0});
     for (double scalar : scalars) appended.scalars.push_back({.f = scalar});
-    InfiniOperation one{name,           described.data(), numbers.data(), described.size(),
-                        numbers.size(), program};
+    InfiniOperation one{name,           described.data(), numbers.data(),   described.size(),
+                        numbers.size(), program,          operation.c.modes};
     if (!program) one.program = find_program(one);
     appended.planned = plan(target_, one, lower);
     planned_.workspace = std::max(planned_.workspace, appended.planned->workspace);

@@ -18,6 +18,7 @@ public:
         put(target.device);
         put(operation.name);  // operators' names are constants, so the address will do
         put(operation.program);
+        put(operation.modes);
         for (size_t i = 0; i < operation.tensor_count; ++i) {
             const InfiniTensor &tensor = operation.tensors[i];
             put(tensor.dtype);

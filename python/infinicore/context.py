@@ -14,13 +14,16 @@ from infinicore._event import handle_of
 
 # `device` below is a name of this module only: infinicore.device is the class.
 __all__ = [
+    "batch_invariant",
     "empty_cache",
     "get_device",
     "get_device_count",
     "get_stream",
+    "is_batch_invariant",
     "is_graph_recording",
     "memory_stats",
     "reset_peak_memory_stats",
+    "set_batch_invariant",
     "set_device",
     "start_graph_recording",
     "stop_graph_recording",
@@ -137,6 +140,46 @@ def stream(handle: Any) -> Iterator[None]:
         yield
     finally:
         _core.set_stream(before)
+
+
+# ---- Numbers -------------------------------------------------------------------------------------
+
+
+def set_batch_invariant(enabled: bool) -> None:
+    """Enter or leave batch-invariant mode, for the calling thread: products, attention and norms
+    give a row the same bits whatever else is in the batch, and whatever the number of threads.
+
+    Graphs keep the mode in which they were recorded. A thread begins as the environment variable
+    INFINI_BATCH_INVARIANT says (1 or 0). What it covers and costs: docs/reproducibility.md.
+
+    >>> infinicore.set_batch_invariant(False)
+    """
+    _core.set_batch_invariant(bool(enabled))
+
+
+def is_batch_invariant() -> bool:
+    """Whether the calling thread is in batch-invariant mode.
+
+    >>> infinicore.is_batch_invariant()
+    False
+    """
+    return _core.is_batch_invariant()
+
+
+@contextlib.contextmanager
+def batch_invariant(enabled: bool = True) -> Iterator[None]:
+    """For a `with`, the calling thread is in batch-invariant mode; see `set_batch_invariant`.
+
+    >>> x, weight = infinicore.ones(3, 8), infinicore.ones(4, 8)
+    >>> with infinicore.batch_invariant():
+    ...     y = infinicore.nn.functional.linear(x, weight)
+    """
+    before = _core.is_batch_invariant()
+    _core.set_batch_invariant(bool(enabled))
+    try:
+        yield
+    finally:
+        _core.set_batch_invariant(before)
 
 
 # ---- Memory --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include "../runtime/interruptible.h"
 #include "exchange.h"
 #include "infini/ext.h"
+#include "infini/op_ext.h"
 #include "recorder.h"
 #include "tensor_object.h"
 
@@ -75,6 +76,8 @@ void bind_context(nb::module_ &m) {
         core::DeviceScope scope(runtime);
         wait_unless_interrupted(core::stream_of(runtime));
     });
+    m.def("set_batch_invariant", [](bool enabled) { infiniopSetBatchInvariant(enabled); });
+    m.def("is_batch_invariant", [] { return infiniopGetBatchInvariant() != 0; });
     m.def("trim_memory", context::trimMemory, released());
     m.def("memory_stats", stats_of, "device"_a);
     m.def("reset_peak_memory_stats",

@@ -200,6 +200,10 @@ nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *k
         if (!aliases.codes().empty())
             signature.mark(aliases.codes().data(), aliases.codes().size());
     }
+    if (const uint32_t modes = infiniGetModes()) [[unlikely]] {
+        const uint32_t words[] = {~0u, modes};  // codes of aliases are small
+        signature.mark(words, sizeof words);
+    }
     if (self.epoch != epoch) [[unlikely]] {
         forget_recipes(self);
         self.epoch = epoch;
