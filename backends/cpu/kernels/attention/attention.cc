@@ -19,7 +19,7 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation) {
     h.out_token = out.size[1] * out.size[2], h.out_head = out.size[2];
     h.k_head = cache[0].stride[0], h.v_head = cache[1].stride[0];
     h.scale = float(1 / std::sqrt(double(h.depth)));
-    h.causal = true;
+    h.causal = true, h.invariant = operation.batch_invariant();
     int64_t rows = queries * h.group;
     Division division(h, 1, rows, rows, pos + queries);
     return make_plan(
@@ -63,7 +63,7 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
     h.out_head = out.stride[1], h.out_token = out.stride[2], h.out_inner = out.stride[3];
     h.k_head = k.stride[1], h.v_head = v.stride[1];
     h.scale = float(operation.number(0));
-    h.causal = operation.integer(1) != 0;
+    h.causal = operation.integer(1) != 0, h.invariant = operation.batch_invariant();
     int64_t rows = queries * h.group;
     Division division(h, batch, batch * rows, rows, most);
     return make_plan(

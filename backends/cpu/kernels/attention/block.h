@@ -12,6 +12,8 @@ inline constexpr int64_t kTile = 64;  // keys
 inline constexpr int64_t kThinTile = 128;
 // Up to so many rows, vectors lie along the depth.
 inline constexpr int64_t kThinRows = kWidth<float> > 8 ? kWidth<float> / 2 : 4;
+// Where that is so for any number of rows: rows of a block, whose scores have room.
+inline constexpr int64_t kInvariantRows = 24;
 
 inline constexpr int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -56,8 +58,8 @@ struct BlockScratch {
         take(this->rows.sum, padded);
         take(q, padded * round_up(depth, wide));
         take(out, padded * round_up(value_depth, wide));
-        take(scores,
-             std::max({(kTile + int64_t(kStrip)) * kPanel, kThinTile * kThinRows, 48 * kTile}));
+        take(scores, std::max({(kTile + int64_t(kStrip)) * kPanel, kThinTile * kThinRows,
+                               kThinTile * kInvariantRows, 48 * kTile}));
         take(k, kTile * depth);
         take(v, kTile * value_depth);
         take(row, round_up(std::max(depth, value_depth), wide));

@@ -23,7 +23,7 @@ void attend(const Heads &h, const Sequence &sequence, const Block &block, char *
         h, sequence, block, memory,
         [&](BlockScratch &scratch, int64_t begin, int64_t end, auto &load, auto &emit) {
             bool rows = keys.k_inner == 1 && keys.v_inner == 1;
-            if (block.count <= kThinRows && rows) {
+            if (rows && (h.invariant || block.count <= kThinRows)) {
                 thin_begin(scratch, load);
                 thin_range<T>(scratch, keys, begin, end);
                 thin_end(scratch, emit);
@@ -80,6 +80,15 @@ Division::Division(const Heads &h, int64_t sequences, int64_t rows, int64_t long
     most_blocks = rows / block_rows + sequences;
     double work = double(rows) * double(h.heads) * double(keys) * double(h.depth + h.value_depth);
     workers = work < kAlone ? 1 : int64_t(thread_count());
+    if (h.invariant) {
+        // Keys are never divided; rows are, down to one, until all threads are busy.
+        block_rows = std::min(block_rows, kInvariantRows);
+        while (block_rows > 1 && (rows + block_rows - 1) / block_rows * h.heads < workers)
+            block_rows = (block_rows + 1) / 2;
+        most_blocks = rows / block_rows + sequences;
+        splits = 1;
+        return;
+    }
     // Keys are divided only where there are too few blocks to keep all threads busy.
     int64_t units = std::max<int64_t>(1, (rows + block_rows - 1) / block_rows * h.heads);
     splits = std::clamp<int64_t>((2 * workers + units - 1) / units, 1, 1 + keys / kLeastSplit);

@@ -24,8 +24,9 @@ struct Heads {
     bool causal = false;
     const float *slopes = nullptr;  // by query head; null: none
     int64_t slope_stride = 1;
-    int64_t window = 0;  // keys that a query sees at most, up to its own place; 0: no limit
-    float softcap = 0;   // of scores; 0: none
+    int64_t window = 0;      // keys that a query sees at most, up to its own place; 0: no limit
+    float softcap = 0;       // of scores; 0: none
+    bool invariant = false;  // a row's bits do not depend on the other rows, nor on the threads
 };
 
 struct Sequence {

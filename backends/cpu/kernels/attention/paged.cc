@@ -27,7 +27,7 @@ struct Paged {
         heads.out_token = out.stride[0], heads.out_head = out.stride[1];
         heads.k_head = k.stride[1], heads.v_head = v.stride[1];
         heads.scale = float(operation.number(0));
-        heads.causal = true;
+        heads.causal = true, heads.invariant = operation.batch_invariant();
         if (slopes) heads.slope_stride = slopes.stride[0];
     }
 

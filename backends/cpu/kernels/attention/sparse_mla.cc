@@ -42,7 +42,7 @@ std::unique_ptr<Plan> plan_sparse_mla(const Operation &operation) {
     h.dtype = q.dtype, h.heads = 1, h.group = q.size[1];
     h.depth = kLatentDepth, h.value_depth = kLatent;
     h.q_head = q.stride[1], h.out_head = out.stride[1];
-    h.scale = float(operation.number(0));
+    h.scale = float(operation.number(0)), h.invariant = operation.batch_invariant();
     int64_t tokens = q.size[0];
     Division division(h, tokens, tokens * h.group, h.group, indices.size[2]);
     return make_plan(

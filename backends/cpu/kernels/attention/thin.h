@@ -72,7 +72,9 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
                 store(s + r * s_row + i,
                       reduce_four(sum[r][i], sum[r][i + 1], sum[r][i + 2], sum[r][i + 3]));
         } else {
-            for (size_t i = 0; i < K; ++i) s[r * s_row + i] = reduce_add(sum[r][i]);
+            // In the order of reduce_four: a key's score does not depend on its neighbours.
+            for (size_t i = 0; i < K; ++i)
+                s[r * s_row + i] = reduce_four(sum[r][i], F32{}, F32{}, F32{})[0];
         }
     }
 }

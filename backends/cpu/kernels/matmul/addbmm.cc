@@ -54,6 +54,7 @@ std::unique_ptr<Plan> plan_addbmm(const Operation &operation) {
     product.a = matrix(batch1), product.b = matrix(batch2);
     product.m = out.size[0], product.n = out.size[1], product.k = batch1.size(2);
     product.c.dtype = sum_dtype(out.dtype), product.c.row_stride = product.n;
+    product.invariant = operation.batch_invariant();
     const size_t sums = padded(size_t(product.m * product.n) * sum_bytes(out.dtype));
     const int64_t batch = batch1.size(0);
     const int64_t element = int64_t(storage_bytes(out.dtype));

@@ -112,7 +112,7 @@ template <class D>
     for (int i = 0; i < rows; ++i, c += stride)
         for (int j = 0; j < D::kColumns; j += width) {
             V value = load<V>(&sums[i][j]) * alpha;
-            if (beta != 0) value = value + load<V>(c + j) * beta;
+            if (beta != 0) value = add_scaled(value, load<V>(c + j), beta);
             store(c + j, value);
         }
 }

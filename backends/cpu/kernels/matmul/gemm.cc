@@ -13,6 +13,7 @@ Matmul product_of(const Operation &operation) {
     product.a = matrix(a), product.b = matrix(b), product.c = output(c);
     product.batch = c.ndim == 3 ? c.size(0) : 1;
     product.m = c.size(-2), product.n = c.size(-1), product.k = a.size(-1);
+    product.invariant = operation.batch_invariant();
     return product;
 }
 
@@ -38,8 +39,8 @@ std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
 std::unique_ptr<Plan> plan_with_epilogue(const Operation &operation) {
     Matmul product = product_of(operation);
     // Few columns are better computed as rows, which a run of the program would not be.
-    if (product.c.dtype == INFINI_DTYPE_F64 || (product.n <= kFewRows && product.m > product.n))
-        return nullptr;
+    const bool few_columns = product.n <= kFewRows && (product.m > product.n || product.invariant);
+    if (product.c.dtype == INFINI_DTYPE_F64 || few_columns) return nullptr;
     std::shared_ptr<const EpiloguePlan> epilogue = plan_epilogue(operation);
     if (!epilogue) return nullptr;
     // A batch that is only more rows.

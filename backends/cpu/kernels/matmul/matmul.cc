@@ -1,6 +1,7 @@
-// Which way a product goes: rewritten to an easier one, then tiny, few rows, or packed.
+// Which way a product goes: rewritten to an easier one, then tiny, few rows, dots, or packed.
 #include "matmul.h"
 
+#include "dots.h"
 #include "gemv.h"
 #include "packed.h"
 #include "tiny.h"
@@ -54,7 +55,7 @@ Matmul simplified(Matmul p) {
         p.m *= p.batch, p.batch = 1;
     const bool few_columns = p.n <= kFewRows && p.m > p.n;
     const bool transposed = p.c.col_stride != 1 && p.c.row_stride == 1 && p.m > kFewRows;
-    if (!p.epilogue && !p.weights && (few_columns || transposed)) {
+    if (!p.epilogue && !p.weights && !p.invariant && (few_columns || transposed)) {
         std::swap(p.m, p.n), std::swap(p.a, p.b);
         std::swap(p.a.row_stride, p.a.col_stride), std::swap(p.b.row_stride, p.b.col_stride);
         std::swap(p.c.row_stride, p.c.col_stride);
@@ -62,18 +63,45 @@ Matmul simplified(Matmul p) {
     return p;
 }
 
+// Which kernel takes a product; of an invariant one this does not depend on m. Sums of bytes are
+// exact in all of them.
+enum class Way { kTiny, kBytes, kFewRows, kDots, kPacked };
+
+Way way_of(const Matmul &p) {
+    if (gemv_i8_takes(p)) return Way::kBytes;
+    if (p.invariant) return kind_of(p) == Kind::kF32 && dots_take(p) ? Way::kDots : Way::kPacked;
+    if (tiny_takes(p)) return Way::kTiny;
+    return gemv_takes(p) ? Way::kFewRows : Way::kPacked;
+}
+
 size_t one_workspace(const Matmul &p) {
-    if (tiny_takes(p)) return 0;
-    if (gemv_i8_takes(p)) return 0;
-    if (gemv_takes(p)) return gemv_workspace(p);
-    return with_kind(kind_of(p), [&]<class D>(Type<D>) { return Packed<D>(p).workspace(); });
+    switch (way_of(p)) {
+        case Way::kTiny:
+        case Way::kBytes:
+            return 0;
+        case Way::kFewRows:
+            return gemv_workspace(p);
+        case Way::kDots:
+            return dots_workspace(p);
+        default:
+            return with_kind(kind_of(p),
+                             [&]<class D>(Type<D>) { return Packed<D>(p).workspace(); });
+    }
 }
 
 void one(const Matmul &p, void *workspace) {
-    if (tiny_takes(p)) return tiny(p);
-    if (gemv_i8_takes(p)) return gemv_i8(p);
-    if (gemv_takes(p)) return gemv(p, workspace);
-    with_kind(kind_of(p), [&]<class D>(Type<D>) { Packed<D>(p).run(workspace); });
+    switch (way_of(p)) {
+        case Way::kTiny:
+            return tiny(p);
+        case Way::kBytes:
+            return gemv_i8(p);
+        case Way::kFewRows:
+            return gemv(p, workspace);
+        case Way::kDots:
+            return dots(p, workspace);
+        default:
+            with_kind(kind_of(p), [&]<class D>(Type<D>) { Packed<D>(p).run(workspace); });
+    }
 }
 
 int64_t dtype_bytes(int dtype) {

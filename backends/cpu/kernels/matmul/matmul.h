@@ -6,8 +6,9 @@
 //     matmul(product, workspace);
 //
 // Sums run over k in an order that depends on the sizes only, never on the threads: same input,
-// same bits. Floats of 16 and 8 bits are multiplied and summed in F32 and rounded once, when c is
-// stored; F64 stays F64; I8 times I8 sums in I32 and is exact.
+// same bits; of an invariant product on k and the layouts only. Floats of 16 and 8 bits are
+// multiplied and summed in F32 and rounded once, when c is stored; F64 stays F64; I8 times I8 sums
+// in I32 and is exact.
 #pragma once
 
 #include <cstddef>
@@ -83,11 +84,12 @@ struct Matmul {
     double alpha = 1, beta = 0;
     const Epilogue *epilogue = nullptr;  // not for F64; scales and bias are the same for the batch
     bool threads = true;                 // false: all on the calling thread
-    int64_t member = 0;                  // of a batch, which this product is
+    bool invariant = false;  // a row's bits do not depend on m: see INFINI_MODE_BATCH_INVARIANT
+    int64_t member = 0;      // of a batch, which this product is
 };
 
-// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, `threads` and
-// whether there are weights and an epilogue, not at pointers or alpha and beta.
+// Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, flags and whether
+// there are weights and an epilogue, not at pointers or alpha and beta.
 size_t matmul_workspace(const Matmul &product);
 
 // Complete when it returns.

@@ -122,6 +122,16 @@ struct DotBF16 : VectorKind {
 
 // ---- The loop -----------------------------------------------------------------------------------
 
+// value + beta * c, where the compiler has no choice of what it rounds: whole tiles and the edges
+// of c get the same bits.
+template <class V, class Sum>
+INFINI_SIMD V add_scaled(V value, V c, Sum beta) {
+    if constexpr (std::is_floating_point_v<Sum>)
+        return fma(c, broadcast<V>(beta), value);
+    else
+        return value + c * beta;
+}
+
 // c[i * stride + j] = alpha * sums + beta * c for `rows` rows of a tile; beta == 0 does not read c.
 // a: words [steps][D::kRows], b: words [steps][D::kColumns].
 template <class D, int rows>
@@ -173,17 +183,19 @@ template <class D, int rows>
         for (int j = 0; j < vectors; ++j) {
             Sum *at = c + i * stride + j * width;
             Sums value = sums[i][j] * alpha;
-            if (beta != 0) value = value + load<Sums>(at) * beta;
+            if (beta != 0) value = add_scaled(value, load<Sums>(at), beta);
             store(at, value);
         }
     }
 }
 
-// The same for any number of rows up to D::kRows. Rows up to the next multiple of 4 are computed,
-// and with them written.
+// The same for any number of rows up to D::kRows. Of more than one, rows up to the next multiple of
+// 4 are computed, and with them written.
 template <class D>
 inline void micro(int rows, int64_t steps, const typename D::Word *a, const typename D::Word *b,
                   typename D::Sum *c, int64_t stride, typename D::Sum alpha, typename D::Sum beta) {
+    if constexpr (std::is_floating_point_v<typename D::Sum>)
+        if (rows == 1) return micro_rows<D, 1>(steps, a, b, c, stride, alpha, beta);
     if constexpr (D::kRows > 4)
         if (rows <= 4) return micro_rows<D, 4>(steps, a, b, c, stride, alpha, beta);
     if constexpr (D::kRows > 8)

@@ -227,7 +227,7 @@ private:
             multiply<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
             for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
                 for (int64_t j = 0; j < columns; ++j)
-                    c[j] = beta == 0 ? edge[i][j] : edge[i][j] + beta * c[j];
+                    c[j] = beta == 0 ? edge[i][j] : add_scaled(edge[i][j], c[j], beta);
             return;
         }
         alignas(64) Sum only[D::kRows][D::kColumns];

@@ -24,6 +24,7 @@ struct ExpertShape {
     Gate gate = Gate::Swiglu;
     bool scale_inside = false;  // the choice's scale goes into the gate's result, not into the sum
     int bias1 = 0, bias2 = 0;   // dtypes; 0: none
+    bool invariant = false;     // see Matmul
 
     int64_t pairs() const { return tokens * choices; }
     int64_t element() const { return dtype == INFINI_DTYPE_F32 ? 4 : 2; }
@@ -89,7 +90,7 @@ private:
     Matmul product2(int64_t rows) const { return product(rows, s.inner, s.hidden); }
     Matmul product(int64_t rows, int64_t k, int64_t n) const {
         Matmul p;
-        p.m = rows, p.n = n, p.k = k;
+        p.m = rows, p.n = n, p.k = k, p.invariant = s.invariant;
         p.a = {nullptr, s.dtype, k, 1, 0};
         p.c = {nullptr, s.dtype, n, 1, 0};
         return p;

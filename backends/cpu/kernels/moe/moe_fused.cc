@@ -7,6 +7,7 @@ namespace {
 std::unique_ptr<Plan> plan_fused_moe(const Operation &op) {
     Tensor out = op.tensor(0), ids = op.tensor(2), w1 = op.tensor(4), w2 = op.tensor(5);
     ExpertShape s;
+    s.invariant = op.batch_invariant();
     s.dtype = out.dtype, s.tokens = out.size(0), s.choices = ids.size(1), s.experts = w1.size(0);
     s.hidden = out.size(1), s.wide = w1.size(1), s.inner = w2.size(2);
     s.gate = Gate(op.integer(0));
@@ -35,6 +36,7 @@ std::unique_ptr<Plan> plan_fused_moe(const Operation &op) {
 std::unique_ptr<Plan> plan_moe_fused_dense(const Operation &op) {
     Tensor out = op.tensor(0), w13 = op.tensor(2), ids = op.tensor(5);
     ExpertShape s;
+    s.invariant = op.batch_invariant();
     s.dtype = out.dtype, s.tokens = out.size(0), s.choices = ids.size(1), s.experts = w13.size(0);
     s.hidden = out.size(1), s.wide = w13.size(1), s.inner = s.wide / 2;
     int64_t positions = op.tensor(6).numel(), blocks = op.tensor(7).numel();
@@ -96,6 +98,7 @@ struct DownExperts {
 std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op) {
     Tensor out = op.tensor(0), ids = op.tensor(2);
     ExpertShape s;
+    s.invariant = op.batch_invariant();
     s.dtype = out.dtype, s.tokens = out.size(0), s.hidden = out.size(1), s.choices = ids.size(1);
     s.inner = op.integer(0), s.experts = op.integer(1), s.wide = 2 * s.inner;
     s.scale_inside = true;

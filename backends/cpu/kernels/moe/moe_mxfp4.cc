@@ -22,6 +22,7 @@ struct Mxfp4Experts {
 std::unique_ptr<Plan> plan_fused_moe_mxfp4(const Operation &op) {
     Tensor out = op.tensor(0), ids = op.tensor(2), w13 = op.tensor(4);
     ExpertShape s;
+    s.invariant = op.batch_invariant();
     s.dtype = out.dtype, s.tokens = out.size(0), s.choices = ids.size(1), s.experts = w13.size(0);
     s.hidden = out.size(1), s.wide = w13.size(1), s.inner = s.wide / 2;
     s.gate = Gate(op.integer(0));

@@ -33,7 +33,8 @@ std::unique_ptr<Plan> plan_program(const Operation &operation) {
         }
         const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
         if (nest.rows == 0 || (!folds && nest.row_size == 0)) continue;  // nothing to do
-        plan->runners.push_back(folds ? make_rows(std::move(nest)) : make_map(std::move(nest)));
+        plan->runners.push_back(folds ? make_rows(std::move(nest), operation.batch_invariant())
+                                      : make_map(std::move(nest)));
     }
     size_t most = 0;
     for (const auto &runner : plan->runners) most = std::max(most, runner->workspace);

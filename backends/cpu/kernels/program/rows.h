@@ -14,7 +14,7 @@ namespace infini::cpu::program {
 
 class Rows final : public Runner {
 public:
-    explicit Rows(LoopNest nest);
+    Rows(LoopNest nest, bool invariant);
     void run(const Arguments &arguments, char *workspace) const override;
 
 private:
@@ -41,7 +41,7 @@ private:
         size_t begin, end;
     };
 
-    void choose_direction();
+    void choose_direction(bool invariant);
     void choose_access();
     void choose_sizes();
     void choose_passes();

@@ -16,8 +16,8 @@ constexpr int64_t kScratch = 64 << 10;  // see Rows::Line
 int64_t aligned(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 }  // namespace
 
-Rows::Rows(LoopNest nest) : nest_(std::move(nest)) {
-    choose_direction();
+Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
+    choose_direction(invariant);
     choose_access();
     choose_passes();
     share_places(nest_, passing_);
@@ -26,7 +26,7 @@ Rows::Rows(LoopNest nest) : nest_(std::move(nest)) {
     if (split_) passing_.assign(passing_.size(), false);
 }
 
-void Rows::choose_direction() {
+void Rows::choose_direction(bool invariant) {
     const Walk &kept = nest_.kept, &folded = nest_.folded;
     if (kept.count && folded.count && kept.size[kept.count - 1] >= 16) {
         // Across when most of what is read lies along the last kept dimension.
@@ -40,7 +40,8 @@ void Rows::choose_direction() {
             }
         }
         // Very short rows are not worth a call each: their columns are, with whatever strides.
-        across_ = across > along || (nest_.row_size < 16 && kept.size[kept.count - 1] >= 256);
+        const bool many = kept.size[kept.count - 1] >= 256 && !invariant;
+        across_ = across > along || (nest_.row_size < 16 && many);
     }
     crossing_ = !across_ && folded.count > 1 && folded.size[folded.count - 1] < 64;
 }
@@ -162,6 +163,8 @@ bool Rows::needs_buffer(const Stage &stage) const {
     return false;
 }
 
-std::unique_ptr<Runner> make_rows(LoopNest nest) { return std::make_unique<Rows>(std::move(nest)); }
+std::unique_ptr<Runner> make_rows(LoopNest nest, bool invariant) {
+    return std::make_unique<Rows>(std::move(nest), invariant);
+}
 
 }  // namespace infini::cpu::program

@@ -22,7 +22,8 @@ public:
 constexpr int64_t kBlock = 1024;
 
 std::unique_ptr<Runner> make_map(LoopNest nest);
-std::unique_ptr<Runner> make_rows(LoopNest nest);
+// `invariant`: the order of a row's sums does not depend on how many rows there are.
+std::unique_ptr<Runner> make_rows(LoopNest nest, bool invariant);
 
 // Numbers the temporaries so that one has the place of another that nobody reads any more, if both
 // are of one kind (by slot; none given: all are).

@@ -16,7 +16,7 @@ public:
     MarlinGemm(const Operation &op, const MarlinPlaces &places) : at(places) {
         Tensor out = op.tensor(0), a = op.tensor(1), b = op.tensor(2),
                scales = op.tensor(at.scales);
-        out_ = out, a_ = a;
+        out_ = out, a_ = a, invariant_ = op.batch_invariant();
         data_.layout = {b.size(1) == 2 * out.size(1) ? 4 : 8, a.dtype == INFINI_DTYPE_I8};
         data_.k = a.size(1), data_.n = out.size(1), data_.groups = scales.size(0);
         data_.scale_dtype = scales.dtype;
@@ -42,7 +42,7 @@ public:
         if (has_bias_ || has_a_scales_) p.epilogue = &epilogue;
         copies_ = has_perm_ || a.dtype == INFINI_DTYPE_I8;
         copy_bytes_ = copies_ ? (size_t(p.m * p.k) * 2 + 63) / 64 * 64 : 0;
-        few_ = p.m <= kByteRows && !has_row_group_ && MarlinDot<4>::takes(data_);
+        few_ = p.m <= kByteRows && !has_row_group_ && !p.invariant && MarlinDot<4>::takes(data_);
         workspace = matmul_workspace(p);
         if (few_) workspace = std::max(workspace, ByteRows::bytes(p.m, p.k, data_.groups));
         workspace += copy_bytes_;
@@ -95,7 +95,7 @@ private:
 
     Matmul product() const {
         Matmul p;
-        p.m = out_.size[0], p.n = data_.n, p.k = data_.k;
+        p.m = out_.size[0], p.n = data_.n, p.k = data_.k, p.invariant = invariant_;
         p.a = {nullptr, a_.dtype, a_.stride[0], 1, 0};
         p.c = {nullptr, out_.dtype, out_.stride[0], 1, 0};
         if (copies_ || a_.dtype == INFINI_DTYPE_I8) p.a.dtype = out_.dtype, p.a.row_stride = p.k;
@@ -162,6 +162,7 @@ private:
     Shape out_, a_;
     MarlinData data_{};
     bool has_bias_, has_a_scales_, has_zeros_, has_row_group_, has_perm_, copies_ = false;
+    bool invariant_;
     bool few_ = false;  // rows enough for byte products only
     size_t copy_bytes_ = 0;
 };

@@ -12,6 +12,7 @@ std::unique_ptr<Plan> plan_int8_gemm(const Operation &operation) {
     Matmul product;
     product.a = matrix(x), product.b = matrix(w), product.c = output(out);
     product.m = out.size(0), product.n = out.size(1), product.k = x.size(1);
+    product.invariant = operation.batch_invariant();
     const bool bias = bool(operation.tensor(1));
     const Epilogue any;
     product.epilogue = &any;  // it counts that there is one
@@ -43,6 +44,7 @@ std::unique_ptr<Plan> plan_linear_mxfp4(const Operation &operation) {
     product.a = {nullptr, x.dtype, product.k, 1, 0};
     product.c = {nullptr, out.dtype, product.n, 1, 0};
     product.alpha = operation.number(0);
+    product.invariant = operation.batch_invariant();
     const bool bias = bool(operation.tensor(4));
     const Epilogue any;
     const Mxfp4Weights unknown(nullptr, nullptr, product.k);
