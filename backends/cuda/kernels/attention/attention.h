@@ -28,6 +28,7 @@ struct AttentionCase {
     bool causal = false;
     double scale = 1, softcap = 0;  // 0: no cap
     int64_t window = 0;             // 0: none; else the case is causal
+    bool invariant = false;         // a row's bits do not depend on other rows: keys are not split
 
     bool paged() const { return table_at >= 0; }
     bool ragged() const { return bounds_at >= 0; }

@@ -104,6 +104,10 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     // Tensor-core kernels compute the running maximum of unscaled scores.
     const bool any = name != "rows" && (c.scale > 0 || c.sloped() || c.capped());
     const bool plain = any && !c.windowed() && !c.capped();
+    if (!plan && any && c.invariant) {
+        plan = plan_attention_tiles(c, device);
+        if (!plan) plan = plan_attention_rows(c, device);
+    }
     if (!plan && any && name == "tiles") plan = plan_attention_tiles(c, device);
     if (!plan && any && name == "groups") plan = plan_attention_groups(c, device, true);
     if (!plan && any) plan = plan_attention_decode(c, device);
@@ -111,7 +115,7 @@ std::unique_ptr<Plan> plan_attention_case(const AttentionCase &c, Device &device
     if (!plan && any) plan = plan_attention_tiles(c, device);
     if (!plan && plain) plan = plan_mla_sm80(c, device, false);
     if (!plan) plan = plan_attention_rows(c, device);
-    if (plain && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
+    if (plain && !c.invariant && c.tokens * c.keys > 0 && (name.empty() || name == "dnn"))
         if (auto faster = plan_attention_dnn(c, device, plan, name == "dnn"))
             plan = std::move(faster);
     if (!before) return plan;

@@ -38,11 +38,13 @@ std::unique_ptr<Plan> plan_attention_tiles(const AttentionCase &c, Device &devic
         fixed.tiles = int32_t((c.rows() + rows - 1) / rows);
         const int64_t blocks = c.sequences * c.heads * fixed.tiles;
         const int64_t most = std::clamp<int64_t>(c.seen() / kTilesLeastRange, 1, 64);
-        if (most > 1 && blocks <= device.multiprocessors) compile_combine(c, device);
+        if (most > 1 && blocks <= device.multiprocessors && !c.invariant)
+            compile_combine(c, device);
         const int64_t slots =
             int64_t(device.multiprocessors) * kernel->resident_blocks(threads, shared);
         // Split-KV costs a second pass over the results: only where much of the device would idle.
-        fixed.splits = int32_t(blocks * 2 > slots ? 1 : choose_splits(blocks, slots, most));
+        const bool whole = c.invariant || blocks * 2 > slots;
+        fixed.splits = int32_t(whole ? 1 : choose_splits(blocks, slots, most));
         return plan_splits(c, device, kernel, fixed, blocks, threads, shared);
     }
     fixed.tiles = int32_t(segments.most_tiles());

@@ -25,6 +25,7 @@ std::unique_ptr<Plan> plan_addbmm(const Operation &operation, Device &device) {
     ProductShape each = whole;
     each.k = batch1.size(2), each.a = matrix(batch1), each.b = matrix(batch2);
     each.c = {sum, n, 1, m * n}, each.addend = {};
+    each.invariant = operation.batch_invariant();
     if (together)
         each.batch = batch;
     else

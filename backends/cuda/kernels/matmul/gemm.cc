@@ -15,6 +15,7 @@ ProductShape product_of(const Operation &operation) {
     shape.a = matrix(a), shape.b = matrix(b), shape.c = matrix(c);
     shape.batch = c.ndim == 3 ? c.size(0) : 1;
     shape.m = c.size(-2), shape.n = c.size(-1), shape.k = a.size(-1);
+    shape.invariant = operation.batch_invariant();
     return shape;
 }
 
@@ -128,7 +129,7 @@ std::unique_ptr<Plan> plan_sum(const Operation &operation, Device &device) {
 std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
     constexpr int64_t kFewRows = 16;
     ProductShape shape = product_of(operation);
-    if (shape.m > kFewRows && has_library(device)) return nullptr;
+    if (shape.invariant || (shape.m > kFewRows && has_library(device))) return nullptr;
     shape.epilogue = program::Epilogue::make(operation);
     if (!shape.epilogue) return nullptr;
     if (operation.tensor(0).numel() == 0) return make_empty_plan();

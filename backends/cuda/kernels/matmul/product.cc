@@ -44,6 +44,7 @@ std::shared_ptr<const Product> make_product(const ProductShape &given, Device &d
     if (shape.m > kMost || shape.n > kMost || shape.k > kMost)
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
                       "a matrix has more than 2^31 rows or columns"};
+    if (shape.invariant && !vendor.gemm) return make_tiled_product(shape, device);
     if (auto product = make_skinny_product(shape, device)) return product;
     if (vendor.gemm) {
         // Without a run-time compiler it is the one way that always works.

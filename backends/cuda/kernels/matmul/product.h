@@ -30,6 +30,8 @@ struct ProductShape {
     Matrix addend;   // [m, n], of c's dtype; without one it is c itself
     // Something is done with the sums that the library cannot: see ProductData.
     bool scaled = false, biased = false;
+    // A row's bits do not depend on m (see INFINI_MODE_BATCH_INVARIANT): tiles, and k is not split.
+    bool invariant = false;
     // A program that takes the result and stores whatever it makes of it; c is then not written.
     std::shared_ptr<const program::Epilogue> epilogue;
 };

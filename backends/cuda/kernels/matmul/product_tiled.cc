@@ -75,7 +75,7 @@ private:
         p.splits = 1, p.k_each = p.k;
         const int64_t steps = (p.k + depth - 1) / depth;
         const int64_t wanted = device.multiprocessors / std::max<int64_t>(tiles, 1);
-        if (wanted > 1 && steps >= 16 && !shape.epilogue) {
+        if (wanted > 1 && steps >= 16 && !shape.epilogue && !shape.invariant) {
             const int64_t splits = std::min<int64_t>({wanted, steps / 8, 32});
             const int64_t each = (steps + splits - 1) / splits;
             p.k_each = int(each * depth);

@@ -10,8 +10,9 @@ struct Phase {
     const LoopNest &nest;
     const InfiniProgram &program;
     Device &device;
-    int rough;              // INFINI_ROUGH of device/functions.cuh; 0: none
-    int64_t workspace = 0;  // bytes that are taken already; engines add theirs
+    int rough;               // INFINI_ROUGH of device/functions.cuh; 0: none
+    int64_t workspace = 0;   // bytes that are taken already; engines add theirs
+    bool invariant = false;  // the order of a row's sums does not depend on how many rows there are
 };
 
 Launches plan_map(Phase &phase);

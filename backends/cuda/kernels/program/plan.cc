@@ -54,7 +54,9 @@ std::unique_ptr<Plan> plan_program(const Operation &operation, Device &device) {
         }
         const bool folds = program.phases[phase].kind != INFINI_AXIS_NONE;
         if (nest.rows == 0 || (!folds && nest.row_size == 0)) continue;  // nothing to do
-        Phase planned{nest, program, device, roughness(operation, program, type), 0};
+        Phase planned{nest,   program,
+                      device, roughness(operation, program, type),
+                      0,      operation.batch_invariant()};
         plan->phases.push_back(folds ? plan_rows(planned) : plan_map(planned));
         most = std::max(most, planned.workspace);
     }

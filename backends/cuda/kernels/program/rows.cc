@@ -96,7 +96,9 @@ private:
             return true;
         }
         // With few rows more threads work on each.
-        const int least = nest_.rows < 2 * phase_.device.multiprocessors ? 512 : 128;
+        const int least = phase_.invariant                                 ? 256
+                          : nest_.rows < 2 * phase_.device.multiprocessors ? 512
+                                                                           : 128;
         for (int lanes : {128, 256, 512, 1024}) {
             if (lanes < std::min(least, power_up(vectors)) || !fits(lanes)) continue;
             lanes_ = threads_ = lanes;
@@ -156,7 +158,7 @@ private:
         const int64_t multiprocessors = phase_.device.multiprocessors;
         splits_ = 1;
         part_ = std::max<int64_t>(units, 1);
-        if (groups_ < 2 * multiprocessors) {
+        if (groups_ < 2 * multiprocessors && !phase_.invariant) {
             const int64_t turn = int64_t(lanes_) * unroll_;
             const int64_t wanted =
                 std::min(quotient_up(4 * multiprocessors, groups_), units / (2 * turn));

@@ -10,7 +10,7 @@ std::unique_ptr<Plan> plan_int8_gemm(const Operation &operation, Device &device)
     ProductShape shape;
     shape.a = matrix(x), shape.b = matrix(w), shape.c = matrix(out);
     shape.m = out.size(0), shape.n = out.size(1), shape.k = x.size(1);
-    shape.scaled = shape.biased = true;
+    shape.scaled = shape.biased = true, shape.invariant = operation.batch_invariant();
     const bool bias = bool(operation.tensor(1));
     auto data_of = [=](const Arguments &a) {
         ProductData data{a.pointer<void>(2), a.pointer<void>(4), a.pointer<void>(0)};
@@ -23,7 +23,8 @@ std::unique_ptr<Plan> plan_int8_gemm(const Operation &operation, Device &device)
     sums.scaled = sums.biased = false;
     sums.c = {INFINI_DTYPE_I32, shape.n, 1, 0};
     std::shared_ptr<const Product> library;
-    if (shape.m >= 256 && shape.n >= 256) library = make_library_product(sums, device);
+    if (shape.m >= 256 && shape.n >= 256 && !shape.invariant)
+        library = make_library_product(sums, device);
     if (library) {
         const Join join(shape, 1, INFINI_DTYPE_I32, device);
         const size_t bytes = padded(size_t(shape.m * shape.n) * 4);
