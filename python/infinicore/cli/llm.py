@@ -86,6 +86,11 @@ def _engine_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-batch", type=int, metavar="N", help="requests at the same time")
     group.add_argument("--no-graphs", action="store_true", help="do not record steps")
     group.add_argument("--no-prefix-cache", action="store_true", help="do not share prefixes")
+    group.add_argument(
+        "--batch-invariant",
+        action="store_true",
+        help="the same bits for a request whatever else runs; slower",
+    )
 
 
 def _sampling_options(parser: argparse.ArgumentParser, tokens: int) -> None:
@@ -119,6 +124,7 @@ def engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "cache_tokens": options.cache_tokens,
         "graphs": not options.no_graphs,
         "prefix_cache": not options.no_prefix_cache,
+        "batch_invariant": options.batch_invariant,
     }
     if options.max_batch is not None:
         made["max_batch"] = options.max_batch

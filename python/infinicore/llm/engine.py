@@ -48,6 +48,8 @@ class EngineOptions:
         memory.
     max_batch: requests that run at the same time; max_step_tokens: tokens of one step.
     graphs: record the steps that generate. prefix_cache: share blocks of equal prefixes.
+    batch_invariant: a request's logits have the same bits whatever else runs, however its prompt is
+        cut into chunks, and with any number of threads; slower (docs/reproducibility.md).
     """
 
     device: Any = None
@@ -59,6 +61,7 @@ class EngineOptions:
     max_step_tokens: int = 512
     graphs: bool = True
     prefix_cache: bool = True
+    batch_invariant: bool = False
 
     def __post_init__(self) -> None:
         for name in ("max_length", "cache_tokens", "block_size", "max_batch", "max_step_tokens"):
@@ -191,12 +194,13 @@ class Engine:
         Where the next step needs nothing from the host but the tokens, which the device has, it is
         launched before they are read: the host works while the device does."""
         current, self._pending = self._pending, None
-        if current is None or current.is_over:
-            current = self._launch(self.scheduler.next())
-        if current is None:
-            return []
-        self._pending = self._launch_ahead(current)
-        return self._collect(current)
+        with infinicore.batch_invariant(self.options.batch_invariant):
+            if current is None or current.is_over:
+                current = self._launch(self.scheduler.next())
+            if current is None:
+                return []
+            self._pending = self._launch_ahead(current)
+            return self._collect(current)
 
     def _launch(self, batch: list[Scheduled]) -> Launched | None:
         for source, target in self.scheduler.copies:
