@@ -141,6 +141,10 @@ SPECIAL = [
     KernelCase("gemm", "BF16", "large", "mixed", symbols={"*B": (), "M": 1, "K": 256, "N": 512}),
     *(KernelCase("gptq_marlin_gemm", "F16", seed=seed) for seed in (1, 2, 3)),
     *(KernelCase("awq_marlin_gemm", "F16", seed=seed) for seed in (1, 2, 3)),
+    *(
+        KernelCase("linear_gguf", "F16", size, seed=seed, attributes={"quantize_input": 1})
+        for size, seed in (("usual", 1), ("usual", 2), ("usual", 3), ("large", 0))
+    ),
 ]
 
 
