@@ -1,6 +1,7 @@
 #include "dots.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "../threads.h"
 #include "finish.h"
@@ -85,6 +86,34 @@ bool is_float(int dtype) {
 // Of rows of x: not at a power of two, or all would want the same place in the first cache.
 int64_t row_distance(const Matmul &p) { return round_up(p.k, 16) + 16; }
 
+// Columns that many rows use are widened once, some at a time; that changes no bits.
+constexpr int64_t kWideColumns = 32;
+bool widens(const Matmul &p) { return p.b.dtype != INFINI_DTYPE_F32 && p.m > 2 * kDotRows; }
+int64_t worker_count(const Matmul &p) { return p.threads ? int64_t(thread_count()) : 1; }
+
+int64_t x_floats(const Matmul &p) {
+    return round_up(std::min(p.m, kMostRows) * row_distance(p), 16);
+}
+
+// Rows [row, row + rows) of the product, whose floats are x, and columns [column, column + n).
+template <class T>
+void multiply_block(const Matmul &p, const float *x, int64_t row, int64_t rows, const T *b,
+                    int64_t stride, int64_t column, int64_t n) {
+    alignas(64) float y[kDotRows * kMostColumns];
+    const int64_t x_stride = row_distance(p);
+    for (int64_t r = 0; r < rows; r += kDotRows) {
+        const int64_t few = std::min<int64_t>(kDotRows, rows - r);
+        with_few_rows(few, [&]<int m>(std::integral_constant<int, m>) {
+            dot_columns<T, m>(x + r * x_stride, x_stride, p.k, b, stride, n, y);
+        });
+        finish_tile(p, y, n, row + r, column, few, n);
+    }
+}
+
+int64_t float_bytes(int dtype) {
+    return dtype == INFINI_DTYPE_F32 ? 4 : dtype == INFINI_DTYPE_F8 ? 1 : 2;
+}
+
 }  // namespace
 
 bool dots_take(const Matmul &p) {
@@ -92,47 +121,53 @@ bool dots_take(const Matmul &p) {
 }
 
 size_t dots_workspace(const Matmul &p) {
-    return size_t(round_up(std::min(p.m, kMostRows) * row_distance(p) * 4, 64));
+    const int64_t wide = widens(p) ? worker_count(p) * kWideColumns * row_distance(p) : 0;
+    return size_t(x_floats(p) + wide) * sizeof(float);
 }
 
 void dots(const Matmul &p, void *workspace) {
     auto *x = static_cast<float *>(workspace);
-    const int64_t x_stride = row_distance(p);
-    const int64_t bytes = p.a.dtype == INFINI_DTYPE_F32 ? 4 : p.a.dtype == INFINI_DTYPE_F8 ? 1 : 2;
-    const int64_t threads = p.threads ? int64_t(thread_count()) : 1;
+    float *wide = x + x_floats(p);
+    const int64_t stride = row_distance(p), threads = worker_count(p);
+    const int64_t k = std::max<int64_t>(p.k, 1);
+    auto widen = [&](float *to, const Matrix &from, int64_t line, int64_t line_stride,
+                     int64_t step) {
+        to_f32(to,
+               static_cast<const char *>(from.data) + line * line_stride * float_bytes(from.dtype),
+               from.dtype, size_t(p.k), step);
+    };
     for (int64_t row = 0; row < p.m; row += kMostRows) {
         const int64_t rows = std::min(kMostRows, p.m - row);
-        auto convert = [&](size_t begin, size_t end) {
+        maybe_parallel(p.threads, rows, divide_up(64 << 10, k), [&](size_t begin, size_t end) {
             for (int64_t i = int64_t(begin); i < int64_t(end); ++i) {
-                float *to = x + i * x_stride;
-                to_f32(to, static_cast<const char *>(p.a.data) + (row + i) * p.a.row_stride * bytes,
-                       p.a.dtype, size_t(p.k), p.a.col_stride);
-                std::fill(to + p.k, to + x_stride, 0.0f);
+                widen(x + i * stride, p.a, row + i, p.a.row_stride, p.a.col_stride);
+                std::fill(x + i * stride + p.k, x + (i + 1) * stride, 0.0f);
             }
-        };
-        maybe_parallel(p.threads, rows, divide_up(64 << 10, std::max<int64_t>(p.k, 1)), convert);
+        });
         // Pieces of some 128 Ki multiplications at least, and some for each thread.
-        int64_t columns = std::max(divide_up(p.n, threads * 4),
-                                   divide_up(128 << 10, std::max<int64_t>(p.k, 1) * rows));
-        columns = std::min(round_up(columns, 16), kMostColumns);
+        int64_t columns = std::max(divide_up(p.n, threads * 4), divide_up(128 << 10, k * rows));
+        columns = std::min(round_up(columns, 16), widens(p) ? kWideColumns : kMostColumns);
+        const int64_t pieces = divide_up(p.n, columns);
+        std::atomic<int64_t> next{0};
         auto compute = [&](size_t begin, size_t end) {
-            alignas(64) float y[kDotRows * kMostColumns];
-            for (int64_t piece = int64_t(begin); piece < int64_t(end); ++piece) {
-                const int64_t column = piece * columns, n = std::min(columns, p.n - column);
-                for (int64_t r = 0; r < rows; r += kDotRows) {
-                    const int64_t few = std::min<int64_t>(kDotRows, rows - r);
-                    with_few_rows(few, [&]<int m>(std::integral_constant<int, m>) {
-                        visit_operand<DotF32>(p.b.dtype, [&]<class T>(Type<T>) {
-                            const T *b = static_cast<const T *>(p.b.data) + column * p.b.col_stride;
-                            dot_columns<T, m>(x + r * x_stride, x_stride, p.k, b, p.b.col_stride, n,
-                                              y);
-                        });
+            for (size_t worker = begin; worker < end; ++worker)
+                for (int64_t piece;
+                     (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+                    const int64_t column = piece * columns, n = std::min(columns, p.n - column);
+                    if (widens(p)) {
+                        float *mine = wide + int64_t(worker) * kWideColumns * stride;
+                        for (int64_t j = 0; j < n; ++j)
+                            widen(mine + j * stride, p.b, column + j, p.b.col_stride, 1);
+                        multiply_block(p, x, row, rows, mine, stride, column, n);
+                        continue;
+                    }
+                    visit_operand<DotF32>(p.b.dtype, [&]<class T>(Type<T>) {
+                        const T *b = static_cast<const T *>(p.b.data) + column * p.b.col_stride;
+                        multiply_block(p, x, row, rows, b, p.b.col_stride, column, n);
                     });
-                    finish_tile(p, y, n, row + r, column, few, n);
                 }
-            }
         };
-        maybe_parallel(p.threads, divide_up(p.n, columns), 1, compute);
+        maybe_parallel(p.threads, std::min(threads, pieces), 1, compute);
     }
 }
 
