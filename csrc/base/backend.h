@@ -241,10 +241,7 @@ typedef struct InfiniOperation {
     const struct InfiniProgram *program; /* see infini/program.h; null: needs a kernel of its own */
     uint32_t modes;                      /* INFINI_MODE_... that hold for the plan */
 } InfiniOperation;
-
-/* The numbers of a row (a token, a sequence) must not depend on how many others the operation has,
- * nor on the number of threads or multiprocessors: sums have one order for all sizes of a batch. */
-#define INFINI_MODE_BATCH_INVARIANT 1u
+#define INFINI_MODE_BATCH_INVARIANT 1u /* a row's bits depend on no other row or thread count */
 
 typedef struct InfiniOperators {
     size_t size;
