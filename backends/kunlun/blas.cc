@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "backends/kunlun/copies.h"
+
 namespace infini::vendor_runtime::kunlun {
 namespace {
 
@@ -123,6 +125,7 @@ private:
 
 std::unique_ptr<LibraryPlan> plan(int device, const Operation &operation) {
     const std::string name = operation.name();
+    if (name == "rearrange") return plan_rearrange(operation);
     if (name != "gemm") return nullptr;
     if (const std::string &why = problem(Part::kOperators); !why.empty())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, name + ": " + why};

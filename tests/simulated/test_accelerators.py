@@ -239,10 +239,13 @@ def test_suites(vendor, libraries, pytestconfig):
     assert "failed" not in said
 
 
+OPERATORS = "gemm or gelu or rms_norm or softmax or rope or embedding or attention or topk"
+
+
 def test_operators(vendor, libraries):
     said = process.suite(
         str(process.TESTS / "operators" / "test_operators.py"),
-        *("--device", vendor, "-k", "F32 and usual and (gemm or gelu or softmax)"),
+        *("--device", vendor, "-k", f"contiguous-usual and (F16 or F32) and ({OPERATORS})"),
         **{variable(vendor): str(libraries), "INFINI_DEVICE": None},
     )
     assert "failed" not in said

@@ -1,0 +1,134 @@
+"""Operators that the back ends of ascend, cambricon and kunlun give to the vendor's library: which
+of its functions were called, with results as on the CPU; and what is refused, with the reason."""
+
+from __future__ import annotations
+
+import re
+
+from kit import process
+
+from .accelerator import build
+from .test_accelerators import libraries, run, vendor
+
+__all__ = ["libraries", "vendor"]  # fixtures
+
+# Lines of a program: a call on tensors of the device, and the function that has to do it.
+F = "ic.nn.functional"
+ASCEND = {
+    f"{F}.rms_norm(x, [32], w, 1e-5)": "aclnnRmsNorm",
+    f"{F}.layer_norm(x, [32], w, w, 1e-5)": "aclnnLayerNorm",
+    f"{F}.softmax(x, -1)": "aclnnSoftmax",
+    f"{F}.log_softmax(x, 0)": "aclnnLogSoftmax",
+    f"{F}.causal_softmax(h)": "aclnnInplaceMaskedFillScalar",
+    f"{F}.silu(x)": "aclnnSilu",
+    f"{F}.gelu(x)": "aclnnGeluV2",
+    f"{F}.swiglu(x, x)": "aclnnSwiGlu",
+    f"{F}.embedding(i, x)": "aclnnEmbedding",
+    f"{F}.scaled_dot_product_attention(q, q, q)": "aclnnPromptFlashAttentionV3",
+    "ic.sort(x, 1)[0]": "aclnnSort",
+    "ic.topk(x, 3)[1]": "aclnnTopk",
+    "x.permute([1, 0]).contiguous()": "aclnnInplaceCopy",
+    "x.to(ic.float16)": "aclnnCast",
+}
+CAMBRICON = {
+    f"{F}.layer_norm(x, [32], w, w, 1e-5)": "cnnlLayerNormForward",
+    f"{F}.softmax(x, -1)": "cnnlSoftmaxForward_v2",
+    f"{F}.log_softmax(x, 0)": "cnnlSoftmaxForward_v2",
+    f"{F}.causal_softmax(h)": "cnnlMaskedSoftmax",
+    f"{F}.embedding(i, x)": "cnnlEmbeddingForward_v2",
+    "ic.sort(x, 1)[0]": "cnnlTopKTensor_v3",
+    "ic.topk(x, 3)[1]": "cnnlTopKTensor_v3",
+    "x.permute([1, 0]).contiguous()": "cnnlCopy",
+    "w.expand((3, 32)).contiguous()": "cnnlExpand",
+}
+KUNLUN = {"x.permute([1, 0]).contiguous()": "xpu_memcpy_async"}
+BY_LIBRARY = {"ascend": ASCEND, "cambricon": CAMBRICON, "kunlun": KUNLUN}
+
+TENSORS = """
+import numpy as np, infinicore as ic
+random = np.random.default_rng(5)
+arrays = {
+    "x": random.standard_normal((6, 32)).astype("float32"),
+    "w": random.standard_normal(32).astype("float32"),
+    "h": random.standard_normal((2, 4, 7)).astype("float16"),
+    "q": random.standard_normal((1, 2, 5, 32)).astype("float16"),
+    "i": np.array([3, 0, 5], "int64"),
+}
+"""
+
+
+def test_by_the_library(vendor, libraries):
+    said = run(
+        vendor,
+        libraries,
+        f"""{TENSORS}
+for text, function in {BY_LIBRARY[vendor]!r}.items():
+    results = []
+    before = calls(function)
+    for kind in ("cpu", {vendor!r}):
+        tensors = {{name: ic.from_numpy(array).to(kind) for name, array in arrays.items()}}
+        results.append(np.array(eval(text, {{"ic": ic, **tensors}}).to("cpu"), "float64"))
+    far = np.abs(results[0] - results[1]).max()
+    if calls(function) == before or far > 4e-3 * max(1, np.abs(results[0]).max()):
+        print(text, function, calls(function) - before, far)
+print("checked")
+""",
+    )
+    assert said == ["checked"]
+
+
+def test_what_is_refused_says_why(vendor, libraries):
+    said = run(
+        vendor,
+        libraries,
+        f"""{TENSORS}
+q = ic.from_numpy(arrays["q"].astype("float32")).to({vendor!r})
+try:
+    ic.nn.functional.scaled_dot_product_attention(q, q, q)
+except Exception as error:
+    print(str(error).replace(chr(10), " "))
+""",
+    )
+    reason = {"ascend": "aclnnPromptFlashAttentionV3 takes F16 or BF16"}
+    assert reason.get(vendor, "library is not used for it") in said[0]
+
+
+def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
+    """Without cnnl.h the plain engine does what has a program, and the rest is refused."""
+    from kit.binding import root
+
+    folder = build.folder("cambricon", root())
+    for name in build.LIBRARIES["cambricon"]:
+        (tmp_path / name).symlink_to(folder / name)
+    said = run(
+        "cambricon",
+        tmp_path,
+        f"""{TENSORS}
+x = ic.from_numpy(arrays["x"]).to("cambricon")
+print(abs(float(ic.nn.functional.softmax(x, -1).sum().to("cpu").item()) - 6) < 1e-4)
+print(calls("cnnlSoftmaxForward_v2"))
+try:
+    ic.nn.functional.causal_softmax(ic.from_numpy(arrays["h"]).to("cambricon"))
+except Exception as error:
+    print(str(error).replace(chr(10), " "))
+""",
+    )
+    assert said[:2] == ["True", "0"]
+    assert "CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF is not in" in said[2]
+    assert "or not in its header cnnl.h" in said[2]
+
+
+def test_rows_name_functions_of_the_facts(vendor):
+    known = {
+        symbol
+        for part in build.facts(vendor)
+        for fact in part["functions"].values()
+        for symbol in re.findall(r"\w+(?=\()", fact["signature"])
+    }
+    text = "".join(
+        path.read_text()
+        for path in sorted((process.PROJECT / "backends" / vendor).glob("operators.cc"))
+    )
+    named = set(re.findall(r"\"((?:aclnn|cnnl)[A-Z]\w+)\"", text))
+    assert named <= known, named - known
+    assert len(named) >= len(set(BY_LIBRARY[vendor].values())) - 1
