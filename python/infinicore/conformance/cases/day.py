@@ -63,7 +63,11 @@ class Memory:
         return int(total - free)
 
     def note(self) -> None:
+        """Without what the caches of tensors hold, which fill for a long time."""
+        import infinicore
+
         gc.collect()
+        infinicore.trim_memory()
         self.samples["host memory"].append(self._host())
         if "device memory" in self.samples:
             self.samples["device memory"].append(self._device())
