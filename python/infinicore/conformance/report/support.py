@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,16 @@ hand. A row is a run on a device. *Simulated* is a vendor's interface over test 
 host: it shows that the back end makes the right calls, and says nothing of the vendor's hardware.
 
 Levels: 0 loads, 1 memory and copies, 2 streams and events, 3 capture and graphs, 4 operators of a
-transformer, 5 all operators, 6 collectives, 7 an engine's day ([porting.md](porting.md))."""
+transformer, 5 all operators, 6 collectives, 7 an engine's day ([porting.md](porting.md)).
+
+A level is reached when all of its cases pass, and those below. *Run up to* is how far the run
+was asked to go: nothing is known of the levels above, whose cells are empty."""
 
 CELLS = """\
 Of each operator the element types that pass in every layout and size that was run, of those that
 it is declared for (`15/15`), and the largest error in units of the last place. What is not yet or
-never done is named; an empty cell was not run."""
+never done is named; an empty cell was not run, nor was any operator of devices without a
+column."""
 
 
 def write(paths: Sequence[str], out: str) -> int:
@@ -48,7 +53,8 @@ def page(reports: Sequence[dict[str, Any]]) -> str:
     if speeds:
         parts += ["## Speed", SPEED_WORDS, speed(speeds)]
     matrices = {name(report): results.matrix(report["cases"]) for report in reports}
-    if any(matrices.values()):
+    matrices = {column: matrix for column, matrix in matrices.items() if matrix}
+    if matrices:
         parts += ["## Operators", CELLS, operators(matrices)]
     return "\n\n".join(parts) + "\n"
 
@@ -57,11 +63,21 @@ def devices(reports: Sequence[dict[str, Any]]) -> str:
     rows = []
     for report in reports:
         facts = report["facts"]
-        libraries = ", ".join(facts["libraries"])
+        # Files by their names: where they lay is of no use to readers.
+        libraries = ", ".join(re.sub(r"\(/[^)]*/", "(", each) for each in facts["libraries"])
+        asked = str(report["level"]["asked"])
         rows.append(
-            (name(report), facts["device"], words.level_text(report), libraries, facts["date"])
+            (
+                *(name(report), facts["device"], words.level_text(report), asked),
+                *(_lacks(report), libraries, facts["date"]),
+            )
         )
-    return table(("device type", "device", "level reached", "works with", "run"), rows)
+    head = ("device type", "device", "level reached", "run up to", "what the next lacks")
+    return table((*head, "works with", "run"), rows)
+
+
+def _lacks(report: dict[str, Any]) -> str:
+    return str(report["level"]["next"] or "")
 
 
 def levels(reports: Sequence[dict[str, Any]]) -> str:
