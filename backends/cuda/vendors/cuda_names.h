@@ -1,4 +1,4 @@
-// What the tables of vendors share whose libraries have CUDA's own names and numbers.
+// What the tables of vendors share whose libraries have CUDA's own names or numbers.
 #pragma once
 
 #include "../vendor.h"

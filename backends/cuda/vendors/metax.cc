@@ -1,5 +1,5 @@
 // MetaX (MACA): CUDA's functions with the prefix mc, all of them in the runtime library.
-#include "vendor.h"
+#include "cuda_names.h"
 
 namespace infini::cuda {
 namespace {
@@ -34,17 +34,11 @@ constexpr AttributeNumber kAttributes[] = {{infinirtDevAttrMaxThreadsPerBlock, 0
                                            {0, 0}};
 
 // The pedantic computation (69): the plain one may round float32 to TF32.
-constexpr GemmNumbers kGemm = {
-    .as_is = 0,
-    .transposed = 1,
-    .algorithm = -1,
-    .f32 = 0,
-    .f64 = 1,
-    .f16 = 2,
-    .bf16 = 14,
-    .compute_f32 = 69,
-    .compute_f64 = 70,
-};
+constexpr GemmNumbers kGemm = [] {
+    GemmNumbers numbers = kCublasNumbers;
+    numbers.compute_f32 = 69;
+    return numbers;
+}();
 
 constexpr CompileOption kOptions[] = {{"-x", 0}, {"maca", 0}, {"-std=c++20", 0}, {nullptr, 0}};
 

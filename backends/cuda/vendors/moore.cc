@@ -1,6 +1,6 @@
 // Moore Threads (MUSA): CUDA's functions with the prefixes musa and mu, and CUDA's numbers except
 // in muBLAS.
-#include "vendor.h"
+#include "cuda_names.h"
 
 namespace infini::cuda {
 namespace {
@@ -24,17 +24,11 @@ constexpr Rename kRenames[] = {
     {Part::kCompiler, "GetCUBIN", "mtrtcGetMUSA"},
     {Part::kRuntime, nullptr, nullptr}};
 
-constexpr GemmNumbers kGemm = {
-    .as_is = 111,
-    .transposed = 112,
-    .algorithm = 0,
-    .f32 = 0,
-    .f64 = 1,
-    .f16 = 2,
-    .bf16 = 14,
-    .compute_f32 = 68,
-    .compute_f64 = 70,
-};
+constexpr GemmNumbers kGemm = [] {
+    GemmNumbers numbers = kCublasNumbers;
+    numbers.as_is = 111, numbers.transposed = 112, numbers.algorithm = 0;
+    return numbers;
+}();
 
 constexpr CompileOption kOptions[] = {{"-std=c++20", 0}, {nullptr, 0}};
 
