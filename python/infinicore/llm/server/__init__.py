@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,9 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
 
     if options.tp > 1 and not is_first():
+        # A launcher sends its signal to every rank; the first one still needs the others.
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
         load().follow()
         return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
