@@ -173,7 +173,9 @@ def _start_ranks(options: argparse.Namespace) -> int:
     """Run this command again, as several ranks on this host."""
     parser = argparse.ArgumentParser()
     launch.add_arguments(parser)
-    command = ["-n", str(options.tp), "-m", "infinicore", *options.arguments]
+    # A server finishes what runs before it ends.
+    grace = ["--grace", "600"] if options.command == "serve" else []
+    command = ["-n", str(options.tp), *grace, "-m", "infinicore", *options.arguments]
     return launch.run(parser.parse_args(command))
 
 
