@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
+import socket
 from pathlib import Path
 
 import pytest
 
-from kit.process import run
+from infinicore.cli import main
 
 from .served import SECONDS, ServerProcess
 
@@ -22,7 +22,7 @@ def test_a_signal_lets_requests_end_and_refuses_new_ones(folder: Path) -> None:
     server = ServerProcess(folder, "--cache-tokens", "8192", "--name", "tiny", INFINI_API_KEY=None)
     try:
         assert server.ask("/v1/models").json["data"][0]["id"] == "tiny"
-        asked = {"messages": HELLO, "max_tokens": 3000, "ignore_eos": True, "stream": True}
+        asked = {"messages": HELLO, "max_tokens": 1500, "ignore_eos": True, "stream": True}
         connection, response = server.open(CHAT, asked)
         response.readline()
         server.process.send_signal(signal.SIGTERM)
@@ -55,13 +55,30 @@ def test_a_second_signal_does_not_wait(folder: Path) -> None:
         server.close()
 
 
-def test_bad_arguments(folder: Path) -> None:
+def test_two_ranks(folder: Path) -> None:
+    """A signal goes to all ranks; none of them leaves before the first has answered."""
+    server = ServerProcess(folder, "--cache-tokens", "4096", "--tp", "2", INFINI_API_KEY=None)
+    try:
+        asked = {"messages": HELLO, "max_tokens": 100, "ignore_eos": True, "stream": True}
+        assert server.ask("/v1/embeddings", {"input": "Hello"}).status == 400
+        connection, response = server.open(CHAT, asked)
+        response.readline()
+        server.process.send_signal(signal.SIGTERM)
+        rest = response.read().decode()
+        connection.close()
+        assert '"finish_reason":"length"' in rest and rest.endswith("data: [DONE]\n\n")
+        assert server.process.wait(SECONDS) in (0, 128 + signal.SIGTERM), "".join(server.errors)
+    finally:
+        server.close()
+
+
+def test_bad_arguments(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def error(*arguments: str) -> str:
-        done = run([sys.executable, "-m", "infinicore", "serve", *arguments])
-        assert done.returncode == 1, done.stderr
-        assert "Traceback" not in done.stderr
-        return done.stderr
+        assert main(["serve", *arguments]) == 1
+        return capsys.readouterr().err
 
     assert "--port is 70000" in error(str(folder), "--port", "70000")
     assert "--max-waiting is -1" in error(str(folder), "--max-waiting", "-1")
     assert "no such file" in error("/nowhere", "--port", "0")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert "in use" in error(str(folder), "--port", str(taken.getsockname()[1]))
