@@ -120,6 +120,14 @@ def test_bad_requests(server: Any) -> None:
         assert server.ask(CHAT, b" " * (9 << 20)).status == 413
 
 
+def test_half_a_surrogate_pair(server: Any) -> None:
+    assert server.complete("\ud800").error["param"] == "prompt"
+    assert server.chat("\ud800").error["param"] == "messages"
+    assert server.chat("Hello", **{"\ud800": 1}).error["code"] == "unknown_field"
+    assert server.chat("Hello", stop="\ud800", max_tokens=2).status == 200
+    assert server.chat("Hello", model="\ud800").status == 404
+
+
 def test_prompts_that_are_too_long(server: Any) -> None:
     for fields in ({}, {"max_tokens": 1}):
         answer = server.chat("x" * 5000, **fields)
@@ -131,9 +139,17 @@ def test_prompts_that_are_too_long(server: Any) -> None:
 
 
 def test_the_key(other: Any) -> None:
-    server = other(key="secret")
+    server = other(key="s\u00e9cret")  # sent as UTF-8
+    server._key = "s\u00e9cret".encode().decode("latin-1")
     assert server.ask("/v1/models").status == 200
-    for header in ("Bearer wrong", "Bearer", "secret", "Basic secret", "Bearer s\u00e9cret"):
+    for header in (
+        "Bearer wrong",
+        "Bearer",
+        "secret",
+        "Basic secret",
+        "Bearer s\u00e9cret",
+        "Bearer secret",
+    ):
         for path in ("/v1/models", "/metrics"):
             answer = server.ask(path, Authorization=header)
             assert answer.status == 401 and answer.error["code"] == "invalid_api_key"

@@ -94,18 +94,20 @@ def _compiled(schema: Any, tokenizer: Any) -> tuple[_Words, Any]:
         if words is None:
             words = _words[tokenizer] = _Words(tokenizer)
         found = words.compiled.get(text)
-        if found is None:
-            try:
-                source = LLMatcher.grammar_from_json_schema(text, defaults=_DEFAULTS)
-                found = LLMatcher(words.inner, source)
-            except ValueError as error:
-                raise ValueError(f"Grammar: schema is refused: {_one_line(error)}") from None
-            if found.is_error():
-                raise ValueError(f"Grammar: schema is refused: {_one_line(found.get_error())}")
-            words.compiled[text] = found
-            if len(words.compiled) > _MOST_COMPILED:
-                words.compiled.popitem(last=False)
+    if found is None:
+        # Without the lock: a large schema takes seconds, and the engine needs others meanwhile.
+        try:
+            source = LLMatcher.grammar_from_json_schema(text, defaults=_DEFAULTS)
+            found = LLMatcher(words.inner, source)
+        except ValueError as error:
+            raise ValueError(f"Grammar: schema is refused: {_one_line(error)}") from None
+        if found.is_error():
+            raise ValueError(f"Grammar: schema is refused: {_one_line(found.get_error())}")
+    with _lock:
+        words.compiled[text] = found
         words.compiled.move_to_end(text)
+        if len(words.compiled) > _MOST_COMPILED:
+            words.compiled.popitem(last=False)
     return words, found
 
 

@@ -32,7 +32,8 @@ _PAGE_POLICY = (
 
 
 def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    # In ASCII: an error may quote half a surrogate pair, which has no other encoding.
+    text = json.dumps(body, allow_nan=False)
     return Response(text.encode(), status, headers, "application/json")
 
 
@@ -83,7 +84,7 @@ class Server:
             return
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         # Takes the same time for every wrong key.
-        same = hmac.compare_digest(given.strip().encode(), self._key)
+        same = hmac.compare_digest(given.strip().encode("latin-1"), self._key)
         if kind.lower() != "bearer" or not same:
             raise ApiError(
                 401,

@@ -20,10 +20,13 @@ async def encode(worker: Worker, prompt: Any, param: str) -> list[int]:
                 raise bad(param, token, f"token ids from 0 to {most - 1}")
         return list(prompt)
     tokenizer = worker.llm.tokenizer
-    if len(prompt) <= _LETTERS_AT_ONCE:
-        ids: list[int] = tokenizer.encode(prompt)
-        return ids
-    return await asyncio.to_thread(tokenizer.encode, prompt)
+    try:
+        if len(prompt) <= _LETTERS_AT_ONCE:
+            ids: list[int] = tokenizer.encode(prompt)
+            return ids
+        return await asyncio.to_thread(tokenizer.encode, prompt)
+    except (ValueError, TypeError) as error:  # half a surrogate pair
+        raise bad(param, prompt, f"a text that can be encoded ({error})") from None
 
 
 async def encode_chat(
