@@ -8,6 +8,7 @@ from typing import Any
 import infinicore
 from infinicore import nn
 from infinicore._tensor import Tensor
+from infinicore.llm import quantised
 from infinicore.llm.files import Checkpoint, ModelFileError, Stored
 from infinicore.llm.files.gguf import BLOCKS
 from infinicore.llm.layers import Dense, Embedding, Gathered, Norm, Packed, Projections, Summed
@@ -62,12 +63,22 @@ class Weights:
 
     def tensor(self, name: str, *shape: int, dtype: Any = None) -> Tensor:
         """A weight as a dense tensor on the device."""
+        own = name.removesuffix(".weight")
+        if own != name and len(shape) == 2:
+            found = quantised.find(self, own, *shape)
+            if found is not None:
+                return found.dense(dtype or self.dtype)
         return self._dense(self.stored(name, shape), dtype)
 
     def _dense(self, found: Stored, dtype: Any = None) -> Tensor:
         wanted = dtype or self.dtype
         data = found.data.to(self.device)
         if found.packed is None:
+            if not found.data.is_floating_point():
+                raise ModelFileError(
+                    f"{self.checkpoint.source}: the weight {found.name!r} has type"
+                    f" {found.data.dtype}: expected floating point, or scales beside it"
+                )
             return data.to(wanted)
         return F.dequantize_gguf(data, found.packed, dtype=wanted).view(*found.shape)
 
@@ -91,6 +102,9 @@ class Weights:
         (outputs, which are joined)."""
         if bias is None:
             bias = self.has(f"{name}.bias")
+        packed = quantised.find(self, name, out_size, in_size)
+        if packed is not None:
+            return self._quantised(packed, name, out_size, in_size, cut)
         if cut == "inputs" and self.ranks > 1:
             return self._summed(name, out_size, in_size, bias)
         found = self.stored(f"{name}.weight", (out_size, in_size))
@@ -100,6 +114,23 @@ class Weights:
         begin, size = self.share(name, out_size)
         rows = Stored(found.name, (size, in_size), found.data.narrow(0, begin, size), found.packed)
         part = self._product(rows, None if offset is None else offset.narrow(0, begin, size))
+        return Gathered(part, self.comm) if cut == "joined" else part
+
+    def _quantised(
+        self, whole: quantised.Quantised, name: str, out_size: int, in_size: int, cut: str
+    ) -> nn.Module:
+        """The bias is taken if there is one: GPTQ files have them everywhere."""
+        has_bias = self.has(f"{name}.bias")
+        bias = self.tensor(f"{name}.bias", out_size) if has_bias else None
+        if not cut or self.ranks == 1:
+            whole.bias = bias
+            return whole
+        if cut == "inputs":
+            part = whole.inputs(*self.share(name, in_size, whole.units[1]))
+            return Summed(part, bias, self.comm)
+        begin, size = self.share(name, out_size, whole.units[0])
+        part = whole.outputs(begin, size)
+        part.bias = None if bias is None else bias.narrow(0, begin, size)
         return Gathered(part, self.comm) if cut == "joined" else part
 
     def share(self, name: str, size: int, unit: int = 1) -> tuple[int, int]:
@@ -147,6 +178,9 @@ class Weights:
 
     def split(self, name: str, sizes: Sequence[int], in_size: int) -> Projections:
         """Products that the file has as one weight, with the outputs of one after the other's."""
+        packed = quantised.find(self, name, sum(sizes), in_size)
+        if packed is not None:
+            return self._split_quantised(packed, name, sizes)
         found = self.stored(f"{name}.weight", (sum(sizes), in_size))
         parts, begin = [], 0
         for size in sizes:
@@ -156,9 +190,24 @@ class Weights:
             begin += size
         return self.joined(parts, [size // self.ranks for size in sizes])
 
+    def _split_quantised(
+        self, whole: quantised.Quantised, name: str, sizes: Sequence[int]
+    ) -> Projections:
+        parts, begin = [], 0
+        has_bias = self.has(f"{name}.bias")
+        bias = self.tensor(f"{name}.bias", sum(sizes)) if has_bias else None
+        for size in sizes:
+            first, count = self.share(name, size, whole.units[0])
+            part = whole.outputs(begin + first, count)
+            part.bias = None if bias is None else bias.narrow(0, begin + first, count)
+            parts.append(part)
+            begin += size
+        return Projections(parts, [size // self.ranks for size in sizes])
+
     def joined(self, parts: list[nn.Module], sizes: Sequence[int]) -> Projections:
         kinds = {(type(part), getattr(part, "packed", None)) for part in parts}
-        if self.device.type == "cpu" or len(kinds) > 1:
+        are_quantised = any(isinstance(part, quantised.Quantised) for part in parts)
+        if self.device.type == "cpu" or len(kinds) > 1 or are_quantised:
             return Projections(parts, sizes)
         weight = infinicore.cat([part.weight for part in parts], 0)
         biases = [part.bias for part in parts]

@@ -84,7 +84,7 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry") from None
     sizes = shape if isinstance(shape, list) else [None]
-    if not all(type(each) is int for each in (*sizes, begin, end)) or max(sizes, default=0) >> 63:
+    if not all(type(each) is int for each in (*sizes, begin, end)):
         raise ValueError(f"read_safetensors: {file}: {name!r} has no proper entry")
     if not isinstance(kind, str) or kind not in _CODES:
         raise ValueError(f"read_safetensors: {file}: {name!r} has type {kind!r}, which is unknown")
@@ -93,7 +93,7 @@ def _tensor(file: Path, name: str, row: Any, pages: mmap.mmap, base: int) -> Ten
     for each in shape:
         count *= each
     if (
-        min(shape, default=0) < 0
+        not all(0 <= each < 1 << 63 for each in shape)
         or not 0 <= begin <= end <= len(pages) - base
         or end - begin != count
     ):

@@ -1,0 +1,202 @@
+"""Layers of quantised Hugging Face models: AWQ, GPTQ (4 bits) and W8A8 (int8).
+
+Weights stay packed. AWQ's and GPTQ's are expanded for each product; W8A8's products are made of
+integers, with inputs that are quantised token by token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import infinicore
+from infinicore import nn
+from infinicore._emit import emit
+from infinicore._tensor import Tensor
+from infinicore.llm.files import ModelFileError
+from infinicore.nn import functional as F  # noqa: N812
+
+_PER_WORD = 8  # values of 4 bits in a word
+
+
+class Quantised(nn.Module):
+    """x @ weight.T + bias. `units` are how many outputs, and inputs, ranks cannot divide."""
+
+    units = (1, 1)
+    bias: Tensor | None = None
+
+    def outputs(self, begin: int, size: int) -> Quantised:
+        """The product for some of the outputs, without bias."""
+        raise NotImplementedError
+
+    def inputs(self, begin: int, size: int) -> Quantised:
+        """The product of some of the inputs, without bias."""
+        raise NotImplementedError
+
+    def dense(self, dtype: Any) -> Tensor:
+        """The weight [outputs, inputs] as numbers."""
+        raise NotImplementedError
+
+
+class _FourBits(Quantised):
+    """A weight that is expanded to float16 [inputs, outputs] for each product."""
+
+    def expanded(self) -> Tensor:
+        raise NotImplementedError
+
+    def dense(self, dtype: Any) -> Tensor:
+        return self.expanded().to(dtype).transpose(0, 1).contiguous()
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = infinicore.matmul(x, self.expanded().to(x.dtype))
+        return made if self.bias is None else made + self.bias
+
+
+class Awq(_FourBits):
+    """Eight outputs in a word; scales and zeros for groups of inputs that follow each other."""
+
+    def __init__(self, qweight: Tensor, scales: Tensor, zeros: Tensor) -> None:
+        super().__init__()
+        self.qweight, self.scales, self.zeros = qweight, scales, zeros
+        self.units = (_PER_WORD, qweight.shape[0] // scales.shape[0])
+
+    def expanded(self) -> Tensor:
+        made: Tensor = emit("dequantize_awq", self.qweight, self.scales, self.zeros)
+        return made
+
+    def outputs(self, begin: int, size: int) -> Awq:
+        words = (begin // _PER_WORD, size // _PER_WORD)
+        parts = [_part(each, 1, *words) for each in (self.qweight, self.zeros)]
+        return Awq(parts[0], _part(self.scales, 1, begin, size), parts[1])
+
+    def inputs(self, begin: int, size: int) -> Awq:
+        groups = (begin // self.units[1], size // self.units[1])
+        scales, zeros = (_part(each, 0, *groups) for each in (self.scales, self.zeros))
+        return Awq(_part(self.qweight, 0, begin, size), scales, zeros)
+
+
+class Gptq(_FourBits):
+    """Eight inputs in a word; each input names the group of its scales and zeros."""
+
+    units = (_PER_WORD, _PER_WORD)
+
+    def __init__(self, qweight: Tensor, scales: Tensor, zeros: Tensor, groups: Tensor) -> None:
+        super().__init__()
+        self.qweight, self.scales, self.zeros, self.groups = qweight, scales, zeros, groups
+
+    def expanded(self) -> Tensor:
+        given = (self.qweight, self.scales, self.zeros, self.groups)
+        made: Tensor = emit("dequantize_gptq", *given)
+        return made
+
+    def outputs(self, begin: int, size: int) -> Gptq:
+        qweight, scales = (_part(each, 1, begin, size) for each in (self.qweight, self.scales))
+        zeros = _part(self.zeros, 1, begin // _PER_WORD, size // _PER_WORD)
+        return Gptq(qweight, scales, zeros, self.groups)
+
+    def inputs(self, begin: int, size: int) -> Gptq:
+        qweight = _part(self.qweight, 0, begin // _PER_WORD, size // _PER_WORD)
+        return Gptq(qweight, self.scales, self.zeros, _part(self.groups, 0, begin, size))
+
+
+class Int8(Quantised):
+    """int8 [outputs, inputs] with a scale for each output."""
+
+    def __init__(self, weight: Tensor, scale: Tensor) -> None:
+        super().__init__()
+        self.weight, self.scale = weight, scale
+
+    def dense(self, dtype: Any) -> Tensor:
+        return (self.weight.to(infinicore.float32) * self.scale.unsqueeze(1)).to(dtype)
+
+    def outputs(self, begin: int, size: int) -> Int8:
+        return Int8(_part(self.weight, 0, begin, size), _part(self.scale, 0, begin, size))
+
+    def inputs(self, begin: int, size: int) -> Int8:
+        return Int8(_part(self.weight, 1, begin, size), self.scale)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear_w8a8i8(x, self.weight, self.scale, self.bias)
+
+
+def _part(tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
+    return tensor.narrow(axis, begin, size).contiguous()
+
+
+def find(w: Any, name: str, out_size: int, in_size: int) -> Quantised | None:
+    """The product of a weight that is stored quantised, by the names that exist; `w` are the
+    `Weights`. None: it is not quantised."""
+    if w.has(f"{name}.qweight"):
+        return _four_bits(w, name, out_size, in_size)
+    if not w.has(f"{name}.weight_scale"):
+        return None
+    weight = w.stored(f"{name}.weight", (out_size, in_size))
+    _need(w, name, "weight", weight.data, infinicore.int8)
+    found = w.checkpoint.get(f"{w.prefix}{name}.weight_scale")
+    scale = w.tensor(f"{name}.weight_scale", *found.shape, dtype=infinicore.float32)
+    if scale.numel() not in (1, out_size):
+        raise ModelFileError(
+            f"{w.checkpoint.source}: the weight {w.prefix + name + '.weight_scale'!r} has shape"
+            f" {found.shape}: expected one number, or one for each of {out_size} outputs"
+        )
+    scale = scale.reshape(-1).expand(out_size).contiguous()
+    return Int8(weight.data.to(w.device), scale)
+
+
+def _four_bits(w: Any, name: str, out_size: int, in_size: int) -> Quantised:
+    source, whole = w.checkpoint.source, w.prefix + name
+    settings = w.checkpoint.config.get("quantization_config")
+    settings = settings if isinstance(settings, dict) else {}
+    if settings.get("bits", settings.get("w_bit", 4)) != 4:
+        raise ModelFileError(
+            f"{source}: quantization_config: bits is {settings['bits']!r}: expected 4"
+        )
+    if settings.get("checkpoint_format", "gptq") != "gptq":
+        raise ModelFileError(
+            f"{source}: quantization_config: checkpoint_format is"
+            f" {settings['checkpoint_format']!r}: expected 'gptq'"
+        )
+    words = -(-out_size // _PER_WORD)
+    shape = w.checkpoint.get(f"{whole}.qweight").shape
+    is_awq = shape == (in_size, words)
+    rows = in_size if is_awq else in_size // _PER_WORD
+    qweight = w.stored(f"{name}.qweight", (rows, words if is_awq else out_size))
+    _need(w, name, "qweight", qweight.data, infinicore.int32)
+    found = w.checkpoint.get(f"{whole}.scales")
+    groups = found.shape[0] if found is not None and len(found.shape) == 2 else 1
+    if not groups or in_size % groups or out_size % _PER_WORD:
+        raise ModelFileError(
+            f"{source}: {whole!r}: {groups} groups of {in_size} inputs, {out_size} outputs:"
+            f" expected groups of equal size and a multiple of {_PER_WORD} outputs"
+        )
+    scales = w.tensor(f"{name}.scales", groups, out_size, dtype=infinicore.float16)
+    zeros = w.stored(f"{name}.qzeros", (groups, words))
+    _need(w, name, "qzeros", zeros.data, infinicore.int32)
+    packed, offsets = qweight.data.to(w.device), zeros.data.to(w.device)
+    if is_awq:
+        return Awq(packed, scales, offsets)
+    return Gptq(packed, scales, offsets, _groups(w, name, in_size, groups))
+
+
+def _groups(w: Any, name: str, in_size: int, groups: int) -> Tensor:
+    """The group of each input: as the file says, else in their order."""
+    if not w.has(f"{name}.g_idx"):
+        each = in_size // groups
+        return infinicore.tensor(
+            [i // each for i in range(in_size)], dtype=infinicore.int32, device=w.device
+        )
+    found = w.stored(f"{name}.g_idx", (in_size,))
+    _need(w, name, "g_idx", found.data, infinicore.int32)
+    values: Tensor = found.data.to(w.device)
+    if not 0 <= int(values.min()) <= int(values.max()) < groups:
+        raise ModelFileError(
+            f"{w.checkpoint.source}: the weight {w.prefix + name + '.g_idx'!r}: expected groups"
+            f" from 0 to {groups - 1}"
+        )
+    return values
+
+
+def _need(w: Any, name: str, own: str, data: Tensor, dtype: Any) -> None:
+    if data.dtype != dtype:
+        raise ModelFileError(
+            f"{w.checkpoint.source}: the weight {w.prefix + name + '.' + own!r} has type"
+            f" {data.dtype}: expected {dtype}"
+        )
