@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from infinicore.llm.files.json_file import read_json
 from infinicore.llm.files.stored import ModelFileError
 
+_MOST_TEXT = 1 << 24  # letters of what a template makes of one product
+_MOST_POWER = 1 << 12
 _PLAIN_CHAT = (
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"
@@ -46,16 +49,7 @@ class Tokenizer:
 
     def chat(self, messages: Sequence[dict[str, Any]], **extra: Any) -> str:
         """The text of a conversation, up to where the model answers."""
-        from jinja2 import TemplateError
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-        def refuse(message: str) -> None:
-            raise ValueError(f"the model's chat template refuses: {message}")
-
-        # The template comes with the model's files: it must not reach anything else.
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-        environment.globals["raise_exception"] = refuse
-        environment.globals["strftime_now"] = _now
+        environment = _environment()
         try:
             template = environment.from_string(self.template or _PLAIN_CHAT)
             made: str = template.render(
@@ -65,8 +59,11 @@ class Tokenizer:
                 eos_token=self.eos or "",
                 **extra,
             )
-        except TemplateError as error:
-            raise ValueError(f"the model's chat template failed: {error}") from None
+        except _RefusedError as error:
+            raise ValueError(f"the model's chat template refuses: {error}") from None
+        except Exception as error:  # a template may fail in any way
+            kind, text = type(error).__name__, " ".join(str(error).split())[:300]
+            raise ValueError(f"the model's chat template failed: {kind}: {text}") from None
         return made
 
     def chat_ids(self, messages: Sequence[dict[str, Any]], **extra: Any) -> list[int]:
@@ -117,18 +114,58 @@ def tokenizer_of_folder(path: Path) -> Tokenizer:
     given = read_json(settings) if settings.exists() else {}
     template = given.get("chat_template")
     if isinstance(template, list):  # several, by name
-        named = {each.get("name"): each.get("template") for each in template}
+        named = {
+            each.get("name"): each.get("template") for each in template if isinstance(each, dict)
+        }
         template = named.get("default")
     beside = path / "chat_template.jinja"
     if beside.exists():
-        template = beside.read_text(encoding="utf-8")
+        try:
+            template = beside.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelFileError(f"{beside}: {error}") from None
     return Tokenizer(
         inner,
-        template,
+        template if isinstance(template, str) else None,
         _name(given.get("bos_token")),
         _name(given.get("eos_token")),
         bool(given.get("add_bos_token", False)),
     )
+
+
+class _RefusedError(Exception):
+    """A template does not take the conversation, and says why."""
+
+
+def _environment() -> Any:
+    """For templates, which come with the model's files: they must not reach anything else. They
+    have what transformers gives them."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Environment(ImmutableSandboxedEnvironment):
+        intercepted_binops = frozenset(["*", "**"])
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            # Texts and lists that are repeated, and powers, could fill the memory.
+            sizes = [len(each) for each in (left, right) if hasattr(each, "__len__")]
+            counts = [abs(each) for each in (left, right) if isinstance(each, (int, float))]
+            if (sizes and max(sizes) * max(counts, default=1) > _MOST_TEXT) or (
+                operator == "**" and max(counts, default=0) > _MOST_POWER
+            ):
+                raise OverflowError(f"the result of {operator} is too large")
+            return super().call_binop(context, operator, left, right)
+
+    def refuse(message: str) -> None:
+        raise _RefusedError(message)
+
+    def to_json(value: Any, indent: int | None = None, **_: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    made = Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    made.globals["raise_exception"] = refuse
+    made.globals["strftime_now"] = _now
+    made.filters["tojson"] = to_json  # Jinja's own writes < and & as HTML needs them
+    return made
 
 
 def _name(token: Any) -> str | None:
