@@ -123,7 +123,6 @@ INFINI_DEVICE void finish_group(const MatmulParams &p, int column,
 // writes it.
 INFINI_DEVICE void fetch_ahead(const ProductParams &params) {
     const MatmulParams &p = params.product;
-    ptx::launch_dependents();
     const Operands operands(p);
     const int group = int(blockIdx.x), line = int(threadIdx.x);
     if (line < kColumns && line < p.n - operands.column(group)) {

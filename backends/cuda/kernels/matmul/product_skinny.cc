@@ -48,9 +48,9 @@ public:
     }
 
 private:
-    // On their way to a multiprocessor, and fetched to L2 ahead of that: about what the memory
-    // sends in its latency.
-    static constexpr int64_t kBytesOnTheWay = 96 << 10, kAheadBytes = 64 << 10;
+    // On their way to a multiprocessor, which leaves no room for blocks of the next kernel: they
+    // would only wait. Fetched to L2 ahead: about what the memory sends in its latency.
+    static constexpr int64_t kBytesOnTheWay = 160 << 10, kAheadBytes = 64 << 10;
 
     int64_t stage_bytes(int tiles) const { return kSkinnyWarps * (1024 * tiles + 128 * rows_); }
     int stages(int tiles) const {
