@@ -64,7 +64,8 @@ template <int64_t kColumns>
 void store_results(const Sizes &s, const Call &call, const float *y, int64_t stride, int64_t row,
                    int64_t rows, int64_t column, int64_t columns) {
     visit_single(s.dtype, [&]<class T>(Type<T>) {
-        float bias[kColumns] = {}, sums[kColumns];
+        constexpr size_t kRoom = std::max(size_t(kColumns), kWidth<float>);  // a vector at least
+        float bias[kRoom] = {}, sums[kRoom];
         if (call.bias) {
             load_block(bias, static_cast<const T *>(call.bias) + column, size_t(columns));
         }
