@@ -148,6 +148,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     actions = {"chat": _chat, "generate": _generate, "serve": _serve, "bench": _bench}
     try:
+        if options.tp < 1:
+            raise ValueError(f"--tp is {options.tp}: expected 1 or more")
         if options.tp > 1:
             from infinicore.llm.parallel import is_launched
 
@@ -173,9 +175,16 @@ def _start_ranks(options: argparse.Namespace) -> int:
     """Run this command again, as several ranks on this host."""
     parser = argparse.ArgumentParser()
     launch.add_arguments(parser)
+    arguments = list(options.arguments)
+    if options.command == "generate" and options.prompt is None:
+        # Ranks have no standard input. The model is named anew: a prompt stands behind it.
+        arguments.remove(options.model)
+        arguments += ["--", options.model, sys.stdin.read()]
+    elif options.command == "chat" and options.message is None:
+        raise ValueError("--tp needs --message: ranks have no terminal")
     # A server finishes what runs before it ends.
     grace = ["--grace", "600"] if options.command == "serve" else []
-    command = ["-n", str(options.tp), *grace, "-m", "infinicore", *options.arguments]
+    command = ["-n", str(options.tp), *grace, "--no-prefix", "-m", "infinicore", *arguments]
     return launch.run(parser.parse_args(command))
 
 
@@ -229,14 +238,16 @@ def _ask() -> str:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    prompt = options.prompt if options.prompt is not None else sys.stdin.read()
     llm = _load(options)
     if llm.follow():
         return 0
-    for piece in llm.stream(prompt, **_sampling(options)):
-        print(piece, end="", flush=True)
-    print()
-    llm.close()
+    try:
+        prompt = options.prompt if options.prompt is not None else sys.stdin.read()
+        for piece in llm.stream(prompt, **_sampling(options)):
+            print(piece, end="", flush=True)
+        print()
+    finally:
+        llm.close()
     return 0
 
 

@@ -19,18 +19,27 @@ def bench(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     """The command `infini bench`; `settings` are those of the engine."""
     from infinicore.llm.llm import LLM
 
-    batches = [int(each) for each in options.batch.split(",")]
-    if min(batches) < 1:
-        raise ValueError(f"--batch is {options.batch}: expected numbers above 0")
+    words = options.batch.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in words):
+        raise ValueError(f"--batch is {options.batch}: expected numbers above 0, as in 1,8,64")
+    batches = [int(word) for word in words]
+    for name in ("prompt", "tokens", "repeat"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} is {getattr(options, name)}: expected 1 or more")
     length = options.prompt + options.tokens + 1
     settings["max_batch"] = max(batches)
     settings["max_length"] = options.max_length or length
     settings["cache_tokens"] = options.cache_tokens or (length + 64) * max(batches)
     settings["prefix_cache"] = False  # each round reads its prompts again
     begin = time.monotonic()
-    llm = LLM(options.model, **settings)
+    llm = LLM(options.model, parallel=options.tp > 1, **settings)
     load = time.monotonic() - begin
+    if getattr(llm.engine, "rank", 0):
+        llm.engine.follow()  # type: ignore[attr-defined]
+        return 0
     rows = [measure(llm.engine, options.prompt, options.tokens, n, options.repeat) for n in batches]
+    if options.tp > 1:
+        llm.engine.close()  # type: ignore[attr-defined]
     made: dict[str, Any] = {
         "model": str(options.model),
         "device": str(llm.engine.device),
