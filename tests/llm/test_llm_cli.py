@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from infinicore.cli import main
@@ -174,6 +175,27 @@ def test_two_ranks_give_the_same_text(
     else:  # ranks have no standard input: the prompt is read before
         made = on_ranks("generate", model, "--tokens", 12, input="-hello")
     assert (made.returncode, made.stdout) == (0, wanted), made.stderr
+
+
+@pytest.mark.requires("host")
+def test_embeddings_on_two_ranks(folder: Path) -> None:
+    words = command("launch", "-n", 2, "--no-prefix", Path(__file__).parent / "ranks_embed.py")
+    made = subprocess.run(
+        [*words, str(folder)],
+        env={**os.environ, **RANKS},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    alone = LLM(folder, cache_tokens=256, block_size=8)
+    assert told["tokens"][0] == alone.generate([[5, 6, 7]], max_tokens=4)[0].tokens
+    rows = alone.embed([[1, 2, 3], [9, 8]]).numpy()
+    np.testing.assert_allclose(told["rows"][:2], rows, atol=1e-4)
+    assert told["rows"][2] == []
+    drawn = alone.generate([[5, 6, 7]], max_tokens=4, temperature=1.0, seed=3)[0].tokens
+    assert told["tokens"][2] == drawn
 
 
 @pytest.mark.requires("host")

@@ -143,6 +143,13 @@ class Engine:
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         """Queue a prompt of token ids."""
+        request = self._request(prompt, params)
+        self._seeds += 1  # only now: ranks count the same requests
+        self.scheduler.add(request)
+        return request
+
+    def _request(self, prompt: Iterable[int], params: SamplingParams | None) -> Request:
+        """A request whose prompt is checked."""
         ids = [operator.index(token) for token in prompt]
         params = params or SamplingParams()
         if not ids:
@@ -164,24 +171,36 @@ class Engine:
                 f"Engine.add: prompt has {len(ids)} tokens: expected fewer than {room}, the room"
                 " of the cache (cache_tokens)"
             )
-        self._seeds += 1
         grammar = None
         if params.json_schema is not None:
             from infinicore.llm.grammar import Grammar
 
             grammar = Grammar(params.json_schema, self.tokenizer)
-        request = Request(ids, params, Chooser(params, self._seeds, grammar))
+        request = Request(ids, params, Chooser(params, self._seeds + 1, grammar))
         long_from = self.config.long_from
         most = min(len(ids) + params.max_tokens, self.max_length)
         if long_from is not None and most > long_from:
             request.first_position = long_from
-        self.scheduler.add(request)
         return request
 
     def cancel(self, request: Request) -> None:
         """Forget a request; its blocks are free at once."""
         if request.finish_reason is None:
             request.finish_reason = "cancelled"
+            self.scheduler.remove(request)
+
+    def hidden(self, prompt: Iterable[int]) -> Any:
+        """Normalised hidden states [tokens, hidden] of a prompt: all in one step, with blocks of
+        its own, which are free again afterwards."""
+        request = self._request(prompt, SamplingParams(max_tokens=1))
+        try:
+            for _ in range(-(-len(request.prompt) // self.pool.size)):
+                block = self.pool.take()
+                if block is None:
+                    raise MemoryError("embed: the cache has no room for the prompt")
+                request.blocks.append(block)
+            return self.runner.hidden([(request, len(request.prompt))])
+        finally:
             self.scheduler.remove(request)
 
     @property

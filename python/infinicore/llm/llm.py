@@ -116,24 +116,9 @@ class LLM:
         [prompts, hidden]."""
         rows = []
         for prompt in _several(prompts):
-            hidden = self._hidden(self._ids(prompt)).to(infinicore.float32).mean(0)
+            hidden = self.engine.hidden(self._ids(prompt)).to(infinicore.float32).mean(0)
             rows.append(hidden / (hidden * hidden).sum().sqrt())
         return infinicore.stack(rows, 0)
-
-    def _hidden(self, ids: list[int]) -> Any:
-        """All in one step, with blocks of its own."""
-        engine = self.engine
-        request = engine.add(ids, SamplingParams(max_tokens=1))
-        engine.scheduler.waiting.remove(request)
-        try:
-            for _ in range(-(-len(ids) // engine.pool.size)):
-                block = engine.pool.take()
-                if block is None:
-                    raise MemoryError("embed: the cache has no room for the prompt")
-                request.blocks.append(block)
-            return engine.runner.hidden([(request, len(ids))])
-        finally:
-            engine.cancel(request)
 
     def _ids(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):

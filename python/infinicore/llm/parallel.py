@@ -103,6 +103,12 @@ class ParallelEngine(Engine):
                 self._told.pop(request.number, None)
         return made
 
+    def hidden(self, prompt: Iterable[int]) -> Any:
+        ids = list(prompt)
+        self._request(ids, None)  # a bad one is refused before it is told
+        self._tell("hidden", ids)
+        return super().hidden(ids)
+
     def close(self) -> None:
         self._tell("end")
         for channel in self._channels:
@@ -126,6 +132,8 @@ class ParallelEngine(Engine):
                 known[number] = super().add(prompt, SamplingParams(**params))
             elif action == "cancel":
                 super().cancel(known.pop(rest[0]))
+            elif action == "hidden":
+                super().hidden(rest[0])
             else:
                 super().step()
                 known = {n: each for n, each in known.items() if each.finish_reason is None}
