@@ -335,9 +335,9 @@ def test_generate_takes_texts_and_ids(llm: LLM) -> None:
 def test_embeddings(llm: LLM) -> None:
     made = llm.embed([ids(3), ids(40, 2), "text"])
     assert made.shape == (3, 32) and made.dtype == infinicore.float32
-    rows = made.numpy()
+    rows = made.cpu().numpy()
     np.testing.assert_allclose((rows * rows).sum(1), 1, rtol=1e-5)
-    np.testing.assert_allclose(llm.embed(ids(40, 2)).numpy()[0], rows[1], rtol=1e-5)
+    np.testing.assert_allclose(llm.embed(ids(40, 2)).cpu().numpy()[0], rows[1], rtol=1e-5)
     with pytest.raises(ValueError, match="prompt is empty"):
         llm.embed([[]])
 

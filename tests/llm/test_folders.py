@@ -17,6 +17,8 @@ from kit import seed
 from tests.llm import small_llama
 from tests.llm.tiny import expected, write
 
+pytestmark = pytest.mark.requires("host")
+
 PROMPT = [3, 77, 140, 9, 21]
 
 

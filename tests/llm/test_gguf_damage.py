@@ -16,6 +16,8 @@ from infinicore.llm.config import read_config
 from kit import seed
 from tests.llm import gguf_writer as gguf
 
+pytestmark = pytest.mark.requires("host")
+
 CONFIG: dict[str, Any] = {
     "num_hidden_layers": 1,
     "max_position_embeddings": 64,

@@ -106,7 +106,7 @@ def tokens(path: Path) -> list[int]:
 def logits(path: Path) -> np.ndarray:
     made = engine(path)
     made.add(PROMPT)
-    return made.runner.run(made.scheduler.next()).numpy()[0].copy()
+    return made.runner.run(made.scheduler.next()).cpu().numpy()[0].copy()
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
@@ -125,7 +125,7 @@ def dequantised(tensor: gguf.Tensor) -> np.ndarray:
     if tensor.kind not in BLOCKS:
         return np.frombuffer(tensor.data, np.float32).reshape(tensor.shape)
     data = np.frombuffer(tensor.data, np.uint8).reshape(tensor.shape[0], -1)
-    return F.dequantize_gguf(infinicore.from_numpy(data.copy()), tensor.kind).numpy()
+    return F.dequantize_gguf(infinicore.from_numpy(data.copy()), tensor.kind).cpu().numpy()
 
 
 @pytest.mark.parametrize("kind", gguf.PACKED)

@@ -21,6 +21,8 @@ from infinicore.llm import LLM
 from tests.llm import small_llama
 from tests.llm.tiny import expected, write
 
+pytestmark = pytest.mark.requires("host")
+
 RANKS = {"INFINI_CPU_DEVICES": "2", "INFINI_NUM_THREADS": "1"}
 
 
@@ -161,7 +163,6 @@ def on_ranks(*words: Any, **settings: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.requires("host")
 @pytest.mark.parametrize("which", ["folder", "mixture"])
 def test_two_ranks_give_the_same_text(
     which: str, request: pytest.FixtureRequest, capsys: Capture
@@ -177,7 +178,6 @@ def test_two_ranks_give_the_same_text(
     assert (made.returncode, made.stdout) == (0, wanted), made.stderr
 
 
-@pytest.mark.requires("host")
 def test_embeddings_on_two_ranks(folder: Path) -> None:
     words = command("launch", "-n", 2, "--no-prefix", Path(__file__).parent / "ranks_embed.py")
     made = subprocess.run(
@@ -198,7 +198,6 @@ def test_embeddings_on_two_ranks(folder: Path) -> None:
     assert told["tokens"][2] == drawn
 
 
-@pytest.mark.requires("host")
 def test_a_killed_rank_ends_the_others(folder: Path) -> None:
     words = ("bench", folder, "--tp", 2, "--prompt", 9, "--tokens", 200, "--repeat", 100000)
     environment = {**os.environ, **RANKS}

@@ -117,7 +117,7 @@ def engine(folder: Path, **changes: Any) -> Engine:
 def logits(folder: Path, **changes: Any) -> np.ndarray:
     made = engine(folder, graphs=False, **changes)
     made.add(PROMPT)
-    return made.runner.run(made.scheduler.next()).numpy()[0].copy()
+    return made.runner.run(made.scheduler.next()).cpu().numpy()[0].copy()
 
 
 def tokens(folder: Path) -> list[int]:
@@ -172,13 +172,13 @@ def test_parts_of_ranks(kind: str, tmp_path: Path) -> None:
     packed, _ = make(tmp_path, "llama", kind)
     whole = engine(packed).model.layers[0].attention.o
     x = infinicore.from_numpy(np.random.default_rng(3).standard_normal((3, 64)).astype(np.float32))
-    numbers = whole.dense(infinicore.float32).numpy()
-    wanted = x.numpy() @ numbers.T
+    numbers = whole.dense(infinicore.float32).cpu().numpy()
+    wanted = x.cpu().numpy() @ numbers.T
     near = {"atol": 0.05 if kind == "int8" else 1e-4}
-    np.testing.assert_allclose(whole(x).numpy(), wanted, **near)
-    parts = [whole.outputs(begin, 32)(x).numpy() for begin in (0, 32)]
+    np.testing.assert_allclose(whole(x).cpu().numpy(), wanted, **near)
+    parts = [whole.outputs(begin, 32)(x).cpu().numpy() for begin in (0, 32)]
     np.testing.assert_allclose(np.concatenate(parts, 1), wanted, **near)
-    halves = [whole.inputs(b, 32)(x.narrow(1, b, 32).contiguous()).numpy() for b in (0, 32)]
+    halves = [whole.inputs(b, 32)(x.narrow(1, b, 32).contiguous()).cpu().numpy() for b in (0, 32)]
     np.testing.assert_allclose(sum(halves), wanted, **near)
 
 
