@@ -102,8 +102,9 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
     const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset, kGgufStart);
     quantise(x, call.input, s.dtype);
     const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
-    constexpr int64_t kColumns = 4 * kGgufGroup;  // that are stored together
-    const size_t grain = size_t(65536 / std::max<int64_t>(s.k * s.m * kColumns, 1) + 1);
+    constexpr int64_t kColumns = 2 * kGgufGroup;  // that are stored together
+    // Layers of small models take a few microseconds: threads share these, too.
+    const size_t grain = size_t(12288 / std::max<int64_t>(s.k * s.m * kColumns, 1) + 1);
     parallel_for(size_t((s.n + kColumns - 1) / kColumns), grain, [&](size_t begin, size_t end) {
         for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
             const int64_t column = at * kColumns, columns = std::min(kColumns, s.n - column);
