@@ -235,8 +235,9 @@ infiniStatus_t infiniDriverStream(const char *function, const InfiniTarget *targ
     if (!stream) return status;
     if (stream->capture.load(std::memory_order_acquire))
         return fail(function, INFINI_STATUS_NOT_IMPLEMENTED,
-                    "stream is being captured: collectives of this device type cannot be part of "
-                    "a graph");
+                    "stream is being captured: the vendor's collectives cannot be part of a graph "
+                    "that the core records; call them outside of the capture, or record tensors "
+                    "with infinicore.record()");
     stream->position.fetch_add(1, std::memory_order_relaxed);
     *driver = stream->driver;
     return INFINI_STATUS_SUCCESS;

@@ -22,6 +22,7 @@ COMPILED = ("hygon", "metax", "moore")
 OFFLINE = ("iluvatar", "qy")
 # What the others have beside the three, whose kernels are the same as theirs.
 FEW = ("devices", "copies_streams_and_events", "elementwise", "rows", "products", "collective")
+FEW += ("recorded_collective",)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -182,11 +183,26 @@ def test_names_of_low_confidence_are_in_the_table(kind: str):
                 assert name in marked, (kind, name)
 
 
+# ---- Suites --------------------------------------------------------------------------------------
+
+
+def suites(kind: str, *words: str) -> None:
+    options = ["-q", "--simulated", "--device", kind, "-p", "no:cacheprovider", *words]
+    done = process.run([sys.executable, "-m", "pytest", *options], timeout=3000)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_a_sample_of_the_suites():
+    """Whole files on one kind: of the kinds, this one has the widest warps."""
+    names = ("events", "capture")
+    paths = (process.TESTS / f"runtime/test_{name}.py" for name in names)
+    suites("moore", *map(str, paths))
+
+
 @pytest.mark.skipif(not os.environ.get("INFINI_SIMULATED_SUITES"), reason="INFINI_SIMULATED_SUITES")
 @pytest.mark.parametrize("kind", build.KINDS)
 def test_suites(kind: str):
-    """A sample of the suites on every kind: some minutes."""
-    folders = [str(process.TESTS / name) for name in ("runtime", "operators", "tensor", "graph")]
-    options = ["-q", "--simulated", "--device", kind, "--sample", "40", "-p", "no:cacheprovider"]
-    done = process.run([sys.executable, "-m", "pytest", *options, *folders], timeout=3000)
-    assert done.returncode == 0, done.stdout[-4000:]
+    """All of them but operators, of which 200 combinations: some minutes for a kind."""
+    for name in ("runtime", "graph", "collectives", "tensor"):
+        suites(kind, str(process.TESTS / name))
+    suites(kind, str(process.TESTS / "operators"), "--sample", "200")

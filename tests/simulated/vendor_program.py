@@ -122,6 +122,23 @@ def collective() -> None:
         expect_close(tensor, given[0] + given[1], 1e-5)
 
 
+@check
+def recorded_collective() -> None:
+    """Between the parts of a recorded graph, with the data of each replay."""
+    comms = ccl.init_all([f"{KIND}:0", f"{KIND}:1"])
+    tensors = [on_device(np.full(100, index, np.float32), index) for index in range(2)]
+    with infinicore.record() as made:
+        with ccl.group():
+            summed = [comm.all_reduce(tensor) for comm, tensor in zip(comms, tensors, strict=True)]
+        doubled = [each * 2 for each in summed]
+    for start in (1.0, 5.0):
+        for tensor in tensors:
+            tensor.copy_(infinicore.from_numpy(np.full(100, start, np.float32)).to(tensor.device))
+        made.graph.run()
+        for each in doubled:
+            expect_close(each, np.full(100, 4 * start), 1e-5)
+
+
 def main() -> None:
     wanted = sys.argv[2:]
     chosen = [test for test in CHECKS if not wanted or test.__name__ in wanted]
