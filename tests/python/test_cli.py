@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infinicore import rt
-from infinicore.cli import doctor, main
+from infinicore.cli import doctor, info, main
 
 
 def test_info_lists_devices_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +126,16 @@ def test_back_ends_of_installed_packages(tmp_path: Path) -> None:
     assert "ImportError: no driver" in lines["broken"]
     assert "/nowhere/libinfini_missing.so" in done.stdout
     assert sum(library in line for line in done.stdout.splitlines()) == 1  # opened once
+
+
+def test_info_says_where_programs_run_on_the_host() -> None:
+    """Of device types whose back ends compile no kernels."""
+    device = {"index": 0, "name": "x", "memory_free": 1, "memory_total": 1, "vendor": "v"}
+    found = {
+        "default": "cpu",
+        "devices": [{**device, "kind": kind, "version": "1"} for kind in ("cpu", "kunlun")],
+        "collectives": {},
+        "absent": {},
+    }
+    lines = [line for line in info.text(found).splitlines() if "plain engine" in line]
+    assert [line.split()[0] for line in lines] == ["kunlun"]

@@ -9,6 +9,10 @@ from infinicore import rt
 from infinicore.ccl._library import CclError, describe
 from infinicore.cli.table import size, table
 
+# Types of devices whose back ends compile no kernels: docs/backends.md.
+PLAIN = ("ascend", "cambricon", "kunlun")
+PLAIN_WORDS = "programs by the plain engine on the host"
+
 
 def collect() -> dict[str, Any]:
     backends = {backend.name: backend for backend in rt.backends() if backend.device_count}
@@ -67,6 +71,7 @@ def text(found: dict[str, Any]) -> str:
     # A back end says with its version what it works with: the vendor's libraries.
     uses = {d["kind"]: d["version"].partition(", ")[2] for d in found["devices"]}
     lines = [(kind, use) for kind, words in uses.items() for use in words.split(", ") if use]
+    lines += [(kind, PLAIN_WORDS) for kind in uses if kind in PLAIN]
     lines += [
         (kind, f"collectives {words}") for kind, words in found["collectives"].items() if words
     ]
