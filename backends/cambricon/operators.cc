@@ -42,8 +42,9 @@ std::vector<Extra> three_dimensions(const Operation &o) {
 std::vector<Extra> hidden_ends(const Operation &o) {
     const Tensor y = o.tensor(0);
     const int64_t rows = y.size(-2), columns = y.size(-1);
-    const Shape shape =
-        dense_shape(y.dtype, {rows * columns ? y.numel() / (rows * columns) : 0, 1, rows, columns});
+    int64_t batch = 1;
+    for (int i = 0; i < y.ndim - 2; ++i) batch *= y.size(i);
+    const Shape shape = dense_shape(y.dtype, {batch, 1, rows, columns});
     Extra mask = causal_mask(rows, columns, columns - rows);
     mask.shape = dense_shape(INFINI_DTYPE_BOOL, {1, 1, rows, columns});
     return {{shape, 1, 0, {}}, {shape, 0, 0, {}}, mask};

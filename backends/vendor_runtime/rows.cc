@@ -64,8 +64,29 @@ std::string doubts_of(const OperatorRow *rows, int count) {
 
 // ---- Tensors ------------------------------------------------------------------------------------
 
-PlanTensors::PlanTensors(int device, const Operation &operation, const OperatorRow &row)
-    : device_(device) {
+std::shared_ptr<const Constant> Constant::of(int device, const std::vector<char> &content) {
+    static std::mutex lock;
+    static auto &known = *new std::vector<std::weak_ptr<const Constant>>;
+    std::lock_guard guard(lock);
+    std::erase_if(known, [](const auto &weak) { return weak.expired(); });
+    for (const auto &weak : known)
+        if (auto held = weak.lock(); held && held->device == device && held->content == content)
+            return held;
+    auto made = std::make_shared<Constant>();
+    made->device = device;
+    made->content = content;
+    if (device_allocate(device, content.size(), &made->memory)) made->memory = nullptr;
+    if (!made->memory || copy_bytes(made->memory, device, content.data(), -1, content.size()))
+        throw Refusal{INFINI_STATUS_INTERNAL_ERROR, last_sentence()};
+    known.push_back(made);
+    return made;
+}
+
+Constant::~Constant() {
+    if (memory) device_release(device, memory);
+}
+
+PlanTensors::PlanTensors(int device, const Operation &operation, const OperatorRow &row) {
     for (int i = 0; i < operation.tensor_count(); ++i) {
         Entry entry;
         entry.shape = operation.tensor(i);
@@ -80,10 +101,7 @@ PlanTensors::PlanTensors(int device, const Operation &operation, const OperatorR
             last += (extra.shape.size[i] - 1) * extra.shape.stride[i];
         const size_t bytes = size_t(last + 1) * element_bytes(extra.shape.dtype);
         if (!extra.content.empty()) {
-            if (device_allocate(device, extra.content.size(), &entry.constant) ||
-                copy_bytes(entry.constant, device, extra.content.data(), -1, extra.content.size()))
-                throw Refusal{INFINI_STATUS_INTERNAL_ERROR,
-                              std::string(operation.name()) + ": " + last_sentence()};
+            entry.constant = Constant::of(device, extra.content);
         } else if (extra.of < 0) {
             entry.place = bytes_;
             bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -92,15 +110,10 @@ PlanTensors::PlanTensors(int device, const Operation &operation, const OperatorR
     }
 }
 
-PlanTensors::~PlanTensors() {
-    for (const Entry &entry : entries_)
-        if (entry.constant) device_release(device_, entry.constant);
-}
-
 void *PlanTensors::data(int index, const Arguments &arguments) const {
     const Entry &entry = entries_[size_t(index)];
     if (entry.is_given) return arguments.pointer<void>(index);
-    if (entry.constant) return entry.constant;
+    if (entry.constant) return entry.constant->memory;
     char *base = entry.of < 0 ? arguments.workspace() + entry.place
                               : static_cast<char *>(data(entry.of, arguments));
     return base + entry.offset * int64_t(element_bytes(entry.shape.dtype));

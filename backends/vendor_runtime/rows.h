@@ -134,14 +134,21 @@ struct Call {
     int operator()(void *function) const;
 };
 
+// Memory of a device that keeps what it has; plans with the same share it.
+struct Constant {
+    static std::shared_ptr<const Constant> of(int device, const std::vector<char> &content);
+    ~Constant();
+
+    int device;
+    std::vector<char> content;
+    void *memory = nullptr;
+};
+
 // Tensors of a plan: those of the operator, then the row's own; memory of those that have none is
 // the beginning of the workspace.
 class PlanTensors {
 public:
     PlanTensors(int device, const Operation &operation, const OperatorRow &row);
-    ~PlanTensors();
-    PlanTensors(const PlanTensors &) = delete;
-    PlanTensors &operator=(const PlanTensors &) = delete;
 
     const Shape &shape(int index) const { return entries_[size_t(index)].shape; }
     int count() const { return int(entries_.size()); }
@@ -154,11 +161,10 @@ private:
         Shape shape;
         int of = -1;
         int64_t offset = 0;
-        size_t place = 0;          // in the workspace
-        void *constant = nullptr;  // memory with content
-        bool is_given = false;     // the operator's
+        size_t place = 0;                          // in the workspace
+        std::shared_ptr<const Constant> constant;  // memory with content
+        bool is_given = false;                     // the operator's
     };
-    const int device_;
     std::vector<Entry> entries_;
     size_t bytes_ = 0;
 };

@@ -108,7 +108,9 @@ int leave(InfiniCommunicator *communicator) {
     {
         std::lock_guard guard(world.lock);
         world.left.push_back(held);
-        std::erase_if(world.ranks, [&](const auto &weak) { return weak.lock() == held; });
+        std::erase_if(world.ranks, [&](const auto &weak) {
+            return weak.expired() || weak.lock() == held;  // or it failed to join
+        });
         if (world.ranks.empty()) last = std::move(world.left);
     }
     // Some libraries let each wait for all.

@@ -23,7 +23,7 @@ SIMULATED = HERE.parent
 PROJECT = SIMULATED.parents[1]
 CXX = os.environ.get("CXX", "c++")
 FLAGS = [
-    *("-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
+    *("-std=c++20", "-O1", "-g1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
 ]
 COLLECTIVES = ["accelerator/collectives.cc", "../../backends/cpu/collectives/reduce.cc"]

@@ -8,7 +8,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -52,6 +54,33 @@ void remove_folder(const std::string &folder) {
     if (open) closedir(open);
     rmdir(folder.c_str());
 }
+
+// Folders of communicators that were not left: a process takes them away when it ends.
+class Folders {
+public:
+    static Folders &get() {
+        static auto *all = [] {
+            std::atexit([] {
+                for (const std::string &folder : get().all_) remove_folder(folder);
+            });
+            return new Folders;
+        }();
+        return *all;
+    }
+    void add(const std::string &folder) {
+        std::lock_guard guard(lock_);
+        all_.insert(folder);
+    }
+    void remove(const std::string &folder) {
+        remove_folder(folder);
+        std::lock_guard guard(lock_);
+        all_.erase(folder);
+    }
+
+private:
+    std::mutex lock_;
+    std::set<std::string> all_;
+};
 
 template <class Ready>
 bool wait_for(const Communicator &c, const Ready &ready) {
@@ -210,6 +239,7 @@ Communicator *join(const void *id, size_t bytes, int device, int ranks, int rank
     auto *c = new Communicator;
     c->device = device, c->ranks = ranks, c->rank = rank, c->folder = name;
     mkdir(name, 0700);
+    Folders::get().add(name);
     write_file(c->folder + "/r" + std::to_string(rank), &ranks, sizeof ranks);
     const auto begun = std::chrono::steady_clock::now();
     for (int other = 0; other < ranks; ++other)
@@ -245,14 +275,14 @@ bool leave(Communicator *c) {
             std::this_thread::sleep_for(kPause);
         }
     if (!all) violate("not all ranks leave the communicator");
-    remove_folder(c->folder);
+    Folders::get().remove(c->folder);
     delete c;
     return all;
 }
 
 bool abort(Communicator *c) {
     c->aborted = true;  // not destroyed: what is in streams still looks at it
-    remove_folder(c->folder);
+    Folders::get().remove(c->folder);
     return true;
 }
 
