@@ -55,9 +55,11 @@ std::string doubts_of(const OperatorRow *rows, int count) {
     std::string text;
     for (const OperatorRow *row = rows; row < rows + count; ++row) {
         if (row->confidence == Confidence::kHigh) continue;
-        text += (text.empty() ? "" : "; ") + std::string((row->steps.end() - 1)->function) + " (" +
-                (row->confidence == Confidence::kLow ? "low" : "medium") +
-                (row->doubt ? std::string(": ") + row->doubt : "") + ")";
+        const std::string entry = std::string((row->steps.end() - 1)->function) + " (" +
+                                  (row->confidence == Confidence::kLow ? "low" : "medium") +
+                                  (row->doubt ? std::string(": ") + row->doubt : "") + ")";
+        if (text.find(entry) != std::string::npos) continue;  // rows that share a function
+        text += (text.empty() ? "" : "; ") + entry;
     }
     return text;
 }
