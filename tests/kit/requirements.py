@@ -149,7 +149,6 @@ REQUIREMENTS: dict[str, Requirement] = {
         "transformers",
     ),
     "safetensors": _module("safetensors"),
-    "transformers": _module("transformers"),
     "gguf": _module("gguf"),
     "mpi4py": _module("mpi4py"),
     "openai": _module("openai"),

@@ -35,11 +35,11 @@ def bench(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     llm = LLM(options.model, parallel=options.tp > 1, **settings)
     load = time.monotonic() - begin
     if getattr(llm.engine, "rank", 0):
-        llm.engine.follow()  # type: ignore[attr-defined]
+        llm.engine.follow()
         return 0
     rows = [measure(llm.engine, options.prompt, options.tokens, n, options.repeat) for n in batches]
     if options.tp > 1:
-        llm.engine.close()  # type: ignore[attr-defined]
+        llm.engine.close()
     made: dict[str, Any] = {
         "model": str(options.model),
         "device": str(llm.engine.device),

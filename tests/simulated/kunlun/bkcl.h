@@ -14,10 +14,4 @@ typedef enum {
     BKCL_BFLOAT16 = 9,
 } BKCLDataType;
 
-typedef enum {
-    BKCL_MIN = 2,
-    BKCL_MAX,
-    BKCL_ADD,
-    BKCL_PRODUCT,
-    BKCL_NUM_OPS
-} BKCLOp;
+typedef enum { BKCL_MIN = 2, BKCL_MAX, BKCL_ADD, BKCL_PRODUCT, BKCL_NUM_OPS } BKCLOp;
