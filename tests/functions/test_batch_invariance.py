@@ -125,6 +125,8 @@ class Prompt:
 @pytest.mark.parametrize("kind", DTYPES)
 @pytest.mark.parametrize(("window", "softcap"), [(0, 0.0), (37, 0.0), (100, 3.0)])
 def test_chunks_of_a_prompt(kind: str, window: int, softcap: float) -> None:
+    if kind == "f16" and infinicore.get_device().type != "cpu":
+        pytest.xfail("F16 attention of chunks on NVIDIA devices (docs/reproducibility.md)")
     prompt = Prompt(kind, 331, window, softcap)
     with infinicore.batch_invariant():
         whole = prompt.attend(0, 331, [], False)

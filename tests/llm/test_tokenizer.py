@@ -257,6 +257,7 @@ def test_a_chat_has_no_begin_token_twice() -> None:
 # ---- folders --------------------------------------------------------------------------------
 
 
+@pytest.mark.requires("host")
 def test_settings_of_a_folder(tmp_path: Path) -> None:
     folder = small_llama.make_folder(tmp_path / "m", layers=1)
     file = folder / "tokenizer_config.json"
