@@ -23,7 +23,7 @@ struct Case {
     int64_t size = 4, stride = 1;
     InfiniTensor tensors[2] = {{INFINI_DTYPE_F32, 1, &size, &stride},
                                {INFINI_DTYPE_F32, 1, &size, &stride}};
-    InfiniOperation operation{"case", tensors, nullptr, 2, 0, &program};
+    InfiniOperation operation{"case", tensors, nullptr, 2, 0, &program, 0};
 };
 
 static void expect(const char *what, const char *reason,

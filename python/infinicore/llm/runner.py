@@ -233,8 +233,8 @@ class _Recorded:
 
 
 def untouched_zeros(shape: tuple[int, ...], dtype: Any, device: Any) -> Tensor:
-    """Zeros; on the CPU pages that the system gives when they are first used."""
-    if device.type != "cpu":
+    """Zeros; on the first CPU pages that the system gives when they are first used."""
+    if device.type != "cpu" or device.index:
         return infinicore.zeros(shape, dtype=dtype, device=device)
     import math
     import mmap

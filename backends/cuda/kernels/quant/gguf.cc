@@ -65,19 +65,19 @@ std::unique_ptr<Plan> plan_dequantize_gguf(const Operation &operation, Device &d
 
 // ---- Products -----------------------------------------------------------------------------------
 
-struct Sizes {
+struct GgufSizes {
     int64_t m, n, k, format, row_bytes;
     int dtype;
     bool bias, quantise;
 };
 
-std::shared_ptr<const Kernel> quantise_kernel(const Sizes &s, bool rounded, Device &device) {
+std::shared_ptr<const Kernel> quantise_kernel(const GgufSizes &s, bool rounded, Device &device) {
     Source source("quant/gguf.cuh:quantize");
     return device.compile(source.type("T", s.dtype).constant("kRounded", rounded));
 }
 
 // Few rows: the packed bytes are read once.
-std::unique_ptr<Plan> plan_few(const Sizes &s, Device &device) {
+std::unique_ptr<Plan> plan_few(const GgufSizes &s, Device &device) {
     const int64_t element = int64_t(dtype_bytes(s.dtype)), units = s.k / 32;
     const int64_t rows = s.m <= 2 ? s.m : s.m <= 4 ? 4 : kFewRows;
     std::shared_ptr<const Kernel> quantise;
@@ -121,7 +121,7 @@ std::unique_ptr<Plan> plan_few(const Sizes &s, Device &device) {
 // Many rows: some columns of the result at a time, whose weights are expanded before.
 class ManyRows final : public Plan {
 public:
-    ManyRows(const Sizes &sizes, Device &device)
+    ManyRows(const GgufSizes &sizes, Device &device)
         : s(sizes), dequantise_(sizes.format, sizes.dtype, device) {
         const int64_t element = int64_t(dtype_bytes(s.dtype));
         const int64_t most = std::max<int64_t>(int64_t(kExpandedBytes) / (s.k * element), 1);
@@ -174,7 +174,7 @@ private:
         return shape;
     }
 
-    const Sizes s;
+    const GgufSizes s;
     Dequantize dequantise_;
     int64_t columns_;
     std::shared_ptr<const Product> product_, last_;
@@ -185,7 +185,7 @@ private:
 std::unique_ptr<Plan> plan_linear_gguf(const Operation &operation, Device &device) {
     const Tensor out = operation.tensor(0), x = operation.tensor(1), weight = operation.tensor(2);
     if (out.numel() == 0) return make_empty_plan();
-    Sizes s;
+    GgufSizes s;
     s.n = out.size(-1), s.k = x.size(-1), s.m = out.numel() / s.n, s.dtype = out.dtype;
     s.format = operation.integer(0), s.row_bytes = weight.size(1);
     s.bias = bool(operation.tensor(3)), s.quantise = operation.integer(1) != 0;
