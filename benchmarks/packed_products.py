@@ -1,4 +1,4 @@
-"""linear_gguf on the CPU: `python benchmarks/packed_products.py [--rows 1,4,512] [--formats 2,3,8]`.
+"""linear_gguf on the CPU: `benchmarks/packed_products.py [--rows 1,4,512] [--formats 2,3,8]`.
 
 Random blocks stand for the weights of SmolLM2-135M, one layer after the other so that they come
 from memory as they do in a model. Prints the time of all products of a token or a prompt, the
