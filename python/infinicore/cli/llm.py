@@ -25,7 +25,7 @@ def add_arguments(commands: Any) -> None:
         " conversation.",
     )
     chat.add_argument("model", nargs="?", default=DEFAULT_MODEL, help=_MODEL_HELP)
-    chat.add_argument("--system", metavar="TEXT", help="what the model is told first")
+    chat.add_argument("--system", metavar="TEXT", help="the system message of the conversation")
     chat.add_argument("--message", metavar="TEXT", help="one message instead of a conversation")
     _engine_options(chat)
     _sampling_options(chat, tokens=512)

@@ -85,7 +85,7 @@ class ParallelEngine(Engine):
                 channel.send_bytes(text)
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
-        request = super().add(prompt, params)  # a bad one is refused before it is told
+        request = super().add(prompt, params)  # raises before the other ranks hear of it
         self._told[request.number] = request
         self._tell("add", request.number, request.prompt, asdict(request.params))
         return request
@@ -105,7 +105,7 @@ class ParallelEngine(Engine):
 
     def hidden(self, prompt: Iterable[int]) -> Any:
         ids = list(prompt)
-        self._request(ids, None)  # a bad one is refused before it is told
+        self._request(ids, None)  # raises before the other ranks hear of it
         self._tell("hidden", ids)
         return super().hidden(ids)
 

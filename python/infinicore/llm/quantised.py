@@ -5,6 +5,7 @@ integers, with inputs that are quantised token by token."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import infinicore
@@ -17,30 +18,31 @@ from infinicore.nn import functional as F  # noqa: N812
 _PER_WORD = 8  # values of 4 bits in a word
 
 
-class Quantised(nn.Module):
+class Quantised(nn.Module, ABC):
     """x @ weight.T + bias. `units` are how many outputs, and inputs, ranks cannot divide."""
 
     units = (1, 1)
     bias: Tensor | None = None
 
+    @abstractmethod
     def outputs(self, begin: int, size: int) -> Quantised:
         """The product for some of the outputs, without bias."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inputs(self, begin: int, size: int) -> Quantised:
         """The product of some of the inputs, without bias."""
-        raise NotImplementedError
 
+    @abstractmethod
     def dense(self, dtype: Any) -> Tensor:
         """The weight [outputs, inputs] as numbers."""
-        raise NotImplementedError
 
 
 class _FourBits(Quantised):
     """A weight that is expanded to float16 [inputs, outputs] for each product."""
 
+    @abstractmethod
     def expanded(self) -> Tensor:
-        raise NotImplementedError
+        """float16 [inputs, outputs]"""
 
     def dense(self, dtype: Any) -> Tensor:
         return self.expanded().to(dtype).transpose(0, 1).contiguous()

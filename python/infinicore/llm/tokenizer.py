@@ -89,7 +89,7 @@ class Stream:
         after = self._tokenizer.decode(self._ids[self._begin :])
         if len(after) <= len(before) or after.endswith("\ufffd"):
             return ""
-        # The next text is told apart from this one's last tokens, which it may depend on.
+        # The next text may depend on this one's last tokens, so they are decoded again with it.
         self._begin, self._read = self._read, len(self._ids)
         return after[len(before) :]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ class Choice:
         return text, self.ticket.chosen
 
 
-class Form:
+class Form(ABC):
     """How /v1/chat/completions or /v1/completions writes answers."""
 
     prefix = kind = chunk_kind = ""
@@ -69,12 +70,13 @@ class Form:
         """What a stream begins with."""
         yield from ()
 
+    @abstractmethod
     def choice(self, choice: Choice) -> dict[str, Any]:
-        raise NotImplementedError
+        """A choice of the whole answer."""
 
+    @abstractmethod
     def delta(self, choice: Choice) -> dict[str, Any] | None:
         """What is new, or None."""
-        raise NotImplementedError
 
 
 class ChatForm(Form):

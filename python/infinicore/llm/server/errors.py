@@ -14,7 +14,7 @@ _TYPES = {
 
 
 class ApiError(Exception):
-    """What a client is told: an HTTP status, a sentence, the field at fault, a short code."""
+    """An error response: an HTTP status, a sentence, the field at fault, a short code."""
 
     def __init__(
         self, status: int, message: str, param: str | None = None, code: str | None = None
