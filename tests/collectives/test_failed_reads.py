@@ -65,6 +65,16 @@ NAMES = (
     *("tolist", "item", "numpy", "array", "dlpack", "bytes", "repr", "result", "copy_", "to"),
     *("sync_stream", "sync_device", "Stream", "Event"),
 )
+# A rank that failed ends with status 1, at which the launcher stops the other: they end together.
+MEET = """
+import pathlib, time
+
+own, other = (pathlib.Path(f"{__file__}.{rank}") for rank in (comm.rank, 1 - comm.rank))
+own.touch()
+end = time.monotonic() + 60
+while not other.exists() and time.monotonic() < end:
+    time.sleep(0.01)
+"""
 DIES = """
 import os, signal
 import infinicore
@@ -94,7 +104,7 @@ def run_alone(program: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_read_raises_the_error(script: Callable[[str], Path]) -> None:
-    after = "comm.close()\nprint('closed', len(x.tolist()))\n"
+    after = "comm.close()\nprint('closed', len(x.tolist()), flush=True)\n" + MEET
     done = launch("-n", "2", script(UNEQUAL + READS + after), INFINI_CPU_DEVICES="2")
     expected = [f"[{rank}] {name} raised" for rank in range(2) for name in NAMES]
     expected += [f"[{rank}] closed {3 + rank}" for rank in range(2)]

@@ -7,6 +7,7 @@ tensors of kit.ref there with `put`, and look at results with `ref.of` or `numpy
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .ref.tensor import Tensor
 
 KIND = os.environ.get("INFINI_DEVICE") or "cpu"
 ON_HOST = KIND == "cpu"
+HAS_AMX = "amx_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
 
 
 def put(tensor: Any) -> Any:

@@ -8,17 +8,14 @@
 #include <cstring>
 #include <new>
 
+#include "beside.h"
 #include "hopper.h"
 
 namespace simulated {
 
 void *runtime_symbol(const char *name) {
     static void *const library = [] {
-        Dl_info self;
-        dladdr(reinterpret_cast<void *>(&runtime_symbol), &self);
-        std::string path = self.dli_fname;
-        path = path.substr(0, path.rfind('/') + 1) + "libcudart.so.12";
-        void *found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        void *found = open_runtime();
         if (!found) {
             fprintf(stderr, "simulated CUDA: %s\n", dlerror());
             abort();

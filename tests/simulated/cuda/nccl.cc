@@ -13,6 +13,7 @@
 #include <cstring>
 #include <set>
 
+#include "beside.h"
 #include "nccl_arithmetic.h"
 
 #define NCCL_EXPORT extern "C" __attribute__((visibility("default")))
@@ -62,12 +63,7 @@ Result wrong(Result result, const std::string &sentence) {
 // ---- The simulated runtime ----------------------------------------------------------------------
 
 void *runtime_symbol(const char *name) {
-    static void *const library = [] {
-        Dl_info self;
-        dladdr(reinterpret_cast<void *>(&runtime_symbol), &self);
-        std::string path = self.dli_fname;
-        return dlopen((path.substr(0, path.rfind('/') + 1) + "libcudart.so.12").c_str(), RTLD_NOW);
-    }();
+    static void *const library = open_runtime();
     return library ? dlsym(library, name) : nullptr;
 }
 

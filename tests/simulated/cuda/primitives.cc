@@ -11,6 +11,8 @@
 #include <mutex>
 #include <set>
 
+#include "beside.h"
+
 namespace primitives {
 namespace {
 
@@ -102,11 +104,8 @@ int wrong(const char *sentence, int status) {
 bool has(const char *variable) { return std::getenv(variable) != nullptr; }
 
 void *runtime_function(const char *name) {
-    Dl_info info;
-    if (!dladdr(reinterpret_cast<const void *>(&wrong), &info)) return nullptr;
-    const std::string path = info.dli_fname;
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + "libcudart.so.12";
-    return dlsym(dlopen(beside.c_str(), RTLD_NOW), name);
+    static void *const library = open_runtime();
+    return library ? dlsym(library, name) : nullptr;
 }
 
 int enqueue(void *stream, const std::function<void()> &work) {

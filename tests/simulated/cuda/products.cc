@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "beside.h"
 #include "halves.h"
 
 namespace {
@@ -80,14 +81,6 @@ void write(int type, void *data, int64_t i, double value) {
         default:
             static_cast<uint16_t *>(data)[i] = double_to_bfloat(value);
     }
-}
-
-// A library in the folder that this one is in.
-std::string beside(const char *name) {
-    Dl_info info;
-    if (!dladdr(reinterpret_cast<const void *>(&beside), &info)) return name;
-    const std::string path = info.dli_fname;
-    return path.substr(0, path.rfind('/') + 1) + name;
 }
 
 // All that a call was given, by value.
@@ -229,8 +222,8 @@ int cublasLtMatmul(void *, Description *t, const void *alpha, const void *pa, La
     product->alpha = read(t->scale, alpha, 0), product->beta = read(t->scale, beta, 0);
     // Kept: a graph may run it again.
     using Launch = int (*)(void *, void (*)(void *), void *);
-    static const auto launch = reinterpret_cast<Launch>(
-        dlsym(dlopen(beside("libcudart.so.12").c_str(), RTLD_NOW), "cudaLaunchHostFunc"));
+    static const auto launch =
+        reinterpret_cast<Launch>(dlsym(open_runtime(), "cudaLaunchHostFunc"));
     auto run = [](void *data) { static_cast<Product *>(data)->run(); };
     if (launch) return launch(stream, run, product) == 0 ? kSuccess : kInvalid;
     return wrong("there is no runtime");

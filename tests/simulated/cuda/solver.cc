@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "beside.h"
+
 namespace {
 
 constexpr int kSuccess = 0, kInvalid = 3, kFailed = 6;
@@ -28,11 +30,8 @@ int wrong(const char *sentence, int status = kInvalid) {
 }
 
 void *runtime_function(const char *name) {
-    Dl_info info;
-    if (!dladdr(reinterpret_cast<const void *>(&wrong), &info)) return nullptr;
-    const std::string path = info.dli_fname;
-    const std::string beside = path.substr(0, path.rfind('/') + 1) + "libcudart.so.12";
-    return dlsym(dlopen(beside.c_str(), RTLD_NOW), name);
+    static void *const library = open_runtime();
+    return library ? dlsym(library, name) : nullptr;
 }
 
 struct Matrix {
