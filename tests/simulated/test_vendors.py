@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -181,28 +180,3 @@ def test_names_of_low_confidence_are_in_the_table(kind: str):
         for name, function in functions.items():
             if function["confidence"] == "low" and name in renamed:
                 assert name in marked, (kind, name)
-
-
-# ---- Suites --------------------------------------------------------------------------------------
-
-
-def suites(kind: str, *words: str) -> None:
-    options = ["-q", "--simulated", "--device", kind, "-p", "no:cacheprovider", *words]
-    done = process.run([sys.executable, "-m", "pytest", *options], timeout=3000)
-    assert done.returncode == 0, done.stdout[-4000:]
-
-
-def test_a_sample_of_the_suites():
-    """Whole files on one kind: of the kinds, this one has the widest warps."""
-    names = ("events", "capture")
-    paths = (process.TESTS / f"runtime/test_{name}.py" for name in names)
-    suites("moore", *map(str, paths))
-
-
-@pytest.mark.skipif(not os.environ.get("INFINI_SIMULATED_SUITES"), reason="INFINI_SIMULATED_SUITES")
-@pytest.mark.parametrize("kind", build.KINDS)
-def test_suites(kind: str):
-    """All of them but operators, of which 200 combinations: some minutes for a kind."""
-    for name in ("runtime", "graph", "collectives", "tensor"):
-        suites(kind, str(process.TESTS / name))
-    suites(kind, str(process.TESTS / "operators"), "--sample", "200")
