@@ -136,12 +136,12 @@ def _place(word: str, index: int) -> tuple[int, int]:
         return _VENDORS[word], index
     if word in _TYPES:
         left = index
-        for number in _TYPES[word][:-1] if len(_TYPES[word]) > 1 else ():
+        for number in _TYPES[word]:
             count = _core.device_count(number)
             if left < count:
                 return number, left
             left -= count
-        # None of them, or the last: the first is what the message will name.
+        # There is none: the first is what the message will name.
         return _TYPES[word][0], index
     for name, number, _ in _core.kinds():
         if name == word:

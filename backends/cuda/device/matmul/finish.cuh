@@ -34,6 +34,11 @@ struct TilePlace {
     }
 };
 
+// What sums in C are scaled in for results in O: whole numbers have fractions as scales, unless they
+// stay whole.
+template <class O, class C>
+using Scaled = Choose<kSame<C, int32_t> && !kSame<O, int32_t>, float, C>;
+
 // Stores runs of columns of c, in O; the bias is in O too.
 template <class O, class C>
 struct Finish {

@@ -66,7 +66,7 @@ INFINI_ENTRY(infini::ProductParams, infini::Product::kThreads, 1) {
     if constexpr (kSplit)
         store_all(KeepPartial<C>(q, place.batch, place.split));
     else
-        store_all(Epilogue<O, C>(p, place.batch));
+        store_all(Epilogue<O, Scaled<O, C>>(p, place.batch));
 }
 #endif
 
@@ -88,8 +88,7 @@ INFINI_ENTRY(infini::MatmulParams, 256, 1) {
 #pragma unroll
             for (int i = 0; i < kRun; ++i)
                 if (i < count) values[i] += from[i];
-        Finish<O, Choose<kSame<C, double>, double, float>>(p, line / p.m)(row, column, values,
-                                                                          count);
+        Finish<O, Scaled<O, C>>(p, line / p.m)(row, column, values, count);
     }
 }
 #endif
