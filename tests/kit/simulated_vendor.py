@@ -11,6 +11,7 @@ EXCLUDED = {
     "test_bad_calls.py": "made on the CPU: the checks are the core's, the same for every device",
     "test_survival.py::test_fork[": "a child cannot use its parent's devices",
     "collectives/test_nccl": "of NVIDIA's library, with processes of its own",
+    "test_failures_are_told_by_the_replay": "the library waits in the call until all ranks connect",
     "test_one_process.py::test_recorded": "the core captures streams here: collectives are refused",
 }
 EXCLUDED |= {

@@ -22,7 +22,8 @@ SUITES = ["operators", "tensor", "collectives", "runtime", "graph"]
 
 def suites(kind: str, *words: str) -> None:
     options = ["-q", "--simulated", "--device", kind, "-p", "no:cacheprovider", "--tb=short"]
-    done = process.run([sys.executable, "-m", "pytest", *options, *words], timeout=6000)
+    command = [sys.executable, "-m", "pytest", *options, *words]
+    done = process.run(command, timeout=6000, INFINI_SIM_DEVICES="3")
     # The summary comes last, and failures in full before it.
     print(kind, *words, done.stdout.rstrip().rpartition("\n")[2])
     assert done.returncode == 0, done.stdout[-8000:]
