@@ -225,9 +225,18 @@ bool thin_tile_scores(const BlockScratch &scratch, const KeyRows &keys, int64_t 
     for (int64_t done = 0; done < count;) {
         KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
         if (run.k) {
+            // After the keys of a tile come its values.
+            const bool last = done + run.count == count;
+            const KeyRows::Run then =
+                keys.run(last ? t : t + done + run.count, t + count, sizeof(T));
+            const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.k
+                                                               : last  ? then.v
+                                                                       : then.k),
+                                   last ? keys.v_row : keys.k_row};
             by_rows(rows.count, [&]<size_t R>(int64_t r) {
                 thin_scores<T, R>(s + r * s_row + done, s_row, reinterpret_cast<const T *>(run.k),
-                                  keys.k_row, run.count, rows.depth, scratch.q + r * q_row, q_row);
+                                  keys.k_row, run.count, rows.depth, scratch.q + r * q_row, q_row,
+                                  next);
             });
         } else {
             missing = true;
@@ -268,12 +277,22 @@ void thin_range(BlockScratch &scratch, const KeyRows &keys, int64_t begin, int64
         }
         for (int64_t done = 0; done < count;) {
             KeyRows::Run run = keys.run(t + done, t + count, sizeof(T));
-            if (run.k)
+            if (run.k) {
+                // After the values of a tile come the keys of the next.
+                const bool last = done + run.count == count, ends = t + count == end;
+                const KeyRows::Run then =
+                    ends && last ? run : keys.run(t + done + run.count, end, sizeof(T));
+                const NextRows<T> next{reinterpret_cast<const T *>(!then.k ? run.v
+                                                                   : last  ? then.k
+                                                                           : then.v),
+                                       last ? keys.k_row : keys.v_row};
                 by_rows(rows.count, [&]<size_t R>(int64_t r) {
                     thin_values<T, R>(scratch.out + r * rows.value_depth, rows.value_depth,
                                       reinterpret_cast<const T *>(run.v), keys.v_row, run.count,
-                                      rows.value_depth, s + r * kThinTile + skip + done, kThinTile);
+                                      rows.value_depth, s + r * kThinTile + skip + done, kThinTile,
+                                      next);
                 });
+            }
             done += run.count;
         }
     }

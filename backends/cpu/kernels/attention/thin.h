@@ -28,11 +28,19 @@ INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
 #endif
 }
 
+// Rows of keys or values that are read after these: fetched in the meantime. Caches are in pages, so
+// the processor does not find them by itself.
+template <class T>
+struct NextRows {
+    const T *at;
+    int64_t stride;
+};
+
 // Scores of K keys for R rows: s[r][key] = q[r] . k[key]. The rows of q are filled with zeros to
 // whole vectors.
 template <class T, size_t R, size_t K>
 INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t stride,
-                                  int64_t depth, const float *q, int64_t q_row) {
+                                  int64_t depth, const float *q, int64_t q_row, NextRows<T> next) {
     F32 sum[R][K] = {};
     auto step = [&](int64_t d, auto read) {
         F32 b[R];
@@ -51,12 +59,11 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
                 for (size_t i = 0; i < K; i += 4)
                     end_step(sum[r][i], sum[r][i + 1], sum[r][i + 2], sum[r][i + 3]);
     };
-    // The next keys are called for while these are used.
     constexpr int64_t line = 64 / sizeof(T);
     int64_t d = 0;
     for (; d + line <= depth; d += line) {
 #pragma GCC unroll 8
-        for (size_t i = 0; i < K; ++i) __builtin_prefetch(k + int64_t(i + K) * stride + d);
+        for (size_t i = 0; i < K; ++i) __builtin_prefetch(next.at + int64_t(i) * next.stride + d);
 #pragma GCC unroll 8
         for (int64_t j = 0; j < line; j += kWidth<float>)
             step(d + j, [](const T *p) { return load_wide_f32(p); });
@@ -81,13 +88,17 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
 
 template <class T, size_t R>
 void thin_scores(float *s, int64_t s_row, const T *k, int64_t stride, int64_t count, int64_t depth,
-                 const float *q, int64_t q_row) {
+                 const float *q, int64_t q_row, NextRows<T> next) {
     constexpr int64_t strip = R == 1 ? 8 : 4;
+    const auto later = [&](int64_t t) {
+        return NextRows<T>{next.at + t * next.stride, next.stride};
+    };
     int64_t t = 0;
     for (; t + strip <= count; t += strip)
-        thin_score_strip<T, R, strip>(s + t, s_row, k + t * stride, stride, depth, q, q_row);
+        thin_score_strip<T, R, strip>(s + t, s_row, k + t * stride, stride, depth, q, q_row,
+                                      later(t));
     for (; t < count; ++t)
-        thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row);
+        thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row, later(t));
 }
 
 inline constexpr int64_t kValueKeys = 16;
@@ -95,7 +106,7 @@ inline constexpr int64_t kValueKeys = 16;
 // N vectors of the results of R rows: o[r][e] += sum over keys of p[r][key] v[key][e].
 template <class T, size_t R, size_t N>
 INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t stride,
-                                  int64_t count, const float *p, int64_t p_row) {
+                                  int64_t count, const float *p, int64_t p_row, NextRows<T> next) {
     F32 sum[R][N];
 #pragma GCC unroll 4
     for (size_t r = 0; r < R; ++r)
@@ -105,12 +116,11 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
         F32 a[N];
 #pragma GCC unroll 8
         for (size_t i = 0; i < N; ++i) a[i] = load_wide_f32(v + i * kWidth<float>);
-        // The next keys are called for while these are used.
         if (N > 1)
 #pragma GCC unroll 4
             for (size_t i = 0; i < N * kWidth<float>; i += 64 / sizeof(T))
-                __builtin_prefetch(v + kValueKeys * stride + i);
-        v += stride;
+                __builtin_prefetch(next.at + i);
+        v += stride, next.at += next.stride;
 #pragma GCC unroll 4
         for (size_t r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -139,16 +149,17 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
 // kValueKeys at a time, so that memory is read nearly in order.
 template <class T, size_t R>
 void thin_values(float *o, int64_t o_row, const T *v, int64_t stride, int64_t count, int64_t depth,
-                 const float *p, int64_t p_row) {
+                 const float *p, int64_t p_row, NextRows<T> next) {
     constexpr size_t vectors = R == 1 ? 8 : 4;
     constexpr int64_t step = int64_t(kWidth<float>), some = kValueKeys;
-    for (; count > 0; count -= some, v += some * stride, p += some) {
+    for (; count > 0; count -= some, v += some * stride, p += some, next.at += some * next.stride) {
         int64_t n = std::min(some, count), e = 0;
         for (; e + int64_t(vectors) * step <= depth; e += int64_t(vectors) * step) {
-            thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, n, p, p_row);
+            thin_value_strip<T, R, vectors>(o + e, o_row, v + e, stride, n, p, p_row,
+                                            {next.at + e, next.stride});
         }
         for (; e + step <= depth; e += step)
-            thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, n, p, p_row);
+            thin_value_strip<T, R, 1>(o + e, o_row, v + e, stride, n, p, p_row, next);
         for (; e < depth; ++e)
             for (size_t r = 0; r < R; ++r) {
                 float sum = o[r * o_row + e];

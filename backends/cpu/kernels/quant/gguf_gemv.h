@@ -66,9 +66,10 @@ template <int format, int kM>
     constexpr int kHalves = G::kHasParts ? 2 : 1;
     GgufFloats sums[kM] = {};
     const int64_t blocks = x.units / kUnits;
-    // Rows of a group end soon: what comes behind them is fetched by hand.
+    // Rows of a group end soon: what comes behind them is fetched by hand. The bytes are fetched in
+    // their order and used row beside row, so the last row is needed before its turn.
     constexpr int64_t kStep = kGgufGroup * G::kBytes, kAhead = 3072;
-    const uint8_t *ahead = w.row[0] + kAhead;
+    const uint8_t *ahead = w.row[0] + kAhead + (kGgufGroup - 1) * blocks * G::kBytes;
     for (int64_t block = 0; block < blocks; ++block, ahead += kStep) {
         w.prepare(block);
 #pragma GCC unroll 16

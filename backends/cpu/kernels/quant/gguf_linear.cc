@@ -102,12 +102,14 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
     const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset, kGgufStart);
     quantise(x, call.input, s.dtype);
     const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
-    constexpr int64_t kColumns = 2 * kGgufGroup;  // that are stored together
+    // Columns that no two threads share, and those that are stored together.
+    constexpr int64_t kShared = 2 * kGgufGroup, kColumns = 4 * kShared;
     // Layers of small models take a few microseconds: threads share these, too.
-    const size_t grain = size_t(12288 / std::max<int64_t>(s.k * s.m * kColumns, 1) + 1);
-    parallel_for(size_t((s.n + kColumns - 1) / kColumns), grain, [&](size_t begin, size_t end) {
-        for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-            const int64_t column = at * kColumns, columns = std::min(kColumns, s.n - column);
+    const size_t grain = size_t(12288 / std::max<int64_t>(s.k * s.m * kShared, 1) + 1);
+    parallel_for(size_t((s.n + kShared - 1) / kShared), grain, [&](size_t begin, size_t end) {
+        const int64_t last = std::min(s.n, int64_t(end) * kShared);
+        for (int64_t column = int64_t(begin) * kShared; column < last; column += kColumns) {
+            const int64_t columns = std::min(kColumns, last - column);
             float y[kFewGgufRows][kColumns];
             for (int64_t j = 0; j < columns; j += kGgufGroup) {
                 const GgufGroup<format> w(call.weight + column * row_bytes, row_bytes, j, columns);
