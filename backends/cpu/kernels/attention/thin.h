@@ -28,8 +28,9 @@ INFINI_SIMD F32x4 reduce_four(F32 a, F32 b, F32 c, F32 d) {
 #endif
 }
 
-// Rows of keys or values that are read after these: fetched in the meantime. Caches are in pages, so
-// the processor does not find them by itself.
+// Rows of keys or values that are read after these: brought to the second cache in the meantime, as
+// caches are in pages and the processor does not find the next one by itself. From there the first
+// cache gets them a few rows ahead.
 template <class T>
 struct NextRows {
     const T *at;
@@ -63,7 +64,10 @@ INFINI_SIMD void thin_score_strip(float *s, int64_t s_row, const T *k, int64_t s
     int64_t d = 0;
     for (; d + line <= depth; d += line) {
 #pragma GCC unroll 8
-        for (size_t i = 0; i < K; ++i) __builtin_prefetch(next.at + int64_t(i) * next.stride + d);
+        for (size_t i = 0; i < K; ++i) {
+            __builtin_prefetch(next.at + int64_t(i) * next.stride + d, 0, 2);
+            __builtin_prefetch(k + int64_t(i + K) * stride + d);
+        }
 #pragma GCC unroll 8
         for (int64_t j = 0; j < line; j += kWidth<float>)
             step(d + j, [](const T *p) { return load_wide_f32(p); });
@@ -118,8 +122,10 @@ INFINI_SIMD void thin_value_strip(float *o, int64_t o_row, const T *v, int64_t s
         for (size_t i = 0; i < N; ++i) a[i] = load_wide_f32(v + i * kWidth<float>);
         if (N > 1)
 #pragma GCC unroll 4
-            for (size_t i = 0; i < N * kWidth<float>; i += 64 / sizeof(T))
-                __builtin_prefetch(next.at + i);
+            for (size_t i = 0; i < N * kWidth<float>; i += 64 / sizeof(T)) {
+                __builtin_prefetch(next.at + i, 0, 2);
+                __builtin_prefetch(v + kValueKeys * stride + i);
+            }
         v += stride, next.at += next.stride;
 #pragma GCC unroll 4
         for (size_t r = 0; r < R; ++r)
