@@ -10,27 +10,9 @@ import pytest
 
 from kit.binding import root
 
+from . import faults
 from .kit_runs import infini
 
-# What the broken one does when it is asked to: in a copy, in an operator, or for ever.
-FAULTS = {
-    "void copy(const InfiniCopy &box) {\n": """\
-const char *fault() {
-    const char *name = std::getenv("MYCHIP_FAULT");
-    return name ? name : "";
-}
-
-void copy(const InfiniCopy &given) {
-    InfiniCopy box = given;
-    if (!strcmp(fault(), "copy") && box.src_device >= 0 && box.dst_device >= 0) --box.width;
-""",
-    '#include "queue.h"\n': '#include "queue.h"\n#include "gemm.h"\n',
-    "        made->program = infini::plain::plan(infini::Operation(*operation));\n": """\
-        if (!strcmp(fault(), "crash") && !strcmp(operation->name, "silu")) std::abort();
-        if (!strcmp(fault(), "hang") && !strcmp(operation->name, "silu"))
-            for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
-""",
-}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "porting.md"
 
 
@@ -58,12 +40,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("broken") / "mychip"
     done = infini("new-backend", "mychip", "--into", str(folder))
     assert done.returncode == 0, done.stderr
-    source = folder / "src" / "mychip.cc"
-    text = source.read_text(encoding="utf-8")
     header, choice = example()
     (folder / "src" / "gemm.h").write_text(header, encoding="utf-8")
-    for place, instead in FAULTS.items():
-        assert text.count(place) == 1, place
-        text = text.replace(place, instead + (choice if "made->" in place else ""))
-    source.write_text(text, encoding="utf-8")
+    faults.inject(folder, choice)
     return compiled(folder, "mychip")

@@ -22,15 +22,16 @@ class Latch:
     first of two words of host memory and waits for the second, and gives the two.
 
     As a context manager it is open at the end whatever happens, so a failing test leaves nothing
-    stuck.
+    stuck. It opens by itself after `limit` seconds: a device that waits where it must not wait
+    gives a wrong answer then, and does not hang.
     """
 
-    def __init__(self, rt: Any, stream: int | None = None) -> None:
+    def __init__(self, rt: Any, stream: int | None = None, limit: float = LIMIT) -> None:
         if "asynchronous" not in rt.tags:
             import pytest  # the conformance kit uses latches without it
 
             pytest.skip("needs asynchronous")  # it would wait for itself
-        self._rt = rt
+        self._rt, self._limit = rt, limit
         self._flag = threading.Event()
         self._reached = threading.Event()
         self.timed_out = False
@@ -41,7 +42,7 @@ class Latch:
 
     def _wait(self, _: int | None) -> None:
         self._reached.set()
-        if not self._flag.wait(LIMIT):
+        if not self._flag.wait(self._limit):
             self.timed_out = True
 
     def hold(self, stream: int) -> Latch:
@@ -53,16 +54,17 @@ class Latch:
         return self
 
     def _open_late(self) -> None:
-        if not self._flag.wait(LIMIT):
+        if not self._flag.wait(self._limit):
             self.timed_out = True
             self.open()
 
     def reached(self) -> Latch:
         """Wait until the stream stands at the latch."""
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + self._limit
         while self._words and not self.is_reached and time.monotonic() < end:
             time.sleep(1e-4)
-        assert self.is_reached or self._reached.wait(LIMIT), "the stream did not get to its latch"
+        there = self.is_reached or self._reached.wait(self._limit)
+        assert there, "the stream did not get to its latch"
         return self
 
     @property
@@ -77,9 +79,10 @@ class Latch:
     def __enter__(self) -> Latch:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self.open()
-        assert not self.timed_out, "the latch was never opened: something waited that must not wait"
+        late = "the latch was never opened: something waited that must not wait"
+        assert error or not self.timed_out, late
 
 
 class Order:
@@ -108,8 +111,7 @@ def settle(rt: Any, rounds: int = 50) -> None:
     """Let everything run that can: many round trips through a stream that waits for nobody.
 
     For showing that something did NOT happen. It cannot make a right implementation fail, and gives
-    a
-    wrong one every chance to show itself.
+    a wrong one every chance to show itself.
     """
     stream = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
     ran = Order(rt)

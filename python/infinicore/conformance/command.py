@@ -143,7 +143,7 @@ def _run_levels(
 ) -> list[Any]:
     """Level by level; without a device nothing behind level 0 is tried."""
     shared, whole = (
-        runner.environment(options.device, options.backend, count, options.hours)
+        runner.environment(options.device, options.backend, count, options.hours, options.timeout)
         for count in (jobs, 1)
     )
     raw: list[Any] = []

@@ -25,7 +25,9 @@ class StartError(Exception):
     """The workers can't be started at all."""
 
 
-def environment(device: str, backend: str | None, jobs: int, hours: float) -> dict[str, str]:
+def environment(
+    device: str, backend: str | None, jobs: int, hours: float, timeout: float | None = None
+) -> dict[str, str]:
     chosen = dict(os.environ, INFINI_DEVICE=device)
     if backend:
         path = str(Path(backend).resolve())
@@ -37,6 +39,8 @@ def environment(device: str, backend: str | None, jobs: int, hours: float) -> di
         chosen.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's, for the references
     if hours:
         chosen["INFINI_CONFORMANCE_HOURS"] = str(hours)
+    if timeout:
+        chosen["INFINI_CONFORMANCE_SECONDS"] = str(timeout)
     return chosen
 
 

@@ -15,6 +15,8 @@ from typing import Any, TextIO
 
 from infinicore.conformance import suite
 
+RUNTIME = 3  # a case of a level up to this that fails may leave work in streams
+
 
 def main() -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -28,7 +30,10 @@ def main() -> int:
     cases.listener = lambda words: _tell(answers, {"progress": words})
     for line in sys.stdin:
         id = line.strip()
-        _tell(answers, {"id": id, **_run(id)})
+        result = _run(id)
+        _tell(answers, {"id": id, **result})
+        if result["soiled"]:
+            os._exit(0)  # an orderly end might wait for the device
     return 0
 
 
@@ -54,7 +59,7 @@ def _run(id: str) -> dict[str, Any]:
         case = every.find(id)
         if case.body is None:
             raise LookupError(f"there is no case {id}")
-        data = _with_maker(case.body)
+        data = _with_maker(case)
     except Unavailable as reason:
         status, words = "unavailable", str(reason)
     except Refused as reason:
@@ -62,6 +67,7 @@ def _run(id: str) -> dict[str, Any]:
         data = getattr(reason, "data", None)
     except AssertionError as error:
         status, words, data = "fail", str(error), getattr(error, "data", None)
+        soiled = case.level <= RUNTIME
     except Exception as error:
         lines = traceback.extract_tb(error.__traceback__)
         where = f" ({os.path.basename(lines[-1].filename)}:{lines[-1].lineno})" if lines else ""
@@ -76,14 +82,24 @@ def _run(id: str) -> dict[str, Any]:
     }
 
 
-def _with_maker(body: Any) -> Any:
+def _with_maker(case: Any) -> Any:
+    """What a case made is given back, unless the process ends: work that a wrong device left may
+    never be done, or be done in memory that is gone."""
+    from infinicore.conformance.cases import Refused, Unavailable
     from kit import Maker, open_runtime
 
     make = Maker(open_runtime())
     try:
-        return body(make)
-    finally:
+        result = case.body(make)
+    except (Unavailable, Refused):
         make.end()
+        raise
+    except AssertionError:
+        if case.level > RUNTIME:
+            make.end()
+        raise
+    make.end()
+    return result
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ def load(level: int, *, exhaustive: bool = False) -> tuple[list[Case], str]:
         collectives,
         day,
         engine,
+        events,
         graphs,
         loading,
         memory,

@@ -1,34 +1,22 @@
-"""Level 2: streams and events. Asynchrony is shown with latches: host functions that wait."""
+"""Level 2: streams."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from infinicore.conformance.cases import case, expect, expect_bytes, expect_equal
-
-
-def _latch(make: Any, stream: int) -> Any:
-    from kit import Latch
-
-    return Latch(make.rt, stream)
-
-
-def _order(make: Any) -> Any:
-    from kit import Order
-
-    return Order(make.rt)
+from infinicore.conformance.cases import case, expect, expect_bytes, expect_equal, held
 
 
 @case(2, "streams/asynchronous")
 def asynchronous(make: Any) -> None:
     """A call returns before its work is done: a stream can be held while its queue grows."""
     rt, stream, buffer = make.rt, make.stream(), make.buffer(4096, 1)
-    with _latch(make, stream) as latch:
-        latch.reached()
+    with held.hold(make, stream) as latch:
         for value in range(2, 200):
             rt.MemsetAsync(buffer.address, value, 4096, stream)
-        expect_equal(rt.code.StreamQuery(stream), "ErrorNotReady", "a held stream")
+            expect(not latch.timed_out, "MemsetAsync waits for the work of its stream")
+        held.stream_waits(make, stream, "a held stream")
         latch.open()
         rt.StreamSynchronize(stream)
     expect_equal(rt.code.StreamQuery(stream), "Success", "after StreamSynchronize")
@@ -38,53 +26,97 @@ def asynchronous(make: Any) -> None:
 @case(2, "streams/independent")
 def independent(make: Any) -> None:
     """A held stream does not hold another one."""
-    rt, held, free = make.rt, make.free_stream(), make.free_stream()
+    rt, first, free = make.rt, make.free_stream(), make.free_stream()
     one, two = make.buffer(4096, 1), make.buffer(4096, 2)
-    with _latch(make, held) as latch:
-        latch.reached()
+    with held.hold(make, first):
         rt.MemcpyAsync(two.address, one.address, 4096, rt.MemcpyDeviceToDevice, free)
-        rt.StreamSynchronize(free)
-        expect_equal(rt.code.StreamQuery(held), "ErrorNotReady", "the held stream")
-    expect_bytes(two.read(), b"\1" * 4096, "the copy in the other stream")
+        held.stream_ends(make, free, "a stream beside the held one")
+        expect_bytes(two.read(), b"\1" * 4096, "the copy in the other stream")
+        expect_equal(rt.code.StreamQuery(first), "ErrorNotReady", "the held stream")
 
 
 @case(2, "streams/order")
 def order(make: Any) -> None:
     """Work of one stream is done in the order of the calls: fills, copies, host functions."""
-    rt, stream, seen = make.rt, make.stream(), _order(make)
-    one, two = make.buffer(65_536, 0), make.buffer(65_536, 0)
+    rt, stream, seen = make.rt, make.free_stream(), held.order(make)
+    one, two, size = make.buffer(65_536, 0), make.buffer(65_536, 0), 65_536
+    source, back = make.pinned(64, 77), make.pinned(64, 0)
+    with held.hold(make, stream):
+        # Each kind of work behind the latch, also where it has an engine of its own.
+        rt.MemcpyAsync(one.address, source.address, 64, rt.MemcpyHostToDevice, stream)
+        rt.MemcpyAsync(two.address, one.address, 64, rt.MemcpyDeviceToDevice, stream)
+        rt.MemsetAsync(one + 64, 78, 64, stream)
+        rt.MemcpyAsync(back.address, two.address, 64, rt.MemcpyDeviceToHost, stream)
+        seen.note(stream, 0)
+        held.stream_waits(make, stream, "a held stream")
+        expect_bytes(one.read(0, 128) + two.read(0, 64), bytes(192), "memory of the device")
+        expect_bytes(bytes(back.view()), bytes(64), "memory of the host")
+        expect_equal(seen.seen, [], "the host functions behind the held work")
     for turn in range(1, 100):
-        rt.MemsetAsync(one.address, turn, 65_536, stream)
+        rt.MemsetAsync(one.address, turn, size, stream)
         rt.MemcpyAsync(two + turn, one + turn, 1, rt.MemcpyDeviceToDevice, stream)
         seen.note(stream, turn)
     rt.StreamSynchronize(stream)
-    expect_equal(seen.seen, list(range(1, 100)), "the order of the host functions")
-    expect_bytes(two.read(0, 100), bytes(range(100)), "one byte of each turn")
+    expect_equal(seen.seen, list(range(100)), "the order of the host functions")
+    expect_bytes(two.read(1, 99), bytes(range(1, 100)), "one byte of each turn")
+    expect_bytes(bytes(back.view()), b"\x4d" * 64, "memory of the host at the end")
 
 
 @case(2, "streams/default")
 def default_stream(make: Any) -> None:
     """The null stream waits for work of blocking streams, and they wait for it."""
-    rt, stream = make.rt, make.stream()
-    one, two, three = (make.buffer(1 << 20, value) for value in (1, 2, 3))
-    for value in range(10, 30):
-        rt.MemsetAsync(one.address, value, 1 << 20, stream)
-        rt.MemcpyAsync(two.address, one.address, 1 << 20, rt.MemcpyDeviceToDevice, None)
-        rt.MemcpyAsync(three.address, two.address, 1 << 20, rt.MemcpyDeviceToDevice, stream)
-        rt.StreamSynchronize(stream)
-        expect_bytes(three.read(0, 4096), bytes([value]) * 4096, f"turn {value}")
+    rt, stream, other = make.rt, make.stream(), make.stream()
+    one, two, three = (make.buffer(4096, value) for value in (1, 2, 3))
+    with held.hold(make, stream):
+        rt.MemsetAsync(one.address, 10, 4096, stream)
+        rt.MemcpyAsync(two.address, one.address, 4096, rt.MemcpyDeviceToDevice, None)
+        behind = _recorded(make, None)
+        rt.MemcpyAsync(three.address, two.address, 4096, rt.MemcpyDeviceToDevice, other)
+        last = _recorded(make, other)
+        held.waits(
+            lambda: _pending(make, behind), "the null stream, behind a blocking stream that is held"
+        )
+        expect(_pending(make, last), "a blocking stream, behind the null stream: did not wait")
+    rt.StreamSynchronize(other)
+    expect_bytes(three.read(), b"\x0a" * 4096, "through a blocking, the null and another stream")
+    with held.hold(make, None):
+        rt.MemsetAsync(one.address, 11, 4096, None)
+        rt.MemcpyAsync(two.address, one.address, 4096, rt.MemcpyDeviceToDevice, stream)
+        behind = _recorded(make, stream)
+        held.waits(
+            lambda: _pending(make, behind), "a blocking stream, behind the null stream that is held"
+        )
+    rt.StreamSynchronize(stream)
+    expect_bytes(two.read(), b"\x0b" * 4096, "from the null stream to a blocking one")
+
+
+def _recorded(make: Any, stream: int | None) -> int:
+    event = int(make.event())
+    make.rt.EventRecord(event, stream)
+    return event
+
+
+def _pending(make: Any, event: int) -> bool:
+    return bool(make.rt.code.EventQuery(event) == "ErrorNotReady")
 
 
 @case(2, "streams/non-blocking")
 def non_blocking(make: Any) -> None:
-    """The null stream does not wait for a stream made with StreamNonBlocking."""
-    rt, held, buffer = make.rt, make.free_stream(), make.buffer(64, 1)
-    with _latch(make, held) as latch:
-        latch.reached()
-        rt.MemsetAsync(buffer.address, 9, 64, None)
-        rt.StreamSynchronize(None)
-        expect_equal(rt.code.StreamQuery(held), "ErrorNotReady", "the held stream")
-    expect_bytes(buffer.read(), b"\x09" * 64, "the fill of the null stream")
+    """The null stream and a stream made with StreamNonBlocking do not wait for each other."""
+    rt, free, one, two = make.rt, make.free_stream(), make.buffer(64, 1), make.buffer(64, 2)
+    with held.hold(make, free):
+        rt.MemsetAsync(two.address, 8, 64, free)
+        rt.MemsetAsync(one.address, 9, 64, None)
+        held.stream_ends(make, None, "the null stream, beside a held free stream")
+        expect_equal(rt.code.StreamQuery(free), "ErrorNotReady", "the held stream")
+        expect_bytes(one.read(), b"\x09" * 64, "the fill of the null stream")
+    rt.StreamSynchronize(free)
+    with held.hold(make, None):
+        rt.MemsetAsync(one.address, 10, 64, None)
+        rt.MemsetAsync(two.address, 11, 64, free)
+        held.stream_ends(make, free, "a free stream, beside the held null stream")
+        expect_equal(rt.code.StreamQuery(None), "ErrorNotReady", "the held null stream")
+    expect_bytes(one.read() + two.read(), b"\x0a" * 64 + b"\x0b" * 64, "at the end")
 
 
 @case(2, "streams/many")
@@ -103,8 +135,17 @@ def many(make: Any) -> None:
 
 @case(2, "streams/destroy-with-work")
 def destroy_with_work(make: Any) -> None:
-    """A stream that is destroyed finishes its work."""
+    """A stream that is destroyed finishes its work, and its destruction does not wait for it."""
     rt, buffer, watch = make.rt, make.buffer(4096, 0), make.event()
+    stream = rt.StreamCreateWithFlags(rt.StreamNonBlocking)
+    with held.hold(make, stream) as latch:
+        rt.MemsetAsync(buffer.address, 200, 4096, stream)
+        rt.EventRecord(watch, stream)
+        rt.StreamDestroy(stream)
+        expect(not latch.timed_out, "StreamDestroy waits for the work of its stream")
+        held.waits(lambda: _pending(make, watch), "the work of a destroyed stream that is held")
+    held.ends(lambda: not _pending(make, watch), "the work of a destroyed stream")
+    expect_bytes(buffer.read(), b"\xc8" * 4096, "what the destroyed stream did")
     for value in range(1, 40):
         stream = rt.StreamCreate()
         rt.MemsetAsync(buffer.address, value, 4096, stream)
@@ -116,12 +157,25 @@ def destroy_with_work(make: Any) -> None:
 
 @case(2, "streams/device-synchronize")
 def device_synchronize(make: Any) -> None:
-    """DeviceSynchronize waits for every stream."""
+    """DeviceSynchronize waits for every stream, and all of them are idle afterwards."""
     rt, streams = make.rt, [make.free_stream() for _ in range(4)]
     buffers = [make.buffer(1 << 20, 0) for _ in streams]
-    for turn in range(1, 20):
+    device = rt.GetDevice()
+
+    def synchronize() -> None:
+        rt.SetDevice(device)
+        rt.DeviceSynchronize()
+
+    for stream in (streams[0], streams[-1]):
+        waiter = threading.Thread(target=synchronize, daemon=True)
+        with held.hold(make, stream):
+            waiter.start()
+            held.waits(waiter.is_alive, "DeviceSynchronize, with one stream held")
+        waiter.join(held.limit())
+        expect(not waiter.is_alive(), "DeviceSynchronize: did not end")
+    for turn in range(1, 100):
         for stream, buffer in zip(streams, buffers, strict=True):
-            rt.MemsetAsync(buffer.address, turn, 1 << 20, stream)
+            rt.MemsetAsync(buffer.address, turn, 1 << (20 if turn < 20 else 10), stream)
         rt.DeviceSynchronize()
         for stream in streams:
             expect_equal(rt.code.StreamQuery(stream), "Success", "a stream afterwards")
@@ -159,14 +213,17 @@ def threads(make: Any) -> None:
 @case(2, "streams/host-function")
 def host_function(make: Any) -> None:
     """A host function is called once, after the work before it and before the work behind it."""
-    rt, stream, seen = make.rt, make.stream(), _order(make)
-    pinned, buffer = make.pinned(64, 0), make.buffer(64, 5)
-    rt.MemcpyAsync(pinned.address, buffer.address, 64, rt.MemcpyDeviceToHost, stream)
+    rt, stream, seen = make.rt, make.free_stream(), held.order(make)
+    pinned, buffer = make.pinned(1 << 20, 0), make.buffer(1 << 20, 5)
+    rt.MemcpyAsync(pinned.address, buffer.address, 1 << 20, rt.MemcpyDeviceToHost, stream)
     seen.note(stream, "called", lambda: seen.seen.append(bytes(pinned.view())))
-    rt.MemsetAsync(buffer.address, 6, 64, stream)
+    with held.hold(make, stream):
+        rt.MemsetAsync(buffer.address, 6, 1 << 20, stream)
+        held.stream_waits(make, stream, "the work behind a host function")
+        expect_bytes(buffer.read(0, 64), b"\5" * 64, "before the host function has returned")
     rt.StreamSynchronize(stream)
-    expect_equal(seen.seen, [b"\5" * 64, "called"], "what the host function saw")
-    expect_bytes(buffer.read(), b"\6" * 64, "the work behind it")
+    expect_equal(seen.seen, [b"\5" * (1 << 20), "called"], "what the host function saw")
+    expect_bytes(buffer.read(0, 64), b"\6" * 64, "the work behind it")
 
 
 @case(2, "streams/bad-arguments")
@@ -182,117 +239,3 @@ def bad_arguments(make: Any) -> None:
         expect(answer != "Success", f"{name}{arguments} succeeded")
         expect(rt.message(), f"{name}: {answer} without a message")
         rt.code.GetLastError()
-
-
-# ---- Events -------------------------------------------------------------------------------------
-
-
-@case(2, "events/life")
-def life(make: Any) -> None:
-    """An event is complete before its first record, pending behind held work, then complete."""
-    rt, event, stream = make.rt, make.event(), make.free_stream()
-    expect_equal(rt.code.EventQuery(event), "Success", "an event without a record")
-    with _latch(make, stream) as latch:
-        latch.reached()
-        rt.EventRecord(event, stream)
-        expect_equal(rt.code.EventQuery(event), "ErrorNotReady", "behind held work")
-        latch.open()
-        rt.EventSynchronize(event)
-    expect_equal(rt.code.EventQuery(event), "Success", "after EventSynchronize")
-
-
-@case(2, "events/wait")
-def wait(make: Any) -> None:
-    """A stream that waits for an event goes on when the work before the record is done."""
-    rt, first, second = make.rt, make.free_stream(), make.free_stream()
-    event, one, two = make.event(), make.buffer(1 << 20, 1), make.buffer(1 << 20, 2)
-    with _latch(make, first) as latch:
-        latch.reached()
-        rt.MemsetAsync(one.address, 77, 1 << 20, first)
-        rt.EventRecord(event, first)
-        rt.StreamWaitEvent(second, event, 0)
-        rt.MemcpyAsync(two.address, one.address, 1 << 20, rt.MemcpyDeviceToDevice, second)
-        expect_equal(rt.code.StreamQuery(second), "ErrorNotReady", "the stream that waits")
-        latch.open()
-        rt.StreamSynchronize(second)
-    expect_bytes(two.read(), b"\x4d" * (1 << 20), "what the second stream copied")
-
-
-@case(2, "events/last-record")
-def last_record(make: Any) -> None:
-    """A wait refers to the record that was submitted last: a later record does not change it."""
-    rt, first, held, second = (make.rt, *(make.free_stream() for _ in range(3)))
-    event, buffer = make.event(), make.buffer(64, 1)
-    rt.EventRecord(event, first)
-    rt.StreamWaitEvent(second, event, 0)
-    with _latch(make, held) as latch:
-        latch.reached()
-        rt.EventRecord(event, held)  # behind the latch: the wait above is not for this one
-        rt.MemsetAsync(buffer.address, 8, 64, second)
-        rt.StreamSynchronize(second)
-    expect_bytes(buffer.read(), b"\x08" * 64, "the stream that waited for the first record")
-
-
-@case(2, "events/chain")
-def chain(make: Any) -> None:
-    """A value is handed through twenty streams, each waiting for the one before."""
-    rt, size = make.rt, 1 << 18
-    streams = [make.free_stream() for _ in range(20)]
-    buffers = [make.buffer(size, 0) for _ in range(21)]
-    for value in (3, 4, 5):
-        rt.MemsetAsync(buffers[0].address, value, size, streams[0])
-        for index, stream in enumerate(streams):
-            source, target = buffers[index], buffers[index + 1]
-            rt.MemcpyAsync(target.address, source.address, size, rt.MemcpyDeviceToDevice, stream)
-            event = make.event(rt.EventDisableTiming)
-            rt.EventRecord(event, stream)
-            rt.StreamWaitEvent(streams[(index + 1) % 20], event, 0)
-        rt.DeviceSynchronize()
-        expect_bytes(buffers[20].read(), bytes([value]) * size, f"value {value} at the end")
-
-
-@case(2, "events/timing")
-def timing(make: Any) -> None:
-    """The time between two records is not negative, and grows with the work between them."""
-    rt, stream = make.rt, make.stream()
-    start, middle, end = (make.event() for _ in range(3))
-    buffer = make.buffer(1 << 20, 0)
-    rt.EventRecord(start, stream)
-    rt.EventRecord(middle, stream)
-    for _ in range(200):
-        rt.MemsetAsync(buffer.address, 1, 1 << 20, stream)
-    rt.EventRecord(end, stream)
-    rt.StreamSynchronize(stream)
-    short, long = rt.EventElapsedTime(start, middle), rt.EventElapsedTime(start, end)
-    expect(0 <= short <= long, f"start to middle {short} ms, start to end {long} ms")
-    expect(long > 0, "200 fills of 1 MiB took no time")
-
-
-@case(2, "events/bad-timing")
-def bad_timing(make: Any) -> None:
-    """No time without two records, or with EventDisableTiming."""
-    rt, stream = make.rt, make.stream()
-    recorded, never, untimed = make.event(), make.event(), make.event(rt.EventDisableTiming)
-    rt.EventRecord(recorded, stream)
-    rt.EventRecord(untimed, stream)
-    rt.StreamSynchronize(stream)
-    for other, what in ((never, "an event without a record"), (untimed, "an untimed event")):
-        code = rt.code.EventElapsedTime(recorded, other)
-        expect_equal(code, "ErrorInvalidResourceHandle", what)
-    rt.code.GetLastError()
-
-
-@case(2, "events/destroy-pending")
-def destroy_pending(make: Any) -> None:
-    """An event that is destroyed while a stream waits for it still lets the stream go on."""
-    rt, first, second, buffer = make.rt, make.free_stream(), make.free_stream(), make.buffer(64, 0)
-    with _latch(make, first) as latch:
-        latch.reached()
-        event = rt.EventCreate()
-        rt.EventRecord(event, first)
-        rt.StreamWaitEvent(second, event, 0)
-        rt.EventDestroy(event)
-        rt.MemsetAsync(buffer.address, 3, 64, second)
-        latch.open()
-        rt.StreamSynchronize(second)
-    expect_bytes(buffer.read(), b"\3" * 64, "the stream that waited")
