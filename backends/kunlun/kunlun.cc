@@ -96,16 +96,18 @@ void describe(int device, InfiniDeviceInfo *info) {
         values.device = device;
         return call(Word::kDeviceAttribute, values) == 0 ? value : 0;
     };
+    // The library has numbers and no names. The last one is of no card: it is what the library of
+    // the tests reports, so that it can't be taken for hardware.
+    constexpr struct {
+        int model;
+        const char *name;
+    } kModels[] = {
+        {0, "K200"}, {2, "R200"}, {3, "R300"}, {9, "RG800"}, {999999, "(simulated)"},
+    };
     const int model = int(ask(kModel));
-    const char *name = model == 0   ? "K200"
-                       : model == 2 ? "R200"
-                       : model == 3 ? "R300"
-                       : model == 9 ? "RG800"
-                                    : nullptr;
-    if (name)
-        snprintf(info->name, sizeof info->name, "Kunlun %s", name);
-    else
-        snprintf(info->name, sizeof info->name, "Kunlun model %d", model);
+    snprintf(info->name, sizeof info->name, "Kunlun model %d", model);
+    for (const auto &known : kModels)
+        if (known.model == model) snprintf(info->name, sizeof info->name, "Kunlun %s", known.name);
     info->memory_bytes = ask(kMemory);
     if (uint64_t clusters = ask(kClusters)) info->multiprocessors = int(clusters);
 }

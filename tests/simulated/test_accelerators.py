@@ -7,6 +7,7 @@ simulated accelerator. Nothing here says anything about real hardware.
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 import shutil
 import sys
@@ -17,6 +18,7 @@ import pytest
 from kit import process
 from kit.binding import root
 from kit.requirements import need
+from simulated.vendors import build as vendors
 
 from .accelerator import build
 
@@ -94,6 +96,20 @@ def test_info_lists_it(vendor, libraries):
         **{variable(vendor): str(libraries), "INFINI_DEVICE": None},
     )
     assert f"{vendor}:1" in done.stdout
+
+
+def test_all_nine_kinds_in_one_process_are_called_simulated():
+    """No device of test equipment can be taken for hardware: not by its name either."""
+    need("c++")
+    found = vendors.settings(*vendors.KINDS, root=root())
+    found |= {variable(kind): str(build.folder(kind, root())) for kind in VENDORS}
+    done = process.run(
+        [sys.executable, "-m", "infinicore", "info", "--json"], **{**found, "INFINI_DEVICE": "cpu"}
+    )
+    names = {device["kind"]: device["name"] for device in json.loads(done.stdout)["devices"]}
+    assert {*VENDORS, *vendors.KINDS} <= {*names}, done.stdout
+    del names["cpu"]
+    assert [name for name in names.values() if "simulated" not in name.lower()] == [], names
 
 
 def test_without_libraries_it_says_why(vendor, tmp_path):

@@ -49,9 +49,9 @@ int xpu_current_device(int *number) {
 
 int xpu_device_get_attr(uint64_t *value, XPUDeviceAttr attribute, int) {
     ENTER();
-    constexpr uint64_t kR300 = 3;
+    constexpr uint64_t kSimulatedModel = 999999;  // which the back end calls simulated
     if (attribute == device_attr_MODEL)
-        *value = kR300;
+        *value = kSimulatedModel;
     else if (attribute == device_attr_MEM_MAIN_CAPACITY)
         *value = kMemory;
     else if (attribute == device_attr_NUM_CLUSTER)
