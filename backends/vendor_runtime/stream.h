@@ -70,6 +70,9 @@ struct Item {
     void *workspace = nullptr;
 };
 
+// A RECORD or WAIT of the back end's own.
+Item bare(InfiniWorkKind kind, RecordPointer record);
+
 struct Stream : std::enable_shared_from_this<Stream> {
     Stream(Device &device, bool blocking) : device(device), blocking(blocking) {}
 
