@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "collectives/communicator.h"
+#include "guarded_entry.h"
 
 namespace infini::cuda::collectives {
 namespace {
@@ -151,20 +152,9 @@ int about(char *text, size_t text_bytes) {
     return can ? INFINI_STATUS_SUCCESS : INFINI_STATUS_NOT_IMPLEMENTED;
 }
 
-// Nothing is thrown into the core.
-template <auto function, class... Parameters>
-int guarded(Parameters... parameters) try {
-    return function(parameters...);
-} catch (...) {
-    return refuse(INFINI_STATUS_INTERNAL_ERROR, "host memory ran out");
-}
+int out_of_memory() { return refuse(INFINI_STATUS_INTERNAL_ERROR, "host memory ran out"); }
 
-template <auto function, class... Parameters>
-constexpr auto entry(int (*)(Parameters...)) {
-    return &guarded<function, Parameters...>;
-}
-
-#define INFINI_ENTRY(function) entry<&function>(&function)
+#define INFINI_ENTRY(function) guarded_entry<&function, &out_of_memory>(&function)
 
 const InfiniCollectives table = {
     sizeof(InfiniCollectives),  // size

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "communicator.h"
+#include "guarded_entry.h"
 #include "hand_over.h"
 
 namespace infini::vendor_runtime::collectives {
@@ -156,20 +157,11 @@ int about(char *text, size_t text_bytes) {
     return can ? INFINI_STATUS_SUCCESS : INFINI_STATUS_NOT_IMPLEMENTED;
 }
 
-// Nothing is thrown into the core.
-template <auto function, class... Parameters>
-int guarded(Parameters... parameters) try {
-    return function(parameters...);
-} catch (...) {
+int out_of_memory() {
     return refuse(INFINI_STATUS_INTERNAL_ERROR, "host memory or threads ran out");
 }
 
-template <auto function, class... Parameters>
-constexpr auto entry(int (*)(Parameters...)) {
-    return &guarded<function, Parameters...>;
-}
-
-#define INFINI_ENTRY(function) entry<&function>(&function)
+#define INFINI_ENTRY(function) guarded_entry<&function, &out_of_memory>(&function)
 
 const InfiniCollectives table = {
     sizeof(InfiniCollectives),  // size
