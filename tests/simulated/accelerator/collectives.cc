@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +17,7 @@
 #include <thread>
 
 #include "backends/cpu/collectives/reduce.h"
+#include "infiniccl.h"
 #include "infinicore.h"
 
 namespace simulated {
@@ -288,7 +291,20 @@ bool abort(Communicator *c) {
 
 // ---- Work ---------------------------------------------------------------------------------------
 
-int collect(Communicator *c, void *stream, const Collective &w, int failure) {
+int collect(const Numbers &numbers, const char *function, void *communicator, void *stream,
+            Collective w, int type, int reduction) {
+    if (int code = begin(function)) return code;
+    const auto row = std::find_if(numbers.types.begin(), numbers.types.end(),
+                                  [&](const auto &known) { return known.first == type; });
+    const std::array reductions = {numbers.sum, numbers.prod, numbers.max, numbers.min};
+    const auto op = std::find(reductions.begin(), reductions.end(), reduction);
+    if (row == numbers.types.end() || op == reductions.end()) return numbers.wrong;
+    w.dtype = row->second;
+    w.op = int(op - reductions.begin());
+    static_assert(!INFINICCL_SUM && INFINICCL_PROD == 1 && INFINICCL_MAX == 2 &&
+                  INFINICCL_MIN == 3);
+    auto *c = static_cast<Communicator *>(communicator);
+    const int failure = numbers.failed;
     if (!c) return failure;
     const bool message = w.kind == Kind::kSend || w.kind == Kind::kReceive;
     if (w.root < 0 || w.root >= c->ranks || (message && w.root == c->rank)) {

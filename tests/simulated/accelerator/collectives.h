@@ -44,9 +44,17 @@ SIMULATED bool join_all(int ranks, const int *devices, void **communicators);
 SIMULATED bool leave(Communicator *communicator);
 SIMULATED bool abort(Communicator *communicator);
 
-// Into the stream, or into the thread's group, whose operations begin together.
-SIMULATED int collect(Communicator *communicator, void *stream, const Collective &work,
-                      int failure);
+// How a library numbers types, reductions and what its functions return.
+struct Numbers {
+    std::vector<std::pair<int, int>> types;  // the library's number, infiniDtype_t
+    int sum, prod, max, min;
+    int wrong, failed;  // codes: of arguments, of anything else
+};
+
+// Into the stream, or into the thread's group, whose operations begin together. `function`: the
+// library's, which is counted.
+SIMULATED int collect(const Numbers &numbers, const char *function, void *communicator,
+                      void *stream, Collective work, int type, int reduction);
 SIMULATED void start_group();
 SIMULATED int end_group(int failure);
 

@@ -16,45 +16,28 @@ struct HcclSendRecvItem {
 
 namespace {
 
-int dtype_of(int type) {
-    switch (type) {
-        case data_type_int8:
-            return INFINI_DTYPE_I8;
-        case data_type_int16:
-            return INFINI_DTYPE_I16;
-        case data_type_int32:
-            return INFINI_DTYPE_I32;
-        case data_type_float16:
-            return INFINI_DTYPE_F16;
-        case data_type_float32:
-            return INFINI_DTYPE_F32;
-        case data_type_int64:
-            return INFINI_DTYPE_I64;
-        case data_type_uint64:
-            return INFINI_DTYPE_U64;
-        case data_type_uint8:
-            return INFINI_DTYPE_U8;
-        case data_type_uint16:
-            return INFINI_DTYPE_U16;
-        case data_type_uint32:
-            return INFINI_DTYPE_U32;
-        case data_type_float64:
-            return INFINI_DTYPE_F64;
-        case data_type_bfloat16:
-            return INFINI_DTYPE_BF16;
-        default:
-            return 0;
-    }
-}
+const Numbers kNumbers = {{{data_type_int8, INFINI_DTYPE_I8},
+                           {data_type_int16, INFINI_DTYPE_I16},
+                           {data_type_int32, INFINI_DTYPE_I32},
+                           {data_type_float16, INFINI_DTYPE_F16},
+                           {data_type_float32, INFINI_DTYPE_F32},
+                           {data_type_int64, INFINI_DTYPE_I64},
+                           {data_type_uint64, INFINI_DTYPE_U64},
+                           {data_type_uint8, INFINI_DTYPE_U8},
+                           {data_type_uint16, INFINI_DTYPE_U16},
+                           {data_type_uint32, INFINI_DTYPE_U32},
+                           {data_type_float64, INFINI_DTYPE_F64},
+                           {data_type_bfloat16, INFINI_DTYPE_BF16}},
+                          reduce_op_sum,
+                          reduce_op_prod,
+                          reduce_op_max,
+                          reduce_op_min,
+                          result_parameter,
+                          result_internal};
 
-// HCCL numbers reductions as we do: sum, prod, max, min.
-int collect(const char *function, HcclComm comm, aclrtStream stream, Collective work, int type,
-            int op = reduce_op_sum) {
-    if (int code = begin(function)) return code;
-    work.dtype = dtype_of(type);
-    work.op = op;
-    if (!work.dtype || op < reduce_op_sum || op > reduce_op_min) return result_parameter;
-    return simulated::collect(static_cast<Communicator *>(comm), stream, work, result_internal);
+int collect(const char *function, HcclComm comm, aclrtStream stream, const Collective &work,
+            int type, int reduction = reduce_op_sum) {
+    return simulated::collect(kNumbers, function, comm, stream, work, type, reduction);
 }
 
 }  // namespace

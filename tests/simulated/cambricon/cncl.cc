@@ -8,43 +8,27 @@ using namespace cambricon;
 
 namespace {
 
-int dtype_of(int type) {
-    switch (type) {
-        case data_type_float16:
-            return INFINI_DTYPE_F16;
-        case data_type_bfloat16:
-            return INFINI_DTYPE_BF16;
-        case data_type_float32:
-            return INFINI_DTYPE_F32;
-        case data_type_int8:
-            return INFINI_DTYPE_I8;
-        case data_type_int16:
-            return INFINI_DTYPE_I16;
-        case data_type_int32:
-            return INFINI_DTYPE_I32;
-        case data_type_int64:
-            return INFINI_DTYPE_I64;
-        case data_type_uint8:
-            return INFINI_DTYPE_U8;
-        case data_type_uint16:
-            return INFINI_DTYPE_U16;
-        case data_type_uint32:
-            return INFINI_DTYPE_U32;
-        case data_type_uint64:
-            return INFINI_DTYPE_U64;
-        default:
-            return 0;
-    }
-}
+const Numbers kNumbers = {{{data_type_float16, INFINI_DTYPE_F16},
+                           {data_type_bfloat16, INFINI_DTYPE_BF16},
+                           {data_type_float32, INFINI_DTYPE_F32},
+                           {data_type_int8, INFINI_DTYPE_I8},
+                           {data_type_int16, INFINI_DTYPE_I16},
+                           {data_type_int32, INFINI_DTYPE_I32},
+                           {data_type_int64, INFINI_DTYPE_I64},
+                           {data_type_uint8, INFINI_DTYPE_U8},
+                           {data_type_uint16, INFINI_DTYPE_U16},
+                           {data_type_uint32, INFINI_DTYPE_U32},
+                           {data_type_uint64, INFINI_DTYPE_U64}},
+                          reduce_op_sum,
+                          reduce_op_prod,
+                          reduce_op_max,
+                          reduce_op_min,
+                          result_arguments,
+                          result_async_error};
 
-// CNCL numbers reductions as we do: sum, prod, max, min.
-int collect(const char *function, cnclComm_t comm, cnrtQueue_t queue, Collective work, int type,
-            int op = reduce_op_sum) {
-    if (int code = begin(function)) return code;
-    work.dtype = dtype_of(type);
-    work.op = op;
-    if (!work.dtype || op < reduce_op_sum || op > reduce_op_min) return result_arguments;
-    return simulated::collect(static_cast<Communicator *>(comm), queue, work, result_async_error);
+int collect(const char *function, cnclComm_t comm, cnrtQueue_t queue, const Collective &work,
+            int type, int reduction = reduce_op_sum) {
+    return simulated::collect(kNumbers, function, comm, queue, work, type, reduction);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Simulated libbkcl.so. Types and reductions have the numbers of bkcl.h beside it.
 #include "accelerator/collectives.h"
 #include "facts.h"
-#include "infiniccl.h"
 #include "infinicore.h"
 
 using namespace simulated;
@@ -10,42 +9,23 @@ namespace {
 
 constexpr int kWrong = 1, kFailed = 2;
 
-int dtype_of(int type) {
-    switch (type) {
-        case BKCL_UINT8:
-            return INFINI_DTYPE_U8;
-        case BKCL_INT32:
-            return INFINI_DTYPE_I32;
-        case BKCL_INT64:
-            return INFINI_DTYPE_I64;
-        case BKCL_FLOAT16:
-            return INFINI_DTYPE_F16;
-        case BKCL_FLOAT:
-            return INFINI_DTYPE_F32;
-        case BKCL_FLOAT64:
-            return INFINI_DTYPE_F64;
-        case BKCL_BFLOAT16:
-            return INFINI_DTYPE_BF16;
-        default:
-            return 0;
-    }
-}
+const Numbers kNumbers = {{{BKCL_UINT8, INFINI_DTYPE_U8},
+                           {BKCL_INT32, INFINI_DTYPE_I32},
+                           {BKCL_INT64, INFINI_DTYPE_I64},
+                           {BKCL_FLOAT16, INFINI_DTYPE_F16},
+                           {BKCL_FLOAT, INFINI_DTYPE_F32},
+                           {BKCL_FLOAT64, INFINI_DTYPE_F64},
+                           {BKCL_BFLOAT16, INFINI_DTYPE_BF16}},
+                          BKCL_ADD,
+                          BKCL_PRODUCT,
+                          BKCL_MAX,
+                          BKCL_MIN,
+                          kWrong,
+                          kFailed};
 
-int op_of(int op) {
-    return op == BKCL_ADD       ? int(INFINICCL_SUM)
-           : op == BKCL_PRODUCT ? int(INFINICCL_PROD)
-           : op == BKCL_MAX     ? int(INFINICCL_MAX)
-           : op == BKCL_MIN     ? int(INFINICCL_MIN)
-                                : -1;
-}
-
-int collect(const char *function, BKCLContext_t context, XPUStream stream, Collective work,
-            int type, int op = BKCL_ADD) {
-    if (int code = begin(function)) return code;
-    work.dtype = dtype_of(type);
-    work.op = op_of(op);
-    if (!work.dtype || work.op < 0) return kWrong;
-    return simulated::collect(static_cast<Communicator *>(context), stream, work, kFailed);
+int collect(const char *function, BKCLContext_t context, XPUStream stream, const Collective &work,
+            int type, int reduction = BKCL_ADD) {
+    return simulated::collect(kNumbers, function, context, stream, work, type, reduction);
 }
 
 }  // namespace
