@@ -81,7 +81,7 @@ def fork_and_join(make: Any) -> None:
     rt.StreamSynchronize(origin)
     expect_bytes(bytes(back.view()), b"\x2a" * 3 * size, "what came together")
     for _ in range(20):
-        rt.Memset(gathered.address, 0, 3 * size)
+        rt.MemsetAsync(gathered.address, 0, 3 * size, origin)
         rt.GraphLaunch(made, origin)
         rt.StreamSynchronize(origin)
         expect_bytes(gathered.read(), b"\x2a" * 3 * size, "what came together")
