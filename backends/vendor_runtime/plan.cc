@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plain_kernels.h"
 #include "plan_operation.h"
 #include "stream.h"
 
@@ -127,9 +128,20 @@ int plan(int device, const InfiniOperation *given, InfiniPlan **result, size_t *
         made->device = device;
         *workspace_bytes = 0;
         const bool followed = given->program && given->program->flags & INFINI_PROGRAM_EPILOGUE;
-        if (!followed && vendor.plan) made->library = vendor.plan(device, operation);
+        if (!followed && vendor.plan) try {
+                made->library = vendor.plan(device, operation);
+            } catch (const Refusal &) {
+                made->program = plan_plain_kernel(operation);
+                if (!made->program) throw;
+            }
+        if (!made->library && !made->program && !given->program)
+            made->program = plan_plain_kernel(operation);
         if (made->library) {
             *workspace_bytes = made->library->workspace;
+        } else if (made->program) {
+            for (int i = 0; i < operation.tensor_count(); ++i)
+                made->operands.push_back(operand_of(operation.tensor(i), i, false));
+            made->operands[0].written = true;
         } else if (!given->program) {
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
                           std::string(given->name) + ": " + vendor.name +

@@ -179,6 +179,25 @@ print(memory.read()[:17] == bytes([5] * 16 + [9]), rt.code.EventQuery(event))
     assert said == ["ErrorNotReady ErrorNotReady", "True Success"]
 
 
+def test_what_the_plain_engine_does_without_a_program(vendor, libraries):
+    """Copies with strides that no library takes; random numbers, the same as on the CPU."""
+    said = run(
+        vendor,
+        libraries,
+        f"""
+import infinicore as ic
+print(ic.flip(ic.arange(5, device={vendor!r}), (0,)).tolist())
+def drawn(device):
+    ic.manual_seed(7)
+    shapes = dict(size=(3, 35), device=device)
+    return [ic.rand(**shapes), ic.randn(**shapes), ic.randint(-5, 9, **shapes)]
+for one, other in zip(drawn({vendor!r}), drawn("cpu")):
+    print(bool(ic.allclose(one.cpu(), other, atol=1e-6)))
+""",
+    )
+    assert said == ["[4, 3, 2, 1, 0]", "True", "True", "True"]
+
+
 def test_a_small_network(vendor, libraries):
     """Products by the vendor's library, the rest by the plain engine: as on the CPU."""
     said = run(

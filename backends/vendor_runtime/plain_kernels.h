@@ -1,0 +1,13 @@
+// Operators without a program that the plain engine does all the same: they are copies of strided
+// tensors, for those that a library does not take, and random numbers, which have to be the same on
+// every device.
+#pragma once
+
+#include "backends/null/interpreter.h"
+
+namespace infini::vendor_runtime {
+
+// Null: it is none of them. Tensor 0 is the result.
+std::unique_ptr<plain::Plan> plan_plain_kernel(const Operation &operation);
+
+}  // namespace infini::vendor_runtime
