@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infinicore.conformance import results
+from infinicore.conformance import command, results
 from infinicore.conformance.report import compare, html, markdown, support, write
 
 from .kit_runs import infini
@@ -106,3 +106,12 @@ def test_the_support_page(tmp_path: Path, report: dict[str, Any]) -> None:
     write({**report, "partial": True}, tmp_path / "one")
     done = infini("conformance", "--support", *given, "--out", str(out))
     assert done.returncode == 2 and "part of the cases" in done.stderr
+
+
+def test_cases_of_an_operator_with_one_reason_share_a_line(report: dict[str, Any]) -> None:
+    report["cases"] += [
+        row(f"op/gelu/{dtype}/strided/usual", 4, "fail") for dtype in ("F16", "F32")
+    ]
+    lines = [" ".join(line.split()) for line in command.summary(report).splitlines()]
+    assert "fail op/gelu/* (2) why <so>" in lines
+    assert "fail op/add/F16/strided/usual why <so>" in lines

@@ -213,14 +213,28 @@ def summary(report: dict[str, Any]) -> str:
     parts = []
     bad = [row for row in report["cases"] if row["status"] in results.BAD]
     if bad:
-        rows = [(row["status"], row["id"], _first(row["words"])) for row in bad[:SHOWN]]
-        parts.append(table(("result", "case", "why"), rows))
-        if len(bad) > SHOWN:
-            parts.append(f"and {len(bad) - SHOWN} more: see the report")
+        rows = _grouped(bad)
+        parts.append(table(("result", "case", "why"), rows[:SHOWN]))
+        if len(rows) > SHOWN:
+            parts.append(f"and {len(rows) - SHOWN} more: see the report")
     for pattern in report["unmatched"]:
         parts.append(f"the manifest's pattern {pattern!r} matches no case")
     parts.append(verdict(report))
     return "\n\n" + "\n\n".join(parts)
+
+
+def _grouped(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """A line for each; cases of one operator with one reason share theirs."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        name = row["id"]
+        if name.startswith("op/"):
+            name = "/".join([*name.split("/")[:2], "*"])
+        found.setdefault((row["status"], name, _first(row["words"])), []).append(row["id"])
+    return [
+        (status, f"{name} ({len(ids)})" if len(ids) > 1 else ids[0], words)
+        for (status, name, words), ids in found.items()
+    ]
 
 
 def _first(words: str) -> str:
