@@ -52,20 +52,36 @@ TensorObject::~TensorObject() {
     if (tensor_) destroy(tensor_);
 }
 
-ScalarObject::ScalarObject(float value) : value_(value) {
-    static const auto create = need<aclScalar *(*)(void *, int)>("aclCreateScalar");
-    scalar_ = create(&value_, type_of(INFINI_DTYPE_F32));
+TensorListObject::TensorListObject(const Shape &shape, void *data) {
+    using Create = aclTensorList *(*)(const aclTensor *const *, uint64_t);
+    static const auto create = need<Create>("aclCreateTensorList");
+    const aclTensor *tensor = TensorObject(shape, data).release();
+    list_ = create(&tensor, 1);
 }
+
+TensorListObject::~TensorListObject() {
+    static const auto destroy = need<int (*)(const aclTensorList *)>("aclDestroyTensorList");
+    if (list_) destroy(list_);
+}
+
+// The library copies the value.
+static aclScalar *make_scalar(void *value, int dtype) {
+    static const auto create = need<aclScalar *(*)(void *, int)>("aclCreateScalar");
+    return create(value, type_of(dtype));
+}
+
+ScalarObject::ScalarObject(float value) : scalar_(make_scalar(&value, INFINI_DTYPE_F32)) {}
+ScalarObject::ScalarObject(int64_t value) : scalar_(make_scalar(&value, INFINI_DTYPE_I64)) {}
 
 ScalarObject::~ScalarObject() {
     static const auto destroy = need<int (*)(const aclScalar *)>("aclDestroyScalar");
     if (scalar_) destroy(scalar_);
 }
 
-ListObject::ListObject(int64_t value) {
+ListObject::ListObject(const std::vector<int64_t> &values) {
     static const auto create =
         need<aclIntArray *(*)(const int64_t *, uint64_t)>("aclCreateIntArray");
-    list_ = create(&value, 1);
+    list_ = create(values.data(), values.size());
 }
 
 ListObject::~ListObject() {

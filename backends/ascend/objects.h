@@ -11,6 +11,7 @@ namespace infini::vendor_runtime::ascend {
 struct aclTensor;
 struct aclScalar;
 struct aclIntArray;
+struct aclTensorList;
 struct aclOpExecutor;
 
 constexpr int kFormatNd = 2;
@@ -33,27 +34,40 @@ public:
     ~TensorObject();
     TensorObject(TensorObject &&other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
     operator aclTensor *() const { return tensor_; }
+    aclTensor *release() { return std::exchange(tensor_, nullptr); }
 
 private:
     aclTensor *tensor_ = nullptr;
 };
 
+// A list of one tensor, which is the list's own.
+class TensorListObject {
+public:
+    TensorListObject(const Shape &shape, void *data);
+    ~TensorListObject();
+    TensorListObject(TensorListObject &&other) noexcept
+        : list_(std::exchange(other.list_, nullptr)) {}
+    operator aclTensorList *() const { return list_; }
+
+private:
+    aclTensorList *list_ = nullptr;
+};
+
 class ScalarObject {
 public:
     explicit ScalarObject(float value);
+    explicit ScalarObject(int64_t value);
     ~ScalarObject();
-    ScalarObject(ScalarObject &&other) noexcept
-        : value_(other.value_), scalar_(std::exchange(other.scalar_, nullptr)) {}
+    ScalarObject(ScalarObject &&other) noexcept : scalar_(std::exchange(other.scalar_, nullptr)) {}
     operator aclScalar *() const { return scalar_; }
 
 private:
-    float value_;
     aclScalar *scalar_ = nullptr;
 };
 
 class ListObject {
 public:
-    explicit ListObject(int64_t value);
+    explicit ListObject(const std::vector<int64_t> &values);
     ~ListObject();
     ListObject(ListObject &&other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
     operator aclIntArray *() const { return list_; }

@@ -46,6 +46,31 @@ const Condition neox = {[](const Operation &o) { return o.integer(0) == 1; }, "p
 const Condition gptj = {[](const Operation &o) { return o.integer(0) == 0; },
                         "neighbours as pairs"};
 
+const Condition one_dimension = {[](const Operation &o) {
+                                     return is_float(o.tensor(1).dtype) && o.tensor(1).ndim > 0 &&
+                                            o.count(0) <= 1;
+                                 },
+                                 "F16, BF16 or F32, along one dimension"};
+const Condition all_dimensions = {
+    [](const Operation &o) {
+        const Tensor x = o.tensor(1);
+        return is_float(x.dtype) && x.contiguous() && int(o.count(0)) == x.ndim;
+    },
+    "F16, BF16 or F32, along one dimension or of all elements of a contiguous tensor"};
+// Bits of the elements are moved, so their type does not matter.
+const Condition some_source = {
+    [](const Operation &o) { return o.tensor(1).numel() > 0 || o.tensor(0).numel() == 0; },
+    "a source that has elements"};
+const Condition pick_indices = {[](const Operation &o) { return is_index(o.tensor(2).dtype); },
+                                "indices of I32 or I64"};
+const Condition one_element = {[](const Operation &o) { return o.tensor(0).ndim == 0; },
+                               "no dimensions"};
+const Condition sums = {[](const Operation &o) {
+                            const int in = o.tensor(1).dtype, out = o.tensor(0).dtype;
+                            return in == out && (is_float(in) || in == INFINI_DTYPE_I64);
+                        },
+                        "F16, BF16, F32 or I64"};
+
 // ---- Tensors that rows add ----------------------------------------------------------------------
 
 // 3: the gate, then what it lets through, in rows of twice the length; 4, 5: its halves.
@@ -133,6 +158,52 @@ std::vector<Extra> softmax_mask(const Operation &o) {
     return made;
 }
 
+// 2, 3: result and source as lines.
+std::vector<Extra> as_lines(const Operation &o) {
+    return {{dense_shape(INFINI_DTYPE_I64, {1}), 0, 0, {}},
+            {dense_shape(o.tensor(1).dtype, {o.tensor(1).numel()}), 1, 0, {}}};
+}
+
+// 3, 4: result and source as integers; 5: the indices, of which those that name nothing became
+// others; 6: which ones that are, 7: the same, as the result wants it.
+std::vector<Extra> picked(Shape out, Shape in, const Shape &index, const Shape &mask) {
+    out.dtype = in.dtype = moved_type(out.dtype);
+    Shape wrong = dense_shape(index);
+    wrong.dtype = INFINI_DTYPE_BOOL;
+    return {{out, 0, 0, {}},
+            {in, 1, 0, {}},
+            {dense_shape(index), -1, 0, {}},
+            {wrong, -1, 0, {}},
+            {mask, 6, 0, {}}};
+}
+
+std::vector<Extra> picked_slices(const Operation &o) {
+    const Shape out(o.tensor(0));
+    const int dim = int(o.integer(0) < 0 ? o.integer(0) + out.ndim : o.integer(0));
+    Shape mask = out;
+    mask.dtype = INFINI_DTYPE_BOOL;
+    for (int i = 0; i < mask.ndim; ++i)
+        if (i != dim) mask.size[i] = 1;
+    return picked(out, o.tensor(1), o.tensor(2), dense_shape(mask));
+}
+
+std::vector<Extra> picked_elements(const Operation &o) {
+    Shape mask = dense_shape(Shape(o.tensor(2)));
+    mask.dtype = INFINI_DTYPE_BOOL;
+    return picked(o.tensor(0), o.tensor(1), o.tensor(2), mask);
+}
+
+// The same with all tensors as lines; 8: the indices.
+std::vector<Extra> picked_from_a_line(const Operation &o) {
+    const int64_t count = o.tensor(0).numel();
+    const Shape index = dense_shape(o.tensor(2).dtype, {count});
+    std::vector<Extra> made = picked(dense_shape(o.tensor(0).dtype, {count}),
+                                     dense_shape(o.tensor(1).dtype, {o.tensor(1).numel()}), index,
+                                     dense_shape(INFINI_DTYPE_BOOL, {count}));
+    made.push_back({index, 2, 0, {}});
+    return made;
+}
+
 }  // namespace
 
 // ---- The rows -----------------------------------------------------------------------------------
@@ -145,6 +216,15 @@ std::vector<Extra> softmax_mask(const Operation &o) {
                 constant(kUnlimited), text("BNSD"), heads(kv_of), constant(mode),                  \
                 constant(kHighPrecision), tensor(out)                                              \
         }                                                                                          \
+    }
+
+// Elements that indices name, and zeros where they name nothing: the library reads beyond the source
+// there, so it gets other indices.
+#define INFINI_PICK(function, dim, attribute, index)                                \
+    {"aclnnClamp", {tensor(index), whole(0), last_index(4, attribute), tensor(5)}}, \
+        {"aclnnNeTensor", {tensor(index), tensor(5), tensor(6)}},                   \
+        {function, {tensor(4), dim, tensor(5), tensor(3)}}, {                       \
+        "aclnnInplaceMaskedFillScalar", { tensor(3), tensor(7), scalar(0) }         \
     }
 
 extern const OperatorRow kRows[] = {
@@ -241,6 +321,46 @@ extern const OperatorRow kRows[] = {
        {tensor(2), integer(0), integer(1), integer(2), integer(3), tensor(0), tensor(3)}},
       {"aclnnCast", {tensor(3), type(1), tensor(1)}}},
      extras::other_places},
+    {"argmax",
+     {one_dimension, forward},
+     {{"aclnnArgMax", {tensor(1), listed(0), integer(2), tensor(0)}}},
+     nullptr,
+     kMedium,
+     "that the first of equal elements counts"},
+    {"argmax",
+     {all_dimensions},
+     {{"aclnnArgMax", {tensor(3), constant(0), constant(1), tensor(2)}}},
+     as_lines,
+     kMedium,
+     "that the first of equal elements counts"},
+    {"argmin",
+     {one_dimension, forward},
+     {{"aclnnArgMin", {tensor(1), listed(0), integer(2), tensor(0)}}},
+     nullptr,
+     kMedium,
+     "that the first of equal elements counts"},
+    {"argmin",
+     {all_dimensions},
+     {{"aclnnArgMin", {tensor(3), constant(0), constant(1), tensor(2)}}},
+     as_lines,
+     kMedium,
+     "that the first of equal elements counts"},
+    {"index_select",
+     {movable, pick_indices, forward, lines, some_source},
+     {INFINI_PICK("aclnnIndexSelect", dimension(0), 0, 2)},
+     picked_slices},
+    {"gather",
+     {movable, pick_indices, forward, lines, some_source},
+     {INFINI_PICK("aclnnGather", dimension(0), 0, 2)},
+     picked_elements},
+    {"take",
+     {movable, pick_indices, contiguous, some_source},
+     {INFINI_PICK("aclnnIndexSelect", constant(0), -1, 8)},
+     picked_from_a_line},
+    {"cumsum", {sums, one_element}, {{"aclnnInplaceCopy", {tensor(0), tensor(1)}}}},
+    {"cumsum",
+     {sums, forward, lines},
+     {{"aclnnCumsum", {tensor(1), dimension(0), type(0), tensor(0)}}}},
     {"cast", {to_float, forward}, {{"aclnnCast", {tensor(1), type(0), tensor(0)}}}},
     {"rearrange",
      {movable, forward},

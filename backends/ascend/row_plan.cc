@@ -76,10 +76,16 @@ private:
             if (add_plain(call, piece, numbers_, tensors_)) continue;
             if (piece.kind == Piece::kScalar)
                 call.pointer(objects->scalars.emplace_back(float(piece.constant)));
+            else if (piece.kind == Piece::kWhole)
+                call.pointer(objects->scalars.emplace_back(int64_t(piece.constant)));
+            else if (piece.kind == Piece::kLastIndex)
+                call.pointer(objects->scalars.emplace_back(
+                    numbers_.last_index(piece, tensors_.shape(piece.index))));
             else if (piece.kind == Piece::kType)
                 call.word(uintptr_t(type_of(tensors_.shape(piece.index).dtype)));
             else if (piece.kind == Piece::kLastSizes)
-                call.pointer(objects->lists.emplace_back(last_size(piece.index)));
+                call.pointer(
+                    objects->lists.emplace_back(std::vector<int64_t>{last_size(piece.index)}));
             else if (const Shape &shape = tensors_.shape(piece.index))
                 call.pointer(objects->tensors.emplace_back(
                     shape, arguments ? tensors_.data(piece.index, *arguments) : nullptr));

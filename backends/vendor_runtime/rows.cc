@@ -14,13 +14,31 @@ constexpr size_t kAlignment = 512;  // of parts of a workspace: what the stricte
 
 size_t element_bytes(int dtype) { return infiniSizeOf(infiniDtype_t(dtype)); }
 
-// A function or an enumerator that is not there; null: all are.
-const char *missing_of(const Step &step) {
-    if (!find(Part::kOperators, step.function)) return step.function;
-    for (const Piece &piece : step.arguments)
+const char *missing_number(const std::initializer_list<Piece> &pieces) {
+    for (const Piece &piece : pieces)
         if (piece.kind == Piece::kEnumerator &&
             !header_numbers(Part::kOperators, vendor.operator_header).contains(piece.text))
             return piece.text;
+    return nullptr;
+}
+
+// By which people know a row: its last function that does not only prepare or repair a tensor.
+const char *main_function(const OperatorRow &row) {
+    for (const Step *step = row.steps.end(); step-- != row.steps.begin();)
+        if (!strstr(step->function, "Inplace")) return step->function;
+    return (row.steps.end() - 1)->function;
+}
+
+// A function or an enumerator that is not there; null: all are.
+const char *missing_of(const OperatorRow &row) {
+    for (const Step &step : row.steps) {
+        if (!find(Part::kOperators, step.function)) return step.function;
+        if (const char *absent = missing_number(step.arguments)) return absent;
+    }
+    for (const Object &object : row.objects) {
+        if (!find(Part::kOperators, object.set)) return object.set;
+        if (const char *absent = missing_number(object.arguments)) return absent;
+    }
     return nullptr;
 }
 
@@ -31,20 +49,22 @@ const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation 
     auto want = [&](const std::string &what) { wanted += (wanted.empty() ? "" : "; ") + what; };
     for (const OperatorRow *row = rows; row < rows + count; ++row) {
         if (strcmp(row->operation, operation.name()) != 0) continue;
+        if (row->steps.size() == 0) {
+            want(row->doubt);
+            continue;
+        }
         const std::string &no_library = problem(Part::kOperators);
         const char *missing = nullptr, *absent = nullptr;
         for (const Condition &condition : row->conditions)
             if (!missing && !condition.holds(operation)) missing = condition.words;
-        for (const Step &step : row->steps)
-            if (no_library.empty() && !absent) absent = missing_of(step);
+        if (no_library.empty()) absent = missing_of(*row);
         if (!missing && !absent && no_library.empty()) return row;
-        const char *last = (row->steps.end() - 1)->function;
         want(!no_library.empty() ? no_library
              : absent ? absent + (" is not in " + path(Part::kOperators) +
                                   (vendor.operator_header ? std::string(", or not in its header ") +
                                                                 vendor.operator_header
                                                           : ""))
-                      : std::string(last) + " takes " + missing);
+                      : main_function(*row) + std::string(" takes ") + missing);
     }
     if (!wanted.empty() && !operation.program())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, std::string(operation.name()) + ": " + wanted};
@@ -54,8 +74,8 @@ const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation 
 std::string doubts_of(const OperatorRow *rows, int count) {
     std::string text;
     for (const OperatorRow *row = rows; row < rows + count; ++row) {
-        if (row->confidence == Confidence::kHigh) continue;
-        const std::string entry = std::string((row->steps.end() - 1)->function) + " (" +
+        if (row->confidence == Confidence::kHigh || row->steps.size() == 0) continue;
+        const std::string entry = std::string(main_function(*row)) + " (" +
                                   (row->confidence == Confidence::kLow ? "low" : "medium") +
                                   (row->doubt ? std::string(": ") + row->doubt : "") + ")";
         if (text.find(entry) != std::string::npos) continue;  // rows that share a function
@@ -137,7 +157,14 @@ PlanNumbers::PlanNumbers(const Operation &operation) {
     for (size_t i = 0; i < operation.c.attribute_count; ++i) {
         integers.push_back(operation.integer(int(i)));
         reals.push_back(operation.number(int(i)));
+        const int64_t *list = operation.count(int(i)) ? operation.list(int(i)) : nullptr;
+        firsts.push_back(list ? list[0] : 0);
     }
+}
+
+int64_t PlanNumbers::last_index(const Piece &piece, const Shape &shape) const {
+    const int64_t given = piece.constant < 0 ? -1 : integers[size_t(piece.constant)];
+    return shape.size[given < 0 ? given + shape.ndim : given] - 1;
 }
 
 // ---- Calling ------------------------------------------------------------------------------------
@@ -180,6 +207,9 @@ bool add_plain(Call &call, const Piece &piece, const PlanNumbers &numbers,
             call.word(number(given < 0 ? given + tensors.shape(0).ndim : given));
             return true;
         }
+        case Piece::kListed:
+            call.word(number(numbers.firsts[at]));
+            return true;
         case Piece::kReal:
             call.real(numbers.reals[at]);
             return true;

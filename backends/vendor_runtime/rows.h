@@ -34,6 +34,13 @@ struct Piece {
         kConstant,     // of the row
         kOne,          // the float 1
         kScalar,       // the library's object of a number of the row
+        kWhole,        // the same, of an integer
+        kLastIndex,    // the same, of the last index of a tensor along the dimension that an
+                       // attribute (`constant`) names; -1: along its last one
+        kListed,       // the first entry of an attribute that is a list
+        kTensorList,   // the library's list of one tensor
+        kObject,       // of the row
+        kHostFloat,    // where the host has a float of the row
         kType,         // the library's number of a tensor's dtype
         kEnumerator,   // of the vendor's header, by its name
         kLastDim,      // the number of the last dimension
@@ -65,6 +72,14 @@ constexpr Piece one() { return {Piece::kOne, 0, 0, nullptr}; }
 constexpr Piece heads(int tensor) { return {Piece::kHeads, tensor, 0, nullptr}; }
 constexpr Piece constant(int64_t value) { return {Piece::kConstant, 0, double(value), nullptr}; }
 constexpr Piece scalar(double value) { return {Piece::kScalar, 0, value, nullptr}; }
+constexpr Piece whole(int64_t value) { return {Piece::kWhole, 0, double(value), nullptr}; }
+constexpr Piece last_index(int tensor, int attribute) {
+    return {Piece::kLastIndex, tensor, double(attribute), nullptr};
+}
+constexpr Piece listed(int attribute) { return {Piece::kListed, attribute, 0, nullptr}; }
+constexpr Piece tensor_list(int index) { return {Piece::kTensorList, index, 0, nullptr}; }
+constexpr Piece object(int index) { return {Piece::kObject, index, 0, nullptr}; }
+constexpr Piece host_float(int value) { return {Piece::kHostFloat, 0, double(value), nullptr}; }
 constexpr Piece type(int tensor) { return {Piece::kType, tensor, 0, nullptr}; }
 constexpr Piece enumerator(const char *name) { return {Piece::kEnumerator, 0, 0, name}; }
 constexpr Piece last_dimension(int tensor) { return {Piece::kLastDim, tensor, 0, nullptr}; }
@@ -94,12 +109,20 @@ struct Step {
     std::initializer_list<Piece> workspace_arguments{};
 };
 
+// What a row's functions need besides tensors: a descriptor that one function makes, a second one
+// fills (its first argument is the descriptor, the others follow), and a third one destroys.
+struct Object {
+    const char *create, *destroy, *set;
+    std::initializer_list<Piece> arguments;
+};
+
 // When a row is right. `words` go into the sentence that refuses: "F16 or BF16".
 struct Condition {
     bool (*holds)(const Operation &operation);
     const char *words;
 };
 
+// Without steps: a refusal, and `doubt` says why there are no functions for the operator.
 struct OperatorRow {
     const char *operation;
     std::initializer_list<Condition> conditions;
@@ -108,6 +131,7 @@ struct OperatorRow {
     Confidence confidence = Confidence::kHigh;
     const char *doubt = nullptr;
     bool own_workspace = false;  // the operator's functions have no way to pass one
+    std::initializer_list<Object> objects{};
 };
 
 // The row for an operation; null: the library is not for it. Where it has functions that do not
@@ -189,7 +213,10 @@ private:
 // Numbers of the operation that pieces name; kept, because plans outlive it.
 struct PlanNumbers {
     explicit PlanNumbers(const Operation &operation);
-    std::vector<int64_t> integers;
+    // The last index along a dimension, for Piece::kLastIndex.
+    int64_t last_index(const Piece &piece, const Shape &shape) const;
+
+    std::vector<int64_t> integers, firsts;  // firsts: of lists
     std::vector<double> reals;
 };
 

@@ -137,6 +137,83 @@ bool order(const Strided &x, int dim, bool descending, int64_t k, const Strided 
     return write(values, best, device) && write(places, where, device);
 }
 
+bool extreme(const Strided &x, int dim, bool largest, const Strided &places, int device) {
+    const Numbers a = read(x, device);
+    if (!there(x, a)) return false;
+    const Lines lines(x, dim);
+    Numbers where;
+    for (int64_t line = 0; line < lines.count; ++line) {
+        int64_t best = 0;
+        auto at = [&](int64_t i) { return a[size_t(lines.at(line, i))]; };
+        for (int64_t i = 1; i < lines.length && !std::isnan(at(best)); ++i)
+            if (std::isnan(at(i)) || (largest ? at(i) > at(best) : at(i) < at(best))) best = i;
+        where.push_back(double(best));
+    }
+    return write(places, where, device);
+}
+
+bool running_sum(const Strided &x, int dim, const Strided &y, int device) {
+    Numbers a = read(x, device);
+    if (!there(x, a)) return false;
+    const Lines lines(x, dim);
+    for (int64_t line = 0; line < lines.count; ++line)
+        for (int64_t i = 1; i < lines.length; ++i)
+            a[size_t(lines.at(line, i))] += a[size_t(lines.at(line, i - 1))];
+    return write(y, a, device);
+}
+
+namespace {
+
+// Moves bytes: y's element at coordinates `at` is that of x with another one along `dim`.
+template <class Which>
+bool pick(const Strided &x, int dim, const Strided &y, int device, const Which &which) {
+    const char *from = bytes_of(x.data, x.extent(), device);
+    char *to = bytes_of(y.data, y.extent(), device);
+    if (!from || !to) return false;
+    const size_t rank = y.size.size(), size = y.element();
+    for (int64_t position = 0; position < y.count(); ++position) {
+        std::vector<int64_t> at(rank);
+        int64_t rest = position, offset = 0;
+        for (size_t i = rank; i-- > 0;) at[i] = rest % y.size[i], rest /= y.size[i];
+        const int64_t index = which(position, at[size_t(dim)]);
+        if (index < 0 || index >= x.size[size_t(dim)]) {
+            violate("an index that the source does not have");
+            return false;
+        }
+        at[size_t(dim)] = index;
+        for (size_t i = 0; i < rank; ++i) offset += at[i] * x.stride[i];
+        memcpy(to + y.offset(position) * int64_t(size), from + offset * int64_t(size), size);
+    }
+    return true;
+}
+
+}  // namespace
+
+bool gather(const Strided &x, int dim, const Strided &indices, const Strided &y, int device) {
+    const Numbers index = read(indices, device);
+    return there(indices, index) && pick(x, dim, y, device, [&](int64_t position, int64_t) {
+               return int64_t(index[size_t(position)]);
+           });
+}
+
+bool select(const Strided &x, int dim, const Strided &indices, const Strided &y, int device) {
+    const Numbers index = read(indices, device);
+    return there(indices, index) && pick(x, dim, y, device, [&](int64_t, int64_t slice) {
+               return int64_t(index[size_t(slice)]);
+           });
+}
+
+bool combine(const Strided &a, const Strided &b, const Strided &y,
+             double (*function)(double, double), int device) {
+    const Numbers left = read(a, device), right = read(b, device);
+    if (!there(a, left) || !there(b, right)) return false;
+    Numbers result;
+    for (int64_t i = 0; i < y.count(); ++i)
+        result.push_back(
+            function(left[size_t(broadcast(y, a, i))], right[size_t(broadcast(y, b, i))]));
+    return write(y, result, device);
+}
+
 bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
             int device) {
     const Numbers a = read(x, device), c = read(cos, device), s = read(sin, device);

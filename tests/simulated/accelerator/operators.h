@@ -16,6 +16,15 @@ bool lookup(const Strided &table, const Strided &indices, const Strided &out, in
 // Elements in order along a dimension; `k` of them.
 bool order(const Strided &x, int dim, bool descending, int64_t k, const Strided &values,
            const Strided &places, int device);
+// Where the largest or smallest element along a dimension is, the first of equal ones; NaN wins.
+bool extreme(const Strided &x, int dim, bool largest, const Strided &places, int device);
+bool running_sum(const Strided &x, int dim, const Strided &y, int device);
+// Elements by their place along a dimension: an index for each, or one for each slice.
+bool gather(const Strided &x, int dim, const Strided &indices, const Strided &y, int device);
+bool select(const Strided &x, int dim, const Strided &indices, const Strided &y, int device);
+// y = function(a, b), which repeat themselves to the shape of y.
+bool combine(const Strided &a, const Strided &b, const Strided &y,
+             double (*function)(double, double), int device);
 // cos and sin repeat themselves to the shape of x.
 bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
             int device);

@@ -15,6 +15,9 @@ struct aclTensor {
 struct aclScalar {
     double value;
 };
+struct aclTensorList {
+    std::vector<const aclTensor *> tensors;  // its own
+};
 struct aclIntArray {
     std::vector<int64_t> values;
 };

@@ -100,6 +100,7 @@ aclnnStatus aclDestroyTensor(const aclTensor *tensor) {
 }
 
 aclScalar *aclCreateScalar(void *value, aclDataType type) {
+    if (type == data_type_INT64) return new aclScalar{double(*static_cast<int64_t *>(value))};
     return type == data_type_FLOAT ? new aclScalar{*static_cast<float *>(value)} : nullptr;
 }
 
@@ -113,6 +114,16 @@ aclIntArray *aclCreateIntArray(const int64_t *values, uint64_t count) {
 }
 
 aclnnStatus aclDestroyIntArray(const aclIntArray *list) {
+    delete list;
+    return 0;
+}
+
+aclTensorList *aclCreateTensorList(const aclTensor *const *tensors, uint64_t count) {
+    return new aclTensorList{{tensors, tensors + count}};
+}
+
+aclnnStatus aclDestroyTensorList(const aclTensorList *list) {
+    for (const aclTensor *tensor : list->tensors) delete tensor;
     delete list;
     return 0;
 }

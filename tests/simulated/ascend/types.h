@@ -26,6 +26,7 @@ using aclFormat = int;
 struct aclTensor;
 struct aclScalar;
 struct aclIntArray;
+struct aclTensorList;
 struct aclOpExecutor;
 
 using HcclResult = int;
