@@ -1,5 +1,6 @@
 #include "backends/ascend/aclnn.h"
 
+#include "backends/ascend/cached.h"
 #include "backends/ascend/objects.h"
 #include "backends/ascend/operators.h"
 
@@ -162,10 +163,12 @@ private:
 
 std::unique_ptr<LibraryPlan> plan(int device, const Operation &operation) {
     const std::string name = operation.name();
-    if (name != "gemm" && !has_row(operation)) return nullptr;
+    const bool by_itself = name == "gemm" || is_cached(operation);
+    if (!by_itself && !has_row(operation)) return nullptr;
     if (const std::string &why = problem(Part::kOperators); !why.empty())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, name + ": " + why};
     OnDevice here(device);
+    if (is_cached(operation)) return plan_cached(device, operation);
     if (name != "gemm") return plan_row(device, operation);
     return std::make_unique<Gemm>(operation);
 }

@@ -23,17 +23,11 @@ const Condition rope_types = {
                o.tensor(2).ndim == 1 && y.size(-1) % 2 == 0;
     },
     "F16, BF16 or F32, positions of I32 or I64, the same for the whole batch"};
-const Condition no_lengths = {
-    [](const Operation &o) { return !o.tensor(4); },
-    "all keys: lengths in memory of the device are not known when it is called"};
 const Condition attention_shape = {[](const Operation &o) {
                                        const Tensor q = o.tensor(1);
                                        return q.size(-1) % 16 == 0 && q.size(-1) <= 512;
                                    },
                                    "heads whose size is a multiple of 16, 512 at most"};
-const Condition more_keys = {
-    [](const Operation &o) { return o.tensor(2).size(2) >= o.tensor(1).size(2); },
-    "as many keys as queries, or more"};
 const Condition causal = {[](const Operation &o) { return o.integer(1) != 0; }, "a causal mask"};
 const Condition not_causal = {[](const Operation &o) { return o.integer(1) == 0; }, "no mask"};
 const Condition halves_of_queries = {[](const Operation &o) {
@@ -296,11 +290,11 @@ extern const OperatorRow kRows[] = {
      nullptr,
      true},
     {"flash_attention",
-     {halves_of_queries, forward, no_lengths, attention_shape, more_keys, causal},
+     {halves_of_queries, forward, attention_shape, causal},
      {INFINI_FLASH(1, 2, 3, tensor(5), 1, 2, real(0), kRightDownCausal, 0)},
      attention_mask},
     {"flash_attention",
-     {halves_of_queries, forward, no_lengths, attention_shape, not_causal},
+     {halves_of_queries, forward, attention_shape, not_causal},
      {INFINI_FLASH(1, 2, 3, null(), 1, 2, real(0), kNoSparsity, 0)}},
     {"attention",
      {halves, forward, attention_shape},

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "header_numbers.h"
 #include "stream.h"
@@ -142,14 +143,19 @@ void *PlanTensors::data(int index, const Arguments &arguments) const {
 }
 
 OwnWorkspace::~OwnWorkspace() {
-    for (const auto &[stream, memory] : by_stream_) device_release(device_, memory);
+    for (const auto &[stream, memory] : by_stream_) device_release(device_, memory.first);
+    for (void *memory : outgrown_) device_release(device_, memory);
 }
 
 void *OwnWorkspace::get(void *stream, size_t bytes) const {
     if (bytes == 0) return nullptr;
     std::lock_guard guard(lock_);
-    void *&memory = by_stream_[stream];
-    if (!memory && device_allocate(device_, bytes, &memory) != infinirtSuccess) memory = nullptr;
+    auto &[memory, size] = by_stream_[stream];
+    if (size >= bytes) return memory;
+    if (memory) outgrown_.push_back(memory);
+    const bool made = device_allocate(device_, bytes, &memory) == infinirtSuccess;
+    if (!made) memory = nullptr;
+    size = made ? bytes : 0;
     return memory;
 }
 
@@ -173,15 +179,15 @@ void Call::narrow(float value) {
     real(std::bit_cast<double>(uint64_t(std::bit_cast<uint32_t>(value))));
 }
 
+template <size_t... I>
+static int call_with(void *function, const uintptr_t *words, const double *reals,
+                     std::index_sequence<I...>) {
+    using Any = int (*)(std::remove_cvref_t<decltype(words[I])>..., double, double, double, double);
+    return reinterpret_cast<Any>(function)(words[I]..., reals[0], reals[1], reals[2], reals[3]);
+}
+
 int Call::operator()(void *function) const {
-    using W = uintptr_t;
-    using Any = int (*)(W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W, W,
-                        W, W, W, double, double, double, double);
-    const W *w = words;
-    return reinterpret_cast<Any>(function)(
-        w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13],
-        w[14], w[15], w[16], w[17], w[18], w[19], w[20], w[21], w[22], w[23], w[24], w[25], w[26],
-        w[27], reals[0], reals[1], reals[2], reals[3]);
+    return call_with(function, words, reals, std::make_index_sequence<kMostWords>());
 }
 
 bool has_nothing(const Step &step, const PlanTensors &tensors) {

@@ -146,7 +146,7 @@ std::string doubts_of(const OperatorRow *rows, int count);
 // Arguments in the vendor's order. Words and floating-point numbers go in registers of their own
 // on both supported ABIs, so that each kind needs to be in order only among itself.
 struct Call {
-    static constexpr int kMostWords = 28, kMostReals = 4;
+    static constexpr int kMostWords = 44, kMostReals = 4;
     uintptr_t words[kMostWords] = {};
     double reals[kMostReals] = {};
     int word_count = 0, real_count = 0;
@@ -193,8 +193,9 @@ private:
     size_t bytes_ = 0;
 };
 
-// Workspace of operators whose functions have no way to pass one: memory for each stream, because
-// a plan may run in several at once.
+// Workspace of operators whose functions have no way to pass one, or want more than they said:
+// memory for each stream, because a plan may run in several at once. What became too small is kept
+// with the plan, since a stream may still use it.
 class OwnWorkspace {
 public:
     explicit OwnWorkspace(int device) : device_(device) {}
@@ -207,7 +208,8 @@ public:
 private:
     const int device_;
     mutable std::mutex lock_;
-    mutable std::map<void *, void *> by_stream_;
+    mutable std::map<void *, std::pair<void *, size_t>> by_stream_;
+    mutable std::vector<void *> outgrown_;
 };
 
 // Numbers of the operation that pieces name; kept, because plans outlive it.

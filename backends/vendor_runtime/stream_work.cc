@@ -40,7 +40,7 @@ bool Stream::is_direct(const Item &item) const {
             return !item.record || item.record->state() == Record::kDone ||
                    (item.record->state() == Record::kIssued && &item.record->device == &device);
         case INFINI_WORK_KERNEL:
-            return bool(item.plan->library);
+            return item.plan->library && !item.plan->library->reads_memory;
         default:
             return false;
     }
@@ -118,6 +118,8 @@ Error Stream::perform(const Item &item) {
     } else if (work.kind == INFINI_WORK_RECORD) {
         item.record->seconds = now();
         item.record->reach(Record::kDone);
+    } else if (work.kind == INFINI_WORK_KERNEL && item.plan->library) {
+        return issue(item);
     } else if (work.kind == INFINI_WORK_KERNEL) {
         return item.plan->run_on_host(item.pointers.data(), item.pointers.size(),
                                       item.scalars.data(), item.scalars.size());

@@ -135,6 +135,9 @@ public:
     // Enqueues it. Returns the vendor's code and says in `call` what was called.
     virtual int run(void *stream, const Arguments &arguments, const char **call) const = 0;
     size_t workspace = 0;
+    // It looks at tensors when it runs (lengths, places in a cache), because the library wants them
+    // on the host: the stream's worker runs it, when all that was submitted before it is done.
+    bool reads_memory = false;
 };
 
 // An enumerator whose number only the vendor's header has.

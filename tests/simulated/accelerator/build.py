@@ -33,7 +33,10 @@ HEADERS = {"cambricon": ["cambricon/cnnl.h"], "kunlun": ["kunlun/bkcl.h"]}
 LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
-        "libopapi.so": ["ascend/opapi.cc", "ascend/functions.cc", "accelerator/operators.cc"],
+        "libopapi.so": [
+            *("ascend/opapi.cc", "ascend/functions.cc", "ascend/paged.cc"),
+            "accelerator/operators.cc",
+        ],
         "libhccl.so": ["ascend/hccl.cc", *COLLECTIVES],
     },
     "cambricon": {

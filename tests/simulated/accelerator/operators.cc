@@ -260,4 +260,46 @@ bool attend(const Strided &q, const Strided &k, const Strided &v, double scale, 
     return write(out, result, device);
 }
 
+bool attend_paged(const Strided &q, const Strided &k, const Strided &v, const Strided &table,
+                  const std::vector<int64_t> &ends, const std::vector<int64_t> &lengths,
+                  double scale, const Strided &out, int device) {
+    const Numbers a = read(q, device), b = read(k, device), c = read(v, device);
+    const Numbers blocks = read(table, device);
+    if (!there(q, a) || !there(k, b) || !there(v, c) || !there(table, blocks)) return false;
+    const int64_t heads = q.size[1], n = q.last(), rows = k.size[2], width = table.last();
+    const int64_t shared = heads / k.size[1];
+    Numbers result(a.size());
+    for (size_t s = 0; s < ends.size(); ++s) {
+        const int64_t begin = s ? ends[s - 1] : 0, count = ends[s] - begin;
+        if (lengths[s] < count || lengths[s] > width * rows) {
+            violate("a sequence with more queries than keys, or more keys than its table");
+            return false;
+        }
+        for (int64_t line = begin * heads; line < ends[s] * heads; ++line) {
+            const int64_t seen = lengths[s] - count + line / heads - begin + 1;
+            Numbers weight;
+            double most = -INFINITY, sum = 0;
+            auto place = [&](int64_t key) {
+                const auto block = int64_t(blocks[size_t(int64_t(s) * width + key / rows)]);
+                if (block < 0 || block >= k.size[0])
+                    violate("a block that the cache does not have");
+                return ((block * k.size[1] + line % heads / shared) * rows + key % rows) * n;
+            };
+            for (int64_t j = 0; j < seen; ++j) {
+                double product = 0;
+                for (int64_t i = 0; i < n; ++i)
+                    product += a[size_t(line * n + i)] * b[size_t(place(j) + i)];
+                weight.push_back(product * scale);
+                most = std::max(most, weight.back());
+            }
+            for (double &each : weight) sum += each = std::exp(each - most);
+            for (int64_t j = 0; j < seen; ++j)
+                for (int64_t i = 0; i < n; ++i)
+                    result[size_t(line * n + i)] +=
+                        weight[size_t(j)] / sum * c[size_t(place(j) + i)];
+        }
+    }
+    return write(out, result, device);
+}
+
 }  // namespace simulated

@@ -31,5 +31,10 @@ bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halve
 // [B, H, L, D]. Query i sees the keys up to i + keys - queries if `causal`.
 bool attend(const Strided &q, const Strided &k, const Strided &v, double scale, bool causal,
             const Strided &out, int device);
+// Sequences of queries [tokens, heads, size], ending at `ends`, in a cache [blocks, heads, rows,
+// size]: query i of n sees the keys up to i + keys - n.
+bool attend_paged(const Strided &q, const Strided &k, const Strided &v, const Strided &table,
+                  const std::vector<int64_t> &ends, const std::vector<int64_t> &lengths,
+                  double scale, const Strided &out, int device);
 
 }  // namespace simulated

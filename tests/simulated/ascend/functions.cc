@@ -174,6 +174,14 @@ aclnnStatus aclnnInplaceMaskedFillScalarGetWorkspaceSize(aclTensor *x, const acl
 }
 RUN(aclnnInplaceMaskedFillScalar)
 
+aclnnStatus aclnnInplaceZeroGetWorkspaceSize(aclTensor *x, SIZE) {
+    if (!x) return kBadParameter;
+    return prepare(
+        __func__, [a = strided(*x)](int on) { return write(a, Numbers(size_t(a.count())), on); },
+        bytes, executor);
+}
+RUN(aclnnInplaceZero)
+
 aclnnStatus aclnnSiluGetWorkspaceSize(const aclTensor *x, aclTensor *y, SIZE) {
     return unary(__func__, x, y, silu, bytes, executor);
 }
