@@ -4,6 +4,8 @@
 #include <mutex>
 
 #include "backends/kunlun/copies.h"
+#include "backends/vendor_runtime/cache_plan.h"
+#include "backends/vendor_runtime/refusals.h"
 
 namespace infini::vendor_runtime::kunlun {
 namespace {
@@ -121,12 +123,30 @@ private:
     Matrix a_{}, b_{}, c_{};
 };
 
+[[noreturn]] void refuse(const Operation &operation) {
+    const std::string name = operation.name();
+    const char *reason = common_reason(name.c_str());
+    if (name == "int8_gemm")
+        reason =
+            "no public source has the types and scales of XPU BLAS's integer products; XDNN has "
+            "such products, but its functions are C++ and cannot be found by names";
+    throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
+                  name + ": " +
+                      (reason ? reason
+                              : "XPU BLAS has matrix products alone; XDNN has other operators, but "
+                                "its functions are C++ and cannot be found by names")};
+}
+
 }  // namespace
 
 std::unique_ptr<LibraryPlan> plan(int device, const Operation &operation) {
     const std::string name = operation.name();
     if (name == "rearrange") return plan_rearrange(operation);
-    if (name != "gemm") return nullptr;
+    if (is_cache_write(operation)) return plan_write(device, operation);
+    if (name != "gemm") {
+        if (!operation.program()) refuse(operation);
+        return nullptr;
+    }
     if (const std::string &why = problem(Part::kOperators); !why.empty())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, name + ": " + why};
     OnDevice here(device);

@@ -7,5 +7,7 @@
 namespace infini::vendor_runtime::kunlun {
 
 std::unique_ptr<LibraryPlan> plan_rearrange(const Operation &operation);
+// Writes into caches of keys and values.
+std::unique_ptr<LibraryPlan> plan_write(int device, const Operation &operation);
 
 }  // namespace infini::vendor_runtime::kunlun

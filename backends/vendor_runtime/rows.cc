@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "header_numbers.h"
+#include "refusals.h"
 #include "stream.h"
 
 namespace infini::vendor_runtime {
@@ -67,6 +68,8 @@ const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation 
                                                           : ""))
                       : main_function(*row) + std::string(" takes ") + missing);
     }
+    if (const char *reason = common_reason(operation.name()); reason && wanted.empty())
+        wanted = reason;
     if (!wanted.empty() && !operation.program())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, std::string(operation.name()) + ": " + wanted};
     return nullptr;

@@ -34,7 +34,7 @@ LIBRARIES = {
     "ascend": {
         "libascendcl.so": ["accelerator/core.cc", "ascend/runtime.cc"],
         "libopapi.so": [
-            *("ascend/opapi.cc", "ascend/functions.cc", "ascend/paged.cc"),
+            *("ascend/opapi.cc", "ascend/functions.cc", "ascend/index.cc", "ascend/paged.cc"),
             "accelerator/operators.cc",
         ],
         "libhccl.so": ["ascend/hccl.cc", *COLLECTIVES],

@@ -164,6 +164,52 @@ aclnnStatus aclnnBaddbmmGetWorkspaceSize(const aclTensor *self, const aclTensor 
     return multiply(out, batch1, batch2, alpha->value, beta->value, true, cube, bytes, executor);
 }
 
+// Sums of integers are exact; then x1 @ x2 * scale * pertokenScale + bias.
+aclnnStatus aclnnQuantMatmulV4GetWorkspaceSize(const aclTensor *x1, const aclTensor *x2,
+                                               const aclTensor *scale, const aclTensor *offset,
+                                               const aclTensor *per_token, const aclTensor *bias,
+                                               bool transpose1, bool transpose2,
+                                               const aclTensor *out, uint64_t *bytes,
+                                               aclOpExecutor **executor) {
+    if (!x1 || !x2 || !scale || !per_token || !out) return kNullPointer;
+    const int64_t m = out->size[0], n = out->size[1], k = x1->size[1];
+    using Sizes = std::vector<int64_t>;
+    if (offset || transpose1 || transpose2 || x1->type != data_type_INT8 ||
+        x2->type != data_type_INT8 || scale->type != data_type_FLOAT ||
+        per_token->type != data_type_FLOAT ||
+        (out->type != data_type_FLOAT16 && out->type != data_type_BF16) ||
+        (bias && (bias->type != out->type || bias->size != Sizes{n})) || x1->size != Sizes{m, k} ||
+        x2->size != Sizes{k, n} || scale->size != Sizes{n} || per_token->size != Sizes{m} ||
+        k > 65535 || n > 65535)
+        return kBadParameter;
+    return prepare(
+        __func__,
+        [=, a = strided(*x1), b = strided(*x2), columns = strided(*scale),
+         rows = strided(*per_token), o = strided(*out),
+         added = bias ? strided(*bias) : Strided{}](int on) {
+            const Numbers left = read(a, on), right = read(b, on), by_column = read(columns, on),
+                          by_row = read(rows, on);
+            const Numbers more = added.dtype ? read(added, on) : Numbers(size_t(n));
+            if (left.empty() || right.empty() || by_column.empty() || by_row.empty()) return false;
+            Numbers result;
+            for (int64_t y = 0; y < m; ++y)
+                for (int64_t x = 0; x < n; ++x) {
+                    double sum = 0;
+                    for (int64_t i = 0; i < k; ++i)
+                        sum += left[size_t(y * k + i)] * right[size_t(i * n + x)];
+                    result.push_back(sum * by_column[size_t(x)] * by_row[size_t(y)] +
+                                     more[size_t(x)]);
+                }
+            return write(o, result, on);
+        },
+        bytes, executor);
+}
+
+aclnnStatus aclnnQuantMatmulV4(void *workspace, uint64_t bytes, aclOpExecutor *executor,
+                               aclrtStream stream) {
+    return run(__func__, workspace, bytes, executor, stream);
+}
+
 aclnnStatus aclnnBaddbmm(void *workspace, uint64_t bytes, aclOpExecutor *executor,
                          aclrtStream stream) {
     return run(__func__, workspace, bytes, executor, stream);
