@@ -114,7 +114,7 @@ const Vendor vendor = {
     "/usr/local/neuware",
     "lib64|lib",
     {{"the Cambricon runtime", "libcnrt.so"},
-     {"CNNL", "libcnnl.so|libcnnl.so.1"},
+     {"CNNL", "libcnnl.so|libcnnl.so.1", "libcnnl_extra.so"},
      {"CNCL", "libcncl.so|libcncl.so.1", "", false, "cnclInitComms"}},
     kRows,
     int(std::size(kRows)),
@@ -135,7 +135,7 @@ const Vendor vendor = {
     "CNNL_MATMUL_ALLOW_TF32 "
     "(medium: numbers of MLU-OPS, which mirrors it)",
     cambricon::operator_doubts,
-    "cnnl.h",
+    "cnnl.h|cnnl_extra.h",
 };
 
 }  // namespace infini::vendor_runtime

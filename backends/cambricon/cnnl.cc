@@ -4,6 +4,7 @@
 
 #include "backends/cambricon/handle.h"
 #include "backends/cambricon/operators.h"
+#include "backends/vendor_runtime/cache_plan.h"
 
 namespace infini::vendor_runtime::cambricon {
 namespace {
@@ -106,14 +107,33 @@ private:
     Handle product_ = nullptr, algo_ = nullptr, result_ = nullptr;
 };
 
+std::unique_ptr<LibraryPlan> plan_write(int device, const Operation &operation) {
+    using Copy = int (*)(Handle, Handle, const void *, Handle, void *);
+    Shared &shared = Shared::of(device);
+    const auto copy = need<Copy>("cnnlCopy");
+    return plan_cache_write(
+        device, operation,
+        [&shared, copy](void *queue, const Shape &to, void *to_data, const Shape &from,
+                        const void *from_data, void *, const char **call) {
+            *call = "cnnlCopy";
+            std::lock_guard guard(shared.lock);
+            if (int code = shared.use(queue)) return code;
+            const Descriptor source(from), target(to);
+            return copy(shared.handle, source, from_data, target, to_data);
+        },
+        0);
+}
+
 }  // namespace
 
 std::unique_ptr<LibraryPlan> plan(int device, const Operation &operation) {
     const std::string name = operation.name();
-    if (name != "gemm" && !has_row(operation)) return nullptr;
+    const bool writes_cache = is_cache_write(operation);
+    if (name != "gemm" && !writes_cache && !has_row(operation)) return nullptr;
     if (const std::string &why = problem(Part::kOperators); !why.empty())
         throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, name + ": " + why};
     OnDevice here(device);
+    if (writes_cache) return plan_write(device, operation);
     if (name != "gemm") return plan_row(device, operation);
     return std::make_unique<Gemm>(device, operation);
 }

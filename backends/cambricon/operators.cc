@@ -9,7 +9,14 @@ using namespace pieces;
 using namespace when;
 
 constexpr auto kMedium = Confidence::kMedium;
+constexpr int kFloatType = 2;  // of intermediate results
 
+constexpr const char *kNoPages =
+    "the parameters of cnnlSingleQueryCachedKVAttn and cnnlScaledDotProductAttn, which take tables "
+    "of blocks, are in public callers of single versions alone";
+constexpr const char *kNoIndex =
+    "no public source says what cnnlIndexSelect and cnnlGather do with indices that are out of "
+    "range, which give zeros here";
 // ---- Conditions ---------------------------------------------------------------------------------
 
 const Condition repeats = {[](const Operation &o) {
@@ -24,6 +31,30 @@ const Condition no_repeats = {[](const Operation &o) { return !repeats.holds(o);
 const Condition stable_size = {
     [](const Operation &o) { return o.tensor(0).numel() < (int64_t(1) << 31); },
     "less than 2^31 elements"};
+
+const Condition rope_types = {
+    [](const Operation &o) {
+        const Tensor y = o.tensor(0);
+        return is_float(y.dtype) && is_index(o.tensor(2).dtype) && (y.ndim == 3 || y.ndim == 4) &&
+               o.tensor(2).ndim == 1 && y.size(-1) % 2 == 0;
+    },
+    "F16, BF16 or F32, positions of I32 or I64, the same for the whole batch"};
+const Condition plain_attention = {
+    [](const Operation &o) {
+        const int dtype = o.tensor(0).dtype;
+        return (dtype == INFINI_DTYPE_F16 || dtype == INFINI_DTYPE_BF16) && !o.tensor(4) &&
+               (o.tensor(2).size(2) > 0 || o.tensor(0).numel() == 0);
+    },
+    "F16 or BF16, some keys, and all of them: lengths of a padded batch are not among its "
+    "parameters"};
+const Condition unmasked = {
+    [](const Operation &o) { return o.integer(1) == 0 || o.tensor(1).size(2) == 1; }, "no mask"};
+// No public source says to which corner the mask belongs where these differ.
+const Condition square_mask = {[](const Operation &o) {
+                                   return o.integer(1) != 0 &&
+                                          o.tensor(1).size(2) == o.tensor(2).size(2);
+                               },
+                               "a causal mask for as many queries as keys"};
 
 // ---- Tensors that rows add ----------------------------------------------------------------------
 
@@ -58,6 +89,82 @@ std::vector<Extra> two_statistics(const Operation &o) {
     return {{shape, -1, 0, {}}, {shape, -1, 0, {}}};
 }
 
+// [B, T, H, D], of which B may be missing; the half that begins at `first`, in steps.
+Shape half_of(const Tensor &tensor, int64_t step) {
+    Shape four(tensor);
+    if (four.ndim == 3) {
+        for (int d = 3; d > 0; --d)
+            four.size[d] = four.size[d - 1], four.stride[d] = four.stride[d - 1];
+        four.ndim = 4;
+        four.size[0] = 1;
+        four.stride[0] = 0;
+    }
+    four.size[3] /= 2;
+    four.stride[3] *= step;
+    return four;
+}
+
+// 5, 6: cosines and sines by token; 7, 8: the same as [1, T, 1, D / 2]; 9, 10: the first and the
+// second elements of pairs, without gaps; 11, 12: where they are in x; 13, 14: results without
+// gaps; 15, 16: where they go in y.
+std::vector<Extra> rope_halves(const Operation &o) {
+    const Tensor y = o.tensor(0), x = o.tensor(1);
+    const int64_t tokens = y.size(-3), half = y.size(-1) / 2;
+    const bool pairs = o.integer(0) == 0;  // GPT-J: elements 2i and 2i + 1
+    const int64_t step = pairs ? 2 : 1, second = pairs ? 1 : half;
+    const Shape rows = dense_shape(y.dtype, {tokens, half});
+    const Shape wide = dense_shape(y.dtype, {1, tokens, 1, half});
+    const Shape from = half_of(x, step), to = half_of(y, step), dense = dense_shape(to);
+    return {{rows, -1, 0, {}},  {rows, -1, 0, {}},
+            {wide, 5, 0, {}},   {wide, 6, 0, {}},
+            {dense, -1, 0, {}}, {dense, -1, 0, {}},
+            {from, 1, 0, {}},   {from, 1, second * x.stride(-1), {}},
+            {dense, -1, 0, {}}, {dense, -1, 0, {}},
+            {to, 0, 0, {}},     {to, 0, second * y.stride(-1), {}}};
+}
+
+// Where sequences of one length begin, as I32.
+Extra equal_bounds(int64_t batch, int64_t length) {
+    std::vector<int32_t> bounds;
+    for (int64_t i = 0; i <= batch; ++i) bounds.push_back(int32_t(i * length));
+    Extra made{dense_shape(INFINI_DTYPE_I32, {batch + 1}), -1, 0, {}};
+    const auto *bytes = reinterpret_cast<const char *>(bounds.data());
+    made.content.assign(bytes, bytes + bounds.size() * sizeof(int32_t));
+    return made;
+}
+
+// 5 .. 8: queries, keys, values and the result by token, [B * L, H, D]; 9, 10: where sequences
+// begin; 11: what a backward pass would need; 12 .. 15: q, k, v and out as [B, L, H, D]; 16 .. 19:
+// 5 .. 8 in the same way.
+std::vector<Extra> packed_attention(const Operation &o) {
+    const int tensors[] = {1, 2, 3, 0};
+    std::vector<Extra> made;
+    auto size = [&](int i, int d) { return o.tensor(tensors[i]).size(d); };
+    for (int i = 0; i < 4; ++i)
+        made.push_back(
+            {dense_shape(o.tensor(0).dtype, {size(i, 0) * size(i, 2), size(i, 1), size(i, 3)}),
+             -1,
+             0,
+             {}});
+    made.push_back(equal_bounds(size(0, 0), size(0, 2)));
+    made.push_back(equal_bounds(size(1, 0), size(1, 2)));
+    made.push_back(
+        {dense_shape(INFINI_DTYPE_F32, {size(0, 1), size(0, 0) * size(0, 2)}), -1, 0, {}});
+    std::vector<Extra> views;
+    for (int i = 0; i < 4; ++i) {
+        Shape by_token(o.tensor(tensors[i]));
+        std::swap(by_token.size[1], by_token.size[2]);
+        std::swap(by_token.stride[1], by_token.stride[2]);
+        made.push_back({by_token, tensors[i], 0, {}});
+        views.push_back({dense_shape(by_token), 5 + i, 0, {}});
+    }
+    made.insert(made.end(), views.begin(), views.end());
+    return made;
+}
+
+// 3: inverse deviations, for a backward pass.
+std::vector<Extra> one_statistic(const Operation &o) { return {two_statistics(o)[0]}; }
+
 }  // namespace
 
 // ---- The rows -----------------------------------------------------------------------------------
@@ -72,7 +179,109 @@ std::vector<Extra> two_statistics(const Operation &o) {
         }                                                                                          \
     }
 
+#define INFINI_COPY(from, to)                                                    \
+    {                                                                            \
+        "cnnlCopy", { handle(), tensor(from), data(from), tensor(to), data(to) } \
+    }
+
+#define INFINI_LOOK_UP(table, indices, out)                                                     \
+    {                                                                                           \
+        "cnnlEmbeddingForward_v2", {                                                            \
+            handle(), tensor(table), data(table), tensor(indices), data(indices), constant(-1), \
+                null(), null(), tensor(out), data(out)                                          \
+        }                                                                                       \
+    }
+
+// c = sign * a * b + keep * c, where b repeats itself.
+#define INFINI_MULTIPLY(sign, a, b, keep, c)                                                \
+    {                                                                                       \
+        "cnnlOpTensor",                                                                     \
+            {handle(),         object(0), host_float(sign), tensor(a),   data(a),           \
+             host_float(1),    tensor(b), data(b),          workspace(), workspace_bytes(), \
+             host_float(keep), tensor(c), data(c)},                                         \
+            "cnnlGetOpTensorWorkspaceSize", {                                               \
+            handle(), tensor(a), tensor(b), tensor(c), bytes_out()                          \
+        }                                                                                   \
+    }
+
+#define INFINI_ACTIVATION(operation, mode)                                                     \
+    {                                                                                          \
+        operation, {floats, forward},                                                          \
+            {{"cnnlActivationForward",                                                         \
+              {handle(), object(0), null(), tensor(1), data(1), null(), tensor(0), data(0)}}}, \
+            nullptr, Confidence::kHigh, nullptr, false, {                                      \
+            {                                                                                  \
+                "cnnlCreateActivationDescriptor", "cnnlDestroyActivationDescriptor",           \
+                    "cnnlSetActivationDescriptor_v5", {                                        \
+                    enumerator(mode), enumerator("CNNL_ACTIVATION_HIGH_PRECISION"),            \
+                        enumerator("CNNL_PROPAGATE_NAN"), number(0), constant(0), number(0),   \
+                        number(0), constant(0)                                                 \
+                }                                                                              \
+            }                                                                                  \
+        }                                                                                      \
+    }
+
+// Tensors by token, then back.
+#define INFINI_ATTENTION(condition, mask)                                                       \
+    {                                                                                           \
+        "flash_attention", {plain_attention, forward, condition},                               \
+            {INFINI_COPY(12, 16),                                                               \
+             INFINI_COPY(13, 17),                                                               \
+             INFINI_COPY(14, 18),                                                               \
+             {"cnnlFlashAttentionForward",                                                      \
+              {handle(),   object(0), tensor(5),  data(5),     tensor(6),                       \
+               data(6),    tensor(7), data(7),    tensor(9),   data(9),                         \
+               tensor(10), data(10),  null(),     workspace(), workspace_bytes(),               \
+               null(),     null(),    tensor(11), data(11),    tensor(8),                       \
+               data(8)},                                                                        \
+              "cnnlGetFlashAttentionForwardWorkspaceSize",                                      \
+              {handle(), object(0), tensor(5), tensor(6), tensor(7), bytes_out()}},             \
+             INFINI_COPY(19, 15)},                                                              \
+            packed_attention, kMedium, "which sizes of heads it takes", false, {                \
+            {                                                                                   \
+                "cnnlCreateFlashAttentionDescriptor", "cnnlDestroyFlashAttentionDescriptor",    \
+                    "cnnlSetFlashAttentionDescriptor", {                                        \
+                    constant(kFloatType), enumerator("CNNL_ACTIVATION_HIGH_PRECISION"),         \
+                        enumerator(mask), constant(1), constant(0), constant(0), size_of(1, 2), \
+                        size_of(2, 2), number(0), narrow(0)                                     \
+                }                                                                               \
+            }                                                                                   \
+        }                                                                                       \
+    }
+
 extern const OperatorRow kRows[] = {
+    {"rms_norm",
+     {floats, contiguous},
+     {{"cnnlRmsNormForward",
+       {handle(), last_dimension(0), tensor(1), data(1), tensor(2), data(2), null(), narrow(0),
+        workspace(), workspace_bytes(), tensor(0), data(0), tensor(3), data(3)},
+       "cnnlGetRmsNormOpWorkspaceSize",
+       {handle(), last_dimension(0), tensor(1), bytes_out()}}},
+     one_statistic,
+     kMedium,
+     "its parameters: one public caller"},
+    INFINI_ACTIVATION("silu", "CNNL_ACTIVATION_SILU"),
+    INFINI_ACTIVATION("relu", "CNNL_ACTIVATION_RELU"),
+    INFINI_ACTIVATION("sigmoid", "CNNL_ACTIVATION_SIGMOID"),
+    INFINI_ACTIVATION("tanh", "CNNL_ACTIVATION_TANH"),
+    // cnnlRotaryEmbedding_v2 has flags that no public source explains: pairs are multiplied here.
+    {"rope",
+     {rope_types, forward},
+     {INFINI_LOOK_UP(4, 2, 5), INFINI_LOOK_UP(3, 2, 6), INFINI_COPY(11, 9), INFINI_COPY(12, 10),
+      INFINI_MULTIPLY(1, 9, 7, 0, 13), INFINI_MULTIPLY(-1, 10, 8, 1, 13),
+      INFINI_MULTIPLY(1, 9, 8, 0, 14), INFINI_MULTIPLY(1, 10, 7, 1, 14), INFINI_COPY(13, 15),
+      INFINI_COPY(14, 16)},
+     rope_halves,
+     kMedium,
+     "that indices may be I64",
+     false,
+     {{"cnnlCreateOpTensorDescriptor",
+       "cnnlDestroyOpTensorDescriptor",
+       "cnnlSetOpTensorDescriptor",
+       {enumerator("CNNL_OP_TENSOR_MUL"), constant(kFloatType),
+        enumerator("CNNL_PROPAGATE_NAN")}}}},
+    INFINI_ATTENTION(unmasked, "CNNL_ATTN_MASK_NONE"),
+    INFINI_ATTENTION(square_mask, "CNNL_ATTN_MASK_CAUSAL"),
     {"softmax",
      {floats, contiguous, lines},
      {{"cnnlSoftmaxForward_v2",
@@ -91,7 +300,7 @@ extern const OperatorRow kRows[] = {
     {"causal_softmax",
      {floats, contiguous},
      {{"cnnlMaskedSoftmax",
-       {handle(), enumerator("CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF"), constant(-1), one(),
+       {handle(), enumerator("CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF"), constant(-1), number(1),
         tensor(2), data(2), tensor(4), data(4), tensor(3), data(3)}}},
      hidden_ends,
      kMedium,
@@ -139,6 +348,40 @@ extern const OperatorRow kRows[] = {
      Confidence::kHigh,
      nullptr,
      true},
+
+    // What no public source tells well enough, or what the library does not have.
+    {"int8_gemm",
+     {},
+     {},
+     nullptr,
+     Confidence::kHigh,
+     "as far as public sources tell, cnnlQuantizeBatchMatMul has one scale for a matrix, not one "
+     "for each row and column; they do not have the parameters of cnnlMatMulInference_v2"},
+    {"per_tensor_dequant_int8",
+     {},
+     {},
+     nullptr,
+     Confidence::kHigh,
+     "no public source has the parameters of a function of CNNL for it"},
+    {"paged_attention", {}, {}, nullptr, Confidence::kHigh, kNoPages},
+    {"paged_attention_prefill", {}, {}, nullptr, Confidence::kHigh, kNoPages},
+    {"paged_attention_varlen", {}, {}, nullptr, Confidence::kHigh, kNoPages},
+    {"attention",
+     {},
+     {},
+     nullptr,
+     Confidence::kHigh,
+     "no public source says to which corner the causal mask of cnnlFlashAttentionForward belongs "
+     "where there are more keys than queries"},
+    {"cumsum",
+     {},
+     {},
+     nullptr,
+     Confidence::kHigh,
+     "the parameters of cnnlCumsum differ between versions of the library: some have a workspace"},
+    {"index_select", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
+    {"gather", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
+    {"take", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
 };
 extern const int kRowCount = int(std::size(kRows));
 

@@ -11,6 +11,30 @@ extern const int kRowCount;
 
 namespace {
 
+// A descriptor of an operator.
+class ObjectHandle {
+public:
+    ObjectHandle(const Object &object) : object_(object) {
+        using Create = int (*)(Handle *);
+        good(need<Create>(object.create)(&handle_), object.create);
+    }
+    ~ObjectHandle() {
+        if (handle_) need<int (*)(Handle)>(object_.destroy)(handle_);
+    }
+    ObjectHandle(const ObjectHandle &) = delete;
+    ObjectHandle &operator=(const ObjectHandle &) = delete;
+    operator Handle() const { return handle_; }
+
+private:
+    const Object &object_;
+    Handle handle_ = nullptr;
+};
+
+const float *host_float(double value) {
+    static constexpr float kValues[] = {-1, 0, 1};
+    return &kValues[int(value) + 1];
+}
+
 class RowPlan final : public LibraryPlan {
 public:
     RowPlan(int device, const Operation &operation, const OperatorRow &row)
@@ -25,6 +49,14 @@ public:
                 descriptors_.push_back(std::make_unique<Descriptor>(shape));
             else
                 descriptors_.push_back(nullptr);
+        for (const Object &object : row.objects) {
+            auto made = std::make_unique<ObjectHandle>(object);
+            Call call;
+            call.pointer(*made);
+            for (const Piece &piece : object.arguments) add_plain(call, piece, numbers_, tensors_);
+            good(call(need_symbol(object.set)), object.set);
+            objects_.push_back(std::move(made));
+        }
         for (const Step &step : row.steps) {
             if (has_nothing(step, tensors_)) continue;
             functions_.push_back({&step, need_symbol(step.function), 0});
@@ -68,6 +100,10 @@ private:
             if (add_plain(call, piece, numbers_, tensors_)) continue;
             if (piece.kind == Piece::kHandle)
                 call.pointer(shared_.handle);
+            else if (piece.kind == Piece::kObject)
+                call.pointer(*objects_[size_t(piece.index)]);
+            else if (piece.kind == Piece::kHostFloat)
+                call.pointer(host_float(piece.constant));
             else if (piece.kind == Piece::kWorkspace)
                 call.pointer(bytes ? arguments->workspace() + tensors_.bytes() : nullptr);
             else if (piece.kind == Piece::kWorkspaceBytes)
@@ -89,6 +125,7 @@ private:
     PlanTensors tensors_;
     PlanNumbers numbers_;
     std::vector<std::unique_ptr<Descriptor>> descriptors_;
+    std::vector<std::unique_ptr<ObjectHandle>> objects_;
     std::vector<Function> functions_;
     size_t most_ = 0, wanted_ = 0;
     OwnWorkspace own_;

@@ -46,13 +46,18 @@ std::map<std::string, long> read_numbers(const std::string &header) {
 std::string text_of(Part part, const char *header) {
     const std::string library = path(part);
     const std::string folder = library.substr(0, library.rfind('/') + 1);
-    for (const char *where : {"", "../include/", "../../include/"}) {
-        std::ifstream file(folder + where + header);
-        std::stringstream all;
-        all << file.rdbuf();
-        if (file && !all.str().empty()) return all.str();
-    }
-    return "";
+    std::stringstream names(header);
+    std::string name, all;
+    while (std::getline(names, name, '|'))
+        for (const char *where : {"", "../include/", "../../include/"}) {
+            std::ifstream file(folder + where + name);
+            std::stringstream text;
+            text << file.rdbuf();
+            if (!file || text.str().empty()) continue;
+            all += text.str();
+            break;
+        }
+    return all;
 }
 
 }  // namespace

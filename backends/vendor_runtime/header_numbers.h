@@ -9,8 +9,8 @@
 
 namespace infini::vendor_runtime {
 
-// Of enumerators, and of macros that are numbers. Empty: the header is not beside the library, nor
-// in ../include or ../../include.
+// Of enumerators, and of macros that are numbers, in "a.h|b.h". Empty: no header is beside the
+// library, nor in ../include or ../../include.
 const std::map<std::string, long> &header_numbers(Part part, const char *header);
 
 }  // namespace infini::vendor_runtime

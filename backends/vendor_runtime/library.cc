@@ -76,6 +76,10 @@ void open(const Library &library, Opened &opened) {
                 continue;
             }
             if (!handle) continue;
+            if (companions.empty())  // they may need the library itself
+                for (const std::string &other : split(library.companions, '|'))
+                    if (void *found = open_file(folder, other, library.global, &trouble))
+                        companions.push_back(found);
             opened.handles = {handle};
             opened.handles.insert(opened.handles.end(), companions.begin(), companions.end());
             opened.path = folder.empty() ? name : folder + "/" + name;

@@ -27,8 +27,16 @@ const char *missing_number(const std::initializer_list<Piece> &pieces) {
 // By which people know a row: its last function that does not only prepare or repair a tensor.
 const char *main_function(const OperatorRow &row) {
     for (const Step *step = row.steps.end(); step-- != row.steps.begin();)
-        if (!strstr(step->function, "Inplace")) return step->function;
+        if (!strstr(step->function, "Inplace") && !strstr(step->function, "Copy"))
+            return step->function;
     return (row.steps.end() - 1)->function;
+}
+
+std::string or_not_in_headers() {
+    if (!vendor.operator_header) return "";
+    std::string names = vendor.operator_header;
+    for (size_t at; (at = names.find('|')) != std::string::npos;) names.replace(at, 1, " and ");
+    return ", or not in its header " + names;
 }
 
 // A function or an enumerator that is not there; null: all are.
@@ -48,7 +56,9 @@ const char *missing_of(const OperatorRow &row) {
 
 const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation &operation) {
     std::string wanted;
-    auto want = [&](const std::string &what) { wanted += (wanted.empty() ? "" : "; ") + what; };
+    auto want = [&](const std::string &what) {
+        if (wanted.find(what) == std::string::npos) wanted += (wanted.empty() ? "" : "; ") + what;
+    };
     for (const OperatorRow *row = rows; row < rows + count; ++row) {
         if (strcmp(row->operation, operation.name()) != 0) continue;
         if (row->steps.size() == 0) {
@@ -62,10 +72,7 @@ const OperatorRow *find_row(const OperatorRow *rows, int count, const Operation 
         if (no_library.empty()) absent = missing_of(*row);
         if (!missing && !absent && no_library.empty()) return row;
         want(!no_library.empty() ? no_library
-             : absent ? absent + (" is not in " + path(Part::kOperators) +
-                                  (vendor.operator_header ? std::string(", or not in its header ") +
-                                                                vendor.operator_header
-                                                          : ""))
+             : absent ? absent + (" is not in " + path(Part::kOperators) + or_not_in_headers())
                       : main_function(*row) + std::string(" takes ") + missing);
     }
     if (const char *reason = common_reason(operation.name()); reason && wanted.empty())
@@ -241,8 +248,11 @@ bool add_plain(Call &call, const Piece &piece, const PlanNumbers &numbers,
             call.word(number(shape.size[given < 0 ? given + shape.ndim : given]));
             return true;
         }
-        case Piece::kOne:
-            call.narrow(1);
+        case Piece::kNumber:
+            call.narrow(float(piece.constant));
+            return true;
+        case Piece::kSizeOf:
+            call.word(number(tensors.shape(piece.index).size[int(piece.constant)]));
             return true;
         case Piece::kHeads:
             call.word(number(tensors.shape(piece.index).size[1]));

@@ -32,7 +32,8 @@ struct Piece {
         kSizeAlong,    // the same along the dimension that an attribute names
         kHeads,        // the size of dimension 1
         kConstant,     // of the row
-        kOne,          // the float 1
+        kNumber,       // of the row, as float
+        kSizeOf,       // the size of a dimension (`constant`) of a tensor
         kScalar,       // the library's object of a number of the row
         kWhole,        // the same, of an integer
         kLastIndex,    // the same, of the last index of a tensor along the dimension that an
@@ -68,7 +69,10 @@ constexpr Piece inverse_root(int tensor) { return {Piece::kInverseRoot, tensor, 
 constexpr Piece size(int tensor) { return {Piece::kSize, tensor, 0, nullptr}; }
 constexpr Piece last_sizes(int tensor) { return {Piece::kLastSizes, tensor, 0, nullptr}; }
 constexpr Piece size_along(int attribute) { return {Piece::kSizeAlong, attribute, 0, nullptr}; }
-constexpr Piece one() { return {Piece::kOne, 0, 0, nullptr}; }
+constexpr Piece number(int value) { return {Piece::kNumber, 0, double(value), nullptr}; }
+constexpr Piece size_of(int tensor, int dim) {
+    return {Piece::kSizeOf, tensor, double(dim), nullptr};
+}
 constexpr Piece heads(int tensor) { return {Piece::kHeads, tensor, 0, nullptr}; }
 constexpr Piece constant(int64_t value) { return {Piece::kConstant, 0, double(value), nullptr}; }
 constexpr Piece scalar(double value) { return {Piece::kScalar, 0, value, nullptr}; }

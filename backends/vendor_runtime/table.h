@@ -19,7 +19,7 @@ enum class Part { kRuntime, kOperators, kCollectives, kCount };
 struct Library {
     const char *use = nullptr;      // for people: "the CANN runtime"
     const char *names = nullptr;    // file names, best first: "libcnnl.so|libcnnl.so.1"
-    const char *companions = "";    // opened before it if they are there, and searched after it
+    const char *companions = "";    // opened with it if they are there, and searched after it
     bool global = false;            // others resolve their symbols in it
     const char *telling = nullptr;  // a symbol by which the library is known; null: any will do
 };
@@ -177,7 +177,7 @@ struct Vendor {
     const CollectiveFacts *collectives;
     const char *doubts = "";  // what else is not certain, for people: "X (low: why); Y (low)"
     const char *(*operator_doubts)() = nullptr;  // the same of operators
-    const char *operator_header = nullptr;       // that has the operators' enumerators
+    const char *operator_header = nullptr;       // that have the operators' enumerators: "a.h|b.h"
 };
 
 // Defined by the vendor's folder.

@@ -24,6 +24,8 @@ ASCEND = {
     f"{F}.gelu(x)": "aclnnGeluV2",
     f"{F}.swiglu(x, x)": "aclnnSwiGlu",
     f"{F}.embedding(i, x)": "aclnnEmbedding",
+    "ic.op.rope(y, p, c, d, algo=0)": "aclnnRotaryPositionEmbedding",
+    "ic.op.rope(y, p, c, d, algo=1)": "aclnnRotaryPositionEmbedding",
     f"{F}.scaled_dot_product_attention(q, q, q)": "aclnnPromptFlashAttentionV3",
     "ic.sort(x, 1)[0]": "aclnnSort",
     "ic.topk(x, 3)[1]": "aclnnTopk",
@@ -40,6 +42,15 @@ ASCEND = {
     ),
 }
 CAMBRICON = {
+    f"{F}.rms_norm(x, [32], w, 1e-5)": "cnnlRmsNormForward",
+    f"{F}.silu(x)": "cnnlActivationForward",
+    f"{F}.relu(x.permute([1, 0]))": "cnnlActivationForward",
+    f"{F}.sigmoid(h)": "cnnlActivationForward",
+    f"{F}.tanh(x)": "cnnlActivationForward",
+    f"{F}.scaled_dot_product_attention(q, q, q)": "cnnlFlashAttentionForward",
+    f"{F}.scaled_dot_product_attention(q, q, q, is_causal=True)": "cnnlFlashAttentionForward",
+    "ic.op.rope(y, p, c, d, algo=0)": "cnnlOpTensor",
+    "ic.op.rope(y, p, c, d, algo=1)": "cnnlOpTensor",
     f"{F}.layer_norm(x, [32], w, w, 1e-5)": "cnnlLayerNormForward",
     f"{F}.softmax(x, -1)": "cnnlSoftmaxForward_v2",
     f"{F}.log_softmax(x, 0)": "cnnlSoftmaxForward_v2",
@@ -66,6 +77,10 @@ arrays = {
     "a": random.integers(-127, 128, (4, 16)).astype("int8"),
     "b": random.integers(-127, 128, (16, 5)).astype("int8"),
     "s": random.random(4).astype("float32"),
+    "y": random.standard_normal((5, 2, 16)).astype("float16"),
+    "p": np.array([3, 0, 5, 6, 1], "int64"),
+    "c": random.standard_normal((7, 8)).astype("float16"),
+    "d": random.standard_normal((7, 8)).astype("float16"),
     "t": (random.random(5) / 127).astype("float32"),
 }
 """
@@ -106,9 +121,10 @@ except Exception as error:
     )
     reason = {
         "ascend": "aclnnPromptFlashAttentionV3 takes F16 or BF16",
+        "cambricon": "cnnlFlashAttentionForward takes F16 or BF16",
         "kunlun": "XDNN has other operators, but its functions are C++",
     }
-    assert reason.get(vendor, "library is not used for it") in said[0]
+    assert reason[vendor] in said[0]
 
 
 def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
@@ -133,7 +149,39 @@ except Exception as error:
     )
     assert said[:2] == ["True", "0"]
     assert "CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF is not in" in said[2]
-    assert "or not in its header cnnl.h" in said[2]
+    assert "or not in its header cnnl.h and cnnl_extra.h" in said[2]
+
+
+def test_operators_without_functions_say_why(vendor, libraries):
+    said = run(
+        vendor,
+        libraries,
+        f"""{TENSORS}
+def refused(call):
+    try:
+        call()
+    except Exception as error:
+        print(str(error).replace(chr(10), " "))
+def there(array): return ic.from_numpy(array).to({vendor!r})
+codes = there(arrays["a"])
+s, t, b = (there(arrays[name]) for name in "stb")
+out = ic.empty((4, 5), dtype=ic.float16, device={vendor!r})
+if {vendor!r} != "ascend":
+    refused(lambda: ic.op.int8_gemm(codes, s, b, t, out=out))
+x = there(arrays["h"])
+words = there(np.zeros((8, 1), "int32"))
+refused(lambda: ic.op.dequantize_awq(
+    words, there(np.ones((1, 8), "float16")), there(np.zeros((1, 1), "int32"))))
+""",
+    )
+    product = {
+        "cambricon": "cnnlQuantizeBatchMatMul has one scale for a matrix",
+        "kunlun": "no public source has the types and scales of XPU BLAS's integer products",
+    }
+    if vendor in product:
+        assert product[vendor] in said[0]
+    assert "eight columns in AWQ's order" in said[-1]
+    assert len(said) == 1 + (vendor in product)
 
 
 def test_rows_name_functions_of_the_facts(vendor):

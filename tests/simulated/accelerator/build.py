@@ -28,7 +28,7 @@ FLAGS = [
 ]
 COLLECTIVES = ["accelerator/collectives.cc", "../../backends/cpu/collectives/reduce.cc"]
 # Headers that lie beside the libraries: the back end reads numbers there.
-HEADERS = {"cambricon": ["cambricon/cnnl.h"], "kunlun": ["kunlun/bkcl.h"]}
+HEADERS = {"cambricon": ["cambricon/cnnl.h", "cambricon/cnnl_extra.h"], "kunlun": ["kunlun/bkcl.h"]}
 # Library: its sources. The first one has the core, which the others use.
 LIBRARIES = {
     "ascend": {
@@ -42,8 +42,10 @@ LIBRARIES = {
     "cambricon": {
         "libcnrt.so": ["accelerator/core.cc", "cambricon/cnrt.cc"],
         "libcnnl.so": [
-            *("cambricon/cnnl.cc", "cambricon/functions.cc", "accelerator/operators.cc"),
+            *("cambricon/cnnl.cc", "cambricon/functions.cc", "cambricon/elementwise.cc"),
+            "accelerator/operators.cc",
         ],
+        "libcnnl_extra.so": ["cambricon/extra.cc", "accelerator/operators.cc"],
         "libcncl.so": ["cambricon/cncl.cc", *COLLECTIVES],
     },
     "kunlun": {

@@ -1,6 +1,6 @@
 // Simulated libcnnl.so: products, computed on the host.
 #include "accelerator/products.h"
-#include "cambricon/objects.h"
+#include "cambricon/function.h"
 
 using namespace simulated;
 using namespace cambricon;
@@ -15,8 +15,6 @@ struct Heuristic {
 
 namespace {
 
-constexpr size_t kWorkspace = 256;
-
 Matrices matrices(const TensorDescriptor &t, const void *data) {
     const size_t n = t.size.size();
     return {const_cast<void *>(data),
@@ -27,20 +25,6 @@ Matrices matrices(const TensorDescriptor &t, const void *data) {
             n == 3 ? t.stride[0] : 0,
             t.stride[n - 2],
             t.stride[n - 1]};
-}
-
-template <class T>
-int make(const char *function, T **made) {
-    if (int code = begin(function)) return code;
-    *made = new T;
-    return 0;
-}
-
-template <class T>
-int destroy(const char *function, T *object) {
-    if (int code = begin(function)) return code;
-    delete object;
-    return 0;
 }
 
 }  // namespace

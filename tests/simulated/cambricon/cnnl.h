@@ -24,3 +24,26 @@ typedef enum {
     CNNL_MASKED_SOFTMAX_MASKED_FILL,
     CNNL_MASKED_SOFTMAX_MASKED_FILL_NEG_INF,
 } cnnlMaskedSoftmaxOp_t;
+
+typedef enum {
+    CNNL_ACTIVATION_FAST = 41,
+    CNNL_ACTIVATION_HIGH_PRECISION,
+} cnnlActivationPreference_t;
+
+typedef enum {
+    CNNL_NOT_PROPAGATE_NAN = 51,
+    CNNL_PROPAGATE_NAN,
+} cnnlNanPropagation_t;
+
+typedef enum {
+    CNNL_ACTIVATION_SIGMOID = 61,
+    CNNL_ACTIVATION_RELU,
+    CNNL_ACTIVATION_TANH,
+    CNNL_ACTIVATION_SILU = 68,
+} cnnlActivationMode_t;
+
+typedef enum {
+    CNNL_OP_TENSOR_ADD = 71,
+    CNNL_OP_TENSOR_SUB,
+    CNNL_OP_TENSOR_MUL,
+} cnnlOpTensorDesc_t;

@@ -1,37 +1,10 @@
 // Simulated libcnnl.so: functions for language models, computed on the host.
 #include <cmath>
 
-#include "accelerator/operators.h"
-#include "cambricon/objects.h"
+#include "cambricon/function.h"
 
 using namespace simulated;
 using namespace cambricon;
-
-using Tensor = cnnlTensorDescriptor_t;
-
-namespace {
-
-constexpr size_t kWorkspace = 256;
-
-bool same(Tensor a, Tensor b) { return a && b && a->type == b->type && a->size == b->size; }
-
-bool is_dense(Tensor t) {
-    int step = 1;
-    for (size_t i = t->size.size(); i-- > 0;) {
-        if (t->size[i] > 1 && t->stride[i] != step) return false;
-        step *= t->size[i];
-    }
-    return true;
-}
-
-template <class Work>
-int start(cnnlHandle_t handle, Work work) {
-    return enqueue(handle->queue, [=, number = device()] { return work(number) ? 0 : kFailed; })
-               ? 0
-               : kFailed;
-}
-
-}  // namespace
 
 extern "C" {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cambricon/cnnl.h"
+#include "cambricon/cnnl_extra.h"
 
 using cnrtRet_t = int;
 using cnrtQueue_t = void *;
@@ -26,6 +27,9 @@ using cnnlMatMulDescriptor_t = struct ProductDescriptor *;
 using cnnlMatMulAlgo_t = struct Algorithm *;
 using cnnlMatMulHeuristicResult_t = struct Heuristic *;
 using cnnlMatMulPrefer_t = void *;
+using cnnlActivationDescriptor_t = struct ActivationDescriptor *;
+using cnnlOpTensorDescriptor_t = struct OpTensorDescriptor *;
+using cnnlFlashAttentionDescriptor_t = struct FlashAttentionDescriptor *;
 using cnnlTensorLayout_t = int;
 using cnnlDataType_t = int;
 using cnnlMatMulDescAttribute_t = int;
