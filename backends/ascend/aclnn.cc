@@ -20,7 +20,7 @@ public:
         for (int i : tensors) shapes_.push_back(operation.tensor(i));
         for (const Shape &shape : shapes_)
             if (shape && type_of(shape.dtype) < 0)
-                throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE,
+                throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
                               std::string(operation.name()) +
                                   ": the CANN operator library has no such dtype"};
     }
@@ -46,7 +46,7 @@ public:
     explicit Gemm(const Operation &operation) : TwoStepPlan(operation, {0, 1, 2}) {
         const int dtype = shapes_[0].dtype;
         if (dtype != INFINI_DTYPE_F16 && dtype != INFINI_DTYPE_BF16 && dtype != INFINI_DTYPE_F32)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE,
+            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
                           "gemm: aclnnMatmul takes F16, BF16 and F32 only"};
         batched_ = shapes_[0].ndim == 3;
         // Operands without a batch, or with one of 1, are the same for all of it.

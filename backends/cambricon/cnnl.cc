@@ -50,7 +50,7 @@ public:
     Gemm(int device, const Operation &operation) : shared_(Shared::of(device)), f_(functions()) {
         const Shape c = operation.tensor(0);
         if (!is_taken(c.dtype))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE,
+            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
                           "gemm: cnnlBatchMatMulEx takes F16, BF16 and F32 only"};
         std::lock_guard guard(shared_.lock);
         good(f_.make_product(&product_), "cnnlCreateMatMulDescriptor");

@@ -72,7 +72,7 @@ Matrix matrix_of(const Shape &shape, int64_t rows, int64_t columns, const char *
             return {kTransposed, int(std::max(column, std::max(rows, int64_t(1)))), batch};
     }
     throw Refusal{
-        INFINI_STATUS_BAD_TENSOR_STRIDES,
+        INFINI_STATUS_NOT_IMPLEMENTED,
         std::string("gemm: XPU BLAS takes matrices whose rows or columns are packed, and ") +
             which + " is neither; make it contiguous"};
 }
@@ -85,7 +85,7 @@ public:
         const Shape c = operation.tensor(0), a = operation.tensor(1), b = operation.tensor(2);
         type_ = type_of(c.dtype);
         if (type_ < 0)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_DTYPE, "gemm: XPU BLAS takes F16 and F32 only"};
+            throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "gemm: XPU BLAS takes F16 and F32 only"};
         batch_ = c.ndim == 3 ? int(c.size[0]) : 1;
         m_ = int(c.size[c.ndim - 2]), n_ = int(c.size[c.ndim - 1]), k_ = int(a.size[a.ndim - 1]);
         a_ = matrix_of(a, m_, k_, "a"), b_ = matrix_of(b, k_, n_, "b");

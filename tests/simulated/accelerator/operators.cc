@@ -214,6 +214,17 @@ bool combine(const Strided &a, const Strided &b, const Strided &y,
     return write(y, result, device);
 }
 
+bool fill_where(const Strided &x, const Strided &mask, double value, int device) {
+    const Numbers hidden = read(mask, device);
+    char *bytes = bytes_of(x.data, x.extent(), device);
+    if (!there(mask, hidden) || !bytes) return false;
+    const auto storage = infini::plain::storage_of<double>(x.dtype);
+    for (int64_t i = 0; i < x.count(); ++i)
+        if (hidden[size_t(broadcast(x, mask, i))] != 0)
+            storage.store(bytes + x.offset(i) * int64_t(x.element()), value);
+    return true;
+}
+
 bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
             int device) {
     const Numbers a = read(x, device), c = read(cos, device), s = read(sin, device);

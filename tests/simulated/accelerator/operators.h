@@ -25,6 +25,8 @@ bool select(const Strided &x, int dim, const Strided &indices, const Strided &y,
 // y = function(a, b), which repeat themselves to the shape of y.
 bool combine(const Strided &a, const Strided &b, const Strided &y,
              double (*function)(double, double), int device);
+// Writes the value where the mask, which repeats itself, is not 0; other elements are not touched.
+bool fill_where(const Strided &x, const Strided &mask, double value, int device);
 // cos and sin repeat themselves to the shape of x.
 bool rotate(const Strided &x, const Strided &cos, const Strided &sin, bool halves, const Strided &y,
             int device);

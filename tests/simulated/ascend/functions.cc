@@ -125,11 +125,7 @@ aclnnStatus aclnnInplaceMaskedFillScalarGetWorkspaceSize(aclTensor *x, const acl
     return prepare(
         __func__,
         [a = strided(*x), m = strided(*mask), fill = value->value](int on) {
-            Numbers all = read(a, on);
-            const Numbers hidden = read(m, on);
-            for (size_t i = 0; i < all.size(); ++i)
-                if (hidden[size_t(broadcast(a, m, int64_t(i)))] != 0) all[i] = fill;
-            return write(a, all, on);
+            return fill_where(a, m, fill, on);
         },
         bytes, executor);
 }
