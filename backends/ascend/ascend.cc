@@ -145,7 +145,9 @@ const Vendor vendor = {
     describe,
     ascend::plan,
     &kCollectives,
-    "",
+    "aclnnFusedInferAttentionScoreV3 (medium: that caches of [blocks, heads, rows, size] go with "
+    "its "
+    "layout TND; documents disagree)",
     ascend::operator_doubts,
 };
 

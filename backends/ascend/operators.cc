@@ -16,13 +16,6 @@ constexpr int64_t kRightDownCausal = 3, kNoSparsity = 0, kHighPrecision = 0;
 
 // ---- Conditions ---------------------------------------------------------------------------------
 
-const Condition rope_types = {
-    [](const Operation &o) {
-        const Tensor y = o.tensor(0);
-        return is_float(y.dtype) && is_index(o.tensor(2).dtype) && (y.ndim == 3 || y.ndim == 4) &&
-               o.tensor(2).ndim == 1 && y.size(-1) % 2 == 0;
-    },
-    "F16, BF16 or F32, positions of I32 or I64, the same for the whole batch"};
 const Condition attention_shape = {[](const Operation &o) {
                                        const Tensor q = o.tensor(1);
                                        return q.size(-1) % 16 == 0 && q.size(-1) <= 512;
@@ -86,6 +79,19 @@ const Condition no_zero_point = {[](const Operation &o) { return !o.tensor(3); }
         }                                                                                          \
     }
 
+#define INFINI_ROPE(pairing, mode)                                         \
+    {"rope",                                                               \
+     {rotary, forward, pairing},                                           \
+     {{"aclnnEmbedding", {tensor(4), tensor(15), tensor(7)}},              \
+      {"aclnnEmbedding", {tensor(4), tensor(15), tensor(8)}},              \
+      {"aclnnEmbedding", {tensor(3), tensor(15), tensor(9)}},              \
+      {"aclnnEmbedding", {tensor(3), tensor(15), tensor(10)}},             \
+      {"aclnnRotaryPositionEmbedding",                                     \
+       {tensor(11), tensor(13), tensor(14), constant(mode), tensor(12)}}}, \
+     rope_tables,                                                          \
+     kMedium,                                                              \
+     "its modes: 0 for halves, 1 for pairs"}
+
 // Elements that indices name, and zeros where they name nothing: the library reads beyond the source
 // there, so it gets other indices.
 #define INFINI_PICK(function, dim, attribute, index)                                \
@@ -134,28 +140,8 @@ extern const OperatorRow kRows[] = {
       {"aclnnInplaceCopy", {tensor(5), tensor(1)}},
       {"aclnnSwiGlu", {tensor(3), constant(-1), tensor(0)}}},
      side_by_side},
-    {"rope",
-     {rope_types, forward, neox},
-     {{"aclnnEmbedding", {tensor(4), tensor(2), tensor(7)}},
-      {"aclnnEmbedding", {tensor(4), tensor(2), tensor(8)}},
-      {"aclnnEmbedding", {tensor(3), tensor(2), tensor(9)}},
-      {"aclnnEmbedding", {tensor(3), tensor(2), tensor(10)}},
-      {"aclnnRotaryPositionEmbedding",
-       {tensor(11), tensor(13), tensor(14), constant(0), tensor(12)}}},
-     rope_tables,
-     kMedium,
-     "its modes: 0 for halves, 1 for pairs"},
-    {"rope",
-     {rope_types, forward, gptj},
-     {{"aclnnEmbedding", {tensor(4), tensor(2), tensor(7)}},
-      {"aclnnEmbedding", {tensor(4), tensor(2), tensor(8)}},
-      {"aclnnEmbedding", {tensor(3), tensor(2), tensor(9)}},
-      {"aclnnEmbedding", {tensor(3), tensor(2), tensor(10)}},
-      {"aclnnRotaryPositionEmbedding",
-       {tensor(11), tensor(13), tensor(14), constant(1), tensor(12)}}},
-     rope_tables,
-     kMedium,
-     "its modes: 0 for halves, 1 for pairs"},
+    INFINI_ROPE(neox, 0),
+    INFINI_ROPE(gptj, 1),
     {"embedding",
      {movable, indices, forward},
      {{"aclnnEmbedding", {tensor(4), tensor(1), tensor(3)}}},

@@ -35,12 +35,13 @@ std::vector<Extra> side_by_side(const Operation &o) {
 std::vector<Extra> rope_tables(const Operation &o) {
     const Tensor y = o.tensor(0);
     const int64_t tokens = y.size(-3), width = y.size(-1), half = width / 2;
+    const int64_t rows = o.tensor(2).numel(), batch = o.tensor(2).ndim == 1 ? 1 : y.size(0);
     const bool pairs = o.integer(0) == 0;  // GPT-J: elements 2i and 2i + 1
     std::vector<Extra> made;
-    for (int i = 0; i < 2; ++i) made.push_back({dense_shape(y.dtype, {tokens, width}), -1, 0, {}});
+    for (int i = 0; i < 2; ++i) made.push_back({dense_shape(y.dtype, {rows, width}), -1, 0, {}});
     for (int table : {5, 6})
         for (int which : {0, 1}) {
-            Shape part = dense_shape(y.dtype, {tokens, half});
+            Shape part = dense_shape(y.dtype, {rows, half});
             part.stride[0] = width;
             part.stride[1] = pairs ? 2 : 1;
             made.push_back({part, table, which * (pairs ? 1 : half), {}});
@@ -57,7 +58,8 @@ std::vector<Extra> rope_tables(const Operation &o) {
         made.push_back({four, i, 0, {}});
     }
     for (int table : {5, 6})
-        made.push_back({dense_shape(y.dtype, {1, tokens, 1, width}), table, 0, {}});
+        made.push_back({dense_shape(y.dtype, {batch, tokens, 1, width}), table, 0, {}});
+    made.push_back(rotary_positions(o));
     return made;
 }
 

@@ -8,7 +8,8 @@ namespace infini::vendor_runtime::ascend {
 // 3: the gate, then what it lets through, in rows of twice the length; 4, 5: its halves.
 std::vector<Extra> side_by_side(const Operation &operation);
 // 5, 6: cosines and sines of all elements of a head, by token; 7 .. 10: those of the first and the
-// second elements of pairs; 11, 12: x and y with four dimensions; 13, 14: 5 and 6 that fit to them.
+// second elements of pairs; 11, 12: x and y with four dimensions; 13, 14: 5 and 6 that fit to them;
+// 15: positions.
 std::vector<Extra> rope_tables(const Operation &operation);
 std::vector<Extra> attention_mask(const Operation &operation);
 // 6, 7: where keys and values go; 8 .. 10: queries, and all keys and values so far, as a batch of

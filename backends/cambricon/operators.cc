@@ -32,13 +32,12 @@ const Condition stable_size = {
     [](const Operation &o) { return o.tensor(0).numel() < (int64_t(1) << 31); },
     "less than 2^31 elements"};
 
-const Condition rope_types = {
-    [](const Operation &o) {
-        const Tensor y = o.tensor(0);
-        return is_float(y.dtype) && is_index(o.tensor(2).dtype) && (y.ndim == 3 || y.ndim == 4) &&
-               o.tensor(2).ndim == 1 && y.size(-1) % 2 == 0;
-    },
-    "F16, BF16 or F32, positions of I32 or I64, the same for the whole batch"};
+const Condition in_f32 = {[](const Operation &o) { return o.tensor(0).dtype == INFINI_DTYPE_F32; },
+                          "F32"};
+const Condition in_f16 = {[](const Operation &o) { return o.tensor(0).dtype == INFINI_DTYPE_F16; },
+                          "F16"};
+const Condition in_bf16 = {
+    [](const Operation &o) { return o.tensor(0).dtype == INFINI_DTYPE_BF16; }, "BF16"};
 const Condition plain_attention = {
     [](const Operation &o) {
         const int dtype = o.tensor(0).dtype;
@@ -104,23 +103,36 @@ Shape half_of(const Tensor &tensor, int64_t step) {
     return four;
 }
 
-// 5, 6: cosines and sines by token; 7, 8: the same as [1, T, 1, D / 2]; 9, 10: the first and the
-// second elements of pairs, without gaps; 11, 12: where they are in x; 13, 14: results without
-// gaps; 15, 16: where they go in y.
+// 5, 6: cosines and sines by token; 7, 8: the same as [B or 1, T, 1, D / 2]; 9, 10: the first and
+// the second elements of pairs, without gaps; 11, 12: where they are in x; 13, 14: results without
+// gaps; 15, 16: where they go in y; 17: positions.
 std::vector<Extra> rope_halves(const Operation &o) {
     const Tensor y = o.tensor(0), x = o.tensor(1);
     const int64_t tokens = y.size(-3), half = y.size(-1) / 2;
     const bool pairs = o.integer(0) == 0;  // GPT-J: elements 2i and 2i + 1
     const int64_t step = pairs ? 2 : 1, second = pairs ? 1 : half;
-    const Shape rows = dense_shape(y.dtype, {tokens, half});
-    const Shape wide = dense_shape(y.dtype, {1, tokens, 1, half});
+    const int64_t batch = o.tensor(2).ndim == 1 ? 1 : y.size(0);
+    const Shape rows = dense_shape(y.dtype, {o.tensor(2).numel(), half});
+    const Shape wide = dense_shape(y.dtype, {batch, tokens, 1, half});
     const Shape from = half_of(x, step), to = half_of(y, step), dense = dense_shape(to);
     return {{rows, -1, 0, {}},  {rows, -1, 0, {}},
             {wide, 5, 0, {}},   {wide, 6, 0, {}},
             {dense, -1, 0, {}}, {dense, -1, 0, {}},
             {from, 1, 0, {}},   {from, 1, second * x.stride(-1), {}},
             {dense, -1, 0, {}}, {dense, -1, 0, {}},
-            {to, 0, 0, {}},     {to, 0, second * y.stride(-1), {}}};
+            {to, 0, 0, {}},     {to, 0, second * y.stride(-1), {}},
+            rotary_positions(o)};
+}
+
+// The same, and 18 .. 23: 7 .. 10, 13 and 14 in F32.
+std::vector<Extra> wide_rope_halves(const Operation &o) {
+    std::vector<Extra> made = rope_halves(o);
+    for (int i : {7, 8, 9, 10, 13, 14}) {
+        Shape shape = made[size_t(i - 5)].shape;
+        shape.dtype = INFINI_DTYPE_F32;
+        made.push_back({shape, -1, 0, {}});
+    }
+    return made;
 }
 
 // Where sequences of one length begin, as I32.
@@ -204,6 +216,48 @@ std::vector<Extra> one_statistic(const Operation &o) { return {two_statistics(o)
         }                                                                                   \
     }
 
+#define INFINI_PRODUCT                                                   \
+    {                                                                    \
+        "cnnlCreateOpTensorDescriptor", "cnnlDestroyOpTensorDescriptor", \
+            "cnnlSetOpTensorDescriptor", {                               \
+            enumerator("CNNL_OP_TENSOR_MUL"), constant(kFloatType),      \
+                enumerator("CNNL_PROPAGATE_NAN")                         \
+        }                                                                \
+    }
+
+#define INFINI_CAST(from, how, to)                                                    \
+    {                                                                                 \
+        "cnnlCastDataType", {                                                         \
+            handle(), tensor(from), data(from), enumerator(how), tensor(to), data(to) \
+        }                                                                             \
+    }
+
+// Products and sums of 16-bit numbers are rounded once, so they are computed in F32.
+#define INFINI_NARROW_ROPE(condition, widen, narrow)                                               \
+    {                                                                                              \
+        "rope", {rotary, forward, condition},                                                      \
+            {INFINI_LOOK_UP(4, 17, 5),                                                             \
+             INFINI_LOOK_UP(3, 17, 6),                                                             \
+             INFINI_COPY(11, 9),                                                                   \
+             INFINI_COPY(12, 10),                                                                  \
+             INFINI_CAST(7, widen, 18),                                                            \
+             INFINI_CAST(8, widen, 19),                                                            \
+             INFINI_CAST(9, widen, 20),                                                            \
+             INFINI_CAST(10, widen, 21),                                                           \
+             INFINI_MULTIPLY(1, 20, 18, 0, 22),                                                    \
+             INFINI_MULTIPLY(-1, 21, 19, 1, 22),                                                   \
+             INFINI_MULTIPLY(1, 20, 19, 0, 23),                                                    \
+             INFINI_MULTIPLY(1, 21, 18, 1, 23),                                                    \
+             INFINI_CAST(22, narrow, 13),                                                          \
+             INFINI_CAST(23, narrow, 14),                                                          \
+             INFINI_COPY(13, 15),                                                                  \
+             INFINI_COPY(14, 16)},                                                                 \
+            wide_rope_halves, kMedium, "that cnnlEmbeddingForward_v2 takes indices of I64", false, \
+        {                                                                                          \
+            INFINI_PRODUCT                                                                         \
+        }                                                                                          \
+    }
+
 #define INFINI_ACTIVATION(operation, mode)                                                     \
     {                                                                                          \
         operation, {floats, forward},                                                          \
@@ -266,20 +320,18 @@ extern const OperatorRow kRows[] = {
     INFINI_ACTIVATION("tanh", "CNNL_ACTIVATION_TANH"),
     // cnnlRotaryEmbedding_v2 has flags that no public source explains: pairs are multiplied here.
     {"rope",
-     {rope_types, forward},
-     {INFINI_LOOK_UP(4, 2, 5), INFINI_LOOK_UP(3, 2, 6), INFINI_COPY(11, 9), INFINI_COPY(12, 10),
+     {rotary, forward, in_f32},
+     {INFINI_LOOK_UP(4, 17, 5), INFINI_LOOK_UP(3, 17, 6), INFINI_COPY(11, 9), INFINI_COPY(12, 10),
       INFINI_MULTIPLY(1, 9, 7, 0, 13), INFINI_MULTIPLY(-1, 10, 8, 1, 13),
       INFINI_MULTIPLY(1, 9, 8, 0, 14), INFINI_MULTIPLY(1, 10, 7, 1, 14), INFINI_COPY(13, 15),
       INFINI_COPY(14, 16)},
      rope_halves,
      kMedium,
-     "that indices may be I64",
+     "that cnnlEmbeddingForward_v2 takes indices of I64",
      false,
-     {{"cnnlCreateOpTensorDescriptor",
-       "cnnlDestroyOpTensorDescriptor",
-       "cnnlSetOpTensorDescriptor",
-       {enumerator("CNNL_OP_TENSOR_MUL"), constant(kFloatType),
-        enumerator("CNNL_PROPAGATE_NAN")}}}},
+     {INFINI_PRODUCT}},
+    INFINI_NARROW_ROPE(in_f16, "CNNL_CAST_HALF_TO_FLOAT", "CNNL_CAST_FLOAT_TO_HALF"),
+    INFINI_NARROW_ROPE(in_bf16, "CNNL_CAST_BFLOAT16_TO_FLOAT", "CNNL_CAST_FLOAT_TO_BFLOAT16"),
     INFINI_ATTENTION(unmasked, "CNNL_ATTN_MASK_NONE"),
     INFINI_ATTENTION(square_mask, "CNNL_ATTN_MASK_CAUSAL"),
     {"softmax",

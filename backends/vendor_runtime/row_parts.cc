@@ -46,6 +46,16 @@ bool becomes_float(const Operation &operation) {
            (is_float(from) || is_index(from) || is_small_integer(from));
 }
 
+bool is_position(int dtype) {
+    return is_index(dtype) || dtype == INFINI_DTYPE_U32 || dtype == INFINI_DTYPE_U64;
+}
+
+bool is_rotary(const Operation &operation) {
+    const Tensor y = operation.tensor(0);
+    return is_float(y.dtype) && is_position(operation.tensor(2).dtype) &&
+           (y.ndim == 3 || y.ndim == 4) && y.size(-1) % 2 == 0;
+}
+
 }  // namespace
 
 bool is_float(int dtype) { return is_half(dtype) || dtype == INFINI_DTYPE_F32; }
@@ -90,6 +100,7 @@ const Condition narrow_places = {[](const O &o) { return o.tensor(1).dtype == IN
 const Condition no_statistics = {[](const O &o) { return !o.tensor(1) && !o.tensor(2); },
                                  "no outputs besides the first"};
 const Condition to_float = {becomes_float, "casts to F16, BF16 and F32"};
+const Condition rotary = {is_rotary, "F16, BF16 or F32, and positions of 32 or 64 bits"};
 }  // namespace when
 
 // ---- Tensors ------------------------------------------------------------------------------------
@@ -106,6 +117,11 @@ Shape dense_shape(int dtype, std::initializer_list<int64_t> sizes) {
     shape.ndim = int(sizes.size());
     for (int i = 0; i < shape.ndim; ++i) shape.size[i] = sizes.begin()[i];
     return dense_shape(shape);
+}
+
+Extra rotary_positions(const Operation &operation) {
+    const Tensor given = operation.tensor(2);
+    return {dense_shape(moved_type(given.dtype), {given.numel()}), 2, 0, {}};
 }
 
 Extra causal_mask(int64_t rows, int64_t columns, int64_t shift) {

@@ -23,6 +23,7 @@ extern const Condition wide_places;    // tensor 1 has I64
 extern const Condition narrow_places;  // tensor 1 has I32
 extern const Condition no_statistics;  // of layer_norm
 extern const Condition to_float;       // cast
+extern const Condition rotary;         // rope: types and dimensions that lookups of tables take
 }  // namespace when
 
 // Tensors that follow those of the operator.
@@ -38,6 +39,9 @@ std::vector<Extra> moved_rows(const Operation &operation);
 // topk: places as the other of the two integers.
 std::vector<Extra> other_places(const Operation &operation);
 }  // namespace extras
+
+// rope: positions as a line of signed integers.
+Extra rotary_positions(const Operation &operation);
 
 Shape dense_shape(int dtype, std::initializer_list<int64_t> sizes);
 // The same sizes without gaps.

@@ -27,7 +27,8 @@ const char *missing_number(const std::initializer_list<Piece> &pieces) {
 // By which people know a row: its last function that does not only prepare or repair a tensor.
 const char *main_function(const OperatorRow &row) {
     for (const Step *step = row.steps.end(); step-- != row.steps.begin();)
-        if (!strstr(step->function, "Inplace") && !strstr(step->function, "Copy"))
+        if (!strstr(step->function, "Inplace") && !strstr(step->function, "Copy") &&
+            !strstr(step->function, "Cast"))
             return step->function;
     return (row.steps.end() - 1)->function;
 }

@@ -47,3 +47,10 @@ typedef enum {
     CNNL_OP_TENSOR_SUB,
     CNNL_OP_TENSOR_MUL,
 } cnnlOpTensorDesc_t;
+
+typedef enum {
+    CNNL_CAST_FLOAT_TO_HALF = 91,
+    CNNL_CAST_HALF_TO_FLOAT,
+    CNNL_CAST_FLOAT_TO_BFLOAT16,
+    CNNL_CAST_BFLOAT16_TO_FLOAT,
+} cnnlCastDataType_t;

@@ -112,6 +112,20 @@ cnnlStatus_t cnnlTopKTensor_v3(cnnlHandle_t handle, const Tensor input_desc, con
     });
 }
 
+cnnlStatus_t cnnlCastDataType(cnnlHandle_t handle, const Tensor input_desc, const void *input,
+                              cnnlCastDataType_t how, const Tensor output_desc, void *output) {
+    if (int code = begin(__func__)) return code;
+    const bool narrows = how == CNNL_CAST_FLOAT_TO_HALF || how == CNNL_CAST_FLOAT_TO_BFLOAT16;
+    const bool half = how == CNNL_CAST_FLOAT_TO_HALF || how == CNNL_CAST_HALF_TO_FLOAT;
+    const int narrow = half ? cnnl_dtype_HALF : cnnl_dtype_BFLOAT16;
+    if (input_desc->size != output_desc->size || !is_dense(input_desc) || !is_dense(output_desc) ||
+        input_desc->type != (narrows ? cnnl_dtype_FLOAT : narrow) ||
+        output_desc->type != (narrows ? narrow : cnnl_dtype_FLOAT))
+        return kBadParameter;
+    return start(handle, [a = strided(*input_desc, input), b = strided(*output_desc, output)](
+                             int on) { return write(b, read(a, on), on); });
+}
+
 cnnlStatus_t cnnlCopy(cnnlHandle_t handle, const Tensor input_desc, const void *input,
                       const Tensor output_desc, void *output) {
     if (int code = begin(__func__)) return code;
