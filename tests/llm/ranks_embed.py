@@ -9,7 +9,7 @@ from infinicore.llm import LLM
 
 
 def main() -> None:
-    llm = LLM(sys.argv[1], cache_tokens=256, block_size=8, parallel=True)
+    llm = LLM(sys.argv[1], cache_tokens=256, block_size=8, tp=2)
     if llm.engine.rank:  # type: ignore[attr-defined]
         llm.engine.follow()  # type: ignore[attr-defined]
         return

@@ -115,7 +115,7 @@ BAD: list[tuple[tuple[Any, ...], str]] = [
     (("generate", "MODEL", "x", "--cache-tokens", "-1"), "cache_tokens is -1"),
     (("generate", "MODEL", "x", "--max-length", "0"), "max_length is 0"),
     (("generate",), "arguments are required"),
-    (("chat", "MODEL", "--tp", "2"), "--tp needs --message"),
+    (("chat", "MODEL", "--tp", "2"), "--tp and --pp need --message"),
     (("bench", "MODEL", "--batch", "a"), "--batch is a"),
     (("bench", "MODEL", "--batch", "0"), "--batch is 0"),
     (("bench", "MODEL", "--batch", ""), "--batch is"),

@@ -77,7 +77,13 @@ def add_arguments(commands: Any) -> None:
 
 def _engine_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
-    group.add_argument("--tp", type=int, default=1, metavar="N", help="devices to share the model")
+    group.add_argument(
+        "--tp",
+        type=int,
+        metavar="N",
+        help="devices to share each layer (default: 1, or what a launcher started, over --pp)",
+    )
+    group.add_argument("--pp", type=int, default=1, metavar="N", help="stages to share the layers")
     group.add_argument("--device", metavar="NAME", help="cpu, nvidia, nvidia:1, ...")
     group.add_argument("--dtype", choices=["float32", "float16", "bfloat16"], help="of computation")
     group.add_argument("--threads", type=int, metavar="N", help="of the CPU (INFINI_NUM_THREADS)")
@@ -125,6 +131,8 @@ def engine_options(options: argparse.Namespace) -> dict[str, Any]:
         "graphs": not options.no_graphs,
         "prefix_cache": not options.no_prefix_cache,
         "batch_invariant": options.batch_invariant,
+        "tp": options.tp,
+        "pp": options.pp,
     }
     if options.max_batch is not None:
         made["max_batch"] = options.max_batch
@@ -148,13 +156,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     actions = {"chat": _chat, "generate": _generate, "serve": _serve, "bench": _bench}
     try:
-        if options.tp < 1:
-            raise ValueError(f"--tp is {options.tp}: expected 1 or more")
-        if options.tp > 1:
-            from infinicore.llm.parallel import is_launched
-
-            if not is_launched():
-                return _start_ranks(options)
+        if _count_ranks(options) > 1:
+            return _start_ranks(options)
         return actions[options.command](options)
     except ModuleNotFoundError as error:
         print(
@@ -171,6 +174,27 @@ def run(options: argparse.Namespace) -> int:
         return 130
 
 
+def _count_ranks(options: argparse.Namespace) -> int:
+    """How many ranks are to be started here: none where a launcher did."""
+    from infinicore.llm.parallel import launched_ranks
+
+    started = launched_ranks()
+    if options.pp < 1:
+        raise ValueError(f"--pp is {options.pp}: expected 1 or more")
+    if options.tp is None:
+        options.tp = max(started // options.pp, 1)
+    if options.tp < 1:
+        raise ValueError(f"--tp is {options.tp}: expected 1 or more")
+    wanted: int = options.tp * options.pp
+    if started == 1:
+        return wanted
+    if started != wanted:
+        raise ValueError(
+            f"--tp {options.tp} --pp {options.pp} is for {wanted} ranks, but {started} were started"
+        )
+    return 0
+
+
 def _start_ranks(options: argparse.Namespace) -> int:
     """Run this command again, as several ranks on this host."""
     parser = argparse.ArgumentParser()
@@ -181,10 +205,18 @@ def _start_ranks(options: argparse.Namespace) -> int:
         arguments.remove(options.model)
         arguments += ["--", options.model, sys.stdin.read()]
     elif options.command == "chat" and options.message is None:
-        raise ValueError("--tp needs --message: ranks have no terminal")
+        raise ValueError("--tp and --pp need --message: ranks have no terminal")
     # A server finishes what runs before it ends.
     grace = ["--grace", "600"] if options.command == "serve" else []
-    command = ["-n", str(options.tp), *grace, "--no-prefix", "-m", "infinicore", *arguments]
+    command = [
+        "-n",
+        str(options.tp * options.pp),
+        *grace,
+        "--no-prefix",
+        "-m",
+        "infinicore",
+        *arguments,
+    ]
     return launch.run(parser.parse_args(command))
 
 
@@ -192,7 +224,7 @@ def _load(options: argparse.Namespace) -> Any:
     settings = engine_options(options)
     from infinicore.llm import LLM
 
-    return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
+    return LLM(options.model, progress=True, **settings)
 
 
 def _chat(options: argparse.Namespace) -> int:

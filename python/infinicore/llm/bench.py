@@ -32,14 +32,12 @@ def bench(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     settings["cache_tokens"] = options.cache_tokens or (length + 64) * max(batches)
     settings["prefix_cache"] = False  # each round reads its prompts again
     begin = time.monotonic()
-    llm = LLM(options.model, parallel=options.tp > 1, **settings)
+    llm = LLM(options.model, **settings)
     load = time.monotonic() - begin
-    if getattr(llm.engine, "rank", 0):
-        llm.engine.follow()
+    if llm.follow():
         return 0
     rows = [measure(llm.engine, options.prompt, options.tokens, n, options.repeat) for n in batches]
-    if options.tp > 1:
-        llm.engine.close()
+    llm.close()
     made: dict[str, Any] = {
         "model": str(options.model),
         "device": str(llm.engine.device),

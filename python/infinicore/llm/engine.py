@@ -18,6 +18,7 @@ from infinicore.llm.request import Request
 from infinicore.llm.runner import Later, Runner
 from infinicore.llm.sampling import Chooser, Chosen, SamplingParams, choose
 from infinicore.llm.scheduler import Scheduled, Scheduler
+from infinicore.llm.stages import Stage
 from infinicore.llm.weights import Weights
 
 
@@ -48,6 +49,8 @@ class EngineOptions:
         memory.
     max_batch: requests that run at the same time; max_step_tokens: tokens of one step.
     graphs: record the steps that generate. prefix_cache: share blocks of equal prefixes.
+    tp, pp: ranks that share each layer, and stages that share the layers out: tp x pp processes
+        (docs/serving.md).
     batch_invariant: a request's logits have the same bits whatever else runs, however its prompt is
         cut into chunks, and with any number of threads; slower (docs/reproducibility.md).
     """
@@ -62,11 +65,15 @@ class EngineOptions:
     graphs: bool = True
     prefix_cache: bool = True
     batch_invariant: bool = False
+    tp: int = 1
+    pp: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("max_length", "cache_tokens", "block_size", "max_batch", "max_step_tokens"):
+        for name, kind in self.__annotations__.items():
+            if not kind.startswith("int"):
+                continue
             value = getattr(self, name)
-            if value is None and name in ("max_length", "cache_tokens"):
+            if value is None and kind == "int | None":
                 continue
             least = 2 if name == "max_length" else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -84,6 +91,7 @@ class Engine:
         options: EngineOptions | None = None,
         comm: Any = None,
         progress: Any = None,
+        stage: Stage | None = None,
     ) -> None:
         o = options or EngineOptions()
         self.options, self.checkpoint = o, checkpoint
@@ -91,7 +99,7 @@ class Engine:
         self.config = read_config(checkpoint.config, checkpoint.source)
         self.dtype = _dtype(o.dtype, checkpoint, self.device)
         self.max_length = o.max_length or min(self.config.positions, 8192)
-        weights = Weights(checkpoint, self.device, self.dtype, comm, progress)
+        weights = Weights(checkpoint, self.device, self.dtype, comm, progress, stage)
         kind = model_type(self.config.model_type, checkpoint.source)
         self.model = kind(weights, self.config, self.max_length)
         extra = [name for name in weights.untaken() if not _is_no_weight(name)]

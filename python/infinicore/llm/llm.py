@@ -38,20 +38,19 @@ class LLM:
     ', in a small village nestled between'
     """
 
-    def __init__(
-        self, model: Any, *, progress: bool = False, parallel: bool = False, **options: Any
-    ) -> None:
-        """`options` are those of `EngineOptions`. `parallel`: this process is one of several ranks
-        that share the model (`infini launch`, mpirun, ...)."""
+    def __init__(self, model: Any, *, progress: bool = False, **options: Any) -> None:
+        """`options` are those of `EngineOptions`. With `tp` or `pp` this process is one of several
+        ranks that share the model (`infini launch`, mpirun, ...)."""
+        chosen = EngineOptions(**options)
         checkpoint = open_model(model)
         bar = _Bar(checkpoint) if progress and sys.stderr.isatty() else None
         kind: type[Engine] = Engine
-        if parallel:
+        if chosen.tp * chosen.pp > 1:
             from infinicore.llm.parallel import ParallelEngine
 
             kind = ParallelEngine
         try:
-            self.engine = kind(checkpoint, EngineOptions(**options), progress=bar)
+            self.engine = kind(checkpoint, chosen, progress=bar)
         finally:
             if bar is not None:
                 bar.close()

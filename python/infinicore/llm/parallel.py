@@ -1,33 +1,35 @@
 """Several ranks that share a model: one process for each device.
 
 Every rank has the same scheduler and makes the same steps; rank 0 takes the requests and tells the
-others what it does. The logits are joined on all ranks, so that all choose the same tokens."""
+others what it does. The ranks of the last stage (pipeline parallel; else there is one stage) have
+all logits and choose the same tokens; other stages are told which."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
 import infinicore
 from infinicore import ccl
 from infinicore.ccl._bootstrap import find_place
-from infinicore.llm.engine import Engine, EngineOptions
+from infinicore.llm.engine import Engine, EngineOptions, Launched
 from infinicore.llm.files import Checkpoint
 from infinicore.llm.request import Request
-from infinicore.llm.sampling import SamplingParams
+from infinicore.llm.sampling import Chosen, SamplingParams
+from infinicore.llm.stages import Stage
 
 _ADDRESS_BYTES = 512
 
 
-def is_launched() -> bool:
-    """This process is one of several ranks already."""
-    ranks = find_place(os.environ).ranks
-    return ranks is not None and ranks > 1
+def launched_ranks() -> int:
+    """How many ranks the launcher of this process has started; 1 without a launcher."""
+    return find_place(os.environ).ranks or 1
 
 
 class ParallelEngine(Engine):
@@ -39,15 +41,19 @@ class ParallelEngine(Engine):
         options: EngineOptions | None = None,
         progress: Any = None,
     ) -> None:
-        options = options or EngineOptions()
-        self.comm = ccl.init(device=options.device)
+        o = options or EngineOptions()
+        self.comm = _join(o)
         self.rank = self.comm.rank
-        here = infinicore.context.get_device()
+        self.stage = Stage(self.rank // o.tp, o.pp, o.tp, self.comm)
+        sharing = None  # the ranks that share this stage's layers
+        if o.tp > 1:
+            sharing = self.comm if o.pp == 1 else self.comm.split(self.stage.number, self.rank)
         super().__init__(
             checkpoint,
-            EngineOptions(**{**_settings(options), "device": here, "graphs": False}),
-            self.comm,
+            replace(o, device=self.comm.device),
+            sharing,
             progress if self.rank == 0 else None,
+            self.stage,
         )
         self._agree()
         self._channels = self._connect()
@@ -60,7 +66,7 @@ class ParallelEngine(Engine):
         if least != self.pool.count:
             self.pool.shrink(least)
 
-    def _connect(self) -> list[Connection]:
+    def _connect(self) -> dict[int, Connection]:
         """A connection from rank 0 to each other; its address and key go by a broadcast."""
         text = b""
         listener = None
@@ -72,17 +78,32 @@ class ParallelEngine(Engine):
         padded = infinicore.tensor(list(text.ljust(_ADDRESS_BYTES)), dtype=infinicore.uint8)
         shared = self.comm.broadcast(padded.to(self.device)).cpu()
         if listener is not None:
-            made = [listener.accept() for _ in range(self.comm.ranks - 1)]
+            made: dict[int, Connection] = {}
+            while len(made) < self.comm.ranks - 1:
+                channel = listener.accept()
+                made[int(channel.recv_bytes())] = channel
             listener.close()
             return made
         host, port, key_text = json.loads(bytes(shared.tolist()))
-        return [Client((host, port), authkey=bytes.fromhex(key_text))]
+        channel = Client((host, port), authkey=bytes.fromhex(key_text))
+        channel.send_bytes(b"%d" % self.rank)
+        return {0: channel}
+
+    def _hear(self, rank: int) -> Any:
+        try:
+            return json.loads(self._channels[rank].recv_bytes())
+        except (EOFError, ConnectionError):
+            raise RuntimeError(f"rank {rank} has gone") from None
 
     def _tell(self, *message: Any) -> None:
+        """From rank 0 to all others; nothing on those."""
         if self.rank == 0:
-            text = json.dumps(message).encode()
-            for channel in self._channels:
-                channel.send_bytes(text)
+            self._tell_some(self._channels, message)
+
+    def _tell_some(self, ranks: Iterable[int], message: Any) -> None:
+        text = json.dumps(message).encode()
+        for rank in ranks:
+            self._channels[rank].send_bytes(text)
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         request = super().add(prompt, params)  # raises before the other ranks hear of it
@@ -107,11 +128,28 @@ class ParallelEngine(Engine):
         ids = list(prompt)
         self._request(ids, None)  # raises before the other ranks hear of it
         self._tell("hidden", ids)
-        return super().hidden(ids)
+        return self.stage.from_last(super().hidden(ids))
+
+    def _choose(self, launched: Launched) -> list[Chosen]:
+        """Where the device does not choose the tokens, the last stage does. Its first rank tells
+        rank 0, which tells the other stages."""
+        stage = self.stage
+        if stage.count == 1 or launched.later is not None or not launched.last:
+            return super()._choose(launched)
+        if stage.is_last:
+            chosen = super()._choose(launched)
+            if self.rank == stage.leader:
+                told = [(each.token, each.logprob, each.top) for each in chosen]
+                self._tell_some([0], told)
+            return chosen
+        told = self._hear(stage.leader if self.rank == 0 else 0)
+        if self.rank == 0:
+            self._tell_some(range(1, stage.leader), told)
+        return [Chosen(token, own, [(t, p) for t, p in top]) for token, own, top in told]
 
     def close(self) -> None:
         self._tell("end")
-        for channel in self._channels:
+        for channel in self._channels.values():
             channel.close()
         self.comm.close()
 
@@ -120,10 +158,7 @@ class ParallelEngine(Engine):
             return False
         known: dict[int, Request] = {}
         while True:
-            try:
-                action, *rest = json.loads(self._channels[0].recv_bytes())
-            except EOFError:
-                raise RuntimeError("rank 0 has gone") from None
+            action, *rest = self._hear(0)
             if action == "end":
                 self.comm.close()
                 return True
@@ -133,14 +168,28 @@ class ParallelEngine(Engine):
             elif action == "cancel":
                 super().cancel(known.pop(rest[0]))
             elif action == "hidden":
-                super().hidden(rest[0])
+                # Every rank counts the same blocks: rank 0 has the same error, and reports it.
+                with contextlib.suppress(MemoryError):
+                    self.stage.from_last(super().hidden(rest[0]))
             else:
                 super().step()
                 known = {n: each for n, each in known.items() if each.finish_reason is None}
 
 
-def _settings(options: EngineOptions) -> dict[str, Any]:
-    return {each.name: getattr(options, each.name) for each in fields(options)}
+def _join(options: EngineOptions) -> Any:
+    """The communicator of all ranks, each on a device of its own."""
+    device = options.device
+    if isinstance(device, str) and ":" not in device:
+        # Of this type, the one with the number of this rank on its host.
+        infinicore.context.set_device(infinicore.device(device))
+        device = None
+    comm = ccl.init(device=device)
+    if comm.ranks != options.tp * options.pp:
+        raise ValueError(
+            f"tp is {options.tp} and pp is {options.pp}, but {comm.ranks} ranks were started:"
+            f" expected {options.tp * options.pp}"
+        )
+    return comm
 
 
 def _own_address() -> str:

@@ -201,10 +201,10 @@ class _Recorded:
         self._shorts = infinicore.from_numpy(shorts, device=runner.device)
         step = self._inputs.step(self._longs, self._shorts, runner.caches)
         # Once as it is: kernels are compiled and products are tuned outside of the recording.
-        runner.model.logits(runner.model(step))
+        runner.model.best(runner.model.logits(runner.model(step)))
         with infinicore.record(runner.device) as made:
             self._logits = runner.model.logits(runner.model(step))
-            self._best = infinicore.argmax(self._logits, -1)
+            self._best = runner.model.best(self._logits)
         self._graph = made.graph
         # Two, because the tokens of one step are read after the next one was launched.
         pinned = runner.device.type != "cpu"

@@ -12,6 +12,7 @@ from infinicore.llm import quantised
 from infinicore.llm.files import Checkpoint, ModelFileError, Stored
 from infinicore.llm.files.gguf import BLOCKS
 from infinicore.llm.layers import Dense, Embedding, Gathered, Norm, Packed, Projections, Summed
+from infinicore.llm.stages import Stage
 from infinicore.nn import functional as F  # noqa: N812
 
 
@@ -26,9 +27,10 @@ class Weights:
         dtype: Any,
         comm: Any = None,
         progress: Any = None,
+        stage: Stage | None = None,
     ) -> None:
         self.checkpoint, self.device, self.dtype, self.comm = checkpoint, device, dtype, comm
-        self.progress = progress
+        self.progress, self.stage = progress, stage or Stage()
         self.prefix = ""
         self._taken: set[str] = set()
         self.ranks = 1 if comm is None else comm.ranks
@@ -42,6 +44,16 @@ class Weights:
 
     def untaken(self) -> list[str]:
         return [name for name in self.checkpoint.names() if name not in self._taken]
+
+    def leave(self, name: str) -> None:
+        """Another stage takes what is called so, or has a name below it."""
+        whole = self.prefix + name
+        left = {each for each in self.checkpoint.names() if f"{each}.".startswith(f"{whole}.")}
+        self._taken |= left
+        for each in left:
+            found = self.checkpoint.get(each)
+            if self.progress is not None and found is not None:
+                self.progress(found.nbytes)
 
     def has(self, name: str) -> bool:
         return self.checkpoint.get(self.prefix + name) is not None

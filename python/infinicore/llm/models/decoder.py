@@ -81,7 +81,8 @@ class Attention(nn.Module):
 
     def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
         super().__init__()
-        self.layer, self.size, self.rope = layer, c.head_dim, rope
+        self.layer = layer - w.stage.layers(c.layers).start  # among those that have caches here
+        self.size, self.rope = c.head_dim, rope
         self.qkv = self.make_projections(w, c)
         self.o = w.linear("o_proj", c.hidden, c.heads * c.head_dim, bias=None, cut="inputs")
         self.heads, self.kv_heads = c.heads // w.ranks, c.kv_heads // w.ranks
@@ -193,24 +194,35 @@ class Decoder(nn.Module):
     def __init__(self, w: Weights, config: ModelConfig, positions: int) -> None:
         super().__init__()
         c = config
-        self.config = c
+        self.config, self.dtype, self.stage = c, w.dtype, w.stage
         rope = Rope(c, w, positions)
         body = w.below("model")
-        scale = self.scale_of_embedding(c)
-        self.embedding = body.embedding("embed_tokens", c.vocab, c.hidden, scale)
-        self.layers = nn.ModuleList(
-            [self.layer_type(body.below(f"layers.{i}"), c, i, rope) for i in range(c.layers)]
-        )
-        self.norm = body.norm("norm", c.hidden, c.epsilon, self.plus_one(c))
-        if c.tied and not w.has("lm_head.weight"):
-            self.head = body.linear("embed_tokens", c.vocab, c.hidden, cut=self._head_cut(w, c))
+        if self.stage.is_first:
+            scale = self.scale_of_embedding(c)
+            self.embedding = body.embedding("embed_tokens", c.vocab, c.hidden, scale)
         else:
-            self.head = w.linear("lm_head", c.vocab, c.hidden, bias=None, cut=self._head_cut(w, c))
+            body.leave("embed_tokens")
+        own = self.stage.layers(c.layers)
+        self.layers = nn.ModuleList(
+            [self.layer_type(body.below(f"layers.{i}"), c, i, rope) for i in own]
+        )
+        for i in range(c.layers):
+            if i not in own:
+                body.leave(f"layers.{i}")
+        if self.stage.is_last:
+            self.norm = body.norm("norm", c.hidden, c.epsilon, self.plus_one(c))
+            self.head = self._make_head(w, c)
+        else:
+            body.leave("norm")
+            w.leave("lm_head")
         self.softcap = float(c.raw.get("final_logit_softcapping") or 0.0)
 
     @staticmethod
-    def _head_cut(w: Weights, c: ModelConfig) -> str:
-        return "joined" if c.vocab % w.ranks == 0 else ""
+    def _make_head(w: Weights, c: ModelConfig) -> nn.Module:
+        cut = "joined" if c.vocab % w.ranks == 0 else ""
+        if c.tied and not w.has("lm_head.weight"):
+            return w.below("model").linear("embed_tokens", c.vocab, c.hidden, cut=cut)
+        return w.linear("lm_head", c.vocab, c.hidden, bias=None, cut=cut)
 
     def scale_of_embedding(self, c: ModelConfig) -> float:
         return 1.0
@@ -223,20 +235,38 @@ class Decoder(nn.Module):
         first part of the keys."""
         c = self.config
         each = (c.kv_heads // ranks, c.head_dim)
-        return [(each, each)] * c.layers
+        return [(each, each)] * len(self.layers)
 
     def forward(self, step: Step) -> Tensor:
-        """Normalised hidden states of all tokens of a step."""
-        x: Tensor = self.embedding(step.ids)
+        """Normalised hidden states of all tokens of a step; before the last stage, of no use."""
+        x: Tensor
         added: Tensor | None = None
+        if self.stage.is_first:
+            x = self.embedding(step.ids)
+        else:
+            x, added = self.stage.receive(step.ids.shape[0], self.config.hidden, self.dtype)
         for layer in self.layers:
             x, added = layer(x, added, step)
         assert added is not None
+        if not self.stage.is_last:
+            self.stage.send(x, added)
+            return x
         return self.norm.after_sum(x, added)[0]
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """float32 [rows, vocab]"""
+        """float32 [rows, vocab]; before the last stage [rows, 0]."""
+        if not self.stage.is_last:
+            return hidden.narrow(-1, 0, 0)
         made: Tensor = self.head(hidden).to(infinicore.float32)
         if self.softcap:
             made = infinicore.tanh(made / self.softcap) * self.softcap
         return made
+
+    def best(self, logits: Tensor) -> Tensor:
+        """The most probable tokens int64 [rows], on all stages."""
+        if self.stage.is_last:
+            return self.stage.from_last(infinicore.argmax(logits, -1))
+        shape = (logits.shape[0],)
+        return self.stage.from_last(
+            infinicore.empty(shape, dtype=infinicore.int64, device=logits.device)
+        )

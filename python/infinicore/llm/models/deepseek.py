@@ -23,7 +23,7 @@ class LatentAttention(Attention):
     def __init__(self, w: Weights, c: ModelConfig, layer: int, rope: Rope) -> None:
         nn.Module.__init__(self)
         r = c.raw
-        self.layer, self.rope = layer, rope
+        self.layer, self.rope = layer - w.stage.layers(c.layers).start, rope
         self.plain, self.rotated = int(r["qk_nope_head_dim"]), int(r["qk_rope_head_dim"])
         self.latent, self.value = int(r["kv_lora_rank"]), int(r["v_head_dim"])
         w.share("heads", c.heads)
@@ -156,7 +156,7 @@ class DeepseekV2(Decoder):
     def cache_shapes(self, ranks: int) -> list[tuple[tuple[int, int], tuple[int, int] | None]]:
         r = self.config.raw
         latent = int(r["kv_lora_rank"])
-        return [((1, latent + int(r["qk_rope_head_dim"])), None)] * self.config.layers
+        return [((1, latent + int(r["qk_rope_head_dim"])), None)] * len(self.layers)
 
 
 class DeepseekV3(DeepseekV2):

@@ -46,9 +46,9 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     from infinicore.llm.server.worker import Worker
 
     def load() -> LLM:
-        return LLM(options.model, progress=True, parallel=options.tp > 1, **settings)
+        return LLM(options.model, progress=True, **settings)
 
-    if options.tp > 1 and not is_first():
+    if options.tp * options.pp > 1 and not is_first():
         # A launcher sends its signal to every rank; the first one still needs the others.
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, signal.SIG_IGN)

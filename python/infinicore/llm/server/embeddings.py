@@ -26,10 +26,6 @@ async def embeddings(server: Server, body: Any) -> dict[str, Any]:
     server.check_model(fields.text("model"))
     fields.end()
     worker = server.worker
-    if getattr(worker.llm.engine, "comm", None) is not None:
-        raise ApiError(
-            400, "embeddings are not supported with --tp", code="unsupported_with_several_ranks"
-        )
     hidden = worker.llm.engine.config.hidden
     if size is not None and size != hidden:
         raise bad("dimensions", size, f"{hidden}, the size that this model has")

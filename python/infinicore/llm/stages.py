@@ -1,0 +1,60 @@
+"""Pipeline parallel: stages that have some of the layers each, and hand activations on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import infinicore
+from infinicore._tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Stage `number` of `count`, with `width` ranks each. `comm` has the ranks of all stages, those
+    of the first stage first; None: there is one stage."""
+
+    number: int = 0
+    count: int = 1
+    width: int = 1
+    comm: Any = None
+
+    @property
+    def is_first(self) -> bool:
+        return self.number == 0
+
+    @property
+    def is_last(self) -> bool:
+        return self.number == self.count - 1
+
+    @property
+    def leader(self) -> int:
+        """The rank whose tokens count: the first of the last stage."""
+        return (self.count - 1) * self.width
+
+    def layers(self, total: int) -> range:
+        """Its layers. Where they are not shared out evenly, the last stages have one less: the
+        head is there."""
+        if total < self.count:
+            raise ValueError(f"pp is {self.count}: expected at most {total}, the model's layers")
+        each, more = divmod(total, self.count)
+        first = self.number * each + min(self.number, more)
+        return range(first, first + each + (self.number < more))
+
+    def receive(self, tokens: int, hidden: int, dtype: Any) -> tuple[Tensor, Tensor]:
+        """What `send` of the stage before had."""
+        both = infinicore.empty((2, tokens, hidden), dtype=dtype, device=self.comm.device)
+        self.comm.recv(both, self.comm.rank - self.width)
+        return both[0], both[1]
+
+    def send(self, x: Tensor, added: Tensor) -> None:
+        """The two summands of a residual stream, to the rank of the same share in the next stage:
+        summed there, as in one process, they have the same bits."""
+        self.comm.send(infinicore.stack([x, added], 0), self.comm.rank + self.width)
+
+    def from_last(self, x: Tensor) -> Tensor:
+        """The last stage's `x` on all ranks."""
+        if self.count == 1:
+            return x
+        shared: Tensor = self.comm.broadcast(x.contiguous(), self.leader)
+        return shared
