@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from infinicore import context
 from infinicore._device import device as device_class
-from infinicore.ccl import _by_file, _by_mpi, _by_tcp
+from infinicore.ccl import _by_file, _by_mpi, _by_slurm, _by_tcp
 from infinicore.ccl._by_mpi import PAYLOAD_BYTES
 from infinicore.ccl._communicator import Communicator, unique_id
 from infinicore.ccl._library import CclError
@@ -70,6 +70,9 @@ def init(
     - "env" or "tcp://host:port": rank 0 listens at MASTER_ADDR and MASTER_PORT. torchrun and
       `infini launch` set both.
     - "mpi": the ranks were started by mpirun.
+
+    Ranks that a plain srun has started meet at the first host of their step, at a port made of the
+    numbers of job and step.
 
     `rank` and `ranks` come from the launcher's variables where they are not given. The device is
     the one of the current kind that has the number of this rank on its host, or `device`.
@@ -201,6 +204,8 @@ def _shown_method(place: Place, rank: int | None, environment: Mapping[str, str]
         return "env"
     if place.launcher in MPI_LAUNCHERS:
         return "mpi"
+    if place.launcher == "Slurm" and (derived := _by_slurm.meeting(environment)):
+        return derived
     names = ["INFINI_CCL_FILE", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"]
     names += [each[1] for each in LAUNCHERS[1:]]
     shown = [f"{name}={environment[name]}" for name in names if environment.get(name)]

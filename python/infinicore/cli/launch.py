@@ -311,14 +311,16 @@ def _master(options: argparse.Namespace, hosts: list[Host], launcher: str) -> tu
 
 
 def first_of_allocation(hosts: str) -> str:
-    """The first name in a list of hosts as Slurm writes it, say `node[07-09,12],gpu1`."""
-    match = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", hosts)
-    if not match:
+    """The first name in a list of hosts as Slurm writes it."""
+    from infinicore.ccl._by_slurm import first_host
+
+    found = first_host(hosts)
+    if found is None:
         raise LaunchError(
             "--launcher is srun, but this is no Slurm allocation (SLURM_JOB_NODELIST is not set): "
             "expected --host or --master-addr"
         )
-    return "".join(part or "" for part in match.groups())
+    return found
 
 
 # ---- The program ---------------------------------------------------------------------------------

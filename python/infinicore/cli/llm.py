@@ -182,13 +182,13 @@ def _count_ranks(options: argparse.Namespace) -> int:
     if options.pp < 1:
         raise ValueError(f"--pp is {options.pp}: expected 1 or more")
     if options.tp is None:
-        options.tp = max(started // options.pp, 1)
+        options.tp = max((started or 1) // options.pp, 1)
     if options.tp < 1:
         raise ValueError(f"--tp is {options.tp}: expected 1 or more")
     wanted: int = options.tp * options.pp
     if started == 1:
         return wanted
-    if started != wanted:
+    if started not in (None, wanted):
         raise ValueError(
             f"--tp {options.tp} --pp {options.pp} is for {wanted} ranks, but {started} were started"
         )

@@ -7,12 +7,16 @@ all logits and choose the same tokens; other stages are told which."""
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import socket
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
 from typing import Any
 
 import infinicore
@@ -24,12 +28,18 @@ from infinicore.llm.request import Request
 from infinicore.llm.sampling import Chosen, SamplingParams
 from infinicore.llm.stages import Stage
 
-_ADDRESS_BYTES = 512
+_ADDRESSES, _ADDRESS_BYTES = 8, 1024
+_ADDRESS_SECONDS = 10.0  # to try one
+_SIOCGIFADDR = 0x8915  # of Linux: the IPv4 address of an interface
 
 
-def launched_ranks() -> int:
-    """How many ranks the launcher of this process has started; 1 without a launcher."""
-    return find_place(os.environ).ranks or 1
+def launched_ranks() -> int | None:
+    """How many ranks the launcher of this process has started: 1 without a launcher, None if it
+    does not tell (PMIx)."""
+    place = find_place(os.environ)
+    # The script of a Slurm job is rank 0 of nobody; what srun starts in it is a step.
+    is_script = place.launcher == "Slurm" and "SLURM_STEP_NUM_TASKS" not in os.environ
+    return 1 if place.rank is None or is_script else place.ranks
 
 
 class ParallelEngine(Engine):
@@ -68,24 +78,27 @@ class ParallelEngine(Engine):
 
     def _connect(self) -> dict[int, Connection]:
         """A connection from rank 0 to each other; its address and key go by a broadcast."""
+        hosts = ["127.0.0.1"] if _is_one_host(self.comm) else _own_addresses()
         text = b""
         listener = None
         if self.rank == 0:
             key = os.urandom(16)
-            listener = Listener((_own_address(), 0), authkey=key, backlog=self.comm.ranks)
-            host, port = listener.address[:2]
-            text = json.dumps([host, port, key.hex()]).encode()
+            where = hosts[0] if hosts == ["127.0.0.1"] else ""  # else: all interfaces
+            listener = Listener((where, 0), authkey=key, backlog=self.comm.ranks)
+            text = json.dumps([hosts, listener.address[1], key.hex()]).encode()
         padded = infinicore.tensor(list(text.ljust(_ADDRESS_BYTES)), dtype=infinicore.uint8)
         shared = self.comm.broadcast(padded.to(self.device)).cpu()
         if listener is not None:
             made: dict[int, Connection] = {}
             while len(made) < self.comm.ranks - 1:
-                channel = listener.accept()
-                made[int(channel.recv_bytes())] = channel
+                # Who goes away, or has no key, is a rank that tries addresses, or a stranger.
+                with contextlib.suppress(EOFError, OSError, AuthenticationError):
+                    channel = listener.accept()
+                    made[int(channel.recv_bytes())] = channel
             listener.close()
             return made
-        host, port, key_text = json.loads(bytes(shared.tolist()))
-        channel = Client((host, port), authkey=bytes.fromhex(key_text))
+        hosts, port, key_text = json.loads(bytes(shared.tolist()))
+        channel = _call_first(hosts, port, bytes.fromhex(key_text))
         channel.send_bytes(b"%d" % self.rank)
         return {0: channel}
 
@@ -192,14 +205,38 @@ def _join(options: EngineOptions) -> Any:
     return comm
 
 
-def _own_address() -> str:
-    """Of this host, as the others know it; alone on one host, only it can connect."""
-    main = os.environ.get("MASTER_ADDR")
-    if main in (None, "localhost", "127.0.0.1") and not _is_spread():
-        return "127.0.0.1"
-    return socket.gethostbyname(socket.gethostname()) if main is None else main
+def _call_first(hosts: list[str], port: int, key: bytes) -> Connection:
+    """A connection to the first of rank 0's addresses that can be reached."""
+    for host in hosts:
+        with contextlib.suppress(OSError, AuthenticationError):
+            # A Client has no time-out of its own.
+            socket.create_connection((host, port), timeout=_ADDRESS_SECONDS).close()
+            return Client((host, port), authkey=key)
+    raise RuntimeError(
+        f"rank 0 cannot be reached at {', '.join(hosts)}, port {port}: expected INFINI_CCL_ADDRESS"
+        " there with its address"
+    )
 
 
-def _is_spread() -> bool:
-    local, ranks = os.environ.get("LOCAL_WORLD_SIZE"), os.environ.get("WORLD_SIZE")
-    return local is not None and ranks is not None and local != ranks
+def _is_one_host(comm: Any) -> bool:
+    """All ranks are on this host, in containers of one name if in any."""
+    here = socket.gethostname() + Path("/proc/sys/kernel/random/boot_id").read_text()
+    digest = list(hashlib.sha256(here.encode()).digest()[:8])
+    mine = infinicore.tensor(digest, dtype=infinicore.uint8).to(comm.device)
+    every = comm.all_gather(mine).tolist()
+    return bool(every == digest * comm.ranks)
+
+
+def _own_addresses() -> list[str]:
+    """Of this host, as others may reach it: the best first."""
+    found = [os.environ.get("INFINI_CCL_ADDRESS"), os.environ.get("MASTER_ADDR")]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with contextlib.suppress(OSError):
+            probe.connect(("198.51.100.1", 9))  # sends nothing: finds the default route
+            found.append(probe.getsockname()[0])
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):
+                asked = fcntl.ioctl(probe, _SIOCGIFADDR, name.encode().ljust(256, b"\0"))
+                found.append(socket.inet_ntoa(asked[20:24]))
+    others = [each for each in dict.fromkeys(found) if each and not each.startswith("127.")]
+    return [*others[:_ADDRESSES], socket.gethostname()]
