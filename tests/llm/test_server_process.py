@@ -44,6 +44,7 @@ def test_a_second_signal_does_not_wait(folder: Path) -> None:
         assert server.ask("/v1/models").status == 401
         key = {"Authorization": "Bearer secret"}
         asked = {"messages": HELLO, "max_tokens": 3900, "ignore_eos": True, "stream": True}
+        assert server.ask("/v1/models", Host="any.example", **key).status == 200
         connection, response = server.open(CHAT, asked, **key)
         response.readline()
         server.process.send_signal(signal.SIGINT)
@@ -51,6 +52,23 @@ def test_a_second_signal_does_not_wait(folder: Path) -> None:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(SECONDS) == 0, "".join(server.errors)
         connection.close()
+    finally:
+        server.close()
+
+
+def test_names_of_the_server(folder: Path) -> None:
+    """A page whose name points to 127.0.0.1 (DNS rebinding) is refused."""
+    words = ("--cache-tokens", "256", "--allowed-host", "Models.example")
+    server = ServerProcess(folder, *words, INFINI_API_KEY=None)
+    asked = {"messages": HELLO, "max_tokens": 1}
+    try:
+        for name in ("localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST.", "models.example:1"):
+            assert server.ask(CHAT, asked, Host=name).status == 200, name
+        for name in ("evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "a:b:c"):
+            refused = server.ask(CHAT, asked, Host=name)
+            assert refused.status == 403 and refused.error["code"] == "host_not_allowed", name
+            assert f"Host is '{name}': expected one of 127.0.0.1, ::1" in refused.error["message"]
+            assert server.ask("/", Host=name).status == 403
     finally:
         server.close()
 

@@ -48,6 +48,13 @@ def add_arguments(commands: Any) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="address to bind (default: %(default)s)")
     serve.add_argument("--port", type=int, default=8000, help="default: %(default)s")
     serve.add_argument("--api-key", metavar="KEY", help="clients must send it (INFINI_API_KEY)")
+    serve.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name that this server may be asked by (Host); without a key only localhost",
+    )
     serve.add_argument("--name", help="the model's name in the API (default: the file's)")
     serve.add_argument(
         "--max-waiting",

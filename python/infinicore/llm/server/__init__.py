@@ -11,6 +11,9 @@ from typing import Any
 
 __all__ = ["application", "serve"]
 
+#: What this machine calls itself.
+LOCAL = ("127.0.0.1", "::1", "localhost")
+
 
 def application(
     model: Any,
@@ -42,6 +45,7 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     if not 0 <= options.port < 1 << 16:
         raise ValueError(f"--port is {options.port}: expected 0 (any that is free) to 65535")
     from infinicore.llm.llm import LLM
+    from infinicore.llm.server.app import Server, host_name
     from infinicore.llm.server.run import is_first, run
     from infinicore.llm.server.worker import Worker
 
@@ -55,11 +59,16 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         load().follow()
         return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
-    if key is None and options.host not in ("127.0.0.1", "::1", "localhost"):
+    is_local = options.host in LOCAL
+    if key is None and not is_local:
         print(
             f"infini serve: {options.host} can be reached from other machines, and there is no"
             " --api-key: everybody may use this server",
             file=sys.stderr,
         )
+    hosts = None
+    if options.allowed_host or (is_local and key is None):
+        hosts = {*LOCAL, *map(host_name, [options.host, *options.allowed_host])}
     worker = Worker(load, options.max_waiting)
-    return run(worker, options.name or _name(options.model), key, options.host, options.port)
+    server = Server(worker, options.name or _name(options.model), key, hosts)
+    return run(server, options.host, options.port)

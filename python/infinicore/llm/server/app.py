@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,17 @@ def json_response(body: Any, status: int = 200, headers: dict[str, str] | None =
 
 
 class Server:
-    """What the handlers share. `key` None: everybody may ask."""
+    """What the handlers share. `key` None: everybody may ask. `hosts`: the names that requests may
+    have in their Host header; None: any."""
 
-    def __init__(self, worker: Worker, name: str, key: str | None = None) -> None:
-        self.worker, self.name = worker, name
+    def __init__(
+        self,
+        worker: Worker,
+        name: str,
+        key: str | None = None,
+        hosts: Collection[str] | None = None,
+    ) -> None:
+        self.worker, self.name, self._hosts = worker, name, hosts
         self._key = key.encode() if key else None
         self.metrics = metrics.Metrics()
         self.created = int(time.time())
@@ -64,6 +72,7 @@ class Server:
     def _route(self, path: str, method: str, handler: Handler, open_to_all: bool = False) -> Route:
         async def handle(request: Request) -> Response:
             try:
+                self._check_host(request)
                 if not open_to_all:
                     self._check_key(request)
                 response = await handler(request)
@@ -78,6 +87,20 @@ class Server:
             return response
 
         return Route(path, handle, methods=[method])
+
+    def _check_host(self, request: Request) -> None:
+        """A page of another site can reach this server under its own name (DNS rebinding), and then
+        read the answers: the name gives it away."""
+        given = request.headers.get("host", "")
+        name = host_name(given)
+        # Browsers always send one; health checks of HTTP/1.0 may not.
+        if self._hosts is not None and name and name not in self._hosts:
+            raise ApiError(
+                403,
+                f"Host is {given!r}: expected one of {', '.join(sorted(self._hosts))}, or the"
+                " option --allowed-host for it",
+                code="host_not_allowed",
+            )
 
     def _check_key(self, request: Request) -> None:
         if self._key is None:
@@ -161,6 +184,12 @@ class Server:
     async def page(self, request: Request) -> Response:
         headers = {"Content-Security-Policy": _PAGE_POLICY, "X-Content-Type-Options": "nosniff"}
         return HTMLResponse(self._page, headers=headers)
+
+
+def host_name(host: str) -> str:
+    """Of a Host header: without its port and brackets, in lower case."""
+    match = re.fullmatch(r"(\[.*\]|[^:]*)(:\d*)?", host.strip())
+    return (match[1] if match else host).strip("[]").rstrip(".").lower()
 
 
 async def _no_such_path(request: Request, error: Exception) -> Response:

@@ -18,14 +18,14 @@ _KEEP_ALIVE_SECONDS = 75  # longer than proxies keep an idle connection, so that
 _BACKLOG = 2048
 
 
-def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int:
+def run(server: Server, host: str, port: int) -> int:
     """Serve until SIGTERM or SIGINT; a second one does not wait for what runs."""
+    worker = server.worker
     # Before the model is loaded: a port in use is reported at once.
     with bind(host, port) as listening:
         worker.start()
-        app = Server(worker, name, key).application()
         config = uvicorn.Config(
-            app,
+            server.application(),
             log_level="warning",
             access_log=False,
             lifespan="off",
@@ -35,7 +35,7 @@ def run(worker: Worker, name: str, key: str | None, host: str, port: int) -> int
         listening.listen(_BACKLOG)  # who reads the next line may connect
         address = f"[{host}]" if ":" in host else host
         print(
-            f"serving {name} at http://{address}:{listening.getsockname()[1]}",
+            f"serving {server.name} at http://{address}:{listening.getsockname()[1]}",
             file=sys.stderr,
             flush=True,
         )
