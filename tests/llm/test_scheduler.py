@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,13 +160,14 @@ def test_a_request_that_waits_for_room_is_no_hit() -> None:
 
 def test_unused_blocks_are_taken_in_the_order_of_their_last_use() -> None:
     pool = BlockPool(3, 1)
-    a, b, c = (pool.take() for _ in range(3))
-    assert a is not None and b is not None and c is not None and pool.take() is None
+    a, b, c = pool.take(3)
+    with pytest.raises(MemoryError, match="no room: 1 blocks wanted, 0 free"):
+        pool.take()
     for token, block in enumerate((a, b, c)):
         pool.fill(block, b"", [token])
     for block in (b, a, c):
         pool.give_back(block)
     assert pool.match([1, 7])[0] == [b]  # known although nobody had it
     pool.give_back(b)
-    assert [pool.take(), pool.take(), pool.take()] == [a, c, b]
+    assert pool.take(3) == [a, c, b]
     assert pool.match([1, 7]) == ([], [])

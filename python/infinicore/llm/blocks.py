@@ -33,14 +33,15 @@ class BlockPool:
     def free(self) -> int:
         return len(self._free)
 
-    def take(self) -> int | None:
-        """A block for new tokens, or None if all are in use."""
-        if not self._free:
-            return None
-        block, _ = self._free.popitem(last=False)
-        self._forget(block)
-        self._users[block] = 1
-        return block
+    def take(self, count: int = 1) -> list[int]:
+        """Blocks for new tokens."""
+        if count > self.free:
+            raise MemoryError(f"the cache has no room: {count} blocks wanted, {self.free} free")
+        made = [self._free.popitem(last=False)[0] for _ in range(count)]
+        for block in made:
+            self._forget(block)
+            self._users[block] = 1
+        return made
 
     def _forget(self, block: int) -> None:
         key = self._key[block]
@@ -61,7 +62,8 @@ class BlockPool:
             if self._key[block] is None:
                 self._free.move_to_end(block, last=False)
 
-    def _use(self, block: int) -> None:
+    def hold(self, block: int) -> None:
+        """One more has it: a request, or a copy that is made of it."""
         if self._users[block] == 0:
             del self._free[block]
         self._users[block] += 1
@@ -88,7 +90,7 @@ class BlockPool:
             block = self._by_key.get(parent)
             if block is None:
                 break
-            self._use(block)
+            self.hold(block)
             blocks.append(block)
             keys.append(parent)
         return blocks, keys
@@ -106,10 +108,6 @@ class BlockPool:
             if same and (best is None or same > best[1]):
                 best = (block, same)
         return best
-
-    def hold(self, block: int) -> None:
-        """Keep a block while it is copied."""
-        self._use(block)
 
 
 def digest(parent: bytes, tokens: tuple[int, ...]) -> bytes:

@@ -202,11 +202,7 @@ class Engine:
         its own, which are free again afterwards."""
         request = self._request(prompt, SamplingParams(max_tokens=1))
         try:
-            for _ in range(-(-len(request.prompt) // self.pool.size)):
-                block = self.pool.take()
-                if block is None:
-                    raise MemoryError("embed: the cache has no room for the prompt")
-                request.blocks.append(block)
+            request.blocks = self.pool.take(-(-len(request.prompt) // self.pool.size))
             return self.runner.hidden([(request, len(request.prompt))])
         finally:
             self.scheduler.remove(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 from infinicore.llm.sampling import Chooser, Chosen, SamplingParams
 
@@ -28,13 +27,10 @@ class Request:
     blocks: list[int] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
     finish_reason: str | None = None  # "stop", "length" or "cancelled"
-    text: str = ""
-    decoder: Any = None  # of the tokens to text, piece by piece
     begun: float = field(default_factory=time.monotonic)
     first_token: float | None = None
     cached: int = 0  # tokens of the prompt that others had computed
     preemptions: int = 0
-    listener: Any = None
 
     def __len__(self) -> int:
         return len(self.prompt) + len(self.output)

@@ -77,16 +77,16 @@ class Scheduler:
                 if others or fixed:
                     self._preempt(request)
                     return False
-                raise MemoryError(
-                    f"a request of {len(request)} tokens needs more blocks than the cache has"
-                    f" ({self.pool.count} of {self.pool.size} tokens)"
-                )
+                raise self._too_long(request)
             self._preempt(victim)
-        for _ in range(needed):
-            block = self.pool.take()
-            assert block is not None
-            request.blocks.append(block)
+        request.blocks += self.pool.take(needed)
         return True
+
+    def _too_long(self, request: Request) -> MemoryError:
+        return MemoryError(
+            f"a request of {len(request)} tokens needs more blocks than the cache has"
+            f" ({self.pool.count} of {self.pool.size} tokens)"
+        )
 
     def reserve(self, requests: list[Request]) -> bool:
         """Blocks for one token behind the next one of each, if nobody has to give any."""
@@ -95,9 +95,7 @@ class Scheduler:
         if len(lacking) > self.pool.free:
             return False
         for request in lacking:
-            block = self.pool.take()
-            assert block is not None
-            request.blocks.append(block)
+            request.blocks += self.pool.take()
         return True
 
     def _preempt(self, request: Request) -> None:
@@ -125,15 +123,9 @@ class Scheduler:
         if self.pool.free < needed + spare:
             self._release(request)
             if not self.running and needed > self.pool.count:
-                raise MemoryError(
-                    f"a request of {len(tokens)} tokens needs more blocks than the cache has"
-                    f" ({self.pool.count} of {self.pool.size} tokens)"
-                )
+                raise self._too_long(request)
             return False
-        for _ in range(needed):
-            block = self.pool.take()
-            assert block is not None
-            request.blocks.append(block)
+        request.blocks += self.pool.take(needed)
         if shared:
             self.copies.append((shared[0], request.blocks[request.kept // self.pool.size]))
             request.kept += shared[1]

@@ -188,8 +188,6 @@ class Decoder(nn.Module):
     """Tokens to hidden states, and hidden states to logits."""
 
     layer_type: type[Layer] = Layer
-    norm_plus_one = False
-    embedding_scale = 1.0
 
     def __init__(self, w: Weights, config: ModelConfig, positions: int) -> None:
         super().__init__()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from infinicore.llm.server.errors import ApiError, bad
@@ -45,71 +44,64 @@ class Fields:
     def take(self, name: str) -> Any:
         return self._left.pop(name, None)
 
-    def text(self, name: str) -> str | None:
-        value = self.take(name)
-        if value is not None and not isinstance(value, str):
-            raise bad(name, value, "a text")
-        return value
-
-    def flag(self, name: str, default: bool = False) -> bool:
+    def _checked(
+        self, name: str, default: Any, is_fine: Callable[[Any], bool], expected: str
+    ) -> Any:
         value = self.take(name)
         if value is None:
             return default
-        if not isinstance(value, bool):
-            raise bad(name, value, "true or false")
+        if not is_fine(value):
+            raise bad(name, value, expected)
         return value
+
+    def text(self, name: str) -> str | None:
+        made: str | None = self._checked(name, None, lambda v: isinstance(v, str), "a text")
+        return made
+
+    def flag(self, name: str) -> bool:
+        return bool(self._checked(name, False, lambda v: isinstance(v, bool), "true or false"))
 
     def whole(self, name: str, least: int, most: int) -> int | None:
-        value = self.take(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise bad(name, value, f"a whole number from {least} to {most}")
-        return value
+        expected = f"a whole number from {least} to {most}"
+        made: int | None = self._checked(
+            name, None, lambda v: isinstance(v, int) and _is_number(v, least, most), expected
+        )
+        return made
 
     def number(
-        self, name: str, default: float, least: float, most: float = math.inf, above: bool = False
+        self, name: str, default: float, least: float, most: float, above: bool = False
     ) -> float:
         """`above`: the least value is not one of those allowed."""
-        value = self.take(name)
-        if value is None:
-            return default
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         begin = f"above {least:g}" if above else f"from {least:g} on"
-        expected = f"a number {begin}" + ("" if math.isinf(most) else f", at most {most:g}")
-        if not is_number or not least <= value <= most or (above and value == least):
-            raise bad(name, value, expected)
-        if not math.isfinite(value):
-            raise bad(name, value, expected)
-        return float(value)
+
+        def is_fine(value: Any) -> bool:
+            return _is_number(value, least, most) and not (above and value == least)
+
+        return float(self._checked(name, default, is_fine, f"a number {begin}, at most {most:g}"))
 
     def texts(self, name: str, most: int) -> tuple[str, ...]:
         """One text or several, none of them empty."""
-        value = self.take(name)
-        if value is None:
-            return ()
-        listed = [value] if isinstance(value, str) else value
-        is_fine = isinstance(listed, list) and all(isinstance(e, str) and e for e in listed)
-        if not is_fine or len(listed) > most:
-            raise bad(name, value, f"a text or up to {most} texts that are not empty")
-        return tuple(listed)
+
+        def is_fine(value: Any) -> bool:
+            listed = [value] if isinstance(value, str) else value
+            are_texts = isinstance(listed, list) and all(isinstance(e, str) and e for e in listed)
+            return are_texts and len(listed) <= most
+
+        expected = f"a text or up to {most} texts that are not empty"
+        value = self._checked(name, (), is_fine, expected)
+        return (value,) if isinstance(value, str) else tuple(value)
 
     def wholes(self, name: str, most: int) -> tuple[int, ...]:
-        value = self.take(name)
-        if value is None:
-            return ()
-        if not is_ids(value) or len(value) > most:
-            raise bad(name, value, f"up to {most} token ids")
-        return tuple(value)
+        return tuple(
+            self._checked(
+                name, (), lambda v: is_ids(v) and len(v) <= most, f"up to {most} token ids"
+            )
+        )
 
     def record(self, name: str) -> Fields | None:
         """An object with fields of its own."""
-        value = self.take(name)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise bad(name, value, "an object")
-        return Fields(value)
+        value = self._checked(name, None, lambda v: isinstance(v, dict), "an object")
+        return None if value is None else Fields(value)
 
     def end(self, inside: str = "") -> None:
         """All fields were taken; raises for those that are not known."""
@@ -123,6 +115,11 @@ class Fields:
                 raise ApiError(
                     400, f"{where} is not supported by this server", where, "unsupported_field"
                 )
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and least <= value <= most
 
 
 def is_ids(value: Any) -> bool:

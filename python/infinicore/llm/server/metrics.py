@@ -41,19 +41,16 @@ class Metrics:
         def add(name: str, kind: str, meaning: str, *values: tuple[str, float]) -> None:
             lines.append(f"# HELP infini_{name} {meaning}")
             lines.append(f"# TYPE infini_{name} {kind}")
-            lines.extend(f"infini_{name}{labels} {value:g}" for labels, value in values)
+            lines.extend(f"infini_{name}{labels} {value!r}" for labels, value in values)
 
-        def count(name: str, meaning: str, value: float) -> None:
-            # %g would round counters of more than six digits.
-            lines.append(f"# HELP infini_{name} {meaning}")
-            lines.append(f"# TYPE infini_{name} counter")
-            lines.append(f"infini_{name} {value!r}")
+        def count(name: str, meaning: str, value: int) -> None:
+            add(name, "counter", meaning, ("", value))
 
         by_path = [
-            (f'{{path="{path}",status="{status}"}}', float(n))
+            (f'{{path="{path}",status="{status}"}}', n)
             for (path, status), n in sorted(self.requests.items())
         ]
-        by_reason = [(f'{{reason="{r}"}}', float(n)) for r, n in sorted(self.outputs.items())]
+        by_reason = [(f'{{reason="{r}"}}', n) for r, n in sorted(self.outputs.items())]
         add("http_requests_total", "counter", "HTTP requests by path and status.", *by_path)
         add("outputs_total", "counter", "Outputs by the reason of their end.", *by_reason)
         add("running", "gauge", "Requests in the batch.", ("", worker.running))
@@ -70,8 +67,5 @@ class Metrics:
             ("first_token_seconds", "Seconds to the first token.", self.first_seconds, self.firsts),
             ("output_seconds", "Seconds to the end of an output.", self.seconds, self.ended),
         ):
-            lines.append(f"# HELP infini_{name} {meaning}")
-            lines.append(f"# TYPE infini_{name} summary")
-            lines.append(f"infini_{name}_sum {total!r}")
-            lines.append(f"infini_{name}_count {n}")
+            add(name, "summary", meaning, ("_sum", total), ("_count", n))
         return "\n".join(lines) + "\n"

@@ -37,7 +37,6 @@ class Worker:
         self.draining = False
         #: Accepted requests that have not ended; only the event loop changes it.
         self.open: set[Ticket] = set()
-        self.cancelled = 0
         self._tickets: dict[int, tuple[Request, Ticket, int]] = {}
         self._calls: set[asyncio.Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -123,7 +122,6 @@ class Worker:
         if not left:
             return
         self.open -= left
-        self.cancelled += len(left)
 
         def forget() -> None:
             gone = [n for n, (_, ticket, _) in self._tickets.items() if ticket in left]
