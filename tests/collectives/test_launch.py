@@ -92,6 +92,20 @@ def test_without_prefix(script: Callable[[str], Path]) -> None:
     assert done.stdout == "same\nsame\n"
 
 
+def test_parts_of_lines(script: Callable[[str], Path], tmp_path: Path) -> None:
+    """Passed on while the line goes on."""
+    seen = tmp_path / "seen"
+    wait = f"import os, time\nwhile not os.path.exists({str(seen)!r}): time.sleep(0.01)"
+    program = script(f"print('a', end='', flush=True)\n{wait}\nprint('b')")
+    running = begin("-n", "1", "--no-prefix", "--unbuffered", program)
+    assert running.stdout is not None
+    assert running.stdout.read(1) == "a"
+    seen.touch()
+    assert running.communicate(timeout=60)[0] == "b\n"
+    refused = launch("-n", "1", "--unbuffered", program)
+    assert refused.returncode == 2 and "expected --no-prefix" in refused.stderr
+
+
 def test_a_reader_that_has_seen_enough(script: Callable[[str], Path]) -> None:
     program = script("while True: print('more')")
     running = begin("-n", "2", program)

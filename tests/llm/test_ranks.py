@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import infinicore
-from infinicore.llm import Engine, EngineOptions, open_model
+from infinicore.llm import Engine, EngineOptions, open_model, parallel
 from infinicore.llm.config import read_config
 from infinicore.llm.files import Checkpoint, Stored
 from infinicore.llm.models import model_type
@@ -132,3 +133,19 @@ def test_more_stages_than_layers() -> None:
 def test_ranks_of_another_number(folders: dict[str, Path]) -> None:
     with pytest.raises(AssertionError, match="tp is 1 and pp is 3, but 2 ranks were started"):
         on_ranks(1, 3, [folders["llama"]], ranks=2)
+
+
+@pytest.mark.parametrize(("device", "asked"), [("cpu", None), ("cpu:0", "cpu:0"), (None, None)])
+def test_each_rank_has_its_own_device(
+    device: str | None, asked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A type without a number: ccl.init takes the device with the number of the rank."""
+    given = []
+
+    def init(device: Any) -> Any:
+        given.append(device)
+        return SimpleNamespace(ranks=2)
+
+    monkeypatch.setattr(parallel.ccl, "init", init)
+    parallel._join(EngineOptions(device=device, tp=2))
+    assert given == [asked]

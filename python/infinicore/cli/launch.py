@@ -71,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--master-port", type=int, metavar="PORT", help="default: a free one; 29500 for torchrun")
     add("--no-prefix", action="store_true", help="do not put ranks before the lines of output")
     add(
+        "--unbuffered",
+        action="store_true",
+        help="with --no-prefix here: parts of lines, as written",
+    )
+    add(
         "--grace",
         type=float,
         default=5.0,
@@ -109,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from infinicore.cli.supervisor import Supervisor
 
-    return Supervisor(plan, options.grace).run()
+    return Supervisor(plan, options.grace, whole_lines=not options.unbuffered).run()
 
 
 def make_plan(options: argparse.Namespace) -> Handover | list[Rank]:
@@ -160,6 +165,8 @@ def _choose(options: argparse.Namespace, hosts: list[Host]) -> str:
 def _check(options: argparse.Namespace) -> None:
     if not 0 <= options.grace < math.inf:
         raise LaunchError(f"--grace is {options.grace:g}: expected 0 or more seconds")
+    if options.unbuffered and not options.no_prefix:
+        raise LaunchError("--unbuffered: expected --no-prefix with it")
     for name in ("python", *PROGRAMS):
         if (command := getattr(options, name)) is not None and not _words(command):
             raise LaunchError(f"--{name} is {command!r}: expected a command")

@@ -215,15 +215,8 @@ def _start_ranks(options: argparse.Namespace) -> int:
         raise ValueError("--tp and --pp need --message: ranks have no terminal")
     # A server finishes what runs before it ends.
     grace = ["--grace", "600"] if options.command == "serve" else []
-    command = [
-        "-n",
-        str(options.tp * options.pp),
-        *grace,
-        "--no-prefix",
-        "-m",
-        "infinicore",
-        *arguments,
-    ]
+    flags = [*grace, "--no-prefix", "--unbuffered"]  # pieces of text as they come
+    command = ["-n", str(options.tp * options.pp), *flags, "-m", "infinicore", *arguments]
     return launch.run(parser.parse_args(command))
 
 

@@ -66,6 +66,7 @@ class Supervisor:
 
     ranks: list[Rank]
     grace: float = 5.0
+    whole_lines: bool = True  # of output, so that those of several ranks do not mix
 
     def __post_init__(self) -> None:
         self.selector = selectors.DefaultSelector()
@@ -252,6 +253,9 @@ class Supervisor:
             self.selector.unregister(stream)
             stream.close()
             return False
+        if not self.whole_lines:
+            self._pass_on(rank, target, [data])
+            return True
         text = rank.held[target] + data
         # A carriage return at the very end may be the first half of a CRLF.
         most = len(text) - text.endswith(b"\r")
