@@ -12,7 +12,7 @@ from infinicore.llm import Engine, EngineOptions, SamplingParams, open_model
 from infinicore.llm.parallel import ParallelEngine
 from tests.llm import tiny
 
-SETTINGS: dict[str, Any] = {"cache_tokens": 2048, "block_size": 16, "max_batch": 8}
+SETTINGS: dict[str, Any] = {"device": "cpu", "cache_tokens": 2048, "block_size": 16, "max_batch": 8}
 GREEDY = SamplingParams(max_tokens=tiny.TOKENS)
 DRAWN = SamplingParams(max_tokens=8, temperature=1.0, seed=3, logprobs=2)
 
