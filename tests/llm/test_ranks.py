@@ -59,7 +59,6 @@ def on_ranks(
     [
         pytest.param(2, 1, tiny.MODELS, {}, id="tp2"),
         pytest.param(1, 2, tiny.MODELS, {}, id="pp2"),
-        pytest.param(2, 1, FOUR, {"graphs": False}, id="tp2-eager"),
         pytest.param(1, 2, FOUR, {"graphs": False}, id="pp2-eager"),
         pytest.param(1, 2, FOUR, LITTLE, id="pp2-little-memory"),
         pytest.param(2, 2, FOUR, {}, id="tp2-pp2"),
