@@ -69,9 +69,13 @@ def _byte_pairs(metadata: dict[str, Any], words: list[str], source: str) -> Any:
     merges = metadata.get("tokenizer.ggml.merges")
     if not isinstance(merges, list) or not all(isinstance(pair, str) for pair in merges):
         raise ModelFileError(f"{source}: tokenizer.ggml.merges is missing, or no list of texts")
-    pairs = [tuple(pair.split(" ", 1)) for pair in merges]
     vocabulary = {word: i for i, word in enumerate(words)}
-    known = [p for p in pairs if len(p) == 2 and all(w in vocabulary for w in (*p, "".join(p)))]
+    cuts = (pair.partition(" ") for pair in merges)
+    known = [
+        (left, right)
+        for left, space, right in cuts
+        if space and left in vocabulary and right in vocabulary and left + right in vocabulary
+    ]
     made = Inner(models.BPE(vocabulary, known, ignore_merges=True))
     name = str(metadata.get("tokenizer.ggml.pre", "default"))
     if name in _PATTERNS:
