@@ -7,30 +7,21 @@ all logits and choose the same tokens; other stages are told which."""
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import json
 import os
-import socket
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
-from pathlib import Path
 from typing import Any
 
 import infinicore
 from infinicore import ccl
 from infinicore.ccl._bootstrap import find_place
+from infinicore.llm.channels import connect
 from infinicore.llm.engine import Engine, EngineOptions, Launched
 from infinicore.llm.files import Checkpoint
 from infinicore.llm.request import Request
 from infinicore.llm.sampling import Chosen, SamplingParams
 from infinicore.llm.stages import Stage
-
-_ADDRESSES, _ADDRESS_BYTES = 8, 1024
-_ADDRESS_SECONDS = 10.0  # to try one
-_SIOCGIFADDR = 0x8915  # of Linux: the IPv4 address of an interface
 
 
 def launched_ranks() -> int | None:
@@ -66,8 +57,7 @@ class ParallelEngine(Engine):
             self.stage,
         )
         self._agree()
-        self._channels = self._connect()
-        self._told: dict[int, Request] = {}
+        self._channels = connect(self.comm)
 
     def _agree(self) -> None:
         """The smallest room of all ranks is everybody's."""
@@ -75,32 +65,6 @@ class ParallelEngine(Engine):
         least = int(self.comm.all_reduce(mine, "min").item())
         if least != self.pool.count:
             self.pool.shrink(least)
-
-    def _connect(self) -> dict[int, Connection]:
-        """A connection from rank 0 to each other; its address and key go by a broadcast."""
-        hosts = ["127.0.0.1"] if _is_one_host(self.comm) else _own_addresses()
-        text = b""
-        listener = None
-        if self.rank == 0:
-            key = os.urandom(16)
-            where = hosts[0] if hosts == ["127.0.0.1"] else ""  # else: all interfaces
-            listener = Listener((where, 0), authkey=key, backlog=self.comm.ranks)
-            text = json.dumps([hosts, listener.address[1], key.hex()]).encode()
-        padded = infinicore.tensor(list(text.ljust(_ADDRESS_BYTES)), dtype=infinicore.uint8)
-        shared = self.comm.broadcast(padded.to(self.device)).cpu()
-        if listener is not None:
-            made: dict[int, Connection] = {}
-            while len(made) < self.comm.ranks - 1:
-                # Who goes away, or has no key, is a rank that tries addresses, or a stranger.
-                with contextlib.suppress(EOFError, OSError, AuthenticationError):
-                    channel = listener.accept()
-                    made[int(channel.recv_bytes())] = channel
-            listener.close()
-            return made
-        hosts, port, key_text = json.loads(bytes(shared.tolist()))
-        channel = _call_first(hosts, port, bytes.fromhex(key_text))
-        channel.send_bytes(b"%d" % self.rank)
-        return {0: channel}
 
     def _hear(self, rank: int) -> Any:
         try:
@@ -120,7 +84,6 @@ class ParallelEngine(Engine):
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         request = super().add(prompt, params)  # raises before the other ranks hear of it
-        self._told[request.number] = request
         self._tell("add", request.number, request.prompt, asdict(request.params))
         return request
 
@@ -131,11 +94,7 @@ class ParallelEngine(Engine):
 
     def step(self) -> list[Request]:
         self._tell("step")
-        made = super().step()
-        for request in made:
-            if request.finish_reason is not None:
-                self._told.pop(request.number, None)
-        return made
+        return super().step()
 
     def hidden(self, prompt: Iterable[int]) -> Any:
         ids = list(prompt)
@@ -203,40 +162,3 @@ def _join(options: EngineOptions) -> Any:
             f" expected {options.tp * options.pp}"
         )
     return comm
-
-
-def _call_first(hosts: list[str], port: int, key: bytes) -> Connection:
-    """A connection to the first of rank 0's addresses that can be reached."""
-    for host in hosts:
-        with contextlib.suppress(OSError, AuthenticationError):
-            # A Client has no time-out of its own.
-            socket.create_connection((host, port), timeout=_ADDRESS_SECONDS).close()
-            return Client((host, port), authkey=key)
-    raise RuntimeError(
-        f"rank 0 cannot be reached at {', '.join(hosts)}, port {port}: expected INFINI_CCL_ADDRESS"
-        " there with its address"
-    )
-
-
-def _is_one_host(comm: Any) -> bool:
-    """All ranks are on this host, in containers of one name if in any."""
-    here = socket.gethostname() + Path("/proc/sys/kernel/random/boot_id").read_text()
-    digest = list(hashlib.sha256(here.encode()).digest()[:8])
-    mine = infinicore.tensor(digest, dtype=infinicore.uint8).to(comm.device)
-    every = comm.all_gather(mine).tolist()
-    return bool(every == digest * comm.ranks)
-
-
-def _own_addresses() -> list[str]:
-    """Of this host, as others may reach it: the best first."""
-    found = [os.environ.get("INFINI_CCL_ADDRESS"), os.environ.get("MASTER_ADDR")]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        with contextlib.suppress(OSError):
-            probe.connect(("198.51.100.1", 9))  # sends nothing: finds the default route
-            found.append(probe.getsockname()[0])
-        for _, name in socket.if_nameindex():
-            with contextlib.suppress(OSError):
-                asked = fcntl.ioctl(probe, _SIOCGIFADDR, name.encode().ljust(256, b"\0"))
-                found.append(socket.inet_ntoa(asked[20:24]))
-    others = [each for each in dict.fromkeys(found) if each and not each.startswith("127.")]
-    return [*others[:_ADDRESSES], socket.gethostname()]
