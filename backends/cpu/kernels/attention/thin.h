@@ -105,7 +105,7 @@ void thin_scores(float *s, int64_t s_row, const T *k, int64_t stride, int64_t co
         thin_score_strip<T, R, 1>(s + t, s_row, k + t * stride, stride, depth, q, q_row, later(t));
 }
 
-inline constexpr int64_t kValueKeys = 16;
+inline constexpr int64_t kValueKeys = 8;
 
 // N vectors of the results of R rows: o[r][e] += sum over keys of p[r][key] v[key][e].
 template <class T, size_t R, size_t N>
