@@ -25,17 +25,17 @@ def life(make: Any) -> None:
 def wait(make: Any) -> None:
     """A stream that waits for an event goes on when the work before the record is done."""
     rt, first, second = make.rt, make.free_stream(), make.free_stream()
-    event, one, two = make.event(), make.buffer(4096, 1), make.buffer(4096, 2)
+    event, one, back = make.event(), make.buffer(4096, 1), make.pinned(4096, 2)
     with held.hold(make, first) as latch:
         rt.MemsetAsync(one.address, 77, 4096, first)
         rt.EventRecord(event, first)
         rt.StreamWaitEvent(second, event, 0)
-        rt.MemcpyAsync(two.address, one.address, 4096, rt.MemcpyDeviceToDevice, second)
+        rt.MemcpyAsync(back.address, one.address, 4096, rt.MemcpyDeviceToHost, second)
         held.stream_waits(make, second, "the stream that waits")
-        expect_bytes(two.read(), b"\2" * 4096, "what is behind the wait")
+        expect_bytes(bytes(back.view()), b"\2" * 4096, "what is behind the wait")
         latch.open()
         rt.StreamSynchronize(second)
-    expect_bytes(two.read(), b"\x4d" * 4096, "what the second stream copied")
+    expect_bytes(bytes(back.view()), b"\x4d" * 4096, "what the second stream copied")
 
 
 @case(2, "events/last-record")

@@ -1,10 +1,11 @@
 """Streams that are held, so that the order of work is shown and not left to chance.
 
 A host function holds a stream until its case lets it go. What must go on meanwhile has a limit;
-what must not is watched until it had every chance to happen. Two rules keep right devices from
+what must not is watched until it had every chance to happen. Three rules keep right devices from
 failing: host functions of different streams may run one after the other, so no case needs another
-one to run while a stream is held; and the null stream need not wait for a host function alone, so
-other work is behind it.
+one to run while a stream is held; the null stream need not wait for a host function alone, so
+other work is behind it; and streams may share an engine for copies, so what held streams do is
+seen in pinned memory, and not by a copy of the case's own.
 """
 
 from __future__ import annotations
