@@ -1,7 +1,9 @@
 #include "plain_kernels.h"
 
 #include <cmath>
+#include <cstring>
 #include <numbers>
+#include <string_view>
 
 #include "kernels/random/philox.h"
 
@@ -45,27 +47,53 @@ private:
     const int64_t element_;
 };
 
-// The definitions are in spec/operators/declarations/random. An element has one word of the
-// sequence, or the two of a wide one.
+// The words of a run's sequence, of 32 bits or of 64, one for each element.
+class Words {
+public:
+    Words(const Arguments &arguments, bool wide)
+        : seed_(uint64_t(arguments.integer(0))),
+          offset_(uint64_t(arguments.integer(1))),
+          wide_(wide) {}
+
+    uint64_t operator()(int64_t i) {
+        const int64_t first = wide_ ? 2 * i : i, chunk = first / kChunk;
+        if (chunk != made_) {
+            cpu::philox(words_, seed_, offset_ + uint64_t(chunk) * kBlocks, kBlocks);
+            made_ = chunk;
+        }
+        const uint32_t *here = words_ + first % kChunk;
+        return wide_ ? here[0] | uint64_t(here[1]) << 32 : here[0];
+    }
+
+private:
+    static constexpr int kBlocks = 16, kChunk = 4 * kBlocks;
+    const uint64_t seed_, offset_;
+    const bool wide_;
+    int64_t made_ = -1;
+    uint32_t words_[kChunk];
+};
+
+// The topmost digits of words, as numbers from 0 to 1.
+class Fractions {
+public:
+    Fractions(const Arguments &arguments, int digits)
+        : words_(arguments, digits > 32), digits_(digits) {}
+    double operator()(int64_t i) {
+        return std::ldexp(double(words_(i) >> ((digits_ > 32 ? 64 : 32) - digits_)), -digits_);
+    }
+
+private:
+    Words words_;
+    const int digits_;
+};
+
+// Of the definitions in spec/operators/declarations/random.
 class Random : public plain::Plan {
 public:
     explicit Random(const Operation &operation)
         : shape_(operation.tensor(0)), element_(element_of(shape_)) {}
 
 protected:
-    static uint64_t word(const Arguments &arguments, int64_t i, bool wide) {
-        const int64_t first = wide ? 2 * i : i;
-        uint32_t words[4];
-        cpu::philox(words, uint64_t(arguments.integer(0)),
-                    uint64_t(arguments.integer(1)) + uint64_t(first / 4), 1);
-        const uint32_t *here = words + first % 4;
-        return wide ? here[0] | uint64_t(here[1]) << 32 : here[0];
-    }
-    // The topmost digits of a word, as a number from 0 to 1.
-    static double fraction(const Arguments &arguments, int64_t i, int digits) {
-        const bool wide = digits > 32;
-        return std::ldexp(double(word(arguments, i, wide) >> ((wide ? 64 : 32) - digits)), -digits);
-    }
     template <class V, class Make>
     void fill(const Arguments &arguments, const Make &make) const {
         const auto storage = plain::storage_of<V>(shape_.dtype);
@@ -89,9 +117,10 @@ public:
                            : shape_.dtype == INFINI_DTYPE_F32  ? 24
                                                                : 53;
         const double low = arguments.number(2), span = arguments.number(3) - low;
+        Fractions u(arguments, digits);
         fill<double>(arguments, [&](int64_t i) {
-            const volatile double product = span * fraction(arguments, i, digits);
-            return low + product;  // rounded twice, as the definition is
+            const volatile double product = span * u(i);  // rounded here, as by the definition
+            return low + product;
         });
     }
 };
@@ -101,9 +130,10 @@ public:
     using Random::Random;
     void run(const Arguments &arguments) const override {
         const int digits = shape_.dtype == INFINI_DTYPE_F64 ? 53 : 24;
+        Fractions fraction(arguments, digits);
         fill<double>(arguments, [&](int64_t i) {
-            const double u = fraction(arguments, i / 2 * 2, digits) + std::ldexp(1.0, -digits);
-            const double angle = 2 * std::numbers::pi * fraction(arguments, i / 2 * 2 + 1, digits);
+            const double u = fraction(i / 2 * 2) + std::ldexp(1.0, -digits);
+            const double angle = 2 * std::numbers::pi * fraction(i / 2 * 2 + 1);
             const double radius = std::sqrt(-2 * std::log(u));
             return arguments.number(2) +
                    arguments.number(3) * radius * (i % 2 ? std::sin(angle) : std::cos(angle));
@@ -118,8 +148,9 @@ public:
         using Product = unsigned __int128;
         const auto low = uint64_t(arguments.integer(2));
         const uint64_t span = uint64_t(arguments.integer(3)) - low;
+        Words word(arguments, true);
         fill<int64_t>(arguments, [&](int64_t i) {
-            return int64_t(low + uint64_t(Product(word(arguments, i, true)) * span >> 64));
+            return int64_t(low + uint64_t(Product(word(i)) * span >> 64));
         });
     }
 };

@@ -1,7 +1,8 @@
-// Operators without a program that the plain engine does all the same: they are copies of strided
-// tensors, for those that a library does not take, and random numbers, which have to be the same on
-// every device.
+// Operators without a program that the plain engine does all the same: copies of strided tensors
+// that the library does not take, and random numbers, which are the same on every device.
 #pragma once
+
+#include <memory>
 
 #include "backends/null/interpreter.h"
 
