@@ -4,9 +4,9 @@
     python tools/support.py --devices cpu nvidia --simulated ascend --report other/report.json
 
 Needs the installed package and what `pip install .[test]` brings. Reports go to --folder, one for
-each kind of device; --report adds reports that were made elsewhere, for instance on a GPU. About
-twelve minutes on 16 cores and an hour on two: the CPU up to level 7, simulated vendors up to
-level 4, whose kernels are compiled for the host and run thread by thread.
+each kind of device; --report adds reports that were made elsewhere, for instance on a GPU.
+Devices are run up to level 7; simulated vendors up to level 4, because their kernels are compiled
+for the host and run thread by thread: a minute or two for each on 16 cores.
 """
 
 from __future__ import annotations
