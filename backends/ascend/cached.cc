@@ -49,8 +49,8 @@ bool is_cached(const Operation &operation) {
     if (name == "flash_attention") {
         // A row does the rest.
         const bool causal = operation.integer(1) != 0;
-        return operation.tensor(4) ||
-               (causal && operation.tensor(2).size(2) < operation.tensor(1).size(2));
+        const int64_t keys = operation.tensor(2).size(2), queries = operation.tensor(1).size(2);
+        return operation.tensor(4) || keys == 0 || (causal && keys < queries);
     }
     return name.starts_with("paged_attention");
 }

@@ -1,5 +1,5 @@
 // Operators that look at tensors when they run: writes into caches, attention to them, and
-// attention with lengths in memory of the device.
+// attention with lengths in memory of the device; and attention of queries that see no key.
 #pragma once
 
 #include "backends/vendor_runtime/table.h"

@@ -143,7 +143,7 @@ extern const OperatorRow kRows[] = {
     INFINI_ROPE(neox, 0),
     INFINI_ROPE(gptj, 1),
     {"embedding",
-     {movable, indices, forward},
+     {movable, indices, forward, some_rows},
      {{"aclnnEmbedding", {tensor(4), tensor(1), tensor(3)}}},
      extras::moved_rows,
      Confidence::kHigh,

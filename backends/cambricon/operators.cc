@@ -245,7 +245,7 @@ extern const OperatorRow kRows[] = {
        {handle(), last_dimension(0), tensor(3), bytes_out()}}},
      two_statistics},
     {"embedding",
-     {movable, indices, contiguous},
+     {movable, indices, contiguous, some_rows},
      {{"cnnlEmbeddingForward_v2",
        {handle(), tensor(4), data(4), tensor(1), data(1), constant(-1), null(), null(), tensor(3),
         data(3)}}},

@@ -47,6 +47,28 @@ private:
     const int64_t element_;
 };
 
+// The sums have no terms: beta * c is what is left.
+class EmptyProduct final : public plain::Plan {
+public:
+    explicit EmptyProduct(const Operation &operation)
+        : shape_(operation.tensor(0)), element_(element_of(shape_)) {}
+
+    void run(const Arguments &arguments) const override {
+        const auto storage = plain::storage_of<double>(shape_.dtype);
+        const double beta = arguments.number(1);
+        each_element(
+            [&](int64_t, int64_t offset) {
+                char *c = arguments.pointer<char>(0) + offset * element_;
+                storage.store(c, beta == 0 ? 0 : beta * storage.load(c));
+            },
+            shape_);
+    }
+
+private:
+    const Shape shape_;
+    const int64_t element_;
+};
+
 // The words of a run's sequence, of 32 bits or of 64, one for each element.
 class Words {
 public:
@@ -157,9 +179,15 @@ public:
 
 }  // namespace
 
+bool is_empty_product(const Operation &operation) {
+    return operation.name() == std::string_view("gemm") &&
+           (operation.tensor(0).numel() == 0 || operation.tensor(1).size(-1) == 0);
+}
+
 std::unique_ptr<plain::Plan> plan_plain_kernel(const Operation &operation) {
     const std::string_view name = operation.name();
     if (name == "rearrange") return std::make_unique<Rearrange>(operation);
+    if (is_empty_product(operation)) return std::make_unique<EmptyProduct>(operation);
     if (name == "random_uniform") return std::make_unique<Uniform>(operation);
     if (name == "random_normal") return std::make_unique<Normal>(operation);
     if (name == "random_integers") return std::make_unique<Integers>(operation);

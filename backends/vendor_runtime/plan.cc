@@ -128,7 +128,7 @@ int plan(int device, const InfiniOperation *given, InfiniPlan **result, size_t *
         made->device = device;
         *workspace_bytes = 0;
         const bool followed = given->program && given->program->flags & INFINI_PROGRAM_EPILOGUE;
-        if (!followed && vendor.plan) try {
+        if (!followed && vendor.plan && !is_empty_product(operation)) try {
                 made->library = vendor.plan(device, operation);
             } catch (const Refusal &) {
                 made->program = plan_plain_kernel(operation);

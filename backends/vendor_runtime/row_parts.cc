@@ -91,6 +91,9 @@ const Condition movable = {[](const O &o) { return moved_type(o.tensor(0).dtype)
                            "elements of 1, 2, 4 or 8 bytes"};
 const Condition indices = {[](const O &o) { return is_index(o.tensor(1).dtype); },
                            "indices of I32 or I64"};
+const Condition some_rows = {
+    [](const O &o) { return o.tensor(2).numel() > 0 || o.tensor(0).numel() == 0; },
+    "a table that has rows"};
 const Condition sortable = {is_sortable,
                             "F16, BF16, F32, U8 and signed integers, of one dimension or more"};
 const Condition wide_places = {[](const O &o) { return o.tensor(1).dtype == INFINI_DTYPE_I64; },

@@ -18,6 +18,7 @@ extern const Condition forward;        // no negative strides, no repeated eleme
 extern const Condition lines;          // tensor 0 has a dimension
 extern const Condition movable;        // tensor 0 has a moved_type
 extern const Condition indices;        // tensor 1 has I32 or I64
+extern const Condition some_rows;      // embedding: its table has elements, or the result has none
 extern const Condition sortable;       // tensor 0 has numbers that libraries order
 extern const Condition wide_places;    // tensor 1 has I64
 extern const Condition narrow_places;  // tensor 1 has I32

@@ -192,3 +192,21 @@ print(calls("aclnnFusedInferAttentionScoreV3") > 0, calls("aclnnIncreFlashAttent
 """,
     )
     assert said == ["True", "True True"]
+
+
+def test_attention_without_keys(libraries):
+    """Queries that see nothing give zeros, whatever the memory of the result had before."""
+    said = run(
+        "ascend",
+        libraries,
+        PAGED.format(seed=4, rows=16)
+        + """
+q = ic.ones((2, 6, 3, size), dtype=ic.float16, device="ascend")
+k = ic.empty((2, heads, 0, size), dtype=ic.float16, device="ascend")
+for causal in (0, 1):
+    out = ic.ones((2, 6, 3, size), dtype=ic.float16, device="ascend")
+    ic.op.flash_attention(q, k, k, None, scale=0.2, is_causal=causal, out=out)
+    print(not np.array(out.to("cpu")).any())
+""",
+    )
+    assert said == ["True", "True"]

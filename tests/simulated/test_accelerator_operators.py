@@ -129,8 +129,7 @@ except Exception as error:
 
 def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
     """Without cnnl.h the plain engine does what has a program, and the rest is refused."""
-    from kit.binding import root
-
+    
     folder = build.folder("cambricon", root())
     for name in build.LIBRARIES["cambricon"]:
         (tmp_path / name).symlink_to(folder / name)
@@ -197,3 +196,22 @@ def test_rows_name_functions_of_the_facts(vendor):
     named = set(re.findall(r"\"((?:aclnn|cnnl)[A-Z]\w+)\"", text))
     assert named <= known, named - known
     assert len(named) >= len(set(BY_LIBRARY[vendor].values())) - 1
+
+
+def test_products_of_nothing(vendor, libraries):
+    """Without elements in the result, or in what is summed: libraries refuse such products."""
+    said = run(
+        vendor,
+        libraries,
+        f"""
+import numpy as np, infinicore as ic
+def make(*shape): return (ic.empty if 0 in shape else ic.ones)(shape, device={vendor!r})
+for a, b in (((3, 0), (0, 4)), ((2, 3, 0), (2, 0, 4)), ((0, 3), (3, 4)), ((0, 2, 3), (0, 3, 4))):
+    out = ic.matmul(make(*a), make(*b)).to("cpu")
+    print(list(out.shape), not np.array(out).any())
+c = make(2, 3)
+ic.op.gemm(make(2, 0), make(0, 3), out=c, alpha=1.0, beta=3.0)
+print(bool((np.array(c.to("cpu")) == 3).all()))
+""",
+    )
+    assert said == [f"{size} True" for size in ([3, 4], [2, 3, 4], [0, 4], [0, 2, 4])] + ["True"]
