@@ -6,8 +6,6 @@
 
 namespace infini::vendor_runtime::ascend {
 
-constexpr int kNoMemory = 207001;  // the runtime's code
-
 class Function {
 public:
     explicit Function(const char *name)
@@ -30,7 +28,7 @@ public:
         aclOpExecutor *executor = nullptr;
         if (int code = prepare(call, &bytes, &executor)) return code;
         void *memory = bytes <= given_bytes ? given : own.get(stream, bytes);
-        if (bytes && !memory) return kNoMemory;
+        if (bytes && !memory) return kExplained;
         return run_(memory, bytes, executor, stream);
     }
 

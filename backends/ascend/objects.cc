@@ -55,8 +55,10 @@ TensorObject::~TensorObject() {
 TensorListObject::TensorListObject(const Shape &shape, void *data) {
     using Create = aclTensorList *(*)(const aclTensor *const *, uint64_t);
     static const auto create = need<Create>("aclCreateTensorList");
-    const aclTensor *tensor = TensorObject(shape, data).release();
+    TensorObject made(shape, data);
+    const aclTensor *tensor = made;
     list_ = create(&tensor, 1);
+    if (list_) made.release();
 }
 
 TensorListObject::~TensorListObject() {

@@ -93,7 +93,7 @@ public:
         if (bytes_of(q_) == 0 || bytes_of(out_) == 0) return 0;
         *call = "copying lengths and tables to the host";
         PagedInput input;
-        if (!read(arguments, &input)) return kNotRead;
+        if (!read(arguments, &input)) return kExplained;
         const PagedLists lists = paged_lists(input);
         const bool sees_any = input.blocks > 0 && input.width > 0 &&
                               !(lists.silent.size() == 1 && lists.silent[0].first == 0 &&
@@ -110,7 +110,7 @@ public:
             *call = "copying the table of blocks to the device";
             if (copy_bytes(tables, device_, lists.tables.data(), -1,
                            lists.tables.size() * sizeof(int32_t)))
-                return kNotRead;
+                return kExplained;
             if (int code = attend(stream, arguments, q, out, tables, lists, call)) return code;
         }
         if (int code = clear(stream, out, input.queries, sees_any, lists, call)) return code;

@@ -41,7 +41,9 @@ public:
     int run(void *stream, const Arguments &given, const char **call) const override {
         constexpr int kWorkspaceGrew = 561103;  // an inner error of aclnn
         InfiniArguments with_workspace = given.c;
+        *call = "making room for its workspace";
         if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
+        if (has_own_ && wanted_ && !with_workspace.workspace) return kExplained;
         const Arguments arguments{with_workspace};
         for (const Function &function : functions_) {
             *call = function.step->function;

@@ -43,6 +43,15 @@ const Functions &functions() {
     return found;
 }
 
+// An object of the library, which is destroyed also where the plan's constructor throws.
+struct Owned {
+    ~Owned() {
+        if (handle) destroy(handle);
+    }
+    Functions::Destroy destroy;
+    Handle handle = nullptr;
+};
+
 // ---- Products: c = alpha * a @ b + beta * c -----------------------------------------------------
 
 class Gemm final : public LibraryPlan {
@@ -53,25 +62,21 @@ public:
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
                           "gemm: cnnlBatchMatMulEx takes F16, BF16 and F32 only"};
         std::lock_guard guard(shared_.lock);
-        good(f_.make_product(&product_), "cnnlCreateMatMulDescriptor");
+        good(f_.make_product(&product_.handle), "cnnlCreateMatMulDescriptor");
         const int32_t yes = 1, no = 0;
-        good(f_.set_product(product_, kUseStride, &yes, sizeof yes), "cnnlSetMatMulDescAttr");
+        good(f_.set_product(product_.handle, kUseStride, &yes, sizeof yes),
+             "cnnlSetMatMulDescAttr");
         // It is on by default, and F32 would lose half of its digits.
-        good(f_.set_product(product_, kAllowTf32, &no, sizeof no), "cnnlSetMatMulDescAttr");
+        good(f_.set_product(product_.handle, kAllowTf32, &no, sizeof no), "cnnlSetMatMulDescAttr");
         for (int i : {0, 1, 2}) describe(operation.tensor(i), c);
-        good(f_.make_algo(&algo_), "cnnlCreateMatMulAlgo");
-        good(f_.make_result(&result_), "cnnlCreateMatMulHeuristicResult");
+        good(f_.make_algo(&algo_.handle), "cnnlCreateMatMulAlgo");
+        good(f_.make_result(&result_.handle), "cnnlCreateMatMulHeuristicResult");
         int count = 0;
-        good(f_.choose(shared_.handle, product_, tensors_[1], tensors_[2], tensors_[0], nullptr, 1,
-                       &result_, &count),
+        good(f_.choose(shared_.handle, product_.handle, tensors_[1], tensors_[2], tensors_[0],
+                       nullptr, 1, &result_.handle, &count),
              "cnnlGetBatchMatMulExAlgoHeuristic");
-        good(f_.chosen(result_, algo_, &workspace), "cnnlGetBatchMatMulExHeuristicResult");
-    }
-
-    ~Gemm() override {
-        if (result_) f_.destroy_result(result_);
-        if (algo_) f_.destroy_algo(algo_);
-        if (product_) f_.destroy_product(product_);
+        good(f_.chosen(result_.handle, algo_.handle, &workspace),
+             "cnnlGetBatchMatMulExHeuristicResult");
     }
 
     int run(void *stream, const Arguments &arguments, const char **call) const override {
@@ -79,7 +84,7 @@ public:
         *call = "cnnlBatchMatMulEx";
         std::lock_guard guard(shared_.lock);
         if (int code = shared_.use(stream)) return code;
-        return f_.multiply(shared_.handle, product_, algo_, &alpha, tensors_[1],
+        return f_.multiply(shared_.handle, product_.handle, algo_.handle, &alpha, tensors_[1],
                            arguments.pointer<void>(1), tensors_[2], arguments.pointer<void>(2),
                            &beta, tensors_[0], arguments.pointer<void>(0), arguments.workspace(),
                            workspace);
@@ -104,13 +109,17 @@ private:
     Shared &shared_;
     const Functions &f_;
     std::vector<Descriptor> tensors_;
-    Handle product_ = nullptr, algo_ = nullptr, result_ = nullptr;
+    Owned product_{f_.destroy_product}, algo_{f_.destroy_algo}, result_{f_.destroy_result};
 };
 
 std::unique_ptr<LibraryPlan> plan_write(int device, const Operation &operation) {
     using Copy = int (*)(Handle, Handle, const void *, Handle, void *);
     Shared &shared = Shared::of(device);
     const auto copy = need<Copy>("cnnlCopy");
+    // What the library does not take is refused now.
+    for (const auto &[to, from] : largest_copies(operation))
+        if (to.size[0] * to.size[1] * to.size[2] > 0)
+            for (const Shape &shape : {to, from}) static_cast<void>(Descriptor{shape});
     return plan_cache_write(
         device, operation,
         [&shared, copy](void *queue, const Shape &to, void *to_data, const Shape &from,

@@ -1,5 +1,6 @@
 #include "backends/cambricon/handle.h"
 
+#include <climits>
 #include <vector>
 
 namespace infini::vendor_runtime::cambricon {
@@ -8,6 +9,19 @@ namespace {
 constexpr int kLayoutArray = 4;
 
 using Make = int (*)(Handle *);
+
+int narrow(int64_t value) {
+    if (value < INT_MIN || value > INT_MAX)
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
+                      "cnnlSetTensorDescriptorEx takes sizes and strides of 32 bits, and one is " +
+                          std::to_string(value)};
+    return int(value);
+}
+
+void destroy(Handle descriptor) {
+    static const auto function = need<int (*)(Handle)>("cnnlDestroyTensorDescriptor");
+    function(descriptor);
+}
 
 }  // namespace
 
@@ -69,17 +83,20 @@ Descriptor::Descriptor(const Shape &shape) {
     using Set = int (*)(Handle, int, int, int, const int *, const int *);
     static const auto make = need<Make>("cnnlCreateTensorDescriptor");
     static const auto set = need<Set>("cnnlSetTensorDescriptorEx");
-    std::vector<int> size(shape.size, shape.size + shape.ndim);
-    std::vector<int> stride(shape.stride, shape.stride + shape.ndim);
+    std::vector<int> size, stride;
+    for (int i = 0; i < shape.ndim; ++i) {
+        size.push_back(narrow(shape.size[i]));
+        stride.push_back(shape.size[i] > 1 ? narrow(shape.stride[i]) : 1);
+    }
     if (size.empty()) size = {1}, stride = {1};  // a number is a tensor of one element
     good(make(&handle_), "cnnlCreateTensorDescriptor");
-    good(set(handle_, kLayoutArray, type_of(shape.dtype), int(size.size()), size.data(),
-             stride.data()),
-         "cnnlSetTensorDescriptorEx");
+    const int code = set(handle_, kLayoutArray, type_of(shape.dtype), int(size.size()), size.data(),
+                         stride.data());
+    if (code) destroy(handle_);
+    good(code, "cnnlSetTensorDescriptorEx");
 }
 
 Descriptor::~Descriptor() {
-    static const auto destroy = need<int (*)(Handle)>("cnnlDestroyTensorDescriptor");
     if (handle_) destroy(handle_);
 }
 

@@ -72,7 +72,9 @@ public:
 
     int run(void *stream, const Arguments &given, const char **call) const override {
         InfiniArguments with_workspace = given.c;
+        *call = "making room for its workspace";
         if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
+        if (has_own_ && wanted_ && !with_workspace.workspace) return kExplained;
         const Arguments arguments{with_workspace};
         std::lock_guard guard(shared_.lock);
         if (int code = shared_.use(stream)) return code;

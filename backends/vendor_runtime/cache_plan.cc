@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "host_values.h"
+#include "library.h"
 #include "row_parts.h"
 
 namespace infini::vendor_runtime {
@@ -58,7 +59,8 @@ public:
     int run(void *stream, const Arguments &arguments, const char **call) const override {
         std::vector<int64_t> places;
         *call = "copying the places in the cache to the host";
-        if (!read_integers(device_, places_, arguments.pointer<void>(4), &places)) return kNotRead;
+        if (!read_integers(device_, places_, arguments.pointer<void>(4), &places))
+            return kExplained;
         return paged_ ? run_paged(stream, arguments, places, call)
                       : run_appended(stream, arguments, places, call);
     }

@@ -11,7 +11,4 @@ namespace infini::vendor_runtime {
 // stream that wrote them has to be idle.
 bool read_integers(int device, const Shape &shape, const void *data, std::vector<int64_t> *values);
 
-// The code of a plan that could not read them; the vendors' own codes are others.
-constexpr int kNotRead = -1;
-
 }  // namespace infini::vendor_runtime

@@ -275,11 +275,14 @@ std::string &sentence_of_thread() {
     static thread_local std::string sentence;
     return sentence;
 }
+thread_local Error error_of_thread = infinirtSuccess;
 }  // namespace
 
 const std::string &last_sentence() { return sentence_of_thread(); }
+Error last_error() { return error_of_thread; }
 
 Error explain(Error error, const std::string &sentence) {
+    error_of_thread = error;
     sentence_of_thread() = sentence;
     if (offered) offered->explain(sentence.c_str());
     return error;

@@ -1,6 +1,7 @@
 // The vendor's libraries, opened at run time, and calls into them.
 #pragma once
 
+#include <climits>
 #include <cstdint>
 
 #include "table.h"
@@ -50,6 +51,9 @@ void set_host(const InfiniHost *host);
 Error explain(Error error, const std::string &sentence);
 // What the calling thread explained last.
 const std::string &last_sentence();
+Error last_error();
+// What a plan returns for a failure that it has explained; no vendor's code is this one.
+constexpr int kExplained = INT_MIN;
 
 // Names in the table that no vendor's header or second source confirms; empty: none.
 const std::string &doubts();

@@ -43,11 +43,13 @@ std::string or_not_in_headers() {
 // A function or an enumerator that is not there; null: all are.
 const char *missing_of(const OperatorRow &row) {
     for (const Step &step : row.steps) {
-        if (!find(Part::kOperators, step.function)) return step.function;
+        for (const char *name : {step.function, step.workspace_function})
+            if (name && !find(Part::kOperators, name)) return name;
         if (const char *absent = missing_number(step.arguments)) return absent;
     }
     for (const Object &object : row.objects) {
-        if (!find(Part::kOperators, object.set)) return object.set;
+        for (const char *name : {object.create, object.set, object.destroy})
+            if (!find(Part::kOperators, name)) return name;
         if (const char *absent = missing_number(object.arguments)) return absent;
     }
     return nullptr;

@@ -206,7 +206,7 @@ public:
     ~OwnWorkspace();
     OwnWorkspace(const OwnWorkspace &) = delete;
     OwnWorkspace &operator=(const OwnWorkspace &) = delete;
-    // Null: there is no memory, or nothing is wanted.
+    // Null: there is no memory, which was explained, or nothing is wanted.
     void *get(void *stream, size_t bytes) const;
 
 private:

@@ -1,5 +1,6 @@
 // How an item of a stream is done: by the vendor in its stream, or by the worker.
 #include <chrono>
+#include <new>
 
 #include "stream.h"
 
@@ -9,6 +10,26 @@ namespace {
 double now() {
     using namespace std::chrono;
     return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// Nothing may be thrown out of it: there is no caller in the stream's worker.
+Error run_plan(const Item &item, void *stream) {
+    const InfiniArguments arguments{item.pointers.data(), item.scalars.data(), item.pointers.size(),
+                                    item.scalars.size(), item.workspace};
+    const char *called = "";
+    try {
+        if (!item.plan->library)
+            return item.plan->run_on_host(item.pointers.data(), item.pointers.size(),
+                                          item.scalars.data(), item.scalars.size());
+        const int code = item.plan->library->run(stream, {arguments}, &called);
+        if (code == kExplained) return explain(last_error(), called + (": " + last_sentence()));
+        return code == 0 ? infinirtSuccess : fail_call(code, called);
+    } catch (const Refusal &refusal) {
+        return explain(infinirtErrorUnknown, refusal.sentence);
+    } catch (const std::bad_alloc &) {
+        return explain(infinirtErrorMemoryAllocation,
+                       "running an operator: there is not enough memory on the host");
+    }
 }
 
 }  // namespace
@@ -86,11 +107,7 @@ Error Stream::issue(const Item &item) {
         values.event = item.record->handle;
         return check(Word::kStreamWaitEvent, values);
     } else if (work.kind == INFINI_WORK_KERNEL) {
-        const InfiniArguments arguments{item.pointers.data(), item.scalars.data(),
-                                        item.pointers.size(), item.scalars.size(), item.workspace};
-        const char *called = "";
-        if (int code = item.plan->library->run(handle, {arguments}, &called))
-            return fail_call(code, called);
+        return run_plan(item, handle);
     }
     return infinirtSuccess;
 }
@@ -118,11 +135,8 @@ Error Stream::perform(const Item &item) {
     } else if (work.kind == INFINI_WORK_RECORD) {
         item.record->seconds = now();
         item.record->reach(Record::kDone);
-    } else if (work.kind == INFINI_WORK_KERNEL && item.plan->library) {
-        return issue(item);
     } else if (work.kind == INFINI_WORK_KERNEL) {
-        return item.plan->run_on_host(item.pointers.data(), item.pointers.size(),
-                                      item.scalars.data(), item.scalars.size());
+        return run_plan(item, handle);
     } else if (work.kind == INFINI_WORK_FILL) {
         const InfiniFill &fill = work.as.fill;
         const int where = is_on_device(fill.dst) ? device.number : -1;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from kit import process
+from kit.binding import root
 
 from .accelerator import build
 from .test_accelerators import libraries, run, vendor
@@ -129,7 +130,8 @@ except Exception as error:
 
 def test_numbers_come_from_the_header_or_from_nowhere(tmp_path):
     """Without cnnl.h the plain engine does what has a program, and the rest is refused."""
-    
+    from kit.binding import root
+
     folder = build.folder("cambricon", root())
     for name in build.LIBRARIES["cambricon"]:
         (tmp_path / name).symlink_to(folder / name)
@@ -215,3 +217,30 @@ print(bool((np.array(c.to("cpu")) == 3).all()))
 """,
     )
     assert said == [f"{size} True" for size in ([3, 4], [2, 3, 4], [0, 4], [0, 2, 4])] + ["True"]
+
+
+def test_failures_while_a_plan_runs():
+    """A library that fails in the stream's worker gives an error with the function's name, and
+    keeps no descriptor."""
+    code = """
+import numpy as np, infinicore as ic
+tensors = [ic.ones(shape, device={0!r}) for shape in ((2, 3, 5, 8),) * 2 + ((2, 3, 2, 8),) * 2]
+past = ic.from_numpy(np.array([1, 3])).to({0!r})
+for function in {1}:
+    made = calls("cnnlSetTensorDescriptorEx") - calls("cnnlDestroyTensorDescriptor")
+    ic.op.kv_caching(*tensors, past)
+    rt.DeviceSynchronize()
+    fail(function, 8)
+    try:
+        ic.op.kv_caching(*tensors, past)
+        rt.DeviceSynchronize()
+    except Exception as error:
+        print(function + " returned 8" in str(error))
+    print(calls("cnnlSetTensorDescriptorEx") - calls("cnnlDestroyTensorDescriptor") - made)
+"""
+    for kind, functions in (
+        ("cambricon", ["cnnlCreateTensorDescriptor", "cnnlSetTensorDescriptorEx", "cnnlCopy"]),
+        ("ascend", ["aclrtMemcpy", "aclnnInplaceCopy"]),
+    ):
+        folder = build.folder(kind, root())
+        assert run(kind, folder, code.format(kind, functions)) == ["True", "0"] * len(functions)
