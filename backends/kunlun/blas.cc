@@ -1,6 +1,7 @@
 #include "backends/kunlun/blas.h"
 
 #include <algorithm>
+#include <climits>
 #include <mutex>
 
 #include "backends/kunlun/copies.h"
@@ -53,6 +54,14 @@ struct Shared {
     }
 };
 
+int narrow(int64_t value) {
+    if (value < 0 || value > INT_MAX)
+        throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED,
+                      "gemm: XPU BLAS takes sizes and strides of 32 bits, and one is " +
+                          std::to_string(value)};
+    return int(value);
+}
+
 // A row-major matrix, or a transposed one, as the library sees it: columns first.
 struct Matrix {
     int transposed;
@@ -65,11 +74,11 @@ Matrix matrix_of(const Shape &shape, int64_t rows, int64_t columns, const char *
     const int64_t batch = shape.ndim == 3 && shape.size[0] > 1 ? shape.stride[0] : 0;
     if (column == 1 || columns == 1) {
         if (row >= columns || rows == 1)
-            return {kPlain, int(std::max(row, std::max(columns, int64_t(1)))), batch};
+            return {kPlain, narrow(rows == 1 ? std::max(columns, int64_t(1)) : row), batch};
     }
     if (row == 1 || rows == 1) {
         if (column >= rows || columns == 1)
-            return {kTransposed, int(std::max(column, std::max(rows, int64_t(1)))), batch};
+            return {kTransposed, narrow(columns == 1 ? std::max(rows, int64_t(1)) : column), batch};
     }
     throw Refusal{
         INFINI_STATUS_NOT_IMPLEMENTED,
@@ -86,8 +95,9 @@ public:
         type_ = type_of(c.dtype);
         if (type_ < 0)
             throw Refusal{INFINI_STATUS_NOT_IMPLEMENTED, "gemm: XPU BLAS takes F16 and F32 only"};
-        batch_ = c.ndim == 3 ? int(c.size[0]) : 1;
-        m_ = int(c.size[c.ndim - 2]), n_ = int(c.size[c.ndim - 1]), k_ = int(a.size[a.ndim - 1]);
+        batch_ = c.ndim == 3 ? narrow(c.size[0]) : 1;
+        m_ = narrow(c.size[c.ndim - 2]), n_ = narrow(c.size[c.ndim - 1]);
+        k_ = narrow(a.size[a.ndim - 1]);
         a_ = matrix_of(a, m_, k_, "a"), b_ = matrix_of(b, k_, n_, "b");
         c_ = matrix_of(c, m_, n_, "c");
         std::lock_guard guard(shared_.lock);

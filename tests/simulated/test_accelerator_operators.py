@@ -244,3 +244,18 @@ for function in {1}:
     ):
         folder = build.folder(kind, root())
         assert run(kind, folder, code.format(kind, functions)) == ["True", "0"] * len(functions)
+
+
+def test_sizes_and_strides_of_more_than_32_bits():
+    """CNNL's descriptors and XPU BLAS's parameters are ints."""
+    code = """
+import infinicore as ic
+x = ic.ones((4, 4), device={!r})
+print(ic.matmul(x.as_strided((1, 4), (1 << 33, 1)), x).numel())
+try: ic.matmul(x.as_strided((2, 1 << 32), (0, 0)), x.as_strided((1 << 32, 2), (0, 0)))
+except Exception as error: print(error)
+"""
+    for kind in ("cambricon", "kunlun"):
+        said = run(kind, build.folder(kind, root()), code.format(kind))
+        assert said[0] == "4"
+        assert "sizes and strides of 32 bits, and one is 4294967296" in said[1]
