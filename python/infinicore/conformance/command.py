@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -41,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--exhaustive", action="store_true", help="all combinations, not pairwise")
     parser.add_argument(
-        "--hours", type=float, default=0.0, metavar="H", help="let level 7 go on for so long"
+        "--hours", type=_positive, default=0.0, metavar="H", help="let level 7 go on for so long"
     )
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes at a time")
-    parser.add_argument("--timeout", type=float, metavar="S", help="seconds a case may take")
+    parser.add_argument("--jobs", type=_count, default=0, metavar="N", help="processes at a time")
+    parser.add_argument("--timeout", type=_positive, metavar="S", help="seconds a case may take")
     parser.add_argument("--no-speed", action="store_true", help="measure no speeds")
     parser.add_argument("--list", action="store_true", help="print the ids of the cases and exit")
     parser.add_argument(
@@ -57,6 +58,22 @@ def _level(text: str) -> int:
     if not text.isdecimal() or int(text) >= len(LEVELS):
         raise argparse.ArgumentTypeError(f"expected 0 to {len(LEVELS) - 1}, got {text!r}")
     return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected 1 or more, got {text!r}")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
 
 
 def run(options: argparse.Namespace) -> int:
@@ -91,6 +108,11 @@ def _run(options: argparse.Namespace) -> int:
     if not chosen:
         raise runner.StartError(f"--only {' '.join(options.only)}: no case of {len(every)} matches")
 
+    if options.report:  # now, and not when hours of work are done
+        try:
+            Path(options.report).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise runner.StartError(f"--report {options.report}: {error}") from None
     started, begin = time.time(), time.monotonic()
     raw = _run_levels(chosen, options, claims, jobs)
     rows = results.judge(chosen, raw, claims)

@@ -60,6 +60,15 @@ def list_cases(level: int, exhaustive: bool, env: dict[str, str]) -> tuple[list[
     return answer["cases"], answer["missing"]
 
 
+def _decoded(line: str) -> Result:
+    """Empty: it is none of a worker's lines. A back end may write to any file, or die in one."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
 class Worker:
     """A process, started with its first case."""
 
@@ -76,23 +85,26 @@ class Worker:
             self._start()
         self._count += 1
         assert self._process and self._process.stdin
+        said: Result = {}
         try:
             self._process.stdin.write(case["id"] + "\n")
             self._process.stdin.flush()
-            line = self._answer(limit)
-            while line and "progress" in (said := json.loads(line)):
+            while line := self._answer(limit):
+                said = _decoded(line)
+                if "progress" not in said:
+                    break
                 self._progress(f"{case['id']}: {said['progress']}")
-                line = self._answer(limit)
         except queue.Empty:
             return self._lost(case, "hang", f"no answer after {limit:.0f} s", limit)
         except BrokenPipeError:
             line = ""
         if not line:
             return self._lost(case, "crash", self._death(), 0.0)
-        result: Result = json.loads(line)
-        if result.pop("soiled", False):
+        if said.get("id") != case["id"] or "status" not in said:
+            return self._lost(case, "crash", f"no result of this case: {line[:80]!r}", 0.0)
+        if said.pop("soiled", False):
             self.close()
-        return result
+        return said
 
     def _answer(self, limit: float) -> str:
         assert self._process
@@ -111,7 +123,8 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=self._env,
         )
         self._count = 0
@@ -132,8 +145,9 @@ class Worker:
             code = self._process.wait(10)
         except subprocess.TimeoutExpired:
             return "the process closed its output"
-        if code < 0:
-            return f"the process died of {signal.Signals(-code).name}"
+        if code < 0:  # real-time signals have no names
+            known = -code in signal.Signals.__members__.values()
+            return f"the process died of {signal.Signals(-code).name if known else -code}"
         return f"the process ended with status {code}"
 
     def _lost(self, case: dict[str, Any], status: str, words: str, seconds: float) -> Result:
