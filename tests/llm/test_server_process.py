@@ -90,6 +90,14 @@ def test_two_ranks(folder: Path) -> None:
         server.close()
 
 
+def test_ranks_end_when_the_first_has_no_port(folder: Path) -> None:
+    """The others wait for it then, and have to listen to signals."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(AssertionError, match=r"in use\n.*rank 0 exited with code 1"):
+            ServerProcess(folder, "--pp", "2", "--port", port)
+
+
 def test_bad_arguments(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def error(*arguments: str) -> str:
         assert main(["serve", *arguments]) == 1

@@ -53,10 +53,11 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         return LLM(options.model, progress=True, **settings)
 
     if options.tp * options.pp > 1 and not is_first():
+        llm = load()  # signals still end this rank: the first one may have failed before it came
         # A launcher sends its signal to every rank; the first one still needs the others.
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, signal.SIG_IGN)
-        load().follow()
+        llm.follow()
         return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
     is_local = options.host in LOCAL
