@@ -19,6 +19,13 @@ def main() -> None:
         llm.embed([[999]])
     except ValueError:
         rows.append([])
+    running = llm.engine.add([4] * 200)
+    llm.engine.step()
+    try:
+        llm.embed([[1] * 100])
+    except MemoryError:  # the others do not hear of it
+        rows.append([])
+    llm.engine.cancel(running)
     second = llm.generate([[5, 6, 7]], max_tokens=4, temperature=1.0)[0].tokens
     third = llm.generate([[5, 6, 7]], max_tokens=4, temperature=1.0, seed=3)[0].tokens
     print(json.dumps({"tokens": [first, second, third], "rows": rows}))

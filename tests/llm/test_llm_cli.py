@@ -193,7 +193,7 @@ def test_embeddings_on_two_ranks(folder: Path) -> None:
     assert told["tokens"][0] == alone.generate([[5, 6, 7]], max_tokens=4)[0].tokens
     rows = alone.embed([[1, 2, 3], [9, 8]]).numpy()
     np.testing.assert_allclose(told["rows"][:2], rows, atol=1e-4)
-    assert told["rows"][2] == []
+    assert told["rows"][2:] == [[], []]  # the errors
     drawn = alone.generate([[5, 6, 7]], max_tokens=4, temperature=1.0, seed=3)[0].tokens
     assert told["tokens"][2] == drawn
 

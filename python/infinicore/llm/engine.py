@@ -200,12 +200,17 @@ class Engine:
     def hidden(self, prompt: Iterable[int]) -> Any:
         """Normalised hidden states [tokens, hidden] of a prompt: all in one step, with blocks of
         its own, which are free again afterwards."""
-        request = self._request(prompt, SamplingParams(max_tokens=1))
+        request = self._alone(prompt)
         try:
-            request.blocks = self.pool.take(-(-len(request.prompt) // self.pool.size))
             return self.runner.hidden([(request, len(request.prompt))])
         finally:
             self.scheduler.remove(request)
+
+    def _alone(self, prompt: Iterable[int]) -> Request:
+        """A request with blocks for all of its prompt, which the scheduler does not know."""
+        request = self._request(prompt, SamplingParams(max_tokens=1))
+        request.blocks = self.pool.take(-(-len(request.prompt) // self.pool.size))
+        return request
 
     @property
     def has_work(self) -> bool:

@@ -70,7 +70,7 @@ class ParallelEngine(Engine):
         try:
             return json.loads(self._channels[rank].recv_bytes())
         except (EOFError, ConnectionError):
-            raise RuntimeError(f"rank {rank} has gone") from None
+            raise _gone(rank) from None
 
     def _tell(self, *message: Any) -> None:
         """From rank 0 to all others; nothing on those."""
@@ -80,7 +80,10 @@ class ParallelEngine(Engine):
     def _tell_some(self, ranks: Iterable[int], message: Any) -> None:
         text = json.dumps(message).encode()
         for rank in ranks:
-            self._channels[rank].send_bytes(text)
+            try:
+                self._channels[rank].send_bytes(text)
+            except ConnectionError:
+                raise _gone(rank) from None
 
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         request = super().add(prompt, params)  # raises before the other ranks hear of it
@@ -97,10 +100,12 @@ class ParallelEngine(Engine):
         return super().step()
 
     def hidden(self, prompt: Iterable[int]) -> Any:
-        ids = list(prompt)
-        self._request(ids, None)  # raises before the other ranks hear of it
-        self._tell("hidden", ids)
-        return self.stage.from_last(super().hidden(ids))
+        return self.stage.from_last(super().hidden(prompt))
+
+    def _alone(self, prompt: Iterable[int]) -> Request:
+        request = super()._alone(prompt)  # raises before the other ranks hear of it
+        self._tell("hidden", request.prompt)
+        return request
 
     def _choose(self, launched: Launched) -> list[Chosen]:
         """Where the device does not choose the tokens, the last stage does. Its first rank tells
@@ -120,8 +125,10 @@ class ParallelEngine(Engine):
         return [Chosen(token, own, [(t, p) for t, p in top]) for token, own, top in told]
 
     def close(self) -> None:
-        self._tell("end")
-        for channel in self._channels.values():
+        for rank, channel in self._channels.items():
+            with contextlib.suppress(RuntimeError):  # who has gone has ended
+                if self.rank == 0:
+                    self._tell_some([rank], ["end"])
             channel.close()
         self.comm.close()
 
@@ -140,12 +147,14 @@ class ParallelEngine(Engine):
             elif action == "cancel":
                 super().cancel(known.pop(rest[0]))
             elif action == "hidden":
-                # Every rank counts the same blocks: rank 0 has the same error, and reports it.
-                with contextlib.suppress(MemoryError):
-                    self.stage.from_last(super().hidden(rest[0]))
+                self.hidden(rest[0])
             else:
                 super().step()
                 known = {n: each for n, each in known.items() if each.finish_reason is None}
+
+
+def _gone(rank: int) -> RuntimeError:
+    return RuntimeError(f"rank {rank} has gone")
 
 
 def _join(options: EngineOptions) -> Any:
