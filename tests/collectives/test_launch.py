@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from infinicore.cli.launch import LaunchError, share
+from infinicore.cli.supervisor import Supervisor
 
 from .launching import LAUNCH, ONE_FAILS, WORLD, begin, environment, eventually, is_alive, launch
 
@@ -175,6 +176,15 @@ def test_who_does_not_listen_is_killed(script: Callable[[str], Path], tmp_path: 
     for rank in range(2):
         for process in (tmp_path / f"pid{rank}").read_text().split():
             assert not is_alive(int(process))
+
+
+def test_an_interrupt_leaves_a_part_of_the_grace_period() -> None:
+    """A server that finishes its work takes SIGTERM for a second signal, which drops it."""
+    supervisor = Supervisor([], grace=600)
+    supervisor.stop(signal.SIGINT)
+    (begin, first), (then, second), (end, last) = supervisor.stages
+    assert (first, second, last) == (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    assert then - begin == pytest.approx(240) and end - begin == pytest.approx(600)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

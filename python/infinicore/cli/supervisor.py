@@ -22,8 +22,9 @@ from typing import Any
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LONGEST_LINE = 1 << 20  # longer ones are split, which bounds the memory
 LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r)")
-# Seconds between SIGINT and SIGTERM; SIGKILL follows after the grace period.
-PATIENCE_AFTER_INTERRUPT = 2.0
+# The part of the grace period between SIGINT and SIGTERM; SIGKILL follows at its end. Not a fixed
+# time: servers that were given a long one finish their work, and a second signal would stop that.
+PATIENCE_AFTER_INTERRUPT = 0.4
 # The failure of one rank makes others fail, and the first to end need not be the cause: ranks that
 # end by themselves within this many seconds are reported too.
 SETTLING = 0.5
@@ -183,7 +184,7 @@ class Supervisor:
         """Asks all ranks to end, and kills those that still run after the grace period."""
         now = time.monotonic()
         if first == signal.SIGINT:  # Python programs clean up; native code may ignore it
-            then = now + min(PATIENCE_AFTER_INTERRUPT, self.grace)
+            then = now + PATIENCE_AFTER_INTERRUPT * self.grace
             self.stages = [(now, first), (then, signal.SIGTERM)]
         else:
             self.stages = [(now, first)]
