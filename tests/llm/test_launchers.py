@@ -116,6 +116,8 @@ def test_how_many_ranks_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in slurm_task(0, 8).items():
         monkeypatch.setenv(name, value)
     assert parallel.launched_ranks() == 8
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")  # the shell of an interactive job
+    assert parallel.launched_ranks() == 1
     monkeypatch.delenv("SLURM_STEP_NUM_TASKS")  # the script of a job, outside of srun
     assert parallel.launched_ranks() == 1
     monkeypatch.setenv("PMIX_RANK", "1")
