@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from infinicore.cli import main
+from infinicore.llm.server import _is_local
 
 from .served import SECONDS, ServerProcess
 
@@ -64,13 +65,25 @@ def test_names_of_the_server(folder: Path) -> None:
     try:
         for name in ("localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST.", "models.example:1"):
             assert server.ask(CHAT, asked, Host=name).status == 200, name
-        for name in ("evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "a:b:c"):
+        strange = ("127.0.0.1.evil.example", "localhost@evil.example", "a:b:c", ".", ":80", "[]")
+        for name in ("evil.example", *strange):
             refused = server.ask(CHAT, asked, Host=name)
             assert refused.status == 403 and refused.error["code"] == "host_not_allowed", name
             assert f"Host is '{name}': expected one of 127.0.0.1, ::1" in refused.error["message"]
             assert server.ask("/", Host=name).status == 403
     finally:
         server.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost")),
+        *((host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "localhost.example", "")),
+    ],
+)
+def test_which_addresses_others_reach(host: str, expected: bool) -> None:
+    assert _is_local(host) is expected
 
 
 def test_two_ranks(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import os
 import signal
 import sys
@@ -38,6 +39,14 @@ def _name(model: Any) -> str:
     return Path(str(model)).name.removesuffix(".gguf")
 
 
+def _is_local(host: str) -> bool:
+    """Only this machine reaches what is bound to it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
     """The command `infini serve`; returns the exit status. `settings` are those of the engine."""
     if options.max_waiting < 0:
@@ -60,7 +69,7 @@ def serve(options: argparse.Namespace, settings: dict[str, Any]) -> int:
         llm.follow()
         return 0
     key = options.api_key or os.environ.get("INFINI_API_KEY") or None
-    is_local = options.host in LOCAL
+    is_local = _is_local(options.host)
     if key is None and not is_local:
         print(
             f"infini serve: {options.host} can be reached from other machines, and there is no"

@@ -92,9 +92,8 @@ class Server:
         """A page of another site can reach this server under its own name (DNS rebinding), and then
         read the answers: the name gives it away."""
         given = request.headers.get("host", "")
-        name = host_name(given)
         # Browsers always send one; health checks of HTTP/1.0 may not.
-        if self._hosts is not None and name and name not in self._hosts:
+        if self._hosts is not None and given and host_name(given) not in self._hosts:
             raise ApiError(
                 403,
                 f"Host is {given!r}: expected one of {', '.join(sorted(self._hosts))}, or the"
