@@ -15,6 +15,7 @@ from collectives import mpi_launch
 from collectives.hosts import ADDRESSES, two_hosts
 from collectives.launching import FOREIGN, environment
 from infinicore.ccl import _by_slurm
+from infinicore.cli import main
 from infinicore.llm import parallel
 from kit.requirements import find_program, need
 
@@ -108,7 +109,9 @@ def test_where_the_ranks_of_a_step_meet() -> None:
     assert _by_slurm.meeting({"SLURM_JOB_ID": "71"}) is None
 
 
-def test_how_many_ranks_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_ranks_were_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in os.environ:
         if name.startswith(FOREIGN):
             monkeypatch.delenv(name)
@@ -116,12 +119,17 @@ def test_how_many_ranks_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in slurm_task(0, 8).items():
         monkeypatch.setenv(name, value)
     assert parallel.launched_ranks() == 8
+    monkeypatch.setenv("PMIX_RANK", "0")  # srun --mpi=pmix
+    assert parallel.launched_ranks() == 8
+    monkeypatch.delenv("PMIX_RANK")
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")  # the shell of an interactive job
     assert parallel.launched_ranks() == 1
     monkeypatch.delenv("SLURM_STEP_NUM_TASKS")  # the script of a job, outside of srun
     assert parallel.launched_ranks() == 1
     monkeypatch.setenv("PMIX_RANK", "1")
     assert parallel.launched_ranks() is None
+    assert main(["generate", "/nowhere", "hello"]) == 1  # not once for each rank
+    assert "--tp is missing: this launcher does not tell" in capsys.readouterr().err
 
 
 def test_another_number_of_ranks(folder: Path) -> None:

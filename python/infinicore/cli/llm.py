@@ -189,6 +189,8 @@ def _count_ranks(options: argparse.Namespace) -> int:
     if options.pp < 1:
         raise ValueError(f"--pp is {options.pp}: expected 1 or more")
     if options.tp is None:
+        if started is None and options.pp == 1:
+            raise ValueError("--tp is missing: this launcher does not tell how many ranks it has")
         options.tp = max((started or 1) // options.pp, 1)
     if options.tp < 1:
         raise ValueError(f"--tp is {options.tp}: expected 1 or more")

@@ -28,10 +28,16 @@ def launched_ranks() -> int | None:
     """How many ranks the launcher of this process has started: 1 without a launcher, None if it
     does not tell (PMIx)."""
     place = find_place(os.environ)
+    if place.rank is None:
+        return 1
+    if place.launcher not in ("Slurm", "PMIx"):
+        return place.ranks
     # The script of a Slurm job, or its interactive shell, is rank 0 of nobody, though SLURM_NTASKS
-    # counts the tasks of the whole job; what srun starts in it is a step of so many.
-    is_alone = place.launcher == "Slurm" and os.environ.get("SLURM_STEP_NUM_TASKS", "1") == "1"
-    return 1 if place.rank is None or is_alone else place.ranks
+    # counts the tasks of the whole job; what srun starts in it, by PMIx or not, is a step.
+    step = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+    if step.isdecimal():
+        return int(step)
+    return 1 if place.launcher == "Slurm" else None
 
 
 class ParallelEngine(Engine):
