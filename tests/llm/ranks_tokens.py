@@ -1,6 +1,6 @@
 """A program of several ranks: `ranks_tokens.py TP PP OPTIONS FOLDER...`. Rank 0 prints as JSON what
 it has of each model: greedy tokens of the tiny prompts, tokens that are drawn, with logprobs, and
-embeddings; and how many steps were recorded."""
+embeddings; and how many steps were recorded, and requests preempted."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def results(engine: Engine) -> dict[str, Any]:
     made["hidden"] = engine.hidden(tiny.prompts()[1]).tolist()
     made["recorded"] = len(engine.runner._recorded)
     made["layers"] = len(engine.runner.caches)
+    made["preemptions"] = engine.scheduler.preemptions
     return made
 
 

@@ -74,6 +74,8 @@ def test_ranks_give_the_tokens_of_one_process(
         assert each["greedy"] == tiny.expected()[name]["tokens"], name
         assert each["drawn"] == alone["drawn"], name
         assert each["recorded"] == alone["recorded"], name
+        assert each["preemptions"] == alone["preemptions"], name
+        assert (each["preemptions"] > 0) == (options is LITTLE), name
         layers = tiny.config(name)["num_hidden_layers"]
         assert each["layers"] == -(-layers // pp), name
         np.testing.assert_allclose(each["hidden"], alone["hidden"], atol=1e-4, err_msg=name)
