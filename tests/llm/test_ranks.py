@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -150,3 +151,22 @@ def test_each_rank_has_its_own_device(
     monkeypatch.setattr(parallel.ccl, "init", init)
     parallel._join(EngineOptions(device=device, tp=2))
     assert given == [asked]
+
+
+def test_a_rank_that_has_gone() -> None:
+    """Steps name it; requests are cancelled here all the same, and the others are told the end."""
+    engine = object.__new__(parallel.ParallelEngine)
+    (mine, gone), (other, theirs) = multiprocessing.Pipe(), multiprocessing.Pipe()
+    gone.close()
+    done: list[Any] = []
+    engine.rank, engine._channels = 0, {1: mine, 2: other}
+    engine.comm = SimpleNamespace(close=lambda: done.append("comm"))
+    engine.scheduler = SimpleNamespace(remove=done.append)  # type: ignore[assignment]
+    with pytest.raises(RuntimeError, match="rank 1 has gone"):
+        engine.step()
+    request = SimpleNamespace(finish_reason=None, number=7)
+    engine.cancel(request)  # type: ignore[arg-type]
+    assert request.finish_reason == "cancelled"
+    engine.close()
+    assert json.loads(theirs.recv_bytes()) == ["end"]
+    assert done == [request, "comm"]

@@ -99,7 +99,8 @@ class ParallelEngine(Engine):
 
     def cancel(self, request: Request) -> None:
         if request.finish_reason is None:
-            self._tell("cancel", request.number)
+            with contextlib.suppress(RuntimeError):  # a rank that has gone: the next step says so
+                self._tell("cancel", request.number)
         super().cancel(request)
 
     def step(self) -> list[Request]:
