@@ -20,6 +20,7 @@ from infinicore.llm import Engine, EngineOptions, open_model, parallel
 from infinicore.llm.config import read_config
 from infinicore.llm.files import Checkpoint, Stored
 from infinicore.llm.models import model_type
+from infinicore.llm.sampling import Chosen
 from infinicore.llm.stages import Stage
 from infinicore.llm.weights import Weights
 from tests.llm import ranks_tokens, tiny
@@ -170,3 +171,20 @@ def test_a_rank_that_has_gone() -> None:
     engine.close()
     assert json.loads(theirs.recv_bytes()) == ["end"]
     assert done == [request, "comm"]
+
+
+def test_a_grammar_that_cannot_go_on_ends_on_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the last stage asks it which tokens are allowed, and may then hear of a limit."""
+    channels = dict(enumerate(multiprocessing.Pipe()))
+    requests, chosen = [], []
+    for rank in (1, 0):
+        engine = object.__new__(parallel.ParallelEngine)
+        engine.rank, engine.stage = rank, Stage(rank, 2)
+        engine._channels = {1 - rank: channels[rank]}
+        grammar = SimpleNamespace(error="too many items" if rank else "")
+        requests.append(SimpleNamespace(chooser=SimpleNamespace(grammar=grammar)))
+        monkeypatch.setattr(Engine, "_choose", lambda *_: [Chosen(5, -1.0, [(5, -1.0), (6, -2.0)])])
+        launched = SimpleNamespace(last=requests[-1:], later=None)
+        chosen.append(engine._choose(launched))  # type: ignore[arg-type]
+    assert chosen[0] == chosen[1]
+    assert requests[1].chooser.grammar.error == "too many items"

@@ -124,13 +124,19 @@ class ParallelEngine(Engine):
         if stage.is_last:
             chosen = super()._choose(launched)
             if self.rank == stage.leader:
-                told = [(each.token, each.logprob, each.top) for each in chosen]
+                pairs = zip(launched.last, chosen, strict=True)
+                told = [(_grammar_error(r), c.token, c.logprob, c.top) for r, c in pairs]
                 self._tell_some([0], told)
             return chosen
         told = self._hear(stage.leader if self.rank == 0 else 0)
         if self.rank == 0:
             self._tell_some(range(1, stage.leader), told)
-        return [Chosen(token, own, [(t, p) for t, p in top]) for token, own, top in told]
+        made = []
+        for request, (error, token, own, top) in zip(launched.last, told, strict=True):
+            if error:  # found by who chose: the request ends on all ranks
+                request.chooser.grammar.error = error
+            made.append(Chosen(token, own, [(t, p) for t, p in top]))
+        return made
 
     def close(self) -> None:
         for rank, channel in self._channels.items():
@@ -159,6 +165,10 @@ class ParallelEngine(Engine):
             else:
                 super().step()
                 known = {n: each for n, each in known.items() if each.finish_reason is None}
+
+
+def _grammar_error(request: Request) -> str:
+    return getattr(request.chooser.grammar, "error", "")
 
 
 def _gone(rank: int) -> RuntimeError:
