@@ -83,7 +83,9 @@ const Condition floats = {[](const O &o) { return have_type(o, is_float); },
 const Condition halves = {[](const O &o) { return have_type(o, is_half); },
                           "F16 or BF16, the same in all tensors"};
 const Condition contiguous = {
-    [](const O &o) { return all_tensors(o, [](const Tensor &t) { return t.contiguous(); }); },
+    [](const O &o) {
+        return all_tensors(o, [](const Tensor &t) { return t.numel() == 0 || t.contiguous(); });
+    },
     "contiguous tensors"};
 const Condition forward = {goes_forward, "tensors without negative strides"};
 const Condition lines = {[](const O &o) { return o.tensor(0).ndim > 0; }, "one dimension or more"};
