@@ -135,14 +135,15 @@ def _place(word: str, index: int) -> tuple[int, int]:
     if word in _VENDORS:
         return _VENDORS[word], index
     if word in _TYPES:
+        first, *others = _TYPES[word]
         left = index
-        for number in _TYPES[word]:
+        for number in (first, *others) if others else ():  # counting opens back ends
             count = _core.device_count(number)
             if left < count:
                 return number, left
             left -= count
         # There is none: the first is what the message will name.
-        return _TYPES[word][0], index
+        return first, index
     for name, number, _ in _core.kinds():
         if name == word:
             return number, index
