@@ -28,7 +28,7 @@ def test_level_2_in_one_command(tmp_path: Path) -> None:
         assert "newchip" in text and "mychip" not in text
 
 
-@pytest.mark.parametrize("name", ["My", "9x", "a-b", "cpu", "", "../x"])
+@pytest.mark.parametrize("name", ["My", "9x", "a-b", "cpu", "ascend", "", "../x"])
 def test_bad_names(tmp_path: Path, name: str) -> None:
     done = infini("new-backend", name, "--into", str(tmp_path / "x"))
     assert done.returncode == 2 and repr(name) in done.stderr

@@ -155,7 +155,7 @@ def test_each_rank_has_its_own_device(
 
 
 def test_a_rank_that_has_gone() -> None:
-    """Steps name it; requests are cancelled here all the same, and the others are told the end."""
+    """Steps name it; requests are still cancelled here, and the other ranks are sent the end."""
     engine = object.__new__(parallel.ParallelEngine)
     (mine, gone), (other, theirs) = multiprocessing.Pipe(), multiprocessing.Pipe()
     gone.close()

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from infinicore.cli import config
+from infinicore.op._table import DEVICES
 
 WORD = "mychip"  # in the template, in files and in their names
 INTERPRETER = ("interpreter.h", "functions.h", "storage.h")
@@ -35,8 +36,8 @@ def write(name: str, into: Path) -> list[str]:
         raise NewBackendError(
             f"name {name!r}: expected lower-case letters, digits and _, beginning with a letter"
         )
-    if name == "cpu":
-        raise NewBackendError("name 'cpu': that device type is the package's own")
+    if name.upper() in DEVICES:
+        raise NewBackendError(f"name {name!r}: the package has a device type of that name")
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise NewBackendError(f"{into} exists and is not an empty folder")
     plain = config.root() / "share" / "infini" / "null"

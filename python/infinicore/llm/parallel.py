@@ -1,8 +1,8 @@
 """Several ranks that share a model: one process for each device.
 
-Every rank has the same scheduler and makes the same steps; rank 0 takes the requests and tells the
-others what it does. The ranks of the last stage (pipeline parallel; else there is one stage) have
-all logits and choose the same tokens; other stages are told which."""
+Every rank has the same scheduler and makes the same steps; rank 0 takes the requests and sends its
+decisions to the others. The ranks of the last stage (pipeline parallel; else there is one stage)
+have all logits and sample the same tokens, which they send to the other stages."""
 
 from __future__ import annotations
 
