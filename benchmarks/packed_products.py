@@ -1,9 +1,10 @@
 """linear_gguf on the CPU: `benchmarks/packed_products.py [--rows 1,4,512] [--formats 2,3,8]`.
 
 Random blocks stand for the weights of SmolLM2-135M, one layer after the other so that they come
-from memory as they do in a model. Prints the time of all products of a token or a prompt, the
-rate at which packed weights were read, and that of multiplications; the number of threads is
-INFINI_NUM_THREADS. The best of several rounds counts: other programs disturb.
+from memory as they do in a model, and interleaved as infinicore.llm has them. Prints the time of
+all products of a token or a prompt, the rate at which packed weights were read, and that of
+multiplications; the number of threads is INFINI_NUM_THREADS. The best of several rounds counts:
+other programs disturb.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 import numpy as np
 
 import infinicore
+from infinicore.nn.functional import interleave_gguf
 
 BLOCKS = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34)}
 NAMES = {2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0"}
@@ -38,8 +40,10 @@ def measure(format: int, rows: int, rounds: int) -> None:
     plans = []
     for (columns, depth), bytes_ in zip(shapes, packed, strict=True):
         out = np.empty((rows, columns), np.float32)
-        given = (inputs[depth], bytes_, None)
-        plan = infinicore.op.describe("linear_gguf", *given, format=format, out=out)
+        rows_of_8 = interleave_gguf(infinicore.from_numpy(bytes_), format).numpy()
+        given = (inputs[depth], rows_of_8, None)
+        options = {"format": format, "interleaved": True}
+        plan = infinicore.op.describe("linear_gguf", *given, **options, out=out)
         plans.append((plan, out, given))
     best = float("inf")
     for _ in range(rounds):

@@ -12,7 +12,12 @@ import infinicore
 from infinicore import nn
 from kit import ref
 from kit.place import ON_HOST, put
-from spec.operators.declarations.quant.gguf import GGUF_BLOCKS, gguf_values, int8_rounded
+from spec.operators.declarations.quant.gguf import (
+    GGUF_BLOCKS,
+    gguf_values,
+    int8_rounded,
+    interleaved_rows,
+)
 
 from .cases.quant import gguf_bytes
 
@@ -99,6 +104,30 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(format: int) -> None:
 
 
 @formats
+def test_interleaved_rows(format: int) -> None:
+    packed = weights(format, 48, length(format))
+    made = nn.functional.interleave_gguf(ours(packed), format)
+    np.testing.assert_array_equal(ref.of(made).array, interleaved_rows(packed, format))
+    np.testing.assert_array_equal(
+        interleaved_rows(interleaved_rows(packed, format), format, inverse=True), packed
+    )
+
+
+@formats
+def test_products_with_interleaved_rows(format: int) -> None:
+    """The same bits as with the rows of the file."""
+    rng = np.random.default_rng(6)
+    packed = weights(format, 48, length(format))
+    groups = ref.of(nn.functional.interleave_gguf(ours(packed), format)).array
+    for rows in (1, 2, 3, 4, 5, 13):
+        x = rng.standard_normal((rows, length(format))).astype(np.float32)
+        for quantize in (True, False):
+            wanted = linear(x, packed, format, quantize_input=quantize)
+            made = linear(x, groups, format, quantize_input=quantize, interleaved=True)
+            np.testing.assert_array_equal(made, wanted)
+
+
+@formats
 @pytest.mark.parametrize("rows", [1, 6])
 def test_what_is_no_number_spoils_its_row_only(format: int, rows: int) -> None:
     packed = weights(format, 9, 256)
@@ -124,6 +153,14 @@ def test_rounding_of_the_input(rows: int) -> None:
     np.testing.assert_array_equal(linear(x, packed, 8), wanted)
     x[0] = np.linspace(-1e-37, 1e-37, 32)
     assert not linear(x, packed, 8)[0].any()
+
+
+def test_interleaved_rows_come_in_groups_of_8() -> None:
+    packed = weights(2, 12, 64)
+    with pytest.raises(ValueError, match=r"interleave_gguf.*multiple of 8"):
+        nn.functional.interleave_gguf(ours(packed), 2)
+    with pytest.raises(ValueError, match=r"linear_gguf.*multiple of 8"):
+        linear(np.zeros((1, 64), np.float32), packed, 2, interleaved=True)
 
 
 def test_empty() -> None:

@@ -23,14 +23,21 @@ class Dense(nn.Module):
 
 
 class Packed(nn.Module):
-    """x @ weight.T + bias, with a weight in a block format of GGUF, which stays packed."""
+    """x @ weight.T + bias, with a weight in a block format of GGUF, which stays packed. On a CPU
+    its rows are interleaved: that copies them, and products with few rows take two thirds of the
+    time."""
 
-    def __init__(self, weight: Tensor, packed: int, bias: Tensor | None) -> None:
+    def __init__(
+        self, weight: Tensor, packed: int, bias: Tensor | None, interleaved: bool = False
+    ) -> None:
         super().__init__()
+        if not interleaved and weight.device.type == "cpu" and weight.shape[0] % 8 == 0:
+            weight, interleaved = F.interleave_gguf(weight, packed), True
         self.weight, self.packed, self.bias = weight, packed, bias
+        self.interleaved = interleaved
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear_gguf(x, self.weight, self.packed, self.bias)
+        return F.linear_gguf(x, self.weight, self.packed, self.bias, interleaved=self.interleaved)
 
 
 class Summed(nn.Module):

@@ -219,7 +219,10 @@ class Weights:
     def joined(self, parts: list[nn.Module], sizes: Sequence[int]) -> Projections:
         kinds = {(type(part), getattr(part, "packed", None)) for part in parts}
         are_quantised = any(isinstance(part, quantised.Quantised) for part in parts)
-        if self.device.type == "cpu" or len(kinds) > 1 or are_quantised:
+        is_mapped = self.device.type == "cpu" and not all(
+            getattr(part, "interleaved", False) for part in parts
+        )
+        if is_mapped or len(kinds) > 1 or are_quantised:
             return Projections(parts, sizes)
         weight = infinicore.cat([part.weight for part in parts], 0)
         biases = [part.bias for part in parts]
@@ -229,5 +232,6 @@ class Weights:
             both = zip(biases, sizes, strict=True)
             bias = infinicore.cat([zero.narrow(0, 0, n) if b is None else b for b, n in both], 0)
         packed = getattr(parts[0], "packed", None)
-        whole = Dense(weight, bias) if packed is None else Packed(weight, packed, bias)
-        return Projections([whole], sizes)
+        if packed is None:
+            return Projections([Dense(weight, bias)], sizes)
+        return Projections([Packed(weight, packed, bias, parts[0].interleaved)], sizes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kit.drawing import Draw, Rules, Shape
-from spec.operators.declarations.quant.gguf import GGUF_BLOCKS
+from spec.operators.declarations.quant.gguf import GGUF_BLOCKS, interleaved_rows
 
 from .values import below, distinct, normal, one_of
 
@@ -118,13 +118,16 @@ def gguf_rules(**more: Any) -> Rules:
         return draw.choose([number for number in formats(draw) if fits(number)])
 
     def packed(draw: Draw, shape: Shape) -> Any:
-        return gguf_bytes(draw.rng, shape, draw["format"])
+        made = gguf_bytes(draw.rng, shape, draw["format"])
+        interleaved = "interleaved" in attributes and draw["interleaved"]
+        return interleaved_rows(made, draw["format"]) if interleaved else made
 
+    attributes = more.pop("attributes", {})
     sizes = {"K": (32, 96, 256, 512), "R": row_bytes}
     large = {**more.pop("large"), "R": row_bytes}
     return Rules(
         symbols={**more.pop("symbols"), **sizes},
-        attributes={"format": format_, **more.pop("attributes", {})},
+        attributes={"format": format_, **attributes},
         values={"packed": packed, "weight": packed},
         large=large,
         full=("R",),
@@ -186,9 +189,12 @@ CASES: dict[str, Rules] = {
         symbols={"*B": ((), (3,), (2, 5))}, large={"*B": ((70,),), "K": (1536, 3232)}
     ),
     "linear_gguf": gguf_rules(
-        symbols={"*B": ((1,), (3,), (2, 5)), "N": (1, 6, 33)},
-        attributes={"quantize_input": (0, 1)},
-        large={"*B": ((40,),), "N": (151,), "K": (512, 608)},
+        symbols={"*B": ((1,), (3,), (2, 5)), "N": (1, 6, 16, 33)},
+        attributes={
+            "quantize_input": (0, 1),
+            "interleaved": lambda draw: int(draw["N"] % 8 == 0 and draw.choose((0, 1))),
+        },
+        large={"*B": ((40,),), "N": (151, 152), "K": (512, 608)},
         noise=64.0,
         tolerance=4.0,  # devices may round weights of many rows to the result's type
         kinds=("usual", "empty", "large"),

@@ -70,10 +70,97 @@ struct Gguf {
                                       : format == kQ5_K ? 176
                                                         : 210;
 
+    static constexpr int kUnits = int(kElements / 32);  // of a block
+    // A block is numbers of two bytes, words of four, and in Q6_K a number of two bytes behind them.
+    static constexpr int kFirstWord = format == kQ6_K ? 0 : kHasMinimum ? 4 : 2;
+    static constexpr int kLastWord = format == kQ6_K ? 208 : int(kBytes);
+
     static int64_t row_bytes(int64_t k) { return k / kElements * kBytes; }
-    // The block that holds unit `unit` of a row.
-    static const uint8_t *block(const uint8_t *row, int64_t unit) {
-        return row + (kLarge ? unit / 8 : unit) * kBytes;
+};
+
+// Rows of interleaved weights come in groups: a block of a group has the first number or word of
+// the block of each row, then the second of each, and so on.
+inline constexpr int kGgufRows = 8;
+
+// f(at, bytes): the numbers and words of a block.
+template <int format, class F>
+INFINI_SIMD void gguf_for_items(F &&f) {
+    using G = Gguf<format>;
+    for (int at = 0; at < G::kFirstWord; at += 2) f(at, 2);
+    for (int at = G::kFirstWord; at < G::kLastWord; at += 4) f(at, 4);
+    for (int at = G::kLastWord; at < G::kBytes; at += 2) f(at, 2);
+}
+
+// Weights of some rows: as in a file, or interleaved.
+template <int format>
+struct GgufMatrix {
+    using G = Gguf<format>;
+
+    const uint8_t *data;
+    int64_t rows, row_bytes;
+    bool interleaved;
+
+    // Block `index` of a row as in a file; `copy` has room for one.
+    const uint8_t *block(int64_t row, int64_t index, uint8_t *copy) const {
+        if (!interleaved) return data + row * row_bytes + index * G::kBytes;
+        const int64_t lane = row % kGgufRows;
+        const uint8_t *from = data + (row - lane) * row_bytes + index * G::kBytes * kGgufRows;
+        gguf_for_items<format>([&](int at, int bytes) {
+            std::memcpy(copy + at, from + at * kGgufRows + lane * bytes, size_t(bytes));
+        });
+        return copy;
+    }
+
+    // Blocks [first, first + count) of the rows from `row` on, a multiple of 8, interleaved; `copy`
+    // has room for them. A row beyond the last is the last one again.
+    const uint8_t *group(int64_t row, int64_t first, int64_t count, uint8_t *copy) const {
+        if (interleaved) return data + row * row_bytes + first * G::kBytes * kGgufRows;
+        const uint8_t *from[kGgufRows];
+        for (int r = 0; r < kGgufRows; ++r) {
+            const int64_t source = row + r < rows ? row + r : rows - 1;
+            from[r] = data + source * row_bytes + first * G::kBytes;
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            interleave(from, i * G::kBytes, copy + i * G::kBytes * kGgufRows);
+        }
+        return copy;
+    }
+
+private:
+    // The blocks at `begin` of 8 rows. Most words are transposed four at a time.
+    INFINI_SIMD static void interleave(const uint8_t *const (&from)[kGgufRows], int64_t begin,
+                                       uint8_t *to) {
+        typedef uint32_t Four __attribute__((vector_size(16)));
+        constexpr int kFours = (G::kLastWord - G::kFirstWord) / 16;
+        constexpr int kSingle = G::kLastWord - 16 * kFours;  // words before this are copied singly
+#pragma GCC unroll 16
+        for (int at = kSingle; at < G::kLastWord; at += 16) {
+#pragma GCC unroll 2
+            for (int r = 0; r < kGgufRows; r += 4) {
+                Four w[4];
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; ++i) std::memcpy(&w[i], from[r + i] + begin + at, 16);
+                const Four a = __builtin_shufflevector(w[0], w[1], 0, 4, 1, 5);
+                const Four b = __builtin_shufflevector(w[0], w[1], 2, 6, 3, 7);
+                const Four c = __builtin_shufflevector(w[2], w[3], 0, 4, 1, 5);
+                const Four d = __builtin_shufflevector(w[2], w[3], 2, 6, 3, 7);
+                const Four out[4] = {__builtin_shufflevector(a, c, 0, 1, 4, 5),
+                                     __builtin_shufflevector(a, c, 2, 3, 6, 7),
+                                     __builtin_shufflevector(b, d, 0, 1, 4, 5),
+                                     __builtin_shufflevector(b, d, 2, 3, 6, 7)};
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; ++i) {
+                    std::memcpy(to + (at + 4 * i) * kGgufRows + 4 * r, &out[i], 16);
+                }
+            }
+        }
+        gguf_for_items<format>([&](int at, int bytes) {
+            if (at >= kSingle && at < G::kLastWord) return;
+#pragma GCC unroll 8
+            for (int r = 0; r < kGgufRows; ++r) {
+                std::memcpy(to + at * kGgufRows + r * bytes, from[r] + begin + at, size_t(bytes));
+            }
+        });
     }
 };
 
@@ -89,17 +176,15 @@ struct GgufFactors {
 };
 
 template <int format>
-INFINI_SIMD GgufFactors gguf_factors(const uint8_t *row, int64_t unit) {
+INFINI_SIMD GgufFactors gguf_factors(const uint8_t *block, int j) {
     using G = Gguf<format>;
-    const uint8_t *block = G::block(row, unit);
     GgufFactors f{};
     if constexpr (G::kHasParts) {
         f.scale = gguf_half(block + 208);
-        for (int i = 0; i < 2; ++i) f.part[i] = int8_t(block[192 + unit % 8 * 2 + i]);
+        for (int i = 0; i < 2; ++i) f.part[i] = int8_t(block[192 + 2 * j + i]);
     } else if constexpr (G::kLarge) {
         // Six bits each: those of the first four units in one byte, the others' in two.
         const uint8_t *packed = block + 4;
-        const int64_t j = unit % 8;
         const int scale = j < 4 ? packed[j] & 63 : (packed[j + 4] & 15) | packed[j - 4] >> 6 << 4;
         const int minimum = j < 4 ? packed[j + 4] & 63 : packed[j + 4] >> 4 | packed[j] >> 6 << 4;
         f.scale = gguf_half(block) * float(scale);
@@ -111,22 +196,20 @@ INFINI_SIMD GgufFactors gguf_factors(const uint8_t *row, int64_t unit) {
     return f;
 }
 
-// The codes of a unit. Those of Q8_0 are signed: int8_t.
+// The codes of unit j of a block. Those of Q8_0 are signed: int8_t.
 template <int format>
-INFINI_SIMD void gguf_codes(const uint8_t *row, int64_t unit, uint8_t *codes) {
+INFINI_SIMD void gguf_codes(const uint8_t *block, int j, uint8_t *codes) {
     using G = Gguf<format>;
-    const uint8_t *block = G::block(row, unit);
     if constexpr (format == kQ8_0) {
         std::memcpy(codes, block + 2, 32);
     } else if constexpr (format == kQ6_K) {
-        const int64_t half = unit % 8 / 4, quarter = unit % 4;
+        const int half = j / 4, quarter = j % 4;
         const uint8_t *low = block + 64 * half + quarter % 2 * 32, *high = block + 128 + 32 * half;
         for (int i = 0; i < 32; ++i) {
             codes[i] =
                 uint8_t((low[i] >> (quarter / 2 * 4) & 15) | (high[i] >> (quarter * 2) & 3) << 4);
         }
     } else if constexpr (G::kLarge) {
-        const int64_t j = unit % 8;
         const uint8_t *nibbles = block + G::kBytes - 128 + j / 2 * 32, *high = block + 16;
         for (int i = 0; i < 32; ++i) {
             codes[i] = nibbles[i] >> (j % 2 * 4) & 15;
@@ -143,13 +226,13 @@ INFINI_SIMD void gguf_codes(const uint8_t *row, int64_t unit, uint8_t *codes) {
     }
 }
 
-// The values of a unit.
+// The values of unit j of a block.
 template <int format>
-INFINI_SIMD void gguf_values(const uint8_t *row, int64_t unit, float *values) {
+INFINI_SIMD void gguf_values(const uint8_t *block, int j, float *values) {
     using G = Gguf<format>;
     uint8_t codes[32];
-    gguf_codes<format>(row, unit, codes);
-    const GgufFactors f = gguf_factors<format>(row, unit);
+    gguf_codes<format>(block, j, codes);
+    const GgufFactors f = gguf_factors<format>(block, j);
     for (int i = 0; i < 32; ++i) {
         const int code = format == kQ8_0 ? int(int8_t(codes[i])) : int(codes[i]) - G::kOffset;
         const float scale = G::kHasParts ? f.scale * float(f.part[i / 16]) : f.scale;

@@ -27,7 +27,10 @@ std::unique_ptr<Plan> plan_for(const Operation &op) {
                 const int64_t to = std::min(from + kPiece, units);
                 for (int64_t unit = from; unit < to; ++unit) {
                     float values[32];
-                    gguf_values<format>(packed + offset[1], unit, values);
+                    constexpr int kUnits = Gguf<format>::kUnits;
+                    const uint8_t *row = packed + offset[1];
+                    gguf_values<format>(row + unit / kUnits * Gguf<format>::kBytes,
+                                        int(unit % kUnits), values);
                     store_block(out + offset[0] + unit * 32, values, 32);
                 }
             }

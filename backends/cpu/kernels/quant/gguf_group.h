@@ -1,5 +1,5 @@
-// Several rows of GGUF weights side by side, in vectors: codes of 32 elements for each row, and
-// their scales and minima with a lane for each row. Only where bytes can be multiplied in vectors.
+// Interleaved GGUF weights in vectors with a lane for each row: their codes, scales and minima, and
+// products with the codes of the input. Only where bytes can be multiplied in vectors.
 #pragma once
 
 #include "gguf_blocks.h"
@@ -9,23 +9,22 @@
 
 namespace infini::cpu {
 
-// Rows of a group: one for each lane of a vector of I32.
 #if defined(__ARM_NEON)
-inline constexpr int kGgufGroup = 4;
+inline constexpr int kGgufLanes = 4;
 #else
-inline constexpr int kGgufGroup = 8;
+inline constexpr int kGgufLanes = 8;
 #endif
-typedef float GgufFloats __attribute__((vector_size(kGgufGroup * 4)));
-typedef int32_t GgufInts __attribute__((vector_size(kGgufGroup * 4)));
-typedef uint16_t GgufHalves __attribute__((vector_size(kGgufGroup * 2)));
+inline constexpr int kGgufVectors = kGgufRows / kGgufLanes;  // for the rows of a group
+typedef float GgufFloats __attribute__((vector_size(kGgufLanes * 4)));
+typedef int32_t GgufInts __attribute__((vector_size(kGgufLanes * 4)));
+typedef uint32_t GgufWords __attribute__((vector_size(kGgufLanes * 4)));
+typedef uint8_t GgufBytes __attribute__((vector_size(kGgufLanes * 4)));
+typedef uint16_t GgufHalves __attribute__((vector_size(kGgufLanes * 2)));
+
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 #if defined(__ARM_NEON)
-// The codes of a unit: elements 0 to 15, and 16 to 31.
-struct GgufCodes {
-    uint8x16_t first, second;
-};
-
-INFINI_SIMD GgufFloats gguf_halves(GgufHalves bits) {
+INFINI_SIMD GgufFloats gguf_widen(GgufHalves bits) {
     return vcvt_f32_f16(vreinterpret_f16_u16(bits));
 }
 INFINI_SIMD GgufFloats gguf_fma(GgufFloats a, GgufFloats b, GgufFloats c) {
@@ -36,240 +35,136 @@ INFINI_SIMD GgufFloats gguf_fma(GgufFloats a, GgufFloats b, GgufFloats c) {
 // of a float: to subtract is quicker than to convert.
 inline constexpr int32_t kGgufStart = 0x4b400000;
 INFINI_SIMD GgufFloats gguf_number(GgufInts sum) { return as<GgufFloats>(sum) - 0x1.8p23f; }
-#else
-inline constexpr int32_t kGgufStart = 0;
-struct GgufCodes {
-    __m256i all;
-};
 
-INFINI_SIMD GgufFloats gguf_halves(GgufHalves bits) { return _mm256_cvtph_ps(as<__m128i>(bits)); }
+// sum + the products of four codes of each row with word `word` of x.
+template <int word, bool kSigned>
+INFINI_SIMD GgufInts gguf_dot(GgufInts sum, GgufBytes w, const int8_t *x) {
+    const int8x16_t codes = vreinterpretq_s8_u8(w), words = vld1q_s8(x + word / 4 * 16);
+#if defined(__ARM_FEATURE_DOTPROD)
+    return vdotq_laneq_s32(sum, codes, words, word % 4);
+#else
+    const int8x16_t four =
+        vreinterpretq_s8_s32(vdupq_laneq_s32(vreinterpretq_s32_s8(words), word % 4));
+    const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(codes), vget_low_s8(four)));
+    const int32x4_t high = vpaddlq_s16(vmull_high_s8(codes, four));
+    return vaddq_s32(sum, vpaddq_s32(low, high));
+#endif
+}
+#else
+INFINI_SIMD GgufFloats gguf_widen(GgufHalves bits) { return _mm256_cvtph_ps(as<__m128i>(bits)); }
 INFINI_SIMD GgufFloats gguf_fma(GgufFloats a, GgufFloats b, GgufFloats c) {
     return _mm256_fmadd_ps(a, b, c);
 }
-#endif
-
-// ---- Codes --------------------------------------------------------------------------------------
-
-// The codes of unit `j` of a block; only those of Q8_0 are signed. Q6_K's are less 32, so signed,
-// too, if `kCentred`.
-template <int format, bool kCentred>
-INFINI_SIMD GgufCodes gguf_load_codes(const uint8_t *block, int j) {
-    using G = Gguf<format>;
-#if defined(__ARM_NEON)
-    const uint8x16_t low = vdupq_n_u8(15);
-    uint8x16_t first, second;
-    if constexpr (format == kQ8_0) {
-        return {vld1q_u8(block + 2), vld1q_u8(block + 18)};
-    } else if constexpr (format == kQ6_K) {
-        const int half = j / 4, quarter = j % 4;
-        const uint8_t *nibbles = block + 64 * half + quarter % 2 * 32;
-        first = vld1q_u8(nibbles), second = vld1q_u8(nibbles + 16);
-        if (quarter < 2) {
-            first = vandq_u8(first, low), second = vandq_u8(second, low);
-        } else {
-            first = vshrq_n_u8(first, 4), second = vshrq_n_u8(second, 4);
-        }
-        const int8x16_t shift = vdupq_n_s8(int8_t(4 - 2 * quarter));
-        const uint8x16_t mask = vdupq_n_u8(0x30);
-        const uint8_t *pairs = block + 128 + 32 * half;
-        first = vorrq_u8(first, vandq_u8(vshlq_u8(vld1q_u8(pairs), shift), mask));
-        second = vorrq_u8(second, vandq_u8(vshlq_u8(vld1q_u8(pairs + 16), shift), mask));
-        if constexpr (kCentred) {
-            first = vsubq_u8(first, vdupq_n_u8(32)), second = vsubq_u8(second, vdupq_n_u8(32));
-        }
-    } else if constexpr (G::kLarge) {
-        const uint8_t *nibbles = block + G::kBytes - 128 + j / 2 * 32;
-        first = vld1q_u8(nibbles), second = vld1q_u8(nibbles + 16);
-        if (j % 2 == 0) {
-            first = vandq_u8(first, low), second = vandq_u8(second, low);
-        } else {
-            first = vshrq_n_u8(first, 4), second = vshrq_n_u8(second, 4);
-        }
-        if constexpr (G::kFiveBits) {
-            const int8x16_t shift = vdupq_n_s8(int8_t(4 - j));
-            const uint8x16_t bit = vdupq_n_u8(16);
-            first = vorrq_u8(first, vandq_u8(vshlq_u8(vld1q_u8(block + 16), shift), bit));
-            second = vorrq_u8(second, vandq_u8(vshlq_u8(vld1q_u8(block + 32), shift), bit));
-        }
-    } else {
-        const uint8x16_t pairs = vld1q_u8(block + G::kBytes - 16);
-        first = vandq_u8(pairs, low), second = vshrq_n_u8(pairs, 4);
-        if constexpr (G::kFiveBits) {
-            uint32_t bits;
-            std::memcpy(&bits, block + G::kBytes - 20, sizeof bits);
-            const uint8x16_t spread = vreinterpretq_u8_u32(vdupq_n_u32(bits));
-            const uint8x16_t each = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-            const uint8x16_t at = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
-            const uint8x16_t there = vqtbl1q_u8(spread, at);
-            const uint8x16_t then = vqtbl1q_u8(spread, vaddq_u8(at, vdupq_n_u8(2)));
-            const uint8x16_t bit = vdupq_n_u8(16);
-            first = vorrq_u8(first, vandq_u8(vtstq_u8(there, each), bit));
-            second = vorrq_u8(second, vandq_u8(vtstq_u8(then, each), bit));
-        }
-    }
-    return {first, second};
-#else
-    const auto load = [](const uint8_t *from) {
-        return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
-    };
-    const __m256i low = _mm256_set1_epi8(15);
-    __m256i codes;
-    if constexpr (format == kQ8_0) {
-        return {load(block + 2)};
-    } else if constexpr (format == kQ6_K) {
-        const int half = j / 4, quarter = j % 4;
-        codes = load(block + 64 * half + quarter % 2 * 32);
-        codes = _mm256_and_si256(_mm256_srli_epi16(codes, quarter / 2 * 4), low);
-        const __m256i pairs = _mm256_srli_epi16(load(block + 128 + 32 * half), 2 * quarter);
-        const __m256i two = _mm256_and_si256(pairs, _mm256_set1_epi8(3));
-        codes = _mm256_or_si256(codes, _mm256_slli_epi16(two, 4));
-        if constexpr (kCentred) codes = _mm256_sub_epi8(codes, _mm256_set1_epi8(32));
-    } else if constexpr (G::kLarge) {
-        codes = load(block + G::kBytes - 128 + j / 2 * 32);
-        codes = _mm256_and_si256(_mm256_srli_epi16(codes, j % 2 * 4), low);
-        if constexpr (G::kFiveBits) {
-            const __m256i bits = _mm256_srli_epi16(load(block + 16), j);
-            const __m256i one = _mm256_and_si256(bits, _mm256_set1_epi8(1));
-            codes = _mm256_or_si256(codes, _mm256_slli_epi16(one, 4));
-        }
-    } else {
-        const __m128i pairs =
-            _mm_loadu_si128(reinterpret_cast<const __m128i *>(block + G::kBytes - 16));
-        codes = _mm256_set_m128i(_mm_srli_epi16(pairs, 4), pairs);
-        codes = _mm256_and_si256(codes, low);
-        if constexpr (G::kFiveBits) {
-            int bits;
-            std::memcpy(&bits, block + G::kBytes - 20, sizeof bits);
-            const __m256i at =
-                _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-            const __m256i each = _mm256_set1_epi64x(int64_t(0x8040201008040201));
-            const __m256i there = _mm256_shuffle_epi8(_mm256_set1_epi32(bits), at);
-            const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(there, each), each);
-            codes = _mm256_or_si256(codes, _mm256_and_si256(is_set, _mm256_set1_epi8(16)));
-        }
-    }
-    return {codes};
-#endif
+inline constexpr int32_t kGgufStart = 0;
+INFINI_SIMD GgufFloats gguf_number(GgufInts sum) {
+    return __builtin_convertvector(sum, GgufFloats);
 }
 
-// ---- Scales -------------------------------------------------------------------------------------
+INFINI_SIMD int gguf_four(const int8_t *x) {
+    int four;
+    std::memcpy(&four, x, sizeof four);
+    return four;
+}
 
-// A unit's factors, a lane for each row.
-struct GgufLanes {
+// The codes are unsigned, or if kSigned signed as those of x are.
+template <int word, bool kSigned>
+INFINI_SIMD GgufInts gguf_dot(GgufInts sum, GgufBytes w, const int8_t *x) {
+    __m256i four = _mm256_set1_epi32(gguf_four(x + 4 * word)), codes = as<__m256i>(w);
+    if constexpr (kSigned) four = _mm256_sign_epi8(four, codes), codes = _mm256_abs_epi8(codes);
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    return as<GgufInts>(_mm256_dpbusd_epi32(as<__m256i>(sum), codes, four));
+#else
+    const __m256i pairs = _mm256_maddubs_epi16(codes, four);
+    return sum + as<GgufInts>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#endif
+}
+#endif
+
+// ---- Blocks -------------------------------------------------------------------------------------
+
+// A unit's factors.
+struct GgufFactorLanes {
     GgufFloats scale, minimum;
     GgufInts part[2];
 };
 
+// Interleaved blocks of the rows of vector `v` of a group.
 template <int format>
-struct GgufGroup {
+class GgufBlocks {
     using G = Gguf<format>;
-    static constexpr int kUnits = G::kLarge ? 8 : 1;  // of a block
 
-    const uint8_t *row[kGgufGroup];
-    GgufLanes lanes[kUnits];  // of the block that was prepared last
-
-    // Rows from `first` on of `count`; those beyond the last are the last one again.
-    GgufGroup(const uint8_t *weight, int64_t row_bytes, int64_t first, int64_t count) {
-        for (int r = 0; r < kGgufGroup; ++r) {
-            row[r] = weight + (first + r < count ? first + r : count - 1) * row_bytes;
+public:
+    INFINI_SIMD GgufBlocks(const uint8_t *blocks, int v) : blocks_(blocks), v_(v) {
+        scale_ = half(G::kHasParts ? 208 : 0);
+        if constexpr (G::kHasMinimum) minimum_ = G::kLarge ? -half(2) : half(2);
+        if constexpr (G::kLarge && !G::kHasParts) {
+            // Six bits each: words of the scales of units 0 to 3, of 4 to 7, and so the minima.
+            const GgufBytes low = word(4), middle = word(8), high = word(12);
+            scales_[0] = as<GgufWords>(low & 63);
+            scales_[1] = as<GgufWords>((high & 15) | (low >> 6) << 4);
+            minima_[0] = as<GgufWords>(middle & 63);
+            minima_[1] = as<GgufWords>(high >> 4 | (middle >> 6) << 4);
         }
     }
 
-    INFINI_SIMD void prepare(int64_t block) {
-        const int64_t at = block * G::kBytes;
-        if constexpr (G::kLarge) {
-            prepare_large(at);
-        } else if constexpr (G::kHasMinimum) {
-#if defined(__ARM_NEON)
-            const uint16x8_t pairs = vreinterpretq_u16_u64(
-                vcombine_u64(vcreate_u64(load_pair(0, at)), vcreate_u64(load_pair(2, at))));
-            lanes[0].scale = gguf_halves(vget_low_u16(vuzp1q_u16(pairs, pairs)));
-            lanes[0].minimum = gguf_halves(vget_low_u16(vuzp2q_u16(pairs, pairs)));
-#else
-            GgufInts pairs = {};
-#pragma GCC unroll 8
-            for (int r = 0; r < kGgufGroup; ++r) {
-                int32_t pair;
-                std::memcpy(&pair, row[r] + at, sizeof pair);
-                pairs[r] = pair;
-            }
-            lanes[0].scale = gguf_halves(__builtin_convertvector(pairs & 0xffff, GgufHalves));
-            lanes[0].minimum =
-                gguf_halves(__builtin_convertvector((pairs >> 16) & 0xffff, GgufHalves));
-#endif
+    // The codes of elements [4 g, 4 g + 4) of unit j of the block; only those of Q8_0 are signed.
+    INFINI_SIMD GgufBytes codes(int j, int g) const {
+        if constexpr (format == kQ8_0) {
+            return word(2 + 4 * g);
+        } else if constexpr (format == kQ6_K) {
+            const int half = j / 4, quarter = j % 4;
+            const GgufBytes pairs = word(64 * half + quarter % 2 * 32 + 4 * g);
+            const GgufBytes high = word(128 + 32 * half + 4 * g) >> (2 * quarter);
+            return nibble(pairs, quarter / 2) | (high & 3) << 4;
+        } else if constexpr (G::kLarge) {
+            const GgufBytes low = nibble(word(int(G::kBytes) - 128 + j / 2 * 32 + 4 * g), j % 2);
+            if constexpr (!G::kFiveBits) return low;
+            return low | (word(16 + 4 * g) >> j & 1) << 4;
         } else {
-            lanes[0].scale = gguf_halves(load_halves(at));
+            const GgufBytes low = nibble(word(int(G::kBytes) - 16 + g % 4 * 4), g / 4);
+            if constexpr (!G::kFiveBits) return low;
+            // Four bits of a word, to the fifth bits of its bytes.
+            const GgufWords bits = as<GgufWords>(word(int(G::kBytes) - 20)) >> (4 * g) & 15;
+            return low | as<GgufBytes>((bits * 0x00204081u & 0x01010101u) << 4);
         }
+    }
+
+    // The factors of unit j of the block.
+    INFINI_SIMD GgufFactorLanes factors(int j) const {
+        GgufFactorLanes f;
+        f.scale = scale_;
+        if constexpr (G::kHasMinimum) f.minimum = minimum_;
+        if constexpr (G::kHasParts) {
+            const GgufInts four = as<GgufInts>(word(192 + j / 2 * 4));
+            for (int i = 0; i < 2; ++i) f.part[i] = four << (24 - j % 2 * 16 - i * 8) >> 24;
+        } else if constexpr (G::kLarge) {
+            f.scale *= byte(scales_[j / 4], j % 4);
+            f.minimum *= byte(minima_[j / 4], j % 4);
+        }
+        return f;
     }
 
 private:
-#if defined(__ARM_NEON)
-    // Put together with integers: vector units have more than enough to do.
-    INFINI_SIMD GgufHalves load_halves(int64_t at) const {
-        uint64_t all = 0;
-#pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) {
-            uint16_t half;
-            std::memcpy(&half, row[r] + at, sizeof half);
-            all |= uint64_t(half) << (16 * r);
-        }
-        return vcreate_u16(all);
+    INFINI_SIMD GgufBytes word(int at) const {
+        return load<GgufBytes>(blocks_ + at * kGgufRows + v_ * kGgufLanes * 4);
     }
-    INFINI_SIMD uint64_t load_pair(int r, int64_t at) const {
-        uint32_t low, high;
-        std::memcpy(&low, row[r] + at, sizeof low);
-        std::memcpy(&high, row[r + 1] + at, sizeof high);
-        return low | uint64_t(high) << 32;
+    INFINI_SIMD GgufFloats half(int at) const {
+        const uint8_t *from = blocks_ + at * kGgufRows + v_ * kGgufLanes * 2;
+        GgufHalves bits;
+        std::memcpy(&bits, from, sizeof bits);
+        return gguf_widen(bits);
     }
-#else
-    INFINI_SIMD GgufHalves load_halves(int64_t at) const {
-        GgufHalves halves = {};
-#pragma GCC unroll 8
-        for (int r = 0; r < kGgufGroup; ++r) {
-            uint16_t half;
-            std::memcpy(&half, row[r] + at, sizeof half);
-            halves[r] = half;
-        }
-        return halves;
+    INFINI_SIMD static GgufBytes nibble(GgufBytes pairs, int upper) {
+        return upper ? pairs >> 4 : pairs & 15;
     }
-#endif
+    INFINI_SIMD static GgufFloats byte(GgufWords words, int i) {
+        return __builtin_convertvector(as<GgufInts>(words >> (8 * i) & 255), GgufFloats);
+    }
 
-    void prepare_large(int64_t at) {
-        if constexpr (G::kHasParts) {
-            const GgufFloats scale = gguf_halves(load_halves(at + 208));
-            for (int j = 0; j < 8; ++j) {
-                GgufInts first = {}, second = {};
-                for (int r = 0; r < kGgufGroup; ++r) {
-                    first[r] = int8_t(row[r][at + 192 + 2 * j]);
-                    second[r] = int8_t(row[r][at + 193 + 2 * j]);
-                }
-                lanes[j].scale = scale;
-                lanes[j].part[0] = first, lanes[j].part[1] = second;
-            }
-        } else {
-            const GgufFloats scale = gguf_halves(load_halves(at));
-            const GgufFloats minimum = -gguf_halves(load_halves(at + 2));
-            // Words of four bytes: the scales of units 0 to 3, of 4 to 7, and so the minima.
-            GgufInts scales[2] = {}, minima[2] = {};
-            for (int r = 0; r < kGgufGroup; ++r) {
-                uint32_t low, middle, high;
-                std::memcpy(&low, row[r] + at + 4, sizeof low);
-                std::memcpy(&middle, row[r] + at + 8, sizeof middle);
-                std::memcpy(&high, row[r] + at + 12, sizeof high);
-                scales[0][r] = int32_t(low & 0x3f3f3f3fu);
-                minima[0][r] = int32_t(middle & 0x3f3f3f3fu);
-                scales[1][r] = int32_t((high & 0x0f0f0f0fu) | (low >> 2 & 0x30303030u));
-                minima[1][r] = int32_t((high >> 4 & 0x0f0f0f0fu) | (middle >> 2 & 0x30303030u));
-            }
-#pragma GCC unroll 8
-            for (int j = 0; j < 8; ++j) {
-                const GgufInts s = (scales[j / 4] >> (j % 4 * 8)) & 63;
-                const GgufInts m = (minima[j / 4] >> (j % 4 * 8)) & 63;
-                lanes[j].scale = scale * __builtin_convertvector(s, GgufFloats);
-                lanes[j].minimum = minimum * __builtin_convertvector(m, GgufFloats);
-            }
-        }
-    }
+    const uint8_t *blocks_;
+    int v_;
+    GgufFloats scale_, minimum_;
+    GgufWords scales_[2], minima_[2];
 };
 
 }  // namespace infini::cpu

@@ -12,8 +12,13 @@ namespace {
 struct Sizes {
     int64_t m, n, k;
     int dtype;
-    bool bias;
+    bool bias, interleaved;  // the rows of the weights
 };
+
+template <int format>
+GgufMatrix<format> matrix(const Sizes &s, const uint8_t *weight) {
+    return {weight, s.n, Gguf<format>::row_bytes(s.k), s.interleaved};
+}
 
 // In floating point, by the engine for matrix products.
 template <int format>
@@ -23,12 +28,12 @@ std::unique_ptr<Plan> plan_exact(const Sizes &s) {
     product.a = {nullptr, s.dtype, s.k, 1, 0};
     product.c = {nullptr, s.dtype, s.n, 1, 0};
     const Epilogue any;
-    const GgufWeights<format> unknown(nullptr, s.k);
+    const GgufWeights<format> unknown(matrix<format>(s, nullptr));
     Matmul sample = product;
     sample.epilogue = s.bias ? &any : nullptr, sample.weights = &unknown;
     return make_plan(
         [=](const Arguments &arguments) {
-            const GgufWeights<format> weights(arguments.pointer<void>(2), product.k);
+            const GgufWeights<format> weights(matrix<format>(s, arguments.pointer<uint8_t>(2)));
             Epilogue epilogue;
             Matmul p = product;
             if (s.bias) {
@@ -97,13 +102,31 @@ void quantise(const GgufRows<kTogether> &x, const void *input, int dtype) {
 
 constexpr int64_t kFewGgufRows = 4;  // that are multiplied without unpacking
 
+// A group of rows of the weights times kM rows of the input.
+template <int format, int kM>
+void multiply_group(const GgufMatrix<format> &weight, int64_t row, const GgufRows<1> &x, float *y,
+                    int64_t stride) {
+    constexpr int kUnits = Gguf<format>::kUnits;
+    constexpr int64_t kPiece = 64 / kUnits;  // blocks that are interleaved at a time
+    uint8_t copy[kPiece * Gguf<format>::kBytes * kGgufRows];
+    GgufFloats sums[kM][kGgufVectors] = {};
+    const int64_t blocks = x.units / kUnits, piece = weight.interleaved ? blocks : kPiece;
+    for (int64_t block = 0; block < blocks; block += piece) {
+        const int64_t count = std::min(piece, blocks - block);
+        const uint8_t *from = weight.group(row, block, count, copy);
+        gguf_multiply<format, kM>(from, count, x, block * kUnits, sums);
+    }
+    for (int i = 0; i < kM; ++i) std::memcpy(y + i * stride, sums[i], sizeof sums[i]);
+}
+
 template <int format>
 void multiply_few(const Sizes &s, const Call &call, char *workspace) {
-    const GgufRows<1> x(workspace, s.m, s.k / 32, Gguf<format>::kOffset, kGgufStart);
+    using Kind = GgufFewKind<format>;
+    const GgufRows<1> x(workspace, s.m, s.k / 32, Kind::kOffset, Kind::kStart);
     quantise(x, call.input, s.dtype);
-    const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
+    const GgufMatrix<format> weight = matrix<format>(s, call.weight);
     // Columns that no two threads share, and those that are stored together.
-    constexpr int64_t kShared = 2 * kGgufGroup, kColumns = 4 * kShared;
+    constexpr int64_t kShared = 2 * kGgufRows, kColumns = 2 * kShared;
     // Layers of small models take a few microseconds: threads share these, too.
     const size_t grain = size_t(12288 / std::max<int64_t>(s.k * s.m * kShared, 1) + 1);
     parallel_for(size_t((s.n + kShared - 1) / kShared), grain, [&](size_t begin, size_t end) {
@@ -111,23 +134,20 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
         for (int64_t column = int64_t(begin) * kShared; column < last; column += kColumns) {
             const int64_t columns = std::min(kColumns, last - column);
             float y[kFewGgufRows][kColumns];
-            for (int64_t j = 0; j < columns; j += kGgufGroup) {
-                const GgufGroup<format> w(call.weight + column * row_bytes, row_bytes, j, columns);
-                GgufFloats sums[kFewGgufRows];
+            for (int64_t j = 0; j < columns; j += kGgufRows) {
                 switch (s.m) {
                     case 1:
-                        gguf_multiply<format, 1>(w, x, 0, sums);
+                        multiply_group<format, 1>(weight, column + j, x, y[0] + j, kColumns);
                         break;
                     case 2:
-                        gguf_multiply<format, 2>(w, x, 0, sums);
+                        multiply_group<format, 2>(weight, column + j, x, y[0] + j, kColumns);
                         break;
                     case 3:
-                        gguf_multiply<format, 3>(w, x, 0, sums);
+                        multiply_group<format, 3>(weight, column + j, x, y[0] + j, kColumns);
                         break;
                     default:
-                        gguf_multiply<format, 4>(w, x, 0, sums);
+                        multiply_group<format, 4>(weight, column + j, x, y[0] + j, kColumns);
                 }
-                for (int64_t i = 0; i < s.m; ++i) store(y[i] + j, sums[i]);
             }
             store_results<kColumns>(s, call, y[0], kColumns, 0, s.m, column, columns);
         }
@@ -137,7 +157,8 @@ void multiply_few(const Sizes &s, const Call &call, char *workspace) {
 template <int format>
 void multiply_many(const Sizes &s, const Call &call, char *workspace) {
     using Kind = GgufTileKind<format>;
-    const int64_t units = s.k / 32, row_bytes = Gguf<format>::row_bytes(s.k);
+    const int64_t units = s.k / 32;
+    const GgufMatrix<format> weight = matrix<format>(s, call.weight);
     const GgufRows<kGgufTile> x(workspace, s.m, units, Kind::kOffset);
     quantise(x, call.input, s.dtype);
     constexpr int64_t kRows = 256;  // whose codes stay in the second cache
@@ -156,7 +177,7 @@ void multiply_many(const Sizes &s, const Call &call, char *workspace) {
             std::memset(y, 0, size_t(tiles * kGgufTile * kGgufColumns) * sizeof(float));
             for (int64_t first = 0; first < units; first += kGgufPanelUnits) {
                 const int64_t count = std::min(kGgufPanelUnits, units - first);
-                gguf_unpack<format>(call.weight, row_bytes, column, columns, first, count, panel);
+                gguf_unpack<format>(weight, column, first, count, panel);
                 for (int64_t tile = 0; tile < tiles; ++tile) {
                     const int64_t at = ((row / kGgufTile + tile) * units + first) * kGgufTile;
                     const GgufTileRows here{x.codes + at * 32, x.scale + at, x.sum + at,
@@ -188,13 +209,15 @@ std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
 
 // Without vectors of bytes: unit by unit.
 template <int format>
-void multiply(const GgufRows<1> &x, int64_t row, int64_t rows, const uint8_t *weight, float *y) {
+void multiply(const GgufRows<1> &x, int64_t row, int64_t rows, const GgufMatrix<format> &weight,
+              int64_t column, float *y) {
     using G = Gguf<format>;
     for (int64_t i = 0; i < rows; ++i) y[i] = 0;
     for (int64_t unit = 0; unit < x.units; ++unit) {
-        uint8_t codes[32];
-        gguf_codes<format>(weight, unit, codes);
-        const GgufFactors f = gguf_factors<format>(weight, unit);
+        uint8_t codes[32], copy[G::kBytes];
+        const uint8_t *block = weight.block(column, unit / G::kUnits, copy);
+        gguf_codes<format>(block, int(unit % G::kUnits), codes);
+        const GgufFactors f = gguf_factors<format>(block, int(unit % G::kUnits));
         for (int64_t i = 0; i < rows; ++i) {
             const int64_t at = (row + i) * x.units + unit;
             const int8_t *from = x.codes + at * 32;
@@ -220,7 +243,7 @@ std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
             const Call call(a, s.bias);
             const GgufRows<1> x(a.workspace(), s.m, units, 0);
             quantise(x, call.input, s.dtype);
-            const int64_t row_bytes = Gguf<format>::row_bytes(s.k);
+            const GgufMatrix<format> weight = matrix<format>(s, call.weight);
             const size_t grain = size_t(65536 / std::max<int64_t>(s.k * s.m, 1) + 1);
             parallel_for(size_t(s.n), grain, [&](size_t begin, size_t end) {
                 constexpr int64_t kRows = 8;
@@ -228,7 +251,7 @@ std::unique_ptr<Plan> plan_bytes(const Sizes &s) {
                     for (int64_t row = 0; row < s.m; row += kRows) {
                         const int64_t rows = std::min(kRows, s.m - row);
                         float y[kRows];
-                        multiply<format>(x, row, rows, call.weight + column * row_bytes, y);
+                        multiply<format>(x, row, rows, weight, column, y);
                         store_results<1>(s, call, y, 1, row, rows, column, 1);
                     }
                 }
@@ -244,7 +267,7 @@ std::unique_ptr<Plan> plan_linear_gguf(const Operation &op) {
     Sizes s;
     s.n = out.size(-1), s.k = input.size(-1), s.dtype = out.dtype;
     s.m = s.n == 0 ? 0 : out.numel() / s.n;
-    s.bias = bool(op.tensor(3));
+    s.bias = bool(op.tensor(3)), s.interleaved = op.integer(2) != 0;
     const bool quantise = op.integer(1) != 0;
     return visit_gguf(op.integer(0), [&]<int format>(std::integral_constant<int, format>) {
         return quantise ? plan_bytes<format>(s) : plan_exact<format>(s);

@@ -8,10 +8,11 @@ namespace infini {
 struct GgufDequantizeParams {
     void *out;
     const uint8_t *packed;
-    Places<2> rows;  // of the output and the packed bytes
-    int64_t units;   // of 32 elements in a row
-    int32_t word;    // bytes that may be loaded together: 1, 2 or 4
-    int32_t whole;   // four elements of the output may be stored together
+    Places<2> rows;     // of the output and the packed bytes
+    int64_t units;      // of 32 elements in a row
+    int64_t row_bytes;  // of interleaved rows
+    int32_t word;       // bytes that may be loaded together: 1, 2 or 4
+    int32_t whole;      // four elements of the output may be stored together
 };
 
 // The input as 8-bit integers; see the declaration of linear_gguf.
@@ -45,7 +46,8 @@ struct GgufMultiplyParams {
 
 #if defined(INFINI_KERNEL_GGUF_DEQUANTIZE) || defined(INFINI_KERNEL_GGUF_MULTIPLY)
 // A unit of 32 elements is read by four threads: each has elements [4 part, 4 part + 4) and the
-// same of the second half. kFormat is GGML's number of the type.
+// same of the second half. kFormat is GGML's number of the type. kInterleaved: rows come in groups of
+// 8, with the first number or word of each row, then the second of each, and so on.
 namespace infini {
 
 constexpr bool kLarge = kFormat >= 12;  // blocks of 256 elements
@@ -83,50 +85,85 @@ struct GgufPiece {
     int part[2];  // of Q6_K: integers that the scale is multiplied with, for low and high
 };
 
-INFINI_DEVICE GgufPiece load_piece(const uint8_t *row, int unit, int part, int word) {
-    const uint8_t *block = row + int64_t(kLarge ? unit / 8 : unit) * kBytes;
+// Where a row begins.
+struct GgufRow {
+    const uint8_t *data;  // of its group, if it is interleaved
+    int lane;             // in the group
+    int word;             // bytes that may be loaded together
+
+    INFINI_DEVICE GgufRow(const uint8_t *weight, int64_t row, int64_t row_bytes, int together)
+        : data(weight + (kInterleaved ? row / 8 * 8 : row) * row_bytes),
+          lane(int(row % 8)),
+          word(together) {}
+    INFINI_DEVICE GgufRow(const uint8_t *row, int together) : data(row), lane(0), word(together) {}
+};
+
+// A block of a row. Numbers of two bytes and words of four are found by their place in a file.
+struct GgufBlock {
+    const uint8_t *data;
+    int lane, word_bytes;
+
+    INFINI_DEVICE GgufBlock(const GgufRow &row, int64_t index)
+        : data(row.data + index * kBytes * (kInterleaved ? 8 : 1)),
+          lane(row.lane),
+          word_bytes(row.word) {}
+
+    INFINI_DEVICE uint32_t word(int at) const {
+        return load_bytes(kInterleaved ? data + 8 * at + 4 * lane : data + at, word_bytes);
+    }
+    INFINI_DEVICE float half(int at) const {
+        return load_half(kInterleaved ? data + 8 * at + 2 * lane : data + at);
+    }
+    INFINI_DEVICE uint8_t byte(int at) const {  // of a word; those of bytes begin at multiples of 4
+        return kInterleaved ? data[8 * (at & ~3) + 4 * lane + (at & 3)] : data[at];
+    }
+};
+
+INFINI_DEVICE GgufPiece load_piece(const GgufRow &row, int unit, int part) {
+    const GgufBlock block(row, kLarge ? unit / 8 : unit);
     const int j = unit % 8;  // in a large block
     GgufPiece piece = {};
     if constexpr (kFormat == 14) {
         const int half = j / 4, quarter = j % 4;
-        const uint8_t *low = block + 64 * half + quarter % 2 * 32 + 4 * part;
-        const uint8_t *high = block + 128 + 32 * half + 4 * part;
+        const int low = 64 * half + quarter % 2 * 32 + 4 * part;
+        const int high = 128 + 32 * half + 4 * part;
         const int shift = quarter / 2 * 4;
-        piece.low = load_bytes(low, word) >> shift & 0x0f0f0f0fu;
-        piece.high = load_bytes(low + 16, word) >> shift & 0x0f0f0f0fu;
-        piece.low |= (load_bytes(high, word) >> (2 * quarter) & 0x03030303u) << 4;
-        piece.high |= (load_bytes(high + 16, word) >> (2 * quarter) & 0x03030303u) << 4;
-        piece.scale = load_half(block + 208);
-        piece.part[0] = int8_t(block[192 + 2 * j]), piece.part[1] = int8_t(block[193 + 2 * j]);
+        piece.low = block.word(low) >> shift & 0x0f0f0f0fu;
+        piece.high = block.word(low + 16) >> shift & 0x0f0f0f0fu;
+        piece.low |= (block.word(high) >> (2 * quarter) & 0x03030303u) << 4;
+        piece.high |= (block.word(high + 16) >> (2 * quarter) & 0x03030303u) << 4;
+        piece.scale = block.half(208);
+        piece.part[0] = int8_t(block.byte(192 + 2 * j)),
+        piece.part[1] = int8_t(block.byte(193 + 2 * j));
     } else if constexpr (kLarge) {
-        const uint8_t *nibbles = block + kBytes - 128 + j / 2 * 32 + 4 * part;
-        piece.low = load_bytes(nibbles, word) >> (j % 2 * 4) & 0x0f0f0f0fu;
-        piece.high = load_bytes(nibbles + 16, word) >> (j % 2 * 4) & 0x0f0f0f0fu;
+        const int nibbles = kBytes - 128 + j / 2 * 32 + 4 * part;
+        piece.low = block.word(nibbles) >> (j % 2 * 4) & 0x0f0f0f0fu;
+        piece.high = block.word(nibbles + 16) >> (j % 2 * 4) & 0x0f0f0f0fu;
         if constexpr (kFiveBits) {
-            const uint8_t *bits = block + 16 + 4 * part;
-            piece.low |= (load_bytes(bits, word) >> j & 0x01010101u) << 4;
-            piece.high |= (load_bytes(bits + 16, word) >> j & 0x01010101u) << 4;
+            const int bits = 16 + 4 * part;
+            piece.low |= (block.word(bits) >> j & 0x01010101u) << 4;
+            piece.high |= (block.word(bits + 16) >> j & 0x01010101u) << 4;
         }
         // Six bits each: those of the first four units in one byte, the others' in two.
-        const uint8_t *packed = block + 4;
-        const int scale = j < 4 ? packed[j] & 63 : (packed[j + 4] & 15) | packed[j - 4] >> 6 << 4;
-        const int minimum = j < 4 ? packed[j + 4] & 63 : packed[j + 4] >> 4 | packed[j] >> 6 << 4;
-        piece.scale = load_half(block) * float(scale);
-        piece.minimum = -load_half(block + 2) * float(minimum);
+        const int middle = block.byte(j + 8);
+        const int scale = j < 4 ? block.byte(j + 4) & 63 : (middle & 15) | block.byte(j) >> 6 << 4;
+        const int minimum = j < 4 ? middle & 63 : middle >> 4 | block.byte(j + 4) >> 6 << 4;
+        piece.scale = block.half(0) * float(scale);
+        piece.minimum = -block.half(2) * float(minimum);
     } else if constexpr (kFormat == 8) {
-        piece.low = load_bytes(block + 2 + 4 * part, word);
-        piece.high = load_bytes(block + 18 + 4 * part, word);
-        piece.scale = load_half(block);
+        piece.low = block.word(2 + 4 * part);
+        piece.high = block.word(18 + 4 * part);
+        piece.scale = block.half(0);
     } else {
-        const uint32_t pairs = load_bytes(block + kBytes - 16 + 4 * part, word);
+        const uint32_t pairs = block.word(kBytes - 16 + 4 * part);
         piece.low = pairs & 0x0f0f0f0fu, piece.high = pairs >> 4 & 0x0f0f0f0fu;
         if constexpr (kFiveBits) {
-            const uint32_t bits = load_bytes(block + kBytes - 20, word);
+            const uint32_t bits = block.word(kBytes - 20);
             piece.low |= spread_bits(bits >> (4 * part));
             piece.high |= spread_bits(bits >> (16 + 4 * part));
         }
-        piece.scale = load_half(block);
-        if constexpr (kHasMinimum) piece.minimum = load_half(block + 2);
+        piece.scale = block.half(0);
+        if constexpr (kHasMinimum) piece.minimum = block.half(2);
     }
     return piece;
 }
@@ -152,7 +189,9 @@ INFINI_ENTRY(GgufDequantizeParams, 256, 1) {
         const int piece = int(i - row * pieces), unit = piece / 4, part = piece % 4;
         int64_t offset[2];
         p.rows.at(row, offset);
-        const GgufPiece codes = load_piece(p.packed + offset[1], unit, part, p.word);
+        const GgufRow from = kInterleaved ? GgufRow(p.packed, row, p.row_bytes, p.word)
+                                          : GgufRow(p.packed + offset[1], p.word);
+        const GgufPiece codes = load_piece(from, unit, part);
         T *out = static_cast<T *>(p.out) + offset[0] + unit * 32 + part * 4;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -252,12 +291,12 @@ using namespace infini;
 INFINI_ENTRY(GgufMultiplyParams, 256, 1) {
     const int64_t column = int64_t(blockIdx.x) * (256 / kWarp) + warp();
     if (column >= p.columns) return;
-    const uint8_t *row = p.weight + column * p.row_bytes;
+    const GgufRow row(p.weight, column, p.row_bytes, p.word);
     const int part = lane() % 4;
     float sums[kRows] = {};
 #pragma unroll 4
     for (int unit = lane() / 4; unit < p.units; unit += kWarp / 4) {
-        const GgufPiece codes = load_piece(row, unit, part, p.word);
+        const GgufPiece codes = load_piece(row, unit, part);
         float w[8];
         if constexpr (!kCodes) {
 #pragma unroll

@@ -22,9 +22,11 @@ int64_t address(const void *pointer) { return int64_t(reinterpret_cast<uintptr_t
 
 class Dequantize {
 public:
-    Dequantize(int64_t format, int dtype, Device &device) : device_(device), format_(format) {
+    Dequantize(int64_t format, int dtype, bool interleaved, Device &device)
+        : device_(device), format_(format) {
         Source source("quant/gguf.cuh:dequantize");
-        kernel_ = device.compile(source.type("T", dtype).constant("kFormat", format));
+        source.type("T", dtype).constant("kFormat", format).constant("kInterleaved", interleaved);
+        kernel_ = device.compile(source);
         wide_ = int64_t(dtype_bytes(dtype)) * 4;
     }
 
@@ -46,7 +48,8 @@ private:
 std::unique_ptr<Plan> plan_dequantize_gguf(const Operation &operation, Device &device) {
     const Tensor out = operation.tensor(0), packed = operation.tensor(1);
     if (out.numel() == 0) return make_empty_plan();
-    const auto kernel = std::make_shared<Dequantize>(operation.integer(0), out.dtype, device);
+    const auto kernel =
+        std::make_shared<Dequantize>(operation.integer(0), out.dtype, false, device);
     Dims<2> dims;
     int64_t out_strides = 0, byte_strides = 0;
     for (int d = 0; d < out.ndim - 1; ++d) {
@@ -68,7 +71,7 @@ std::unique_ptr<Plan> plan_dequantize_gguf(const Operation &operation, Device &d
 struct GgufSizes {
     int64_t m, n, k, format, row_bytes;
     int dtype;
-    bool bias, quantise;
+    bool bias, quantise, interleaved;
 };
 
 std::shared_ptr<const Kernel> quantise_kernel(const GgufSizes &s, bool rounded, Device &device) {
@@ -84,7 +87,7 @@ std::unique_ptr<Plan> plan_few(const GgufSizes &s, Device &device) {
     if (s.quantise) quantise = quantise_kernel(s, false, device);
     Source source("quant/gguf.cuh:multiply");
     source.type("T", s.dtype).constant("kFormat", s.format).constant("kRows", rows);
-    source.constant("kCodes", s.quantise);
+    source.constant("kCodes", s.quantise).constant("kInterleaved", s.interleaved);
     const auto kernel = device.compile(source);
     const size_t codes = padded(size_t(s.m * s.k)), each = padded(size_t(s.m * units) * 4);
     const int64_t blocks = (s.n + 256 / device.warp - 1) / (256 / device.warp);
@@ -122,10 +125,11 @@ std::unique_ptr<Plan> plan_few(const GgufSizes &s, Device &device) {
 class ManyRows final : public Plan {
 public:
     ManyRows(const GgufSizes &sizes, Device &device)
-        : s(sizes), dequantise_(sizes.format, sizes.dtype, device) {
+        : s(sizes), dequantise_(sizes.format, sizes.dtype, sizes.interleaved, device) {
         const int64_t element = int64_t(dtype_bytes(s.dtype));
         const int64_t most = std::max<int64_t>(int64_t(kExpandedBytes) / (s.k * element), 1);
-        columns_ = std::min(s.n, most < 256 ? most : most / 256 * 256);
+        columns_ =
+            std::min(s.n, most < 256 ? std::max<int64_t>(most / 8 * 8, 8) : most / 256 * 256);
         product_ = make_product(shape(columns_), device);
         if (s.n % columns_) last_ = make_product(shape(s.n % columns_), device);
         weights_ = padded(size_t(columns_ * s.k * element));
@@ -155,6 +159,7 @@ public:
             GgufDequantizeParams p = {};
             p.rows = dims.places(), p.units = s.k / 32;
             p.out = a.workspace(), p.packed = a.pointer<uint8_t>(2) + column * s.row_bytes;
+            p.row_bytes = s.row_bytes;
             if ((error = dequantise_.run(p, s.k, s.row_bytes, stream))) return error;
             data.c = a.pointer<char>(0) + column * element;
             if (s.bias) data.bias = a.pointer<char>(3) + column * element;
@@ -189,6 +194,7 @@ std::unique_ptr<Plan> plan_linear_gguf(const Operation &operation, Device &devic
     s.n = out.size(-1), s.k = x.size(-1), s.m = out.numel() / s.n, s.dtype = out.dtype;
     s.format = operation.integer(0), s.row_bytes = weight.size(1);
     s.bias = bool(operation.tensor(3)), s.quantise = operation.integer(1) != 0;
+    s.interleaved = operation.integer(2) != 0;
     // Without a bias and elements to sum up, the few rows' kernel still writes zeros.
     if (s.m <= kFewRows || s.k == 0) return plan_few(s, device);
     return std::make_unique<ManyRows>(s, device);

@@ -118,6 +118,26 @@ def gguf_values(packed: Array, format: int) -> Array:
     return values.reshape(*packed.shape[:-1], count * length)
 
 
+def interleaved_rows(packed: Array, format: int, *, inverse: bool = False) -> Array:
+    """Rows of packed bytes, interleaved in groups of 8; or `inverse`, such rows one by one."""
+    import numpy as np
+
+    _, size = GGUF_BLOCKS[format]
+    first, last = (0, 208) if format == 14 else (4 if format in (3, 7, 12, 13) else 2, size)
+    starts = [*range(0, first, 2), *range(first, last, 4), *range(last, size, 2)]
+    place = np.empty((8, size), np.int64)  # in the group's block, of a row's byte
+    for start, end in zip(starts, [*starts[1:], size], strict=True):
+        place[:, start:end] = 8 * start + np.arange(8 * (end - start)).reshape(8, end - start)
+    rows, width = packed.shape
+    groups = np.ascontiguousarray(packed, np.uint8).reshape(rows // 8, 8, width // size, size)
+    if inverse:
+        blocks = groups.reshape(rows // 8, width // size, 8 * size)
+        return blocks[..., place].transpose(0, 2, 1, 3).reshape(rows, width)
+    made = np.empty((rows // 8, width // size, 8 * size), np.uint8)
+    made[..., place] = groups.transpose(0, 2, 1, 3)
+    return made.reshape(rows, width)
+
+
 def int8_rounded(x: Array) -> Array:
     """Rows with each 32 elements rounded to 8-bit integers times a scale; every step is in F32."""
     import numpy as np
@@ -149,19 +169,25 @@ def dequantize_gguf(packed: Array, *, format: int) -> Array:
 
 @operator(
     "LinearGguf(!output_desc, input_desc, weight_desc, bias_desc, int64_t format,"
-    " bool quantize_input)",
+    " bool quantize_input, bool interleaved)",
     """
     out output  F        [*B, N]  dense
     input       =output  [*B, K]  dense
     weight      U8       [N, R]   dense
     bias?       =output  [N]      dense
     """,
-    where=f"len(B) >= 1; {_WHERE}",
-    defaults={"quantize_input": "True"},
+    where=f"len(B) >= 1; {_WHERE}; N % (8 if interleaved else 1) == 0",
+    defaults={"quantize_input": "True", "interleaved": "False"},
     kernel=True,
 )
 def linear_gguf(
-    input: Array, weight: Array, bias: Array, *, format: int, quantize_input: bool
+    input: Array,
+    weight: Array,
+    bias: Array,
+    *,
+    format: int,
+    quantize_input: bool,
+    interleaved: bool,
 ) -> Array:
     """input @ W^T + bias with the rows of W [N, K] packed as in a GGUF file; `format` is GGML's
     number of the type, as in dequantize_gguf.
@@ -170,7 +196,12 @@ def linear_gguf(
     `scale = amax / 127`, `code = x * (1 / scale)` to the nearest, ties to even, each step in F32.
     A scale below 2^-126 gives zeros; a NaN or an infinity among the 32 makes the row's results
     NaN. On the CPU a row's result then has the same bits whatever rows are beside it and however
-    many threads there are."""
+    many threads there are.
+
+    With `interleaved` the rows come in groups of 8: the first number of two bytes or word of four
+    of the first block of each row, then the second of each, and so on, then the second block; see
+    `nn.functional.interleave_gguf`. The CPU reads these faster."""
     x = int8_rounded(input) if quantize_input else input
+    weight = interleaved_rows(weight, format, inverse=True) if interleaved else weight
     product = x @ gguf_values(weight, format).T
     return product if bias is None else product + bias
