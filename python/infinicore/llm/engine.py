@@ -13,6 +13,7 @@ from infinicore._tensor import Tensor
 from infinicore.llm.blocks import BlockPool
 from infinicore.llm.config import read_config
 from infinicore.llm.files import Checkpoint, ModelFileError
+from infinicore.llm.loading import no_collection
 from infinicore.llm.models import model_type
 from infinicore.llm.request import Request
 from infinicore.llm.runner import Later, Runner
@@ -144,7 +145,8 @@ class Engine:
     @property
     def tokenizer(self) -> Any:
         if self._tokenizer is None:
-            self._tokenizer = self.checkpoint.tokenizer()
+            with no_collection():
+                self._tokenizer = self.checkpoint.tokenizer()
         return self._tokenizer
 
     # ---- requests -----------------------------------------------------------------------------

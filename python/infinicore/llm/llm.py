@@ -11,6 +11,7 @@ from typing import Any
 import infinicore
 from infinicore.llm.engine import Engine, EngineOptions
 from infinicore.llm.files import open_model
+from infinicore.llm.loading import no_collection
 from infinicore.llm.request import Request
 from infinicore.llm.sampling import SamplingParams
 
@@ -41,7 +42,11 @@ class LLM:
     def __init__(self, model: Any, *, progress: bool = False, **options: Any) -> None:
         """`options` are those of `EngineOptions`. With `tp` or `pp` this process is one of several
         ranks that share the model (`infini launch`, mpirun, ...)."""
-        chosen = EngineOptions(**options)
+        with no_collection():
+            self.engine = self._load(model, EngineOptions(**options), progress)
+
+    @staticmethod
+    def _load(model: Any, chosen: EngineOptions, progress: bool) -> Engine:
         checkpoint = open_model(model)
         bar = _Bar(checkpoint) if progress and sys.stderr.isatty() else None
         kind: type[Engine] = Engine
@@ -50,7 +55,7 @@ class LLM:
 
             kind = ParallelEngine
         try:
-            self.engine = kind(checkpoint, chosen, progress=bar)
+            return kind(checkpoint, chosen, progress=bar)
         finally:
             if bar is not None:
                 bar.close()
