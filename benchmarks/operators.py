@@ -9,6 +9,7 @@ has no figure. Needs torch and a C++ compiler.
     python benchmarks/operators.py                          # all rows
     python benchmarks/operators.py --rows 'softmax/*F32'    # some: group/name shape type
     python benchmarks/operators.py --device nvidia          # on an accelerator: see device.py
+    python benchmarks/operators.py --wild 60                # random cases: see wild.py
 """
 
 from __future__ import annotations
@@ -197,6 +198,19 @@ def on_device(options: argparse.Namespace) -> dict[str, Any]:
     return run
 
 
+def on_random_cases(options: argparse.Namespace) -> int:
+    import wild
+
+    if options.worker:
+        wild.work(options)
+        return 0
+    run = wild.measured(options)
+    print(wild.text(run))
+    if options.json:
+        options.json.write_text(json.dumps(run))
+    return 0
+
+
 def main() -> int:
     raw = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -211,7 +225,15 @@ def main() -> int:
     accelerator.add_argument("--tiny", action="store_true", help="few elements: to try the program")
     accelerator.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     accelerator.add_argument("--done", type=json.loads, default=[], help=argparse.SUPPRESS)
+    random = parser.add_argument_group("random cases over all operators (see wild.py)")
+    random.add_argument("--wild", type=int, metavar="N", help="how many")
+    random.add_argument("--seed", type=int, help="of the cases; a new one if it is not given")
+    random.add_argument("--budget", type=float, help="seconds in all")
+    random.add_argument("--only", default="", help="one case, as the report prints it")
+    random.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.wild is not None:
+        return on_random_cases(options)
     if options.worker:
         import device
 

@@ -140,7 +140,7 @@ def twin(value: Any) -> Any:
     value = value.detach().resolve_conj().resolve_neg()
     memory = value.untyped_storage().clone()
     place = value.storage_offset(), value.size(), value.stride()
-    return torch.empty(0, dtype=value.dtype).set_(memory, *place)
+    return torch.empty(0, dtype=value.dtype, device=value.device).set_(memory, *place)
 
 
 def wide(value: Any) -> Any:
@@ -166,7 +166,8 @@ def our_call(call: Call) -> Call:
 
 def to_ours(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.storage_offset():
-        whole = torch.empty(0, dtype=value.dtype).set_(value.untyped_storage())
+        whole = torch.empty(0, dtype=value.dtype, device=value.device)
+        whole.set_(value.untyped_storage())
         layout = tuple(value.shape), value.stride(), value.storage_offset()
         return infinicore.from_torch(whole).as_strided(*layout)
     if isinstance(value, torch.Tensor):
