@@ -91,3 +91,11 @@ def test_limits() -> None:
     assert limits.traffic(4 * MIB, 4 * MIB) == pytest.approx(8 * MIB / 3e10)
     limits.learn("gemm", "BF16", (1, 1, 8e9), 1.0)
     assert limits.arithmetic(0, 8e9, "BF16") == pytest.approx(1.0)
+
+
+@pytest.mark.requires("c++")
+def test_parallel_loop(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    said = run("parallel_loop.py", "--threads", 2, "--loops", 5, "--json", path)
+    assert said.count("a loop of nothing, 2 threads") == 4
+    assert all(row["ours_us"] > 0 for row in json.loads(path.read_text())["rows"])

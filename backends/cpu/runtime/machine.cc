@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -199,7 +200,42 @@ Group control_group() {
     }
 }
 
+// ---- Quotas -------------------------------------------------------------------------------------
+
+// Processor time that a control group's folder grants in a second of the clock; 0: no limit.
+double granted_time(const std::string &folder) {
+    const std::string both = read_text(folder + "cpu.max");  // version 2: "200000 100000"
+    const size_t space = both.find(' ');
+    if (space != std::string::npos) {
+        const size_t period = number(both.substr(space + 1));
+        return period ? double(number(both)) / double(period) : 0;
+    }
+    const std::string quota = read_text(folder + "cpu.cfs_quota_us");  // version 1; -1: none
+    const size_t period = number(read_text(folder + "cpu.cfs_period_us"));
+    return !quota.empty() && quota[0] != '-' && period ? double(number(quota)) / double(period) : 0;
+}
+
 }  // namespace
+
+size_t processor_quota() {
+    const std::string groups = read_text("/proc/self/cgroup");
+    std::string root = "/sys/fs/cgroup", path = field(groups, "0");
+    for (const char *name : {":cpu,cpuacct:", ":cpuacct,cpu:", ":cpu:"}) {
+        const size_t at = groups.find(name);
+        if (at == std::string::npos) continue;
+        root = "/sys/fs/cgroup/cpu";
+        const size_t begin = at + std::strlen(name);
+        path = groups.substr(begin, groups.find('\n', begin) - begin);
+    }
+    double least = 1e9;
+    for (;;) {
+        const double granted = granted_time(root + path + "/");
+        if (granted > 0) least = std::min(least, granted);
+        if (path.empty()) break;
+        path.resize(std::min(path.rfind('/'), path.size() - 1));
+    }
+    return size_t(std::max(1.0, std::ceil(least)));
+}
 
 const MachineFacts &machine() {
     static const MachineFacts facts = read_facts();

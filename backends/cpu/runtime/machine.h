@@ -16,6 +16,10 @@ struct MachineFacts {
 };
 const MachineFacts &machine();
 
+// Processors whose time the control groups around this process grant, rounded up; many where there
+// is no limit.
+size_t processor_quota();
+
 // Physical memory, or less where a control group allows less.
 size_t memory_total();
 // What could be allocated now without swapping.

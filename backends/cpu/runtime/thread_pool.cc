@@ -3,10 +3,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <mutex>
 
+#include "machine.h"
 #include "setting.h"
 
 namespace infini::cpu {
@@ -25,111 +27,209 @@ bool start_thread(void *(*main)(void *), void *argument) {
     return !failed;
 }
 
-size_t ThreadPool::default_size() {
-    if (const double number = read_setting(kThreadSetting, 0); number > 0) return size_t(number);
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        return size_t(std::max(1, CPU_COUNT(&allowed)));
-    return size_t(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, long(kThreadSetting.most)));
+namespace {
+
+long processors() {
+    static const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count;
 }
 
-// Does pieces until none is left, those of `thread` first.
-void ThreadPool::Loop::work(size_t thread) {
-    size_t first = thread * own % pieces;
-    for (size_t i = 0; i < pieces && left.load(std::memory_order_relaxed) != 0; ++i) {
-        size_t at = first + i < pieces ? first + i : first + i - pieces;
-        if (taken[at].load(std::memory_order_relaxed) ||
-            taken[at].exchange(true, std::memory_order_relaxed))
-            continue;
-        left.fetch_sub(1, std::memory_order_relaxed);
-        call(body, at * piece, std::min((at + 1) * piece, count));
+// How often the calling thread had to leave its processor to others.
+long preemptions() {
+    rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+// How long a helper spins for the next loop. Loops tend to follow each other closely, and waking
+// many threads takes long; but where other programs want the processors, spinning takes them away.
+class Patience {
+public:
+    explicit Patience(bool crowded)
+        : most_(crowded            ? 0
+                : processors() > 3 ? 300'000
+                                   : 100'000),
+          now_(most_) {}
+
+    int64_t ns() const { return now_; }
+
+    // Called after spinning in vain.
+    void learn() {
+        const long count = preemptions();
+        now_ = count != preemptions_ ? most_ / 16 : std::min(most_, 2 * now_);
+        preemptions_ = count;
+    }
+
+private:
+    const int64_t most_;
+    int64_t now_;
+    long preemptions_ = 0;
+};
+
+}  // namespace
+
+ThreadPool::ThreadPool()
+    : crowded_(size_t(processors()) < size_), seats_(std::make_unique<Seat[]>(size_)) {
+    for (Place &place : places_) place.parts = std::make_unique<Part[]>(size_);
+}
+
+size_t ThreadPool::default_size() {
+    if (const double number = read_setting(kThreadSetting, 0); number > 0) return size_t(number);
+    const size_t granted = processor_quota();
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return std::min(granted, size_t(std::max(1, CPU_COUNT(&allowed))));
+    return std::min(granted, size_t(std::clamp(processors(), 1L, long(kThreadSetting.most))));
+}
+
+// ---- Pieces -------------------------------------------------------------------------------------
+
+// False: all pieces of the part are taken.
+bool ThreadPool::Loop::take(size_t part, size_t &piece) const {
+    const uint32_t each = pieces / threads, more = pieces % threads;
+    const uint32_t size = each + (part < more);
+    std::atomic<uint64_t> &counter = parts[part].taken;
+    uint64_t seen = counter.load(std::memory_order_relaxed);
+    for (;;) {
+        const uint32_t taken = uint32_t(seen >> 32) == number ? uint32_t(seen) : 0;
+        if (taken >= size) return false;
+        const uint64_t next = uint64_t(number) << 32 | (taken + 1);
+        if (!counter.compare_exchange_weak(seen, next, std::memory_order_relaxed)) continue;
+        piece = part * each + std::min<size_t>(part, more) + taken;
+        return true;
     }
 }
+
+// Does pieces until none is left, those of `part` first.
+void ThreadPool::Loop::work(size_t part) const {
+    for (size_t i = 0; i < threads; ++i) {
+        const size_t from = part + i < threads ? part + i : part + i - threads;
+        for (size_t at; take(from, at);) call(body, at * piece, std::min((at + 1) * piece, count));
+    }
+}
+
+// ---- Callers ------------------------------------------------------------------------------------
 
 void ThreadPool::run(Loop &loop, size_t grain) {
     // A few pieces for each thread: one that starts late or is held up does fewer of them.
     constexpr size_t kPiecesPerThread = 4;
-    size_t most = std::min(size_ * kPiecesPerThread, kMostPieces);
+    const size_t most = size_ * kPiecesPerThread;
     loop.piece = std::max({grain, (loop.count + most - 1) / most, size_t(1)});
-    loop.pieces = (loop.count + loop.piece - 1) / loop.piece;
-    loop.own = (loop.pieces + size_ - 1) / size_;
-    loop.left.store(loop.pieces, std::memory_order_relaxed);
-    for (size_t i = 0; i < loop.pieces; ++i) loop.taken[i].store(false, std::memory_order_relaxed);
-
-    Place *place = offer(loop);
-    if (place) {
-        size_t wanted = std::min(size_, loop.pieces) - 1;
-        if (started_.load(std::memory_order_relaxed) < wanted) [[unlikely]] {
-            std::lock_guard guard(lock_);
-            while (started_ < wanted && start_thread(thread_main, this)) ++started_;
-        }
-        posted_.fetch_add(1);
-        if (sleepers_.load() != 0) futex_wake(posted_, int(wanted));
+    loop.pieces = uint32_t((loop.count + loop.piece - 1) / loop.piece);
+    loop.threads = uint32_t(std::min(size_, size_t(loop.pieces)));
+    if (!offer(loop)) return loop.call(loop.body, 0, loop.count);
+    const size_t wanted = loop.threads - 1;
+    if (started_.load(std::memory_order_relaxed) < wanted) [[unlikely]] {
+        std::lock_guard guard(lock_);
+        while (started_ < wanted && start_thread(thread_main, this)) ++started_;
     }
+    posted_.fetch_add(1);
+    wake_below(loop, 0);
     loop.work(0);
-    if (place) take_back(*place);
+    take_back(loop);
 }
 
-ThreadPool::Place *ThreadPool::offer(Loop &loop) {
-    for (Place &place : places_) {
+bool ThreadPool::offer(Loop &loop) {
+    for (size_t i = 0; i < kPlaces; ++i) {
+        Place &place = places_[i];
         if (place.used.load(std::memory_order_relaxed) || place.used.exchange(true)) continue;
-        place.loop.store(&loop);
-        return &place;
+        loop.place = i;
+        loop.number = ++place.number;
+        loop.parts = place.parts.get();
+        loops_[i].store(&loop);
+        return true;
     }
-    return nullptr;
+    return false;
 }
 
 // All pieces are taken; some may still be worked on.
-void ThreadPool::take_back(Place &place) {
-    place.loop.store(nullptr);
-    auto empty = [&] { return place.inside.load() == 0; };
-    if (!spin(spin_ns(), empty)) {
-        place.waiting.store(true);
-        while (uint32_t inside = place.inside.load()) futex_wait(place.inside, inside);
-        place.waiting.store(false);
+void ThreadPool::take_back(const Loop &loop) {
+    Place &place = places_[loop.place];
+    loops_[loop.place].store(nullptr);
+    const size_t helpers = arrived_.load();  // those that come later find no loop
+    const uint32_t mine = uint32_t(loop.place) + 1;
+    size_t next = 1;  // seats before it have left
+    auto empty = [&] {
+        while (next <= helpers && seats_[next].inside.load() != mine) ++next;
+        return next > helpers;
+    };
+    if (!(crowded_ ? spin(spin_ns(), empty) : spin_hot(10 * spin_ns(), empty))) {
+        for (;;) {
+            place.waiting.store(1);
+            if (empty()) break;
+            futex_wait(place.waiting, 1);
+        }
+        place.waiting.store(0);
     }
     place.used.store(false, std::memory_order_release);
+}
+
+// ---- Helpers ------------------------------------------------------------------------------------
+
+// Each place begins with another helper, so that small loops of several callers get different ones.
+size_t ThreadPool::part_of(size_t helper, size_t place) const {
+    const size_t helpers = size_ - 1, base = place * helpers / kPlaces;
+    return 1 + (helper - 1 + helpers - base) % helpers;
+}
+
+size_t ThreadPool::helper_of(size_t part, size_t place) const {
+    const size_t helpers = size_ - 1, base = place * helpers / kPlaces;
+    return 1 + (part - 1 + base) % helpers;
+}
+
+// Waking a thread takes longer than many a loop. So the parts are a binary tree, and each thread
+// wakes the two below it, and those below a thread that is busy with another loop.
+void ThreadPool::wake_below(const Loop &loop, size_t part) {
+    for (size_t below = 2 * part + 1; below <= 2 * part + 2 && below < loop.threads; ++below) {
+        Seat &seat = seats_[helper_of(below, loop.place)];
+        uint32_t state = seat.state.load();
+        if (state == Seat::kWorking) wake_below(loop, below);
+        if (state == Seat::kAsleep && seat.state.compare_exchange_strong(state, Seat::kSpinning))
+            futex_wake(seat.state, 1);
+    }
 }
 
 void *ThreadPool::thread_main(void *pool) {
     pthread_setname_np(pthread_self(), "infini-pool");
     auto *self = static_cast<ThreadPool *>(pool);
-    self->help(1 + self->arrived_.fetch_add(1, std::memory_order_relaxed));
+    self->help(1 + self->arrived_.fetch_add(1));
     return nullptr;
 }
 
-// Works on what is offered. False: there was nothing.
-bool ThreadPool::help_once(size_t thread) {
-    bool found = false;
-    for (Place &place : places_) {
-        if (!place.loop.load(std::memory_order_relaxed)) continue;
-        place.inside.fetch_add(1);
-        // The caller stores null before it reads `inside`, so either it sees this thread there,
-        // or this thread sees null.
-        Loop *loop = place.loop.load();
-        if (loop && loop->left.load(std::memory_order_relaxed) != 0) {
-            loop->work(thread);
-            found = true;
+// Works on what is offered.
+void ThreadPool::help_once(size_t helper) {
+    Seat &seat = seats_[helper];
+    for (size_t i = 0; i < kPlaces; ++i) {
+        if (!loops_[i].load(std::memory_order_relaxed)) continue;
+        seat.inside.store(uint32_t(i) + 1);
+        // The caller stores null before it reads the seat, so either it sees this thread there, or
+        // this thread sees null.
+        const Loop *loop = loops_[i].load();
+        const size_t part = part_of(helper, i);
+        if (loop && part < loop->threads) {
+            seat.state.store(Seat::kWorking, std::memory_order_relaxed);
+            wake_below(*loop, part);
+            loop->work(part);
+            seat.state.store(Seat::kSpinning, std::memory_order_relaxed);
         }
-        if (place.inside.fetch_sub(1) == 1 && place.waiting.load()) futex_wake(place.inside, 1);
+        seat.inside.store(0);
+        Place &place = places_[i];
+        if (place.waiting.load() && place.waiting.exchange(0)) futex_wake(place.waiting, 1);
     }
-    return found;
 }
 
-void ThreadPool::help(size_t thread) {
-    // Loops tend to follow each other closely, and waking many threads takes long. Where processors
-    // are few, or fewer than threads, others need them.
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t patience_ns = size_t(processors) < size_ ? 0 : processors > 3 ? 300'000 : 30'000;
+void ThreadPool::help(size_t helper) {
+    Patience patience(crowded_);
+    Seat &seat = seats_[helper];
     for (;;) {
-        uint32_t posted = posted_.load();
-        while (help_once(thread)) {
-        }
+        const uint32_t posted = posted_.load();
+        help_once(helper);
         auto another = [&] { return posted_.load(std::memory_order_relaxed) != posted; };
-        if (spin_hot(patience_ns, another)) continue;
-        sleepers_.fetch_add(1);
-        futex_wait(posted_, posted);
-        sleepers_.fetch_sub(1);
+        if (spin_hot(patience.ns(), another)) continue;
+        patience.learn();
+        seat.state.store(Seat::kAsleep);
+        while (posted_.load() == posted && seat.state.load() == Seat::kAsleep)
+            futex_wait(seat.state, Seat::kAsleep);
+        seat.state.store(Seat::kSpinning);
     }
 }
 

@@ -1,13 +1,18 @@
 // The one pool of threads for loops over data, shared by all streams and devices of the process.
 //
 // The caller always takes part, so a loop ends even when every other thread is busy, and loops may
-// be nested. Several callers at once share the helpers: each helper takes pieces of whatever loop
-// has some left.
+// be nested. Several callers at once share the helpers. A loop is cut in pieces, and each thread has
+// a part of them, the same one whenever a loop of that shape runs, so that it finds in its cache
+// what it left there; a thread that is done with its own part takes pieces of others.
+//
+// What a thread writes often is on a cache line of its own: the counter of its part, and its seat,
+// where it says which loop it works on. A caller has joined when no seat names its loop.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "sync.h"
 
@@ -15,6 +20,8 @@ namespace infini::cpu {
 
 class ThreadPool {
 public:
+    ThreadPool();
+
     // INFINI_NUM_THREADS, else the number of processors that this process may use.
     static size_t default_size();
 
@@ -22,8 +29,7 @@ public:
 
     // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain`
     // but the last, in no particular order and on several threads. Returns when all are done.
-    // `body` must not throw. Loops of one shape give the same ranges to the same threads as far as
-    // these come in time, so what a thread finds in its cache is what it left there.
+    // `body` must not throw.
     template <class Body>
     void parallel_for(size_t count, size_t grain, const Body &body) {
         if (size_ == 1 || count <= grain) {
@@ -40,42 +46,59 @@ public:
     }
 
 private:
-    static constexpr size_t kMostPieces = 256;
+    // How many pieces of a thread's part are taken, below the number of the loop that it is about:
+    // a counter of an earlier loop counts as 0, so nobody has to reset them.
+    struct alignas(64) Part {
+        std::atomic<uint64_t> taken{0};
+    };
 
     struct Loop {
         void (*call)(const void *body, size_t begin, size_t end);
         const void *body;
-        size_t count, piece, pieces;
-        size_t own;                   // pieces that each thread begins with
-        std::atomic<size_t> left{0};  // pieces that nobody has taken
-        std::atomic<bool> taken[kMostPieces];
+        size_t count, piece;
+        uint32_t pieces, threads;  // a part for each of the threads
+        uint32_t number;           // of the loops in this place
+        size_t place;
+        Part *parts;
 
-        void work(size_t thread);
+        bool take(size_t part, size_t &piece) const;
+        void work(size_t part) const;
     };
 
-    // A place where a loop is offered. Helpers go inside before they read the loop, and its
-    // caller takes the loop away and waits until nobody is inside: no lock is needed.
+    struct alignas(64) Seat {
+        static constexpr uint32_t kSpinning = 0, kAsleep = 1, kWorking = 2;
+        std::atomic<uint32_t> state{kSpinning};  // a futex
+        std::atomic<uint32_t> inside{0};         // the place of the loop, counted from 1
+    };
+
+    // A place where a loop is offered.
     struct alignas(64) Place {
         std::atomic<bool> used{false};
-        std::atomic<Loop *> loop{nullptr};
-        std::atomic<uint32_t> inside{0};  // a futex for a caller that is `waiting`
-        std::atomic<bool> waiting{false};
+        uint32_t number = 0;               // of loops so far
+        std::atomic<uint32_t> waiting{0};  // a futex of a caller that waits for the last helpers
+        std::unique_ptr<Part[]> parts;
     };
     static constexpr size_t kPlaces = 8;  // loops at a time; more have their caller alone
 
     void run(Loop &loop, size_t grain);
-    Place *offer(Loop &loop);
-    void take_back(Place &place);
-    bool help_once(size_t thread);
-    void help(size_t thread);
+    bool offer(Loop &loop);
+    void take_back(const Loop &loop);
+    size_t part_of(size_t helper, size_t place) const;
+    size_t helper_of(size_t part, size_t place) const;
+    void wake_below(const Loop &loop, size_t part);
+    void help_once(size_t helper);
+    void help(size_t helper);
     static void *thread_main(void *pool);
 
     const size_t size_ = default_size();
+    const bool crowded_;  // more threads than processors
+    std::unique_ptr<Seat[]> seats_;
     Place places_[kPlaces];
-    Mutex lock_;                       // guards the start of threads
-    std::atomic<size_t> started_{0};   // helpers; they start when first needed and never end
-    std::atomic<uint32_t> posted_{0};  // counts loops; idle helpers sleep on it
-    std::atomic<uint32_t> sleepers_{0};
+    // Helpers that spin read this line, and then the one with the loops.
+    alignas(64) std::atomic<uint32_t> posted_{0};       // counts loops
+    alignas(64) std::atomic<Loop *> loops_[kPlaces]{};  // by place; null: none is offered
+    alignas(64) Mutex lock_;                            // guards the start of threads
+    std::atomic<size_t> started_{0};  // helpers; they start when first needed and never end
     std::atomic<size_t> arrived_{0};  // numbers the helpers
 };
 

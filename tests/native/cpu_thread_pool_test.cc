@@ -1,0 +1,81 @@
+// The CPU's thread pool: every index once, from several callers, nested, and after pauses in which
+// the helpers fall asleep. Run with sanitizers, it shows races of the pool itself.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "../../backends/cpu/runtime/machine.cc"
+#include "../../backends/cpu/runtime/sync.cc"
+#include "../../backends/cpu/runtime/thread_pool.cc"
+#include "check.h"
+
+using infini::cpu::ThreadPool;
+
+namespace {
+
+ThreadPool *pool;
+
+// Plain memory: a helper that is not waited for is a race, and wrong counts.
+void count_once(size_t count, size_t grain) {
+    std::vector<int> seen(count, 0);
+    pool->parallel_for(count, grain, [&](size_t begin, size_t end) {
+        CHECK(begin < end && end <= count);
+        CHECK(end - begin >= grain || end == count);
+        for (size_t i = begin; i < end; ++i) ++seen[i];
+    });
+    for (size_t i = 0; i < count; ++i) CHECK_EQ(seen[i], 1);
+}
+
+void test_sizes() {
+    for (size_t count : {0, 1, 2, 3, 7, 16, 63, 64, 65, 1000, 4097})
+        for (size_t grain : {1, 2, 5, 64, 5000}) count_once(count, grain);
+}
+
+void test_callers(int callers, int rounds) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < callers; ++t)
+        threads.emplace_back([=] {
+            for (int i = 0; i < rounds; ++i) count_once(size_t(1 + (t * 37 + i * 13) % 300), 3);
+        });
+    for (std::thread &thread : threads) thread.join();
+}
+
+void test_nested() {
+    for (int round = 0; round < 50; ++round) {
+        std::vector<long> sums(20, 0);
+        pool->parallel_for(sums.size(), 1, [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; ++i) {
+                std::atomic<long> sum{0};
+                pool->parallel_for(50, 5, [&](size_t first, size_t last) {
+                    for (size_t k = first; k < last; ++k) sum += long(k);
+                });
+                sums[i] = sum;
+            }
+        });
+        for (long sum : sums) CHECK_EQ(sum, 49 * 50 / 2);
+    }
+}
+
+void test_pauses() {
+    for (int pause_us : {0, 50, 200, 1000, 3000})
+        for (int i = 0; i < 20; ++i) {
+            std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+            count_once(200, 4);
+        }
+}
+
+}  // namespace
+
+int main() {
+    setenv("INFINI_NUM_THREADS", "6", 1);
+    pool = new ThreadPool;  // its threads never end
+    CHECK_EQ(pool->size(), 6);
+    test_sizes();
+    test_callers(4, 300);
+    test_callers(12, 100);  // more than there are places
+    test_nested();
+    test_pauses();
+    CHECK(infini::cpu::processor_quota() >= 1);
+}
