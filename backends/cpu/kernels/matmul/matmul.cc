@@ -1,6 +1,7 @@
 // Which way a product goes: rewritten to an easier one, then tiny, few rows, dots, or packed.
 #include "matmul.h"
 
+#include "amx_direct.h"
 #include "dots.h"
 #include "gemv.h"
 #include "packed.h"
@@ -24,6 +25,16 @@ Kind kind_of(const Matmul &p) {
 #endif
     (void)bf16;
     return i8 ? Kind::kI8 : p.a.dtype == INFINI_DTYPE_F64 ? Kind::kF64 : Kind::kF32;
+}
+
+// f(how): a Packed<D> or another class for such products.
+template <class D, class F>
+auto with_packed(const Matmul &p, F &&f) {
+#if defined(INFINI_AMX)
+    if constexpr (D::kTiled)
+        if (DirectTiles<D>::takes(p)) return f(DirectTiles<D>(p));
+#endif
+    return f(Packed<D>(p));
 }
 
 template <class F>
@@ -84,8 +95,9 @@ size_t one_workspace(const Matmul &p) {
         case Way::kDots:
             return dots_workspace(p);
         default:
-            return with_kind(kind_of(p),
-                             [&]<class D>(Type<D>) { return Packed<D>(p).workspace(); });
+            return with_kind(kind_of(p), [&]<class D>(Type<D>) {
+                return with_packed<D>(p, [](const auto &way) { return way.workspace(); });
+            });
     }
 }
 
@@ -100,7 +112,9 @@ void one(const Matmul &p, void *workspace) {
         case Way::kDots:
             return dots(p, workspace);
         default:
-            with_kind(kind_of(p), [&]<class D>(Type<D>) { Packed<D>(p).run(workspace); });
+            with_kind(kind_of(p), [&]<class D>(Type<D>) {
+                with_packed<D>(p, [&](const auto &way) { way.run(workspace); });
+            });
     }
 }
 

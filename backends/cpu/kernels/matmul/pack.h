@@ -58,6 +58,29 @@ INFINI_SIMD void transpose(W4 &a, W4 &b, W4 &c, W4 &d) {
     c = __builtin_shuffle(ab1, cd1, first), d = __builtin_shuffle(ab1, cd1, second);
 }
 
+#if defined(__AVX512F__)
+using W16 = Few<uint32_t, 16>;
+
+// Sixteen vectors as rows of a matrix: transposed, by exchanging blocks of 1, 2, 4 and 8.
+INFINI_SIMD void transpose(W16 (&v)[16]) {
+    const auto exchange = [&]<uint32_t d>(std::integral_constant<uint32_t, d>) {
+        constexpr W16 kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+        constexpr W16 kUpper = (kLane & d) / d;
+        const W16 low = kLane + kUpper * (16 - d), high = low + d;
+#pragma GCC unroll 16
+        for (uint32_t i = 0; i < 16; ++i) {
+            if (i & d) continue;
+            const W16 a = v[i], b = v[i + d];
+            v[i] = __builtin_shuffle(a, b, low), v[i + d] = __builtin_shuffle(a, b, high);
+        }
+    };
+    exchange(std::integral_constant<uint32_t, 1>{});
+    exchange(std::integral_constant<uint32_t, 2>{});
+    exchange(std::integral_constant<uint32_t, 4>{});
+    exchange(std::integral_constant<uint32_t, 8>{});
+}
+#endif
+
 // Is a word of kind D made of elements as they are in memory?
 template <class D, class T>
 inline constexpr bool kSameBits =
@@ -150,6 +173,25 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
         std::memset(to, 0, size_t(steps * R) * sizeof(typename D::Word));
     if (from.k_stride == 1 && sizeof(typename D::Word) == 4) {
         int64_t lane = 0, whole = k / (4 * group) * (4 * group);
+#if defined(__AVX512F__)
+        // Whole cache lines of the panel at a time.
+        if (detail::kSameBits<D, T> && R % 16 == 0 && k % (16 * group) == 0) {
+            for (; lane + 16 <= lanes; lane += 16) {
+                const T *row = from.data + lane * from.lane_stride;
+                for (int64_t p = 0; p < k; p += 16 * group) {
+                    detail::W16 words[16];
+#pragma GCC unroll 16
+                    for (int r = 0; r < 16; ++r)
+                        std::memcpy(&words[r], row + r * from.lane_stride + p, sizeof words[r]);
+                    detail::transpose(words);
+#pragma GCC unroll 16
+                    for (int r = 0; r < 16; ++r)
+                        std::memcpy(to + (p / group + r) * R + lane, &words[r], sizeof words[r]);
+                }
+            }
+        }
+#endif
+        const int64_t transposed = lane;
         for (; lane + 4 <= lanes; lane += 4) {
             const T *row = from.data + lane * from.lane_stride;
             const int64_t stride = from.lane_stride;
@@ -164,7 +206,7 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
                 std::memcpy(at + 2 * R, &c, 16), std::memcpy(at + 3 * R, &d, 16);
             }
         }
-        pack_elements<D, R>(from, 0, lane, whole, k, to);
+        pack_elements<D, R>(from, transposed, lane, whole, k, to);
         pack_elements<D, R>(from, lane, lanes, 0, k, to);
     } else if (from.lane_stride == 1 && lanes == R && group == 1) {
         auto *at = reinterpret_cast<Element *>(to);
