@@ -58,7 +58,7 @@ class Side:
             infinicore.set_device(kind)
             infinicore.set_default_device(kind)
             torch.backends.cuda.matmul.allow_tf32 = False
-            torch.backends.cudnn.allow_tf32 = False
+            torch._C._set_cudnn_allow_tf32(False)  # the public flag is locked by torch.testing
         self.device = "cpu" if kind == "cpu" else "cuda"
 
     def wait(self) -> None:

@@ -16,10 +16,11 @@ constexpr int64_t kMostColumns = 512;  // sums of a thread: 16 KiB for 8 rows
 
 // ---- b[j, :] lies along k: dot products ---------------------------------------------------------
 
-// y[i][j] for m rows of x and `count` columns of b, whose elements along k follow each other.
+// y[i][j] for m rows of x and `count` columns of b, whose elements along k follow each other. The
+// same elements of columns `ahead` behind these are fetched meanwhile.
 template <class T, int m, int count>
 INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, int64_t stride,
-                     float *y, int64_t y_stride) {
+                     float *y, int64_t y_stride, int64_t ahead) {
     constexpr int64_t width = int64_t(kWidth<float>);
     constexpr int each = m * count, unroll = each > 4 ? 1 : each > 2 ? 2 : each > 1 ? 4 : 8;
     F32 sums[m][count][unroll] = {};
@@ -45,7 +46,11 @@ INFINI_SIMD void dot(const float *x, int64_t x_stride, int64_t k, const T *b, in
                 const int64_t at = p + u * width;
                 F32 first[count], second[count];
 #pragma GCC unroll 8
-                for (int j = 0; j < count; ++j) widen_two(b + j * stride + at, first[j], second[j]);
+                for (int j = 0; j < count; ++j) {
+                    const T *from = b + j * stride + at;
+                    if constexpr (kVectorBytes > 16) __builtin_prefetch(from + ahead, 0, 2);
+                    widen_two(from, first[j], second[j]);
+                }
                 add(at, first, u), add(at + width, second, u + 1);
             }
         }
@@ -73,8 +78,8 @@ template <class T, int m>
     constexpr int count = m > 1 ? side_by_side(m) : kVectorBytes == 16 ? 1 : 2;
     int64_t j = 0;
     for (; j + count <= n; j += count)
-        dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n);
-    for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, b + j * stride, stride, y + j, n);
+        dot<T, m, count>(x, x_stride, k, b + j * stride, stride, y + j, n, count * stride);
+    for (; j < n; ++j) dot<T, m, 1>(x, x_stride, k, b + j * stride, stride, y + j, n, stride);
 }
 
 // ---- b[p, :] lies along n: rows of b times numbers of x -----------------------------------------

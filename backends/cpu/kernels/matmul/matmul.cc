@@ -1,7 +1,7 @@
 // Which way a product goes: rewritten to an easier one, then tiny, few rows, dots, or packed.
 #include "matmul.h"
 
-#include "amx_direct.h"
+#include "direct.h"
 #include "dots.h"
 #include "gemv.h"
 #include "packed.h"
@@ -30,9 +30,9 @@ Kind kind_of(const Matmul &p) {
 // f(how): a Packed<D> or another class for such products.
 template <class D, class F>
 auto with_packed(const Matmul &p, F &&f) {
-#if defined(INFINI_AMX)
-    if constexpr (D::kTiled)
-        if (DirectTiles<D>::takes(p)) return f(DirectTiles<D>(p));
+#if defined(__AVX512F__)
+    if constexpr (DirectTile<D>::kExists)
+        if (Direct<D>::takes(p)) return f(Direct<D>(p));
 #endif
     return f(Packed<D>(p));
 }
