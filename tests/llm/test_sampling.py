@@ -51,7 +51,7 @@ class Fixed:
 
 
 def ours(rows: np.ndarray, params: list[SamplingParams], uniforms: list[float]) -> list[Chosen]:
-    choosers = [Chooser(each, 0) for each in params]
+    choosers = [Chooser(each) for each in params]
     for chooser, uniform in zip(choosers, uniforms, strict=True):
         chooser._random = Fixed(uniform)  # type: ignore[assignment]
     texts: list[tuple[list[int], list[int]]] = [([], []) for _ in params]
@@ -97,7 +97,7 @@ def test_draws(name: str) -> None:
 def test_frequencies() -> None:
     params = SamplingParams(temperature=0.7, top_p=0.5, seed=3)
     row = logits(3.0)
-    chooser = Chooser(params, 0)
+    chooser = Chooser(params)
     tokens = []
     for _ in range(40):
         made = choose(infinicore.from_numpy(np.repeat(row, 50, 0)), [chooser] * 50, [([], [])] * 50)
@@ -141,7 +141,7 @@ def test_penalties() -> None:
     row = np.array([[2.0, -1.0, 1.9, 1.8, 0.0]], np.float32)
 
     def best(prompt: list[int], output: list[int], **changes: float) -> int:
-        chooser = Chooser(SamplingParams(**changes), 0)  # type: ignore[arg-type]
+        chooser = Chooser(SamplingParams(**changes))  # type: ignore[arg-type]
         return choose(infinicore.from_numpy(row), [chooser], [(prompt, output)])[0].token
 
     assert best([0], [], repetition_penalty=1.5) == 2  # the prompt counts
@@ -156,7 +156,7 @@ def test_penalties() -> None:
     assert best([], [1, 1], frequency_penalty=-2.0) == 1
     assert np.array_equal(row, np.array([[2.0, -1.0, 1.9, 1.8, 0.0]], np.float32))
     # A negative logit that is divided would become more probable.
-    chooser = Chooser(SamplingParams(repetition_penalty=2.0), 0)
+    chooser = Chooser(SamplingParams(repetition_penalty=2.0))
     changed = row[0].copy()
     chooser.adjust(changed, [1, 1], [0])
     np.testing.assert_array_equal(changed, np.array([1.0, -2.0, 1.9, 1.8, 0.0], np.float32))
@@ -177,7 +177,7 @@ def test_seeds_are_those_of_the_request() -> None:
     row = logits()
     params = SamplingParams(temperature=1.0, seed=11)
     wanted = drawn(row[0], params, random.Random(11).random())
-    made = choose(infinicore.from_numpy(row), [Chooser(params, 99)], [([], [])])
+    made = choose(infinicore.from_numpy(row), [Chooser(params)], [([], [])])
     assert made[0].token == wanted
 
 

@@ -27,7 +27,7 @@ ARRIVALS = st.lists(
 
 def request(prompt: list[int], tokens: int) -> Request:
     params = SamplingParams(max_tokens=tokens)
-    return Request(list(prompt), params, Chooser(params, 0))
+    return Request(list(prompt), params, Chooser(params))
 
 
 class Cache:

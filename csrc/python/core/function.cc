@@ -21,7 +21,7 @@ namespace {
 
 using infinicore::detail::thread_state;
 
-constexpr size_t kMostRecipes = 4096;
+constexpr size_t kMostRecipes = 1024;
 
 // Shared: a call goes on with its recipe while another one drops them all.
 using Recipes =

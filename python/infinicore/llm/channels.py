@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import socket
+import struct
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
@@ -19,6 +20,7 @@ import infinicore
 
 _ADDRESSES, _ADDRESS_BYTES = 8, 1024
 _ADDRESS_SECONDS = 10.0  # to try one
+_SILENT_SECONDS = 10  # of who has connected
 _SIOCGIFADDR = 0x8915  # of Linux: the IPv4 address of an interface
 
 
@@ -31,22 +33,32 @@ def connect(comm: Any) -> dict[int, Connection]:
         key = os.urandom(16)
         where = hosts[0] if hosts == ["127.0.0.1"] else ""  # else: all interfaces
         listener = Listener((where, 0), authkey=key, backlog=comm.ranks)
+        _limit_silence(listener._listener._socket, _SILENT_SECONDS)  # type: ignore[attr-defined]
         text = json.dumps([hosts, listener.address[1], key.hex()]).encode()
     padded = infinicore.tensor(list(text.ljust(_ADDRESS_BYTES)), dtype=infinicore.uint8)
     shared = comm.broadcast(padded.to(comm.device)).cpu()
     if listener is not None:
         made: dict[int, Connection] = {}
         while len(made) < comm.ranks - 1:
-            # Who goes away, or has no key, is a rank that tries addresses, or a stranger.
+            # Who goes away, says nothing, or has no key, is a rank that tries addresses, or a
+            # stranger.
             with contextlib.suppress(EOFError, OSError, AuthenticationError):
                 channel = listener.accept()
                 made[int(channel.recv_bytes())] = channel
         listener.close()
+        for channel in made.values():
+            with socket.socket(fileno=os.dup(channel.fileno())) as of_channel:
+                _limit_silence(of_channel, 0)
         return made
     hosts, port, key_text = json.loads(bytes(shared.tolist()))
     channel = _call_first(hosts, port, bytes.fromhex(key_text))
     channel.send_bytes(b"%d" % comm.rank)
     return {0: channel}
+
+
+def _limit_silence(of: socket.socket, seconds: int) -> None:
+    """Reading gives up after so long, 0 for never. What a listener accepts inherits it."""
+    of.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", seconds, 0))
 
 
 def _call_first(hosts: list[str], port: int, key: bytes) -> Connection:

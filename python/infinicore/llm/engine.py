@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+import secrets
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import infinicore
@@ -128,7 +129,6 @@ class Engine:
         )
         self._tokenizer: Any = None
         self._pending: Launched | None = None
-        self._seeds = 0
         self.steps = self.generated = self.prompt_tokens = 0
 
     def _cache_tokens(self, ranks: int) -> int:
@@ -154,7 +154,6 @@ class Engine:
     def add(self, prompt: Iterable[int], params: SamplingParams | None = None) -> Request:
         """Queue a prompt of token ids."""
         request = self._request(prompt, params)
-        self._seeds += 1  # only now: ranks count the same requests
         self.scheduler.add(request)
         return request
 
@@ -162,6 +161,8 @@ class Engine:
         """A request whose prompt is checked."""
         ids = [operator.index(token) for token in prompt]
         params = params or SamplingParams()
+        if params.seed is None and params.temperature > 0:
+            params = replace(params, seed=secrets.randbits(63))  # ranks are told it
         if not ids:
             raise ValueError("Engine.add: prompt is empty: expected at least one token")
         for token in ids:
@@ -186,7 +187,7 @@ class Engine:
             from infinicore.llm.grammar import Grammar
 
             grammar = Grammar(params.json_schema, self.tokenizer)
-        request = Request(ids, params, Chooser(params, self._seeds + 1, grammar))
+        request = Request(ids, params, Chooser(params, grammar))
         long_from = self.config.long_from
         most = min(len(ids) + params.max_tokens, self.max_length)
         if long_from is not None and most > long_from:

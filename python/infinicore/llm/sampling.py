@@ -150,9 +150,9 @@ class Row:
 class Chooser:
     """The state of one request: its random numbers, and what has occurred."""
 
-    def __init__(self, params: SamplingParams, seed: int, grammar: Any = None) -> None:
+    def __init__(self, params: SamplingParams, grammar: Any = None) -> None:
         self.params, self.grammar = params, grammar
-        self._random = random.Random(params.seed if params.seed is not None else seed)
+        self._random = random.Random(params.seed)
 
     def choose(self, row: Row, total: float, shift: float) -> Chosen:
         """`shift` is the logarithm of the sum of the exponentials of the row."""
