@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from typing import ClassVar
 
 from infinicore.llm import channels
 
@@ -13,7 +14,7 @@ class Comm:
     """Two ranks as two threads: what rank 0 broadcasts."""
 
     ranks, device = 2, "cpu"
-    shared: list = []
+    shared: ClassVar[list] = []
     there = threading.Event()
 
     def __init__(self, rank: int) -> None:

@@ -182,6 +182,21 @@ def test_parts_of_ranks(kind: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(sum(halves), wanted, **near)
 
 
+@pytest.mark.parametrize("kind", ["awq", "gptq"])
+def test_groups_of_32_are_multiplied_packed(kind: str) -> None:
+    """GPTQ's groups have their inputs in any order."""
+    rng = np.random.default_rng(7)
+    parts, numbers = KINDS[kind][0](rng.standard_normal((48, 32 * GROUPS)), rng)
+    ours = {name: infinicore.from_numpy(np.ascontiguousarray(a)) for name, a in parts.items()}
+    given = [ours["qweight"], ours["scales"], ours["qzeros"]]
+    layer = Awq(*given) if kind == "awq" else Gptq(*given, ours["g_idx"])
+    x = rng.standard_normal((3, 32 * GROUPS)).astype(np.float32)
+    made = layer(infinicore.from_numpy(x)).cpu().numpy()
+    assert layer._blocks is not None and not hasattr(layer, "qweight")
+    wanted = x @ numbers.T.astype(np.float64)
+    assert abs(made - wanted).max() < 4e-3 * wanted.std()  # scale * zero is rounded to float16
+
+
 def test_biases_and_missing_group_numbers_of_gptq(tmp_path: Path) -> None:
     packed, _ = make(tmp_path, "llama", "gptq")
     bias = np.linspace(-1, 1, 96).astype(np.float32)

@@ -1,11 +1,14 @@
 """Layers of quantised Hugging Face models: AWQ, GPTQ (4 bits) and W8A8 (int8).
 
-Weights stay packed. AWQ's and GPTQ's are expanded for each product; W8A8's products are made of
-integers, with inputs that are quantised token by token."""
+Weights stay packed. AWQ's and GPTQ's become blocks of 32 inputs with a scale and a minimum each,
+which products read as they are (linear_gguf); where groups are no multiples of 32 they are expanded
+for each product. W8A8's products are made of integers, with inputs that are quantised token by
+token."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import infinicore
@@ -16,6 +19,8 @@ from infinicore.llm.files import ModelFileError
 from infinicore.nn import functional as F  # noqa: N812
 
 _PER_WORD = 8  # values of 4 bits in a word
+_AWQ_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # where a word has its outputs
+_Q4_1 = 3  # GGML's number
 
 
 class Quantised(nn.Module, ABC):
@@ -38,18 +43,64 @@ class Quantised(nn.Module, ABC):
 
 
 class _FourBits(Quantised):
-    """A weight that is expanded to float16 [inputs, outputs] for each product."""
+    """A weight scale * (code - zero): codes of 4 bits, scales and zeros for groups of inputs."""
+
+    scales: Tensor
+    _blocks: Tensor | None = None
+    _order: Tensor | None = None  # of the inputs in the blocks; None: their own
+    _is_ready = False
 
     @abstractmethod
     def expanded(self) -> Tensor:
         """float16 [inputs, outputs]"""
 
+    @abstractmethod
+    def codes(self) -> tuple[Tensor, Tensor]:
+        """Those of the weight [inputs, outputs], and the zeros [groups, outputs]."""
+
+    @abstractmethod
+    def group_numbers(self) -> list[int]:
+        """The group of each input."""
+
     def dense(self, dtype: Any) -> Tensor:
         return self.expanded().to(dtype).transpose(0, 1).contiguous()
 
     def forward(self, x: Tensor) -> Tensor:
-        made = infinicore.matmul(x, self.expanded().to(x.dtype))
-        return made if self.bias is None else made + self.bias
+        if not self._is_ready:  # only now: ranks have taken their parts
+            self._make_blocks()
+        if self._blocks is None:
+            made = infinicore.matmul(x, self.expanded().to(x.dtype))
+            return made if self.bias is None else made + self.bias
+        x = x if self._order is None else x.index_select(-1, self._order)
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return F.linear_gguf(x, self._blocks, _Q4_1, bias, quantize_input=False)
+
+    def _make_blocks(self) -> None:
+        """Blocks of Q4_1: a scale, a minimum, and codes of 32 inputs of one group."""
+        self._is_ready = True
+        numbers = self.group_numbers()
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        blocks = [{numbers[i] for i in order[at : at + 32]} for at in range(0, len(order), 32)]
+        if len(order) % 32 or any(len(each) > 1 for each in blocks):
+            return
+        device = self.scales.device
+        codes, zeros = self.codes()
+        if order != list(range(len(order))):
+            self._order = infinicore.tensor(order, dtype=infinicore.int64, device=device)
+            codes = codes.index_select(0, self._order)
+        owners = [each.pop() for each in blocks]
+        groups = infinicore.tensor(owners, dtype=infinicore.int64, device=device)
+        outputs, count = codes.shape[1], len(owners)
+        halves = codes.transpose(0, 1).contiguous().view(outputs, count, 2, 16)
+        pairs = (halves.select(2, 0) + halves.select(2, 1) * 16).to(infinicore.uint8)
+        minima = -(self.scales.to(infinicore.float32) * zeros).to(infinicore.float16)
+        parts = [_bytes_of(each.index_select(0, groups)) for each in (self.scales, minima)]
+        self._blocks = infinicore.cat([*parts, pairs], 2).view(outputs, count * 20)
+        self._drop()
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """Forget what the blocks were made of."""
 
 
 class Awq(_FourBits):
@@ -63,6 +114,15 @@ class Awq(_FourBits):
     def expanded(self) -> Tensor:
         made: Tensor = emit("dequantize_awq", self.qweight, self.scales, self.zeros)
         return made
+
+    def codes(self) -> tuple[Tensor, Tensor]:
+        return _unpacked(self.qweight, _AWQ_ORDER), _unpacked(self.zeros, _AWQ_ORDER)
+
+    def group_numbers(self) -> list[int]:
+        return [i // self.units[1] for i in range(self.qweight.shape[0])]
+
+    def _drop(self) -> None:
+        del self.qweight, self.zeros
 
     def outputs(self, begin: int, size: int) -> Awq:
         words = (begin // _PER_WORD, size // _PER_WORD)
@@ -88,6 +148,18 @@ class Gptq(_FourBits):
         given = (self.qweight, self.scales, self.zeros, self.groups)
         made: Tensor = emit("dequantize_gptq", *given)
         return made
+
+    def codes(self) -> tuple[Tensor, Tensor]:
+        words, outputs = self.qweight.shape
+        along_outputs = _unpacked(self.qweight, range(_PER_WORD)).view(words, outputs, _PER_WORD)
+        codes = along_outputs.permute(0, 2, 1).reshape(words * _PER_WORD, outputs)
+        return codes, _unpacked(self.zeros, range(_PER_WORD)) + 1  # files have one less
+
+    def group_numbers(self) -> list[int]:
+        return [int(each) for each in self.groups.tolist()]
+
+    def _drop(self) -> None:
+        del self.qweight, self.zeros, self.groups
 
     def outputs(self, begin: int, size: int) -> Gptq:
         qweight, scales = (_part(each, 1, begin, size) for each in (self.qweight, self.scales))
@@ -117,6 +189,21 @@ class Int8(Quantised):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.linear_w8a8i8(x, self.weight, self.scale, self.bias)
+
+
+def _unpacked(words: Tensor, order: Iterable[int]) -> Tensor:
+    """[rows, words] of int32 as [rows, 8 * words] numbers of 4 bits, which lie in the words so."""
+    places = [4 * each for each in order]
+    shifts = infinicore.tensor(places, dtype=infinicore.int32, device=words.device)
+    made: Tensor = (words.unsqueeze(-1) >> shifts) & 15
+    return made.view(words.shape[0], words.shape[1] * _PER_WORD)
+
+
+def _bytes_of(numbers: Tensor) -> Tensor:
+    """float16 [blocks, outputs] as bytes [outputs, blocks, 2]."""
+    turned = numbers.transpose(0, 1).contiguous()
+    made: Tensor = turned.view(infinicore.uint8).view(*turned.shape, 2)
+    return made
 
 
 def _part(tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
