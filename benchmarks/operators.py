@@ -229,7 +229,8 @@ def main() -> int:
     random.add_argument("--wild", type=int, metavar="N", help="how many")
     random.add_argument("--seed", type=int, help="of the cases; a new one if it is not given")
     random.add_argument("--budget", type=float, help="seconds in all")
-    random.add_argument("--only", default="", help="one case, as the report prints it")
+    cases = "cases as the report prints them, separated by commas"
+    random.add_argument("--only", type=report.patterns, default=[], help=cases)
     random.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.wild is not None:

@@ -7,7 +7,7 @@ one that crashes or hangs is a line of the report.
 
     python benchmarks/operators.py --wild 60                                  # a new seed
     python benchmarks/operators.py --wild 500 --seed 7 --budget 300 --json wild.json
-    python benchmarks/operators.py --wild 1 --only 'softmax/float32/3/81726/1048576'
+    python benchmarks/operators.py --wild 1 --only 'softmax/float32/3/81726/1048576'    # or several
     python benchmarks/operators.py --wild 200 --device nvidia
 """
 
@@ -179,22 +179,20 @@ def work(options: argparse.Namespace) -> None:
     side = Side(options.device, options.threads)
     versions = {"torch": side.torch.__version__, "threads": options.threads}
     print(json.dumps({"facts": versions}), flush=True)
+    given = [wild_cases.parsed(line) for line in options.only]
     for index in range(options.first, options.wild):
         rng = random.Random(f"{options.seed} {index}")
-        for _ in range(1 if options.only else TRIES):
-            line = options.only
+        for _ in range(TRIES):
+            line = f"case {index}"
             try:
-                if options.only:
-                    case = wild_cases.parsed(options.only)
-                else:
-                    case = wild_cases.random_case(rng, side.device)
+                case = given[index] if given else wild_cases.random_case(rng, side.device)
                 line = case.line
                 print(json.dumps({"begin": line, "case": line, "index": index}), flush=True)
-                row = measure(side, case, bool(options.only))
+                row = measure(side, case, bool(given))
             except wild_cases.NotMeasuredError as error:
-                if options.only:
-                    raise SystemExit(f"--only: {error}") from None
-                continue
+                if not given:
+                    continue
+                row = {"case": line, "call": line, "failed": str(error)}
             except Exception as error:
                 row = {"case": line, "call": line, "failed": _sentence(error)}
             print(json.dumps({"row": {**row, "index": index}}), flush=True)
@@ -227,9 +225,9 @@ class Run:
         command = [sys.executable, str(Path(__file__).with_name("operators.py")), "--worker"]
         command += ["--wild", str(given.wild), "--seed", str(given.seed), "--device", given.device]
         command += ["--threads", str(given.threads), "--first", str(self.first)]
-        command += ["--only", given.only] if given.only else []
-        errors = None if given.only else subprocess.DEVNULL
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        command += ["--only", ",".join(given.only)] if given.only else []
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=silent, text=True)
         lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(process, lines), daemon=True).start()
         self.begun: dict[str, Any] = {"begin": "the start", "case": "the start"}
@@ -272,7 +270,7 @@ class Run:
         index = self.begun.get("index")
         row = {"case": self.begun["case"], "call": self.begun["begin"], "failed": why}
         self.add({**row, "index": self.first if index is None else index})
-        return index is not None and self.first < self.options.wild and not self.options.only
+        return index is not None and self.first < self.options.wild
 
     def add(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
@@ -328,6 +326,8 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {options.seed}", file=sys.stderr, flush=True)
+    if options.only:
+        options.wild = len(options.only)
     run = Run(options)
     while run.first < options.wild and time.monotonic() < run.end and run.attend():
         pass

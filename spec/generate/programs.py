@@ -27,6 +27,8 @@ PART = "c"
 FILES = 12  # that the functors are spread over, to be compiled side by side
 BITS = {"float": 1, "double": 2, "int64_t": 4, "uint64_t": 8}
 HALF = 16  # also for tensors of 16 bits, converted in registers
+NARROW = 32  # also for integers of 32 and of 8 bits, as they are
+TRUTH = 64  # also with results that are written as bytes
 FUSED = (("sum",), ("max",), ("min",))  # folds that are evaluated in one go with a functor
 CHEAP = frozenset(
     {"exp", "tanh", "erf", "one_plus_erf"}
@@ -75,6 +77,10 @@ def compiled_functors(found: list[Program]) -> dict[Expression, Compiled]:
             entry.types |= sum(BITS[kind] for kind in program.types)
             if is_half(program, stage):
                 entry.types |= HALF
+            if is_narrow(program, stage):
+                entry.types |= NARROW
+            if is_truth(program, stage):
+                entry.types |= TRUTH
             if stage.folds in FUSED and stage.outputs == (-1,) and stage.expression.cost <= 16:
                 entry.fold = entry.fold or FOLDS[stage.folds[0]]
     return compiled
@@ -89,6 +95,30 @@ def is_half(program: Program, stage: Stage) -> bool:
         and "float" in program.types
         and stage.expression.inputs <= 4
         and stage.expression.functions & COSTLY <= CHEAP
+    )
+
+
+def is_narrow(program: Program, stage: Stage) -> bool:
+    """Do integers of few bits give the same result as wide ones that are cut off afterwards?"""
+    return (
+        len(program.stages) == 1
+        and not any(stage.folds)
+        and "int64_t" in program.types
+        and stage.expression.shared == 0
+        and stage.expression.inputs <= 3
+        and stage.expression.wraps
+    )
+
+
+def is_truth(program: Program, stage: Stage) -> bool:
+    """Is every result 0 or 1, and cheap?"""
+    return (
+        len(program.stages) == 1
+        and not any(stage.folds)
+        and stage.expression.outputs == 1
+        and stage.expression.truths == 1
+        and stage.expression.inputs <= 3
+        and not stage.expression.functions & COSTLY
     )
 
 

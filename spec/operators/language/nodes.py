@@ -21,6 +21,11 @@ _COSTLY = """
 """
 COSTLY = frozenset(_COSTLY.split())  # functions that take about ten operations
 COPY = 1  # flags
+# Of integers: functions of the values themselves, whose result has no more bits than they have, and
+# those whose result's low bits depend on the low bits alone.
+_BITS = frozenset({"bitand", "bitor", "bitxor", "where"})
+_EXACT = _BITS | {"maximum", "minimum", "fmax", "fmin"} | TRUTHS
+_WRAPPING = _BITS | {"add", "sub", "mul", "neg", "bitnot"}
 
 
 class FlatNode(NamedTuple):
@@ -57,6 +62,23 @@ class Expression:
     @property
     def flags(self) -> int:
         return COPY if self.nodes == (FlatNode(INPUT, (0,)),) and self.results == (0,) else 0
+
+    @property
+    def wraps(self) -> bool:
+        """Whether integers of few bits give the low bits of what wide ones give."""
+        exact: list[bool] = []
+        for op, args, value in self.nodes:
+            known = [exact[arg] for arg in args] if op != INPUT else []
+            if op == CONSTANT:
+                if value != int(value) or not 0 <= value < 128:
+                    return False
+            elif op == "absolute" or op == "where":
+                if not known[0]:
+                    return False
+            elif op != INPUT and op not in _WRAPPING and not (op in _EXACT and all(known)):
+                return False
+            exact.append(op in (INPUT, CONSTANT) or (op in _EXACT and all(known)))
+        return True
 
     @property
     def cost(self) -> int:

@@ -43,7 +43,10 @@ INFINI_SIMD V shift_left(V a, V b) {
 namespace detail {
 template <class C, class T>
 INFINI_SIMD Vec<C> fetch(const T *p) {
-    if constexpr (std::is_same_v<C, T>) return load<Vec<C>>(p);
+    if constexpr (std::is_same_v<C, T>)
+        return load<Vec<C>>(p);
+    else if constexpr (std::is_same_v<T, boolean>)
+        return number<Vec<C>>(load<Vec<C>>(&p->bits) != 0);
 #if defined(__ARM_NEON)
     else if constexpr (std::is_same_v<T, bf16>)
         return as<F32>(U32(vshll_n_u16(vld1_u16(&p->bits), 16)));
@@ -51,9 +54,38 @@ INFINI_SIMD Vec<C> fetch(const T *p) {
     else
         return load_f32(p);
 }
+// Bytes of a mask's lanes, 0 or 1.
+template <class M>
+INFINI_SIMD void put_mask(boolean *p, M mask) {
+    constexpr size_t kCount = kLanes<M>;
+    using Bytes = typename VectorOf<int8_t, kCount>::type;
+    Bytes bytes;
+    if constexpr (sizeof(Element<M>) == 1) {
+        bytes = mask;
+    } else {
+#if defined(__ARM_NEON)
+        // Of so few bytes the compiler would take the elements one by one.
+        uint16x4_t halves;
+        if constexpr (sizeof(Element<M>) == 4)
+            halves = vmovn_u32(as<uint32x4_t>(mask));
+        else
+            halves = vmovn_u32(vcombine_u32(vmovn_u64(as<uint64x2_t>(mask)), vdup_n_u32(0)));
+        const uint8x8_t narrow = vmovn_u16(vcombine_u16(halves, halves));
+        std::memcpy(&bytes, &narrow, sizeof bytes);
+#else
+        bytes = __builtin_convertvector(mask, Bytes);
+#endif
+    }
+    bytes = -bytes;
+    std::memcpy(p, &bytes, sizeof bytes);
+}
+
 template <class C, class T>
 INFINI_SIMD void put(T *p, Vec<C> v) {
-    if constexpr (std::is_same_v<C, T>) store(p, v);
+    if constexpr (std::is_same_v<C, T>)
+        store(p, v);
+    else if constexpr (std::is_same_v<T, boolean>)
+        put_mask(p, v != Vec<C>{});
 #if defined(__ARM_NEON)
     else if constexpr (std::is_same_v<T, bf16>) {
         // The upper half of the sum, rounded; a NaN is not rounded, lest it become another number.
@@ -66,9 +98,9 @@ INFINI_SIMD void put(T *p, Vec<C> v) {
         store_f32(p, v);
 }
 
-// C: what is computed in. T: how tensors are stored. Inputs whose bit in kShared is set are no
-// tensors.
-template <template <class> class F, class C, class T>
+// C: what is computed in. T: how tensors are stored, and To: the results. Inputs whose bit in
+// kShared is set are no tensors.
+template <template <class> class F, class C, class T, class To = T>
 void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n) {
     using V = Vec<C>;
     using Functor = F<V>;
@@ -89,7 +121,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             const V x[kIn + 1] = {get(std::integral_constant<size_t, I>{}, at)..., V{}};
             V y[kOut];
             Functor::eval(x, y);
-            (put<C>(reinterpret_cast<T *>(b[O]) + at * kLanes, y[O]), ...);
+            (put<C>(reinterpret_cast<To *>(b[O]) + at * kLanes, y[O]), ...);
         };
         // All are read before one is written, so that the compiler may work on them side by side.
         [[maybe_unused]] auto several = [&](size_t at) {
@@ -99,7 +131,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
                 Functor::eval(x, y[u]);
             }
             for (int u = 0; u < kUnroll; ++u)
-                (put<C>(reinterpret_cast<T *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
+                (put<C>(reinterpret_cast<To *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
         };
         size_t full = n / kLanes, rest = n % kLanes;
         // The rest that does not fill a vector goes through buffers that do; so `evaluate` is
@@ -112,7 +144,7 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             for (; at < full; ++at) evaluate(at);
             if (rest == 0) return;
             if (full == 1 && b[0] == outputs[0]) {
-                (std::memcpy(static_cast<T *>(out[O]) + n - rest, outputs[O], rest * sizeof(T)),
+                (std::memcpy(static_cast<To *>(out[O]) + n - rest, outputs[O], rest * sizeof(To)),
                  ...);
                 return;
             }
@@ -190,21 +222,40 @@ enum FunctorTypes : unsigned {
     kForDouble = 2,
     kForInt64 = 4,
     kForUint64 = 8,
-    kForHalf = 16
+    kForHalf = 16,
+    kForNarrow = 32,
+    kForTruth = 64
 };
 
 template <template <class> class F, unsigned types, int fold = 0>
 constexpr Functor functor(const char *name) {
     using namespace infini::program;
-    Functor entry{
-        name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, nullptr, nullptr, fold, {}};
+    Functor entry{name, F<F32>::kInputs, F<F32>::kOutputs, F<F32>::kCost, {}, {}, {}, fold, {}};
     if constexpr (types & kForFloat) entry.compute[kFloat] = detail::block<F, float, float>;
     if constexpr (types & kForDouble) entry.compute[kDouble] = detail::block<F, double, double>;
     if constexpr (types & kForInt64) entry.compute[kInt64] = detail::block<F, int64_t, int64_t>;
     if constexpr (types & kForUint64) entry.compute[kUint64] = detail::block<F, uint64_t, uint64_t>;
     if constexpr (types & kForHalf) {
-        entry.f16 = detail::block<F, float, f16>;
-        entry.bf16 = detail::block<F, float, bf16>;
+        entry.direct[kF16] = detail::block<F, float, f16>;
+        entry.direct[kBf16] = detail::block<F, float, bf16>;
+    }
+    if constexpr (types & kForNarrow) {
+        entry.direct[kBoolean] = detail::block<F, uint8_t, boolean>;
+        if constexpr (types & kForTruth) {
+            entry.truth[kI64] = detail::block<F, int64_t, int64_t, boolean>;
+            entry.truth[kI32] = detail::block<F, int32_t, int32_t, boolean>;
+            entry.truth[kI8] = detail::block<F, int8_t, int8_t, boolean>;
+            entry.truth[kU8] = detail::block<F, uint8_t, uint8_t, boolean>;
+        } else {
+            entry.direct[kI32] = detail::block<F, int32_t, int32_t>;
+            entry.direct[kI8] = detail::block<F, int8_t, int8_t>;
+            entry.direct[kU8] = detail::block<F, uint8_t, uint8_t>;
+        }
+    }
+    if constexpr ((types & kForTruth) && (types & kForFloat)) {
+        entry.truth[kF32] = detail::block<F, float, float, boolean>;
+        entry.truth[kF16] = detail::block<F, float, f16, boolean>;
+        entry.truth[kBf16] = detail::block<F, float, bf16, boolean>;
     }
     if constexpr (fold && (types & kForFloat))
         entry.folded[kFloat] = detail::folded<F, float, fold>;

@@ -19,14 +19,20 @@ using FoldFunction = void (*)(const void *const *in, const ptrdiff_t *step, void
 
 using infini::program::kValueTypes;
 
+// Storage types of tensors that a loop of its own reads and writes as they are.
+enum Storage { kF16, kBf16, kI32, kI8, kU8, kBoolean, kF32, kI64, kStorages };
+
 struct Functor {
     const char *name;
     int inputs, outputs;
     int cost;  // roughly, in operations for an element
     BlockFunction compute[kValueTypes];
-    // The same in float, with tensors of 16 bits converted in registers; null: not compiled. Inputs
-    // that are no tensors are floats.
-    BlockFunction f16, bf16;
+    // The same for tensors of one storage type: 16 bits are converted in registers, integers are
+    // computed in as few bits as they have. Inputs that are no tensors are floats. Null: not
+    // compiled.
+    BlockFunction direct[kStorages];
+    // The same with results that are 0 or 1, written as bytes.
+    BlockFunction truth[kStorages];
     // InfiniFold that is evaluated in one go with the functor; 0: none. Null where not compiled.
     int fold;
     FoldFunction folded[kValueTypes];

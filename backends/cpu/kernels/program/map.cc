@@ -18,7 +18,7 @@ class Map final : public Runner {
 public:
     explicit Map(LoopNest nest) : nest_(std::move(nest)) {
         choose_inner();
-        choose_half();
+        choose_direct();
         choose_access();
         choose_tile();
         reads_.assign(nest_.slots.size(), false);
@@ -146,26 +146,60 @@ private:
             for (Slot &slot : nest_.slots) slot.kept[inner()] = 1;
     }
 
-    // Tensors of 16 bits, all alike and with strides 1 or 0: the functor converts them in
-    // registers.
-    void choose_half() {
-        if (nest_.type != kFloat || nest_.stages.size() != 1) return;
-        int dtype = 0;
-        for (const Slot &slot : nest_.slots) {
-            if (slot.kind != Slot::kTensor && slot.kind != Slot::kPosition) continue;
-            const int64_t stride = slot.kept[inner()];
-            if ((dtype && slot.dtype != dtype) || (stride != 0 && stride != 1)) return;
-            dtype = slot.dtype;
-        }
+    // Tensors of one storage type with strides 1 or 0, for which there is a loop of its own; the
+    // results may be truth values instead.
+    void choose_direct() {
+        if (nest_.type == kDouble || nest_.type == kUint64 || nest_.stages.size() != 1) return;
         Stage &stage = nest_.stages[0];
-        for (int number : stage.outputs)
-            if (nest_.slots[size_t(number)].kept[inner()] != 1) return;
-        BlockFunction compute = dtype == INFINI_DTYPE_F16    ? stage.functor->f16
-                                : dtype == INFINI_DTYPE_BF16 ? stage.functor->bf16
-                                                             : nullptr;
+        int given = 0, made = 0;  // dtypes
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            const Slot &slot = nest_.slots[n];
+            if (slot.kind == Slot::kPosition) return;
+            if (slot.kind != Slot::kTensor) continue;
+            const int64_t stride = slot.kept[inner()];
+            const bool read = contains(stage.inputs, n), written = contains(stage.outputs, n);
+            if (stride != 1 && (written || stride != 0)) return;
+            if ((read && given && given != slot.dtype) || (written && made && made != slot.dtype))
+                return;
+            if (read) given = slot.dtype;
+            if (written) made = slot.dtype;
+        }
+        if (!given) given = made;
+        const int storage = storage_of(given);
+        if (storage < 0) return;
+        BlockFunction compute = made == given               ? stage.functor->direct[storage]
+                                : made == INFINI_DTYPE_BOOL ? stage.functor->truth[storage]
+                                                            : nullptr;
         if (!compute) return;
         stage.compute = compute;
-        half_ = true;
+        direct_ = true;
+    }
+
+    static bool contains(const std::vector<int> &numbers, size_t n) {
+        return std::find(numbers.begin(), numbers.end(), int(n)) != numbers.end();
+    }
+
+    static int storage_of(int dtype) {
+        switch (dtype) {
+            case INFINI_DTYPE_F16:
+                return kF16;
+            case INFINI_DTYPE_BF16:
+                return kBf16;
+            case INFINI_DTYPE_F32:
+                return kF32;
+            case INFINI_DTYPE_I64:
+                return kI64;
+            case INFINI_DTYPE_I32:
+                return kI32;
+            case INFINI_DTYPE_I8:
+                return kI8;
+            case INFINI_DTYPE_U8:
+                return kU8;
+            case INFINI_DTYPE_BOOL:
+                return kBoolean;
+            default:
+                return -1;
+        }
     }
 
     void choose_access() {
@@ -174,7 +208,7 @@ private:
             const Slot &slot = nest_.slots[n];
             const bool tensor = slot.kind == Slot::kTensor;
             if (!tensor && slot.kind != Slot::kPosition) continue;
-            const bool fits = tensor && (half_ || slot.dtype == dtype_of(nest_.type));
+            const bool fits = tensor && (direct_ || slot.dtype == dtype_of(nest_.type));
             const int64_t stride = slot.kept[inner()];
             access_[n] = fits && stride == 1 ? kDirect : stride == 0 ? kSplat : kGather;
         }
@@ -222,8 +256,9 @@ private:
         void splat(size_t n, const char *from) {
             const Slot &slot = nest.slots[n];
             char *to = splats[map.splat_[n]];
-            if (map.half_) {
-                for (size_t i = 0; i < kSplatBytes; i += 2) std::memcpy(to + i, from, 2);
+            if (map.direct_ && slot.bytes != int(nest.value_bytes)) {
+                const size_t bytes = size_t(slot.bytes);
+                for (size_t i = 0; i < kSplatBytes; i += bytes) std::memcpy(to + i, from, bytes);
                 return;
             }
             with_type(nest.type, [&](auto one) {
@@ -359,7 +394,7 @@ private:
     };
 
     LoopNest nest_;
-    bool half_ = false, tile_ = false;
+    bool direct_ = false, tile_ = false;
     std::vector<Access> access_;
     std::vector<int> buffer_, splat_;
     std::vector<char> reads_;
