@@ -14,6 +14,7 @@ one that crashes or hangs is a line of the report.
 from __future__ import annotations
 
 import argparse
+import collections
 import functools
 import gc
 import json
@@ -53,8 +54,9 @@ class Side:
         self.torch, self.ic = torch, infinicore
         torch.set_grad_enabled(False)
         torch.set_num_threads(threads)
-        infinicore.rt.set_kind(kind)
-        if kind != "cpu":
+        if kind == "cpu":
+            infinicore.rt.set_kind(kind)
+        else:
             infinicore.set_device(kind)
             infinicore.set_default_device(kind)
             torch.backends.cuda.matmul.allow_tf32 = False
@@ -226,8 +228,10 @@ class Run:
         command += ["--wild", str(given.wild), "--seed", str(given.seed), "--device", given.device]
         command += ["--threads", str(given.threads), "--first", str(self.first)]
         command += ["--only", ",".join(given.only)] if given.only else []
-        silent = subprocess.DEVNULL
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=silent, text=True)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, errors="replace")
+        self.last_words: collections.deque[str] = collections.deque(maxlen=3)
+        threading.Thread(target=self._overhear, args=(process,), daemon=True).start()
         lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(process, lines), daemon=True).start()
         self.begun: dict[str, Any] = {"begin": "the start", "case": "the start"}
@@ -243,6 +247,11 @@ class Run:
             lines.put(line)
         lines.put(None)
 
+    def _overhear(self, process: Any) -> None:
+        for line in process.stderr:
+            if line.strip():
+                self.last_words.append(line.strip()[:200])
+
     def _listen(self, process: Any, lines: queue.Queue[str | None]) -> bool:
         while True:
             left = self.end - time.monotonic()
@@ -253,7 +262,9 @@ class Run:
                     return False  # the budget is spent
                 return self._lost(f"no answer for {CASE_SECONDS} s")
             if line is None:
-                return self._lost(f"the process ended with {process.wait()}")
+                code = process.wait()
+                time.sleep(0.1)  # its last words arrive
+                return self._lost(f"the process ended with {code}: {' | '.join(self.last_words)}")
             try:
                 said = json.loads(line)
             except ValueError:
