@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "copy/transpose.h"
 #include "program/runner.h"
 #include "program/tile.h"
 #include "threads.h"
@@ -13,6 +14,51 @@ namespace {
 enum Access : uint8_t { kUnused, kDirect, kSplat, kGather };
 
 constexpr int64_t kScratch = 64 << 10;
+
+// Calls f with an integer of so many bytes.
+template <class F>
+void with_cell(int bytes, F &&f) {
+    switch (bytes) {
+        case 1:
+            return f(uint8_t{});
+        case 2:
+            return f(uint16_t{});
+        case 4:
+            return f(uint32_t{});
+        default:
+            return f(uint64_t{});
+    }
+}
+
+// Strides in elements.
+template <class E>
+void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int64_t n) {
+    int64_t i = 0;
+    if (to_step == 1 && from_step == 2)
+        i = every_second<E>(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), n);
+    if (to_step == 1)
+        for (; i < n; ++i) to[i] = from[i * from_step];
+    else
+        for (; i < n; ++i) to[i * to_step] = from[i * from_step];
+}
+
+// to[r][c] = from[r][c], given the strides of both, where one lies along rows and one along columns.
+template <class E>
+void transpose_cells(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
+                     int64_t from_across, int64_t rows, int64_t columns) {
+    constexpr int64_t kBytes = sizeof(E);
+    char *target = reinterpret_cast<char *>(to);
+    const char *source = reinterpret_cast<const char *>(from);
+    if (to_across == 1 && from_down == 1)
+        return transpose_block<E>(target, to_down * kBytes, source, from_across * kBytes, columns,
+                                  rows);
+    if (to_down == 1 && from_across == 1)
+        return transpose_block<E>(target, to_across * kBytes, source, from_down * kBytes, rows,
+                                  columns);
+    for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = 0; r < rows; ++r)
+            to[r * to_down + c * to_across] = from[r * from_down + c * from_across];
+}
 
 class Map final : public Runner {
 public:
@@ -101,18 +147,23 @@ private:
                 buffer_[n] = int(buffers) + nest_.slots[n].number;
         buffers += size_t(nest_.element_count);
         block_ = nest_.kept.size[inner()];
+        int64_t unit = direct_ ? 1 : int64_t(nest_.value_bytes);  // bytes of a value in a buffer
+        for (const Slot &slot : nest_.slots)
+            if (direct_ && slot.kind == Slot::kTensor) unit = std::max<int64_t>(unit, slot.bytes);
         if (buffers) {
-            int64_t fitting = kScratch / int64_t(buffers * nest_.value_bytes) / 16 * 16;
+            int64_t fitting = kScratch / (int64_t(buffers) * unit) / 16 * 16;
             block_ = std::min({block_, kBlock, fitting});
             if (tile_) {
                 tile_columns_ = kTileColumns;
-                tile_rows_ = std::clamp<int64_t>(fitting / kTileColumns, 1, kTileRows);
+                // Of a column of small elements, whole cache lines.
+                const int64_t most = direct_ ? std::max(kTileRows, 128 / unit) : kTileRows;
+                tile_rows_ = std::clamp<int64_t>(fitting / kTileColumns, 1, most);
             }
         }
-        buffer_bytes_ = int64_t(nest_.value_bytes) * (tile_ ? tile_rows_ * tile_columns_ : block_);
+        buffer_bytes_ = unit * (tile_ ? tile_rows_ * tile_columns_ : block_);
         int cost = nest_.stages.empty() ? 1 : -1;
         for (const Stage &stage : nest_.stages) cost += 1 + stage.functor->cost;
-        grain_ = std::max<int64_t>(2048, 65536 / (1 + cost / 8));
+        grain_ = std::max<int64_t>(1024, 24576 / (1 + cost / 8));
     }
 
     int inner() const { return nest_.kept.count - 1; }
@@ -146,8 +197,8 @@ private:
             for (Slot &slot : nest_.slots) slot.kept[inner()] = 1;
     }
 
-    // Tensors of one storage type with strides 1 or 0, for which there is a loop of its own; the
-    // results may be truth values instead.
+    // Tensors of one storage type, for which there is a loop of its own; the results may be truth
+    // values instead. What is not dense is moved to buffers as it is.
     void choose_direct() {
         if (nest_.type == kDouble || nest_.type == kUint64 || nest_.stages.size() != 1) return;
         Stage &stage = nest_.stages[0];
@@ -156,9 +207,7 @@ private:
             const Slot &slot = nest_.slots[n];
             if (slot.kind == Slot::kPosition) return;
             if (slot.kind != Slot::kTensor) continue;
-            const int64_t stride = slot.kept[inner()];
             const bool read = contains(stage.inputs, n), written = contains(stage.outputs, n);
-            if (stride != 1 && (written || stride != 0)) return;
             if ((read && given && given != slot.dtype) || (written && made && made != slot.dtype))
                 return;
             if (read) given = slot.dtype;
@@ -267,6 +316,27 @@ private:
             });
         }
 
+        // Elements of a tensor into a buffer, and back: as values, or as they are.
+        void take(char *values, const Slot &slot, const char *from, int64_t n, int64_t stride) {
+            if (!map.direct_) return gather(nest.type, values, slot, from, n, stride);
+            with_cell(slot.bytes, [&](auto cell) {
+                using E = decltype(cell);
+                copy_strided(reinterpret_cast<E *>(values), 1, reinterpret_cast<const E *>(from),
+                             stride, n);
+            });
+        }
+        void give(const Slot &slot, char *to, const char *values, int64_t n, int64_t stride) {
+            if (!map.direct_) return scatter(nest.type, slot, to, values, n, stride);
+            with_cell(slot.bytes, [&](auto cell) {
+                using E = decltype(cell);
+                copy_strided(reinterpret_cast<E *>(to), stride, reinterpret_cast<const E *>(values),
+                             1, n);
+            });
+        }
+        int64_t unit(const Slot &slot) const {
+            return map.direct_ ? slot.bytes : int64_t(nest.value_bytes);
+        }
+
         char *buffer(size_t n) { return scratch + map.buffer_[n] * map.buffer_bytes_; }
         bool is_read(size_t n) const { return map.reads_[n]; }
 
@@ -281,7 +351,7 @@ private:
                     char *from = at[n] + i * stride * bytes;
                     use[n] = from;
                     if (map.access_[n] == kGather) {
-                        if (is_read(n)) gather(nest.type, buffer(n), slot, from, count, stride);
+                        if (is_read(n)) take(buffer(n), slot, from, count, stride);
                         use[n] = buffer(n);
                     }
                 }
@@ -289,8 +359,7 @@ private:
                 for (size_t n : map.scattered_) {
                     const Slot &slot = nest.slots[n];
                     const int64_t stride = slot.kept[map.inner()];
-                    scatter(nest.type, slot, at[n] + i * stride * slot.bytes, buffer(n), count,
-                            stride);
+                    give(slot, at[n] + i * stride * slot.bytes, buffer(n), count, stride);
                 }
             }
         }
@@ -311,7 +380,7 @@ private:
                         at[n] + ((row + r) * slot.kept[down] + column * slot.kept[in]) * bytes;
                     if (map.access_[n] == kSplat) splat(n, from);
                     use[n] = map.access_[n] == kGather
-                                 ? buffer(n) + r * map.tile_columns_ * int64_t(nest.value_bytes)
+                                 ? buffer(n) + r * map.tile_columns_ * unit(slot)
                                  : from;
                 }
                 compute(columns);
@@ -326,14 +395,28 @@ private:
             char *memory = at[n];
             if (std::llabs(across) <= std::llabs(down)) {  // it lies along the tile's rows as it is
                 for (int64_t r = 0; r < rows; ++r) {
-                    const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
-                    char *here = memory + ((row + r) * down + column * across) * unit;
-                    char *values = buffer(n) + r * map.tile_columns_ * int64_t(nest.value_bytes);
+                    const int64_t bytes = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                    char *here = memory + ((row + r) * down + column * across) * bytes;
+                    char *values = buffer(n) + r * map.tile_columns_ * unit(slot);
                     if (in)
-                        gather(nest.type, values, slot, here, columns, across);
+                        take(values, slot, here, columns, across);
                     else
-                        scatter(nest.type, slot, here, values, columns, across);
+                        give(slot, here, values, columns, across);
                 }
+                return;
+            }
+            if (map.direct_) {
+                with_cell(slot.bytes, [&](auto cell) {
+                    using E = decltype(cell);
+                    E *there = reinterpret_cast<E *>(memory) + row * down + column * across;
+                    E *values = reinterpret_cast<E *>(buffer(n));
+                    if (in)
+                        transpose_cells(values, kTileColumns, 1, there, down, across, rows,
+                                        columns);
+                    else
+                        transpose_cells(there, down, across, values, kTileColumns, 1, rows,
+                                        columns);
+                });
                 return;
             }
             with_type(nest.type, [&](auto zero) {
