@@ -97,7 +97,14 @@ void Rows::choose_sizes() {
     const int64_t threads = int64_t(thread_count()), total = nest_.rows * size;
     if (total >= 2 * kWorth && threads > 1) {
         split_ = groups_ < threads && chunks_ > 1;
-        if (!split_) parts_ = std::min({groups_, threads * 4, total / (kWorth / 2)});
+    }
+    // Folds in groups of rows give the same sums however many threads there are.
+    if (!split_ && threads > 1) {
+        int64_t cost = 0;
+        for (const Stage &stage : nest_.stages)
+            if (!stage.rows) cost += 1 + (stage.functor ? stage.functor->cost : 0);
+        const int64_t least = std::max<int64_t>(1024, kWorth / 2 / (1 + cost / 4));
+        parts_ = std::max<int64_t>(1, std::min({groups_, threads * 4, total / least}));
     }
     cache_.assign(nest_.slots.size(), -1);
     for (size_t n = 0; n < nest_.slots.size(); ++n) {
