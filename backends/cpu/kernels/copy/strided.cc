@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 128 << 10;           // bytes that are worth another thread
+constexpr int64_t kPiece = 64 << 10;           // bytes that are worth another thread
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
 
 // Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides
@@ -149,6 +149,22 @@ void StridedCopy::runs(char *dst, const char *src) const {
     }
 }
 
+namespace {
+
+// One value side by side, in whole lines.
+template <class E>
+void fill_cells(char *to, E value, int64_t count) {
+    constexpr int64_t kBytes = sizeof(E), kLine = 64;
+    char line[kLine];
+    for (int64_t i = 0; i < kLine; i += kBytes) store_cell(line + i, value);
+    const int64_t bytes = count * kBytes;
+    int64_t i = 0;
+    for (; i + kLine <= bytes; i += kLine) std::memcpy(to + i, line, kLine);
+    std::memcpy(to + i, line, size_t(bytes - i));
+}
+
+}  // namespace
+
 template <class E>
 void StridedCopy::elements(char *dst, const char *src) const {
     const Dim inner = dims_[ndim_ - 1];
@@ -156,7 +172,7 @@ void StridedCopy::elements(char *dst, const char *src) const {
         if (inner.src == 0) {
             const E value = load_cell<E>(from);
             if (inner.dst == int64_t(sizeof(E)))
-                for (int64_t i = 0; i < count; ++i) store_cell(to + i * int64_t(sizeof(E)), value);
+                fill_cells(to, value, count);
             else
                 for (int64_t i = 0; i < count; ++i) store_cell(to + i * inner.dst, value);
         } else if (inner.dst == int64_t(sizeof(E))) {
