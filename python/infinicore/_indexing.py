@@ -219,6 +219,14 @@ def get(tensor: Tensor, key: Any) -> Tensor:
     wraps = _core.check_rows(tensor, key)
     if wraps is not None:
         return _select(tensor, (key,), (0,), 0, wraps)
+    if (
+        isinstance(key, Tensor)
+        and key.dtype is bool_
+        and tuple(key.shape) == tuple(tensor.shape) != ()
+        and key.device is tensor.device is _CPU
+    ):
+        _core.refuse_while_recording("indexing with a mask")
+        return _core.masked_select(tensor, key)
     parts = _take_apart(tensor, key)
     return _select(parts.view, parts.indices, parts.dims, parts.place, parts.wraps)
 

@@ -36,7 +36,8 @@ def mask_indices(mask: Tensor) -> list[Tensor]:
     """Indices for each dimension of a tensor of truth values, in row-major order. A device is
     waited for, but only the number of true elements is copied to the host."""
     if mask.device is _CPU:
-        return _core.nonzero(mask)
+        rows = _core.argwhere(mask if mask.ndim else mask.view(1))
+        return [rows.select(1, dim) for dim in range(rows.shape[1])]
     sizes = tuple(mask.shape) or (1,)
     count = 0
     if mask.numel():

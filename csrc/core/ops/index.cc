@@ -44,6 +44,16 @@ void run_at_once(const char *name, const std::vector<Tensor> &tensors, void *con
           name);
 }
 
+// A tensor in memory that an operator has allocated.
+Tensor adopted(void *data, Shape shape, DataType dtype, Device device, Memory::Deleter release) {
+    Strides strides = contiguous_strides(shape);
+    const size_t bytes = extent_of("op", shape, strides, dtype).bytes();
+    auto memory =
+        std::make_shared<Memory>(static_cast<std::byte *>(data), bytes, device, std::move(release));
+    return Tensor(std::make_shared<TensorImpl>(std::move(shape), std::move(strides), dtype,
+                                               TensorData{0, std::move(memory)}));
+}
+
 }  // namespace
 
 // The host's memory is freed with delete[] of int64_t.
@@ -58,9 +68,8 @@ Tensor argwhere(Tensor x) {
     void *found = nullptr;
     size_t count = 0;
     Argwhere::execute(&found, &count, x);
-    const std::unique_ptr<int64_t[]> held(static_cast<int64_t *>(found));
-    Tensor made = Tensor::empty({count, x->ndim()}, DataType::I64, Device::cpu());
-    if (made->numel()) std::memcpy(made->data(), found, made->nbytes());
+    const auto release = [](std::byte *data) { delete[] reinterpret_cast<int64_t *>(data); };
+    Tensor made = adopted(found, {count, x->ndim()}, DataType::I64, Device::cpu(), release);
     return made->to(x->device());
 }
 
@@ -78,15 +87,9 @@ Tensor masked_select(Tensor input, Tensor mask) {
     MaskedSelect::execute(input, mask, &found, &count);
     const Device device = input->device();
     const bool is_cpu = device.getType() == Device::Type::CPU;
-    const auto release = [&](void *data) { is_cpu ? std::free(data) : void(infinirtFree(data)); };
-    const std::unique_ptr<void, decltype(release)> held(found, release);
-    Tensor made = Tensor::empty({count}, input->dtype(), device);
-    if (count) {
-        made->copy_from(Tensor::from_blob(found, {count}, input->dtype(), device));
-        RuntimeScope scope(runtime_of(device));
-        check(infinirtStreamSynchronize(stream_of(runtime_of(device))), "masked_select");
-    }
-    return made;
+    return adopted(found, {count}, input->dtype(), device, [is_cpu](std::byte *data) {
+        is_cpu ? std::free(data) : void(infinirtFree(data));
+    });
 }
 
 // weight[id - vocab_start] for ids from vocab_start up to vocab_end, zeros for others.

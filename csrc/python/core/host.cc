@@ -8,7 +8,10 @@
 
 #include "../../core/numbers.h"
 #include "exchange.h"
+#include "infinicore/ops/argwhere.hpp"
+#include "infinicore/ops/masked_select.hpp"
 #include "numbers.h"
+#include "unlocked.h"
 #include "view.h"
 
 using namespace nanobind::literals;
@@ -317,28 +320,23 @@ nb::object check_rows(const Tensor &tensor, nb::handle key) {
     return nb::bool_(check_indices(index, (long long)(tensor->shape()[0]), 0));
 }
 
-// The coordinates of the elements that are not 0: one I64 tensor for each dimension.
-nb::list nonzero(const Tensor &tensor) {
-    Tensor host = on_host(tensor, "nonzero");
-    const size_t bytes = host->element_size();
-    std::vector<std::vector<int64_t>> found(std::max<size_t>(host->ndim(), 1));
-    if (host->numel() != 0)
-        each_element(*host, [&](const std::byte *from, const std::vector<size_t> &at) {
-            const bool is_real = core::kind_of(host->dtype()) == core::NumberKind::Real;
-            const bool zero = is_real ? core::real_value(host->dtype(), from) == 0
-                                      : std::all_of(from, from + bytes, [](std::byte each) {
-                                            return each == std::byte{0};
-                                        });
-            if (zero) return;
-            if (at.empty()) found[0].push_back(0);
-            for (size_t d = 0; d < at.size(); ++d) found[d].push_back(int64_t(at[d]));
-        });
-    nb::list made;
-    for (std::vector<int64_t> &each : found)
-        made.append(wrap(copy_to(Tensor::from_blob(each.data(), {each.size()}, DataType::I64,
-                                                   host_beside(tensor->device())),
-                                 tensor->device())));
-    return made;
+// The coordinates of the elements that are not 0, as rows.
+nb::object argwhere(const Tensor &tensor) {
+    Tensor made;
+    {
+        Unlocked unlocked;
+        made = infinicore::op::argwhere(tensor);
+    }
+    return wrap(std::move(made));
+}
+
+nb::object masked_select(const Tensor &tensor, const Tensor &mask) {
+    Tensor made;
+    {
+        Unlocked unlocked;
+        made = infinicore::op::masked_select(tensor, mask);
+    }
+    return wrap(std::move(made));
 }
 
 }  // namespace
@@ -374,7 +372,8 @@ void bind_host(nb::module_ &m) {
     m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });
     m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);
     m.def("check_rows", check_rows, "tensor"_a, "key"_a);
-    m.def("nonzero", nonzero, "tensor"_a);
+    m.def("argwhere", argwhere, "tensor"_a);
+    m.def("masked_select", masked_select, "tensor"_a, "mask"_a);
     m.def(
         "to_device",
         [](const Tensor &t, nb::handle device) {

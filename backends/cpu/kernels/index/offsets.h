@@ -39,6 +39,31 @@ public:
         return offset + index * stride_[0];
     }
 
+    // Those of `n` elements from `index`, without a division for each.
+    void fill(int64_t index, int64_t n, int64_t *to) const {
+        if (ndim_ == 0) {
+            for (int64_t k = 0; k < n; ++k) to[k] = 0;
+            return;
+        }
+        const int inner = ndim_ - 1;
+        int64_t at[Shape::kMost], offset = 0;
+        for (int i = inner; i >= 0; --i) {
+            at[i] = i ? index % size_[i] : index;
+            if (i) index /= size_[i];
+            offset += at[i] * stride_[i];
+        }
+        while (n > 0) {
+            const int64_t run =
+                inner ? (n < size_[inner] - at[inner] ? n : size_[inner] - at[inner]) : n;
+            for (int64_t k = 0; k < run; ++k) to[k] = offset + k * stride_[inner];
+            to += run, n -= run, offset += run * stride_[inner], at[inner] += run;
+            for (int i = inner; i > 0 && at[i] == size_[i]; --i) {
+                offset += stride_[i - 1] - size_[i] * stride_[i];
+                at[i] = 0, ++at[i - 1];
+            }
+        }
+    }
+
 private:
     int ndim_ = 0;
     int64_t count_ = 1;

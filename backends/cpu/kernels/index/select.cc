@@ -45,15 +45,32 @@ struct Bits<Pair> {
     }
 };
 
+constexpr int64_t kBlock = 1024;  // elements that are looked at in one go
+
+// Calls body(first, n, element) for blocks of [begin, end), where element(i) is the i-th of them.
+template <class T, class Body>
+void each_block(const T *data, const Offsets &at, int64_t begin, int64_t end, const Body &body) {
+    for (int64_t first = begin; first < end; first += kBlock) {
+        const int64_t n = std::min(kBlock, end - first);
+        if (at.even() && at.step() == 1) {
+            const T *from = data + first;
+            body(first, n, [=](int64_t i) -> const T & { return from[i]; });
+        } else {
+            int64_t offsets[kBlock];
+            at.fill(first, n, offsets);
+            body(first, n, [&](int64_t i) -> const T & { return data[offsets[i]]; });
+        }
+    }
+}
+
 // How many of the elements count. Those before each piece come to `before`.
 template <class T, class Test>
 int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64_t *before) {
     each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
         int64_t found = 0;
-        if (at.even() && at.step() == 1)
-            for (int64_t i = begin; i < end; ++i) found += counts(data[i]);
-        else
-            for (int64_t i = begin; i < end; ++i) found += counts(data[at(i)]);
+        each_block(data, at, begin, end, [&](int64_t, int64_t n, const auto &element) {
+            for (int64_t i = 0; i < n; ++i) found += counts(element(i));
+        });
         before[piece] = found;
     });
     int64_t total = 0;
@@ -64,6 +81,43 @@ int64_t count_pieces(const T *data, const Test &counts, const Offsets &at, int64
     }
     return total;
 }
+
+// Calls body(first, hits, found): which elements of a block, counted from its first, count. Without
+// branches, of which half would be guessed wrong.
+template <class T, class Test, class Body>
+void each_hit(const T *data, const Test &counts, const Offsets &at, int64_t begin, int64_t end,
+              const Body &body) {
+    each_block(data, at, begin, end, [&](int64_t first, int64_t n, const auto &element) {
+        uint16_t hits[kBlock];
+        int64_t found = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            hits[found] = uint16_t(i);
+            found += counts(element(i));
+        }
+        body(first, hits, found);
+    });
+}
+
+// Coordinates that go through a shape in order.
+struct Coordinates {
+    const Shape &shape;
+    int64_t at[Shape::kMost];
+    int64_t index = 0;
+
+    explicit Coordinates(const Shape &shape) : shape(shape) {
+        for (int d = 0; d < shape.ndim; ++d) at[d] = 0;
+    }
+    void move_to(int64_t next) {
+        if (shape.ndim == 0) return;
+        at[shape.ndim - 1] += next - index;
+        index = next;
+        for (int d = shape.ndim - 1; d > 0 && at[d] >= shape.size[d]; --d) {
+            // Mostly the next line; a division takes longer.
+            const int64_t lines = at[d] < 2 * shape.size[d] ? 1 : at[d] / shape.size[d];
+            at[d] -= lines * shape.size[d], at[d - 1] += lines;
+        }
+    }
+};
 
 size_t room_of(const Offsets &at) { return size_t(pieces(at.count())) * sizeof(int64_t); }
 
@@ -81,13 +135,14 @@ std::unique_ptr<Plan> plan_coordinates(const Tensor &input, const Bits<T> &count
         if (!result) return;
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
             int64_t *to = result + before[piece] * shape.ndim;
-            for (int64_t i = begin; i < end; ++i) {
-                if (!counts(data[at(i)])) continue;
-                int64_t rest = i;
-                for (int d = shape.ndim - 1; d >= 0; --d)
-                    to[d] = rest % shape.size[d], rest /= shape.size[d];
-                to += shape.ndim;
-            }
+            Coordinates where(shape);
+            each_hit(data, counts, at, begin, end,
+                     [&](int64_t first, const uint16_t *hits, int64_t found) {
+                         for (int64_t k = 0; k < found; ++k, to += shape.ndim) {
+                             where.move_to(first + hits[k]);
+                             for (int d = 0; d < shape.ndim; ++d) to[d] = where.at[d];
+                         }
+                     });
         });
     };
     return make_plan(run, room_of(at));
@@ -142,8 +197,17 @@ std::unique_ptr<Plan> plan_selection(const Operation &operation) {
         if (!memory) return;
         each_piece(at.count(), [&](int64_t begin, int64_t end, int64_t piece) {
             E *to = static_cast<E *>(memory) + before[piece];
-            for (int64_t i = begin; i < end; ++i)
-                if (mask[mask_at(i)]) *to++ = data[at(i)];
+            each_hit(mask, Bits<uint8_t>{0xff}, mask_at, begin, end,
+                     [&](int64_t first, const uint16_t *hits, int64_t found) {
+                         if (found == 0) return;
+                         if (at.even() && at.step() == 1) {
+                             for (int64_t k = 0; k < found; ++k) *to++ = data[first + hits[k]];
+                             return;
+                         }
+                         int64_t offsets[kBlock];
+                         at.fill(first, hits[found - 1] + 1, offsets);
+                         for (int64_t k = 0; k < found; ++k) *to++ = data[offsets[hits[k]]];
+                     });
         });
     };
     return make_plan(run, room_of(at));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function, write
@@ -13,6 +14,8 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.op._shapes import broadcast
+
+_CPU = device("cpu")
 
 __all__ = ["masked_fill", "masked_scatter", "masked_select", "one_hot"]
 
@@ -49,9 +52,12 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     shape = broadcast([tuple(input.shape), tuple(mask.shape)])
     mask = mask if mask.dtype is bool_ else mask != 0
     mask = mask.expand(*shape) if shape else mask
-    indices = mask_indices(mask if shape else mask.view(1))
+    mask = mask if shape else mask.view(1)
     values = input.expand(*shape) if shape else input.view(1)
-    made = values[tuple(indices)]
+    if values.device is _CPU and mask.device is _CPU:
+        made = _core.masked_select(values, mask)
+    else:
+        made = values[tuple(mask_indices(mask))]
     return made if out is None else write("masked_select", out, made)  # type: ignore[no-any-return]
 
 

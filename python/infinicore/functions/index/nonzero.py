@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from infinicore import _core
+from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._function import write
 from infinicore._mask_indices import mask_indices
@@ -13,6 +14,8 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, integers, need_tensor
 from infinicore.functions._index_checks import check_indices
 from infinicore.functions.copy.cat import stack
+
+_CPU = device("cpu")
 
 __all__ = ["argwhere", "nonzero", "unravel_index"]
 
@@ -33,6 +36,9 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
         count = int(input.item() != 0)
         made = input.new_empty(count, 0, dtype=int64)
         return made if out is None else write("nonzero", out, made)
+    if input.device is _CPU and not as_tuple:
+        rows = _core.argwhere(input)
+        return rows if out is None else write("nonzero", out, rows)
     found = mask_indices(input if input.dtype is bool_ else input != 0)
     if as_tuple:
         return tuple(found)
