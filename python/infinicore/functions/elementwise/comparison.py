@@ -34,9 +34,15 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     return emit("logical_not" if input.dtype is bool_ else "bitwise_not", input, out=out)
 
 
+def everywhere(input: Tensor, truth: bool, out: Any = None) -> Tensor:
+    """One truth value in the shape of the input."""
+    one = tensor_for(truth, bool_, input.device)
+    return emit("rearrange", one.expand(*input.shape), out=out)  # type: ignore[no-any-return]
+
+
 def _infinite(input: Tensor, value: float, out: Any) -> Tensor:
     if category(input.dtype) < 2:
-        return emit("logical_and", input, emit("logical_not", input), out=out)
+        return everywhere(input, False, out)
     return emit("equal", input, tensor_for(value, input.dtype, input.device), out=out)
 
 
@@ -67,9 +73,9 @@ def isfinite(input: Tensor, *, out: Any = None) -> Tensor:
     >>> infinicore.isfinite(infinicore.tensor([1., float("inf")]))
     tensor([ True, False])
     """
-    return emit(
-        "logical_not", emit("logical_or", emit("isinf", input), emit("isnan", input)), out=out
-    )
+    if category(input.dtype) < 2:
+        return everywhere(input, True, out)
+    return emit("less", emit("abs", input), math.inf, out=out)
 
 
 @function

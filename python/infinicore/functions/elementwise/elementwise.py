@@ -257,6 +257,12 @@ def fill(input: Tensor, value: Operand) -> Tensor:
 
 
 @function
+@function
+def _everywhere(input: Tensor) -> Tensor:
+    one = tensor_for(True, bool_, input.device)
+    return emit("rearrange", one.expand(*input.shape))
+
+
 def isreal(input: Tensor) -> Tensor:
     """True where the imaginary part is 0.
 
@@ -266,7 +272,7 @@ def isreal(input: Tensor) -> Tensor:
     need_tensor("isreal", "input", input)
     if input.dtype.is_complex:
         return input.imag == 0
-    return (input == input) | (input != input)
+    return _everywhere(input)
 
 
 def conj(input: Tensor) -> Tensor:
