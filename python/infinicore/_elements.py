@@ -7,7 +7,7 @@ from typing import Any
 from infinicore import _core
 from infinicore._data import tensor as make
 from infinicore._dtype import ALL, dtype
-from infinicore._emit import _step, tensor_for
+from infinicore._emit import _step, ordered_strides, tensor_for
 from infinicore._function import Operand, function
 from infinicore.op._operator import function as operator_named
 
@@ -49,7 +49,8 @@ def write_elements(target: Tensor, source: Tensor) -> None:
 
 @function
 def converted(input: Tensor, kind: dtype) -> Tensor:
-    result = _core.empty(input.shape, kind, input.device)
+    order = ordered_strides(input.shape, [input])
+    result = _core.empty(input.shape, kind, input.device, order)
     write_elements(result, input)
     return result
 

@@ -91,7 +91,8 @@ def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
         return tensor
     if not isinstance(kind, dtype):
         raise TypeError(f"dtype is {kind!r}: expected an element type such as infinicore.float32")
-    result = _core.empty(tensor.shape, kind, tensor.device)
+    order = ordered_strides(tensor.shape, [tensor])
+    result = _core.empty(tensor.shape, kind, tensor.device, order)
     _step(operator_named("cast"), [result, tensor], {})
     return result
 
@@ -135,6 +136,38 @@ def _is_covered(this: Function, name: str, out: Tensor, given: Sequence[Any]) ->
     return False
 
 
+# ---- The order of results -----------------------------------------------------------------------
+
+
+def _memory_order(tensor: Tensor) -> list[int]:
+    """The dimensions of more than one element, outermost first; none if elements share memory."""
+    steps = list(zip(tensor.shape, tensor.stride(), strict=True))
+    order = [i for i, (size, _) in enumerate(steps) if size != 1]
+    if any(steps[i][1] <= 0 for i in order):
+        return []
+    return sorted(order, key=lambda i: -steps[i][1])
+
+
+def ordered_strides(shape: Sequence[int], inputs: Sequence[Any]) -> tuple[int, ...] | None:
+    """Strides of a map's result that lies in memory as its inputs of this shape do, if they agree;
+    None: contiguous."""
+    order: list[int] = []
+    for each in inputs:
+        if not isinstance(each, Tensor) or tuple(each.shape) != tuple(shape):
+            continue
+        found = _memory_order(each)
+        if found and order and found != order:
+            return None
+        order = order or found
+    if order == sorted(order):
+        return None
+    strides, step = [1] * len(shape), 1
+    for i in reversed(order):
+        strides[i] = step
+        step *= shape[i]
+    return tuple(strides)
+
+
 # ---- One operator -------------------------------------------------------------------------------
 
 
@@ -166,8 +199,10 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     if this.added_to and wanted[0] is None and values[this.added_to[1]]:
         raise TypeError(f"{this.name}: out= is needed: {this.added_to[1]} is not 0")
     where = device_of(given) if given else wanted[0].device
+    keeps_order = this.is_map and name != "rearrange"  # which is asked for another order
     for each in this.infer(tensors, values):
-        tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where)
+        order = ordered_strides(each.shape, given) if keeps_order else None
+        tensors[each.place] = _core.empty(each.shape, ALL[each.dtype], where, order)
     _step(this, tensors, values)
     for each, made in zip(asked, wanted, strict=True):
         if each is not made:
