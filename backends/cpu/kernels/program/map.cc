@@ -74,6 +74,7 @@ public:
             for (int number : stage.outputs)
                 if (access_[size_t(number)] == kGather) scattered_.push_back(size_t(number));
         choose_blocks();
+        choose_jumps();
     }
 
     void run(const Arguments &arguments, char *) const override {
@@ -106,8 +107,11 @@ public:
         if (n <= kPiece) {
             const auto rows = [&](size_t begin, size_t end) {
                 Task task(*this, shared, bases);
-                for (int64_t t = int64_t(begin); t < int64_t(end); ++t) {
-                    task.start_row(t);
+                task.start_row(int64_t(begin));
+                if (unbuffered_ && end - begin > 1) return task.unbuffered_rows(end - begin, n);
+                task.span(0, n);
+                for (size_t t = begin + 1; t < end; ++t) {
+                    task.next_row();
                     task.span(0, n);
                 }
             };
@@ -166,6 +170,23 @@ private:
         grain_ = std::max<int64_t>(1024, 24576 / (1 + cost / 8));
     }
 
+    // How far operands lie apart, in bytes, where a row is followed by the next one in dimension d.
+    void choose_jumps() {
+        unbuffered_ = nest_.stages.size() == 1 && !tile_;
+        jumps_.resize(nest_.slots.size());
+        for (size_t n = 0; n < nest_.slots.size(); ++n) {
+            const Slot &slot = nest_.slots[n];
+            if (slot.kind == Slot::kElement || access_[n] == kGather) unbuffered_ = false;
+            if (access_[n] == kUnused) continue;
+            int64_t back = 0;
+            for (int d = inner() - 1; d >= 0; --d) {
+                const int64_t unit = slot.kind == Slot::kPosition ? 1 : slot.bytes;
+                jumps_[n].by[d] = (slot.kept[d] - back) * unit;
+                back += (nest_.kept.size[d] - 1) * slot.kept[d];
+            }
+        }
+    }
+
     int inner() const { return nest_.kept.count - 1; }
     int64_t outer_total() const {
         int64_t product = 1;
@@ -190,7 +211,9 @@ private:
         if (walk.count == 0) walk.size[walk.count++] = 1;
         // A short innermost dimension would make a call for every few elements.
         if (walk.size[inner()] < 16) {
-            int longest = int(std::max_element(walk.size, walk.size + walk.count) - walk.size);
+            int longest = 0;  // the innermost of equal ones
+            for (int i = 1; i < walk.count; ++i)
+                if (walk.size[i] >= walk.size[longest]) longest = i;
             if (walk.size[longest] >= 4 * walk.size[inner()]) move_dimension(longest, inner());
         }
         if (walk.size[inner()] == 1)
@@ -291,7 +314,6 @@ private:
         void start_row(int64_t index) {
             Walk outer = nest.kept;
             outer.count = map.inner() - int(map.tile_);
-            int64_t where[kDims];
             outer.locate(index, where);
             for (size_t n = 0; n < nest.slots.size(); ++n) {
                 if (map.access_[n] == kUnused) continue;
@@ -299,6 +321,51 @@ private:
                 const int64_t offset = slot.along(slot.kept, outer, where);
                 at[n] = bases[n] + (slot.kind == Slot::kPosition ? offset : offset * slot.bytes);
                 if (map.access_[n] == kSplat && !map.tile_) splat(n, at[n]);
+            }
+        }
+
+        // The dimension in which the next row follows. No divisions: short rows take less time.
+        int next_dimension() {
+            int d = map.inner() - 1;
+            for (; d > 0 && where[d] + 1 == nest.kept.size[d]; --d) where[d] = 0;
+            ++where[d];
+            return d;
+        }
+
+        void jump(size_t n, int d) {
+            const int64_t by = map.jumps_[n].by[d];
+            at[n] += by;
+            if (by != 0 && map.access_[n] == kSplat) splat(n, at[n]);
+        }
+
+        void next_row() {
+            const int d = next_dimension();
+            for (size_t n = 0; n < nest.slots.size(); ++n)
+                if (map.access_[n] != kUnused) jump(n, d);
+        }
+
+        // Rows of `n` elements from the one at hand on, of one stage whose operands are all used in
+        // place.
+        void unbuffered_rows(size_t rows, int64_t n) {
+            const Stage &stage = nest.stages[0];
+            Bound bound;
+            for (size_t slot = 0; slot < nest.slots.size(); ++slot) use[slot] = at[slot];
+            bind(stage, bound);
+            for (;;) {
+                stage.compute(bound.in, bound.steps, bound.out, size_t(n));
+                if (--rows == 0) return;
+                const int d = next_dimension();
+                for (size_t i = 0; i < stage.inputs.size(); ++i) {
+                    const size_t slot = size_t(stage.inputs[i]);
+                    if (map.access_[slot] == kDirect)
+                        bound.in[i] =
+                            static_cast<const char *>(bound.in[i]) + map.jumps_[slot].by[d];
+                    else if (map.access_[slot] == kSplat)
+                        jump(slot, d);
+                }
+                for (size_t i = 0; i < stage.outputs.size(); ++i)
+                    bound.out[i] = static_cast<char *>(bound.out[i]) +
+                                   map.jumps_[size_t(stage.outputs[i])].by[d];
             }
         }
 
@@ -311,7 +378,10 @@ private:
                 return;
             }
             with_type(nest.type, [&](auto one) {
-                gather(nest.type, &one, slot, from, 1, 0);
+                if (slot.kind == Slot::kTensor && slot.dtype == dtype_of(nest.type))
+                    std::memcpy(&one, from, sizeof one);
+                else
+                    gather(nest.type, &one, slot, from, 1, 0);
                 repeat(to, one);
             });
         }
@@ -440,30 +510,39 @@ private:
             });
         }
 
+        // The arguments of a stage's functor.
+        struct Bound {
+            const void *in[kMostInputs];
+            ptrdiff_t steps[kMostInputs];
+            void *out[kMostOutputs];
+        };
+
+        void bind(const Stage &stage, Bound &bound) {
+            for (size_t i = 0; i < stage.inputs.size(); ++i) {
+                const size_t n = size_t(stage.inputs[i]);
+                const Slot &slot = nest.slots[n];
+                bound.steps[i] = 1;
+                if (slot.kind == Slot::kShared) {
+                    bound.in[i] = shared.at(slot.number), bound.steps[i] = 0;
+                } else if (slot.kind == Slot::kElement) {
+                    bound.in[i] = buffer(n);
+                } else if (map.access_[n] == kSplat) {
+                    bound.in[i] = splats[map.splat_[n]], bound.steps[i] = 0;
+                } else {
+                    bound.in[i] = use[n];
+                }
+            }
+            for (size_t i = 0; i < stage.outputs.size(); ++i) {
+                const size_t n = size_t(stage.outputs[i]);
+                bound.out[i] = nest.slots[n].kind == Slot::kElement ? buffer(n) : use[n];
+            }
+        }
+
         void compute(int64_t count) {
             for (const Stage &stage : nest.stages) {
-                const void *in[kMostInputs];
-                ptrdiff_t steps[kMostInputs];
-                void *out[kMostOutputs];
-                for (size_t i = 0; i < stage.inputs.size(); ++i) {
-                    const size_t n = size_t(stage.inputs[i]);
-                    const Slot &slot = nest.slots[n];
-                    steps[i] = 1;
-                    if (slot.kind == Slot::kShared) {
-                        in[i] = shared.at(slot.number), steps[i] = 0;
-                    } else if (slot.kind == Slot::kElement) {
-                        in[i] = buffer(n);
-                    } else if (map.access_[n] == kSplat) {
-                        in[i] = splats[map.splat_[n]], steps[i] = 0;
-                    } else {
-                        in[i] = use[n];
-                    }
-                }
-                for (size_t i = 0; i < stage.outputs.size(); ++i) {
-                    const size_t n = size_t(stage.outputs[i]);
-                    out[i] = nest.slots[n].kind == Slot::kElement ? buffer(n) : use[n];
-                }
-                stage.compute(in, steps, out, size_t(count));
+                Bound bound;
+                bind(stage, bound);
+                stage.compute(bound.in, bound.steps, bound.out, size_t(count));
             }
         }
 
@@ -471,13 +550,19 @@ private:
         const LoopNest &nest;
         const SharedValues &shared;
         char *const *bases;
+        int64_t where[kDims];  // the row
         char *at[kMostOperands], *use[kMostOperands];
         alignas(64) char splats[kMostInputs][kSplatBytes];
         alignas(64) char scratch[kScratch];
     };
 
+    struct Jumps {
+        int64_t by[kDims] = {};
+    };
+
     LoopNest nest_;
-    bool direct_ = false, tile_ = false;
+    bool direct_ = false, tile_ = false, unbuffered_ = false;
+    std::vector<Jumps> jumps_;  // by slot
     std::vector<Access> access_;
     std::vector<int> buffer_, splat_;
     std::vector<char> reads_;
