@@ -94,11 +94,11 @@ const Condition no_zero_point = {[](const Operation &o) { return !o.tensor(3); }
 
 // Elements that indices name, and zeros where they name nothing: the library reads beyond the source
 // there, so it gets other indices.
-#define INFINI_PICK(function, dim, attribute, index)                                \
-    {"aclnnClamp", {tensor(index), whole(0), last_index(4, attribute), tensor(5)}}, \
-        {"aclnnNeTensor", {tensor(index), tensor(5), tensor(6)}},                   \
-        {function, {tensor(4), dim, tensor(5), tensor(3)}}, {                       \
-        "aclnnInplaceMaskedFillScalar", { tensor(3), tensor(7), scalar(0) }         \
+#define INFINI_PICK(function)                                               \
+    {"aclnnClamp", {tensor(2), whole(0), last_index(4, 0), tensor(5)}},     \
+        {"aclnnNeTensor", {tensor(2), tensor(5), tensor(6)}},               \
+        {function, {tensor(4), dimension(0), tensor(5), tensor(3)}}, {      \
+        "aclnnInplaceMaskedFillScalar", { tensor(3), tensor(7), scalar(0) } \
     }
 
 extern const OperatorRow kRows[] = {
@@ -213,16 +213,12 @@ extern const OperatorRow kRows[] = {
      "that the first of equal elements counts"},
     {"index_select",
      {movable, pick_indices, forward, lines, some_source},
-     {INFINI_PICK("aclnnIndexSelect", dimension(0), 0, 2)},
+     {INFINI_PICK("aclnnIndexSelect")},
      picked_slices},
     {"gather",
      {movable, pick_indices, forward, lines, some_source},
-     {INFINI_PICK("aclnnGather", dimension(0), 0, 2)},
+     {INFINI_PICK("aclnnGather")},
      picked_elements},
-    {"take",
-     {movable, pick_indices, contiguous, some_source},
-     {INFINI_PICK("aclnnIndexSelect", constant(0), -1, 8)},
-     picked_from_a_line},
     {"cumsum", {sums, one_element}, {{"aclnnInplaceCopy", {tensor(0), tensor(1)}}}},
     {"cumsum",
      {sums, forward, lines},

@@ -135,14 +135,4 @@ std::vector<Extra> picked_elements(const Operation &o) {
     return picked(o.tensor(0), o.tensor(1), o.tensor(2), mask);
 }
 
-std::vector<Extra> picked_from_a_line(const Operation &o) {
-    const int64_t count = o.tensor(0).numel();
-    const Shape index = dense_shape(o.tensor(2).dtype, {count});
-    std::vector<Extra> made = picked(dense_shape(o.tensor(0).dtype, {count}),
-                                     dense_shape(o.tensor(1).dtype, {o.tensor(1).numel()}), index,
-                                     dense_shape(INFINI_DTYPE_BOOL, {count}));
-    made.push_back({index, 2, 0, {}});
-    return made;
-}
-
 }  // namespace infini::vendor_runtime::ascend

@@ -25,7 +25,5 @@ std::vector<Extra> wide_numbers(const Operation &operation);
 std::vector<Extra> as_lines(const Operation &operation);
 std::vector<Extra> picked_slices(const Operation &operation);
 std::vector<Extra> picked_elements(const Operation &operation);
-// The same with all tensors as lines; 8: the indices.
-std::vector<Extra> picked_from_a_line(const Operation &operation);
 
 }  // namespace infini::vendor_runtime::ascend

@@ -312,7 +312,6 @@ extern const OperatorRow kRows[] = {
      "the parameters of cnnlCumsum differ between versions of the library: some have a workspace"},
     {"index_select", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
     {"gather", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
-    {"take", {}, {}, nullptr, Confidence::kHigh, kNoIndex},
 };
 extern const int kRowCount = int(std::size(kRows));
 

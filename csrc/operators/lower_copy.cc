@@ -27,6 +27,30 @@ void lower_BroadcastTo(Lowering &lowering) {
     lowering.step(Op::Rearrange, {y, from});
 }
 
+// Every element is written once: the matrices, and what is beside each in its rows.
+void lower_BlockDiag(Lowering &lowering) {
+    const View y = lowering.argument(0);
+    int64_t row = 0, column = 0;
+    for (int i = 1; i < lowering.operation.tensor_count(); ++i) {
+        const View x = lowering.argument(i);
+        if (x.ndim != 2) fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "block_diag: an input is no matrix");
+        const int64_t height = x.size[0], width = x.size[1], behind = column + width;
+        if (row + height > y.size[0] || behind > y.size[1]) break;
+        const View rows = y.sliced(0, row, height);
+        auto clear = [&](int64_t begin, int64_t end) {
+            if (height > 0 && begin < end)
+                lowering.step(Op::Fill, {rows.sliced(1, begin, end - begin)}, {0.0});
+        };
+        clear(0, column);
+        if (x.numel() > 0) lowering.step(Op::Rearrange, {rows.sliced(1, column, width), x});
+        clear(behind, y.size[1]);
+        row += height, column = behind;
+    }
+    if (row != y.size[0] || column != y.size[1])
+        fail(INFINI_STATUS_BAD_TENSOR_SHAPE,
+             "block_diag: the output's sizes are not the sums of the inputs'");
+}
+
 void lower_Flipud(Lowering &lowering) {
     lowering.step(Op::Rearrange, {lowering.argument(0), lowering.argument(1).flipped(0)});
 }
@@ -76,20 +100,21 @@ void lower_Roll(Lowering &lowering) {
 
 // y [N, C, H, i, W, j] = x [N, C, i, j, H, W]
 void lower_PixelShuffle(Lowering &lowering) {
-    View y = lowering.argument(0), x = lowering.argument(1);
-    const int64_t r = lowering.operation.integer(0);
-    const int64_t sizes[] = {y.size[0], y.size[1], x.size[2], r, x.size[3], r};
-    const int64_t rows = times(x.stride[1], r);
-    const int64_t to[] = {y.stride[0], y.stride[1],           times(y.stride[2], r),
-                          y.stride[2], times(y.stride[3], r), y.stride[3]};
-    const int64_t from[] = {x.stride[0], times(rows, r), x.stride[2],
-                            rows,        x.stride[3],    x.stride[1]};
-    y.ndim = x.ndim = 6;
-    for (int i = 0; i < 6; ++i) {
-        y.size[i] = x.size[i] = sizes[i];
-        y.stride[i] = to[i], x.stride[i] = from[i];
-    }
-    lowering.step(Op::Rearrange, {y, x});
+    const View y = lowering.argument(0), x = lowering.argument(1);
+    const int64_t r = lowering.operation.integer(0), channels = y.size[1];
+    const int64_t height = x.size[2], width = x.size[3];
+    const View to = y.split(3, {width, r}).split(2, {height, r});
+    const View from = x.split(1, {channels, r, r});
+    lowering.step(Op::Rearrange, {to, from.transposed(2, 4).transposed(3, 4).transposed(4, 5)});
+}
+
+// Indices that name nothing give 0, as those of index_select do.
+void lower_Take(Lowering &lowering) {
+    auto line = [&](int tensor) {
+        const View view = lowering.argument(tensor);
+        return *view.joined(0, view.ndim);
+    };
+    lowering.step(Op::IndexSelect, {line(0), line(1), line(2)}, {int64_t(0)});
 }
 
 }  // namespace infini::op

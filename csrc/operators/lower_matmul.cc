@@ -1,12 +1,11 @@
 // Composites of matrix products.
+#include <algorithm>
+
 #include "lowering.h"
 #include "size_arithmetic.h"
 
 namespace infini::op {
 namespace {
-
-// What sums are kept in: F64 for F64, else F32.
-int sum_dtype(int dtype) { return dtype == INFINI_DTYPE_F64 ? INFINI_DTYPE_F64 : INFINI_DTYPE_F32; }
 
 void product(Lowering &lowering, const View &c, const View &a, const View &b) {
     lowering.step(Op::Gemm, {c, a, b}, {}, {1, 0});
@@ -34,6 +33,18 @@ void lower_Inner(Lowering &lowering) {
     lowering.step(Op::Rearrange, {out, dense});
 }
 
+// One product, of the batches side by side: summed in F32 (F64) and rounded once.
+void lower_Addbmm(Lowering &lowering) {
+    const View out = lowering.argument(0), input = lowering.argument(1);
+    const View batch1 = lowering.argument(2), batch2 = lowering.argument(3);
+    const double alpha = lowering.operation.number(0), beta = lowering.operation.number(1);
+    if (out.numel() == 0) return;
+    const View left = lowering.joined(batch1.transposed(0, 1), 1, 2);
+    const View right = lowering.joined(batch2, 0, 2);
+    if (beta != 0) lowering.step(Op::Rearrange, {out, input});
+    lowering.step(Op::Gemm, {out, left, right}, {}, {alpha, beta});
+}
+
 // By squaring, in F32 (F64), rounded once at the end.
 void lower_MatrixPower(Lowering &lowering) {
     const View y = lowering.argument(0);
@@ -42,17 +53,13 @@ void lower_MatrixPower(Lowering &lowering) {
     if (power == 0) {
         View diagonal = y;
         diagonal.ndim = 1, diagonal.stride[0] = plus(y.stride[0], y.stride[1]);
-        lowering.step(Op::Fill, {y}, {0});
-        return lowering.step(Op::Fill, {diagonal}, {1});
+        lowering.step(Op::Fill, {y}, {0.0});
+        return lowering.step(Op::Fill, {diagonal}, {1.0});
     }
     const int sum = sum_dtype(y.dtype);
     View square = lowering.argument(1), result;
     auto temporary = [&] { return lowering.temporary(sum, {n, n}); };
-    if (square.dtype != sum) {
-        const View wide = temporary();
-        lowering.step(Op::Cast, {wide, square});
-        square = wide;
-    }
+    square = lowering.converted(square, sum);
     std::vector<View> spare;  // not in use
     auto multiply = [&](const View &by, bool last) {
         View made = y;
@@ -78,6 +85,49 @@ void lower_MatrixPower(Lowering &lowering) {
         if (result.pointer != before.pointer || result.offset != before.offset) release(before);
     }
     if (result.pointer != y.pointer) lowering.step(Op::Cast, {y, result});
+}
+
+// y [a0, b0, a1, b1, ...] = x1 [a0, 1, a1, 1, ...] * x2 [1, b0, 1, b1, ...]. Tensors have at most
+// Shape::kMost dimensions: the entries of the smallest ones beyond that are steps of their own.
+void lower_Kron(Lowering &lowering) {
+    const View y = lowering.argument(0), x1 = lowering.argument(1), x2 = lowering.argument(2);
+    struct Dim {
+        int64_t size, to, first, second;  // strides
+    };
+    std::vector<Dim> dims;
+    for (int d = 0; d < y.ndim; ++d) {
+        const int64_t outer = x1.size[d], inner = x2.size[d];
+        if (y.size[d] != times(outer, inner))
+            fail(INFINI_STATUS_BAD_TENSOR_SHAPE, "kron: the output has another size");
+        if (outer != 1) dims.push_back({outer, times(y.stride[d], inner), x1.stride[d], 0});
+        if (inner != 1) dims.push_back({inner, y.stride[d], 0, x2.stride[d]});
+    }
+    if (y.numel() == 0) return;
+    std::vector<Dim> apart;
+    while (dims.size() > Shape::kMost) {
+        const auto smallest = std::min_element(
+            dims.begin(), dims.end(), [](const Dim &a, const Dim &b) { return a.size < b.size; });
+        apart.push_back(*smallest);
+        dims.erase(smallest);
+    }
+    int64_t count = 1;
+    for (const Dim &dim : apart) count *= dim.size;
+    for (int64_t entry = 0; entry < count; ++entry) {
+        Lowering::Tensors views{y, x1, x2};
+        for (View &view : views) {
+            const int which = view.pointer;
+            auto stride = [&](const Dim &dim) {
+                return which == y.pointer ? dim.to : which == x1.pointer ? dim.first : dim.second;
+            };
+            int64_t rest = entry, at = 0;
+            for (const Dim &dim : apart) at += rest % dim.size * stride(dim), rest /= dim.size;
+            view.offset = at * int64_t(infiniSizeOf(infiniDtype_t(view.dtype)));
+            view.ndim = int(dims.size());
+            for (size_t i = 0; i < dims.size(); ++i)
+                view.size[i] = dims[i].size, view.stride[i] = stride(dims[i]);
+        }
+        lowering.step(Op::Mul, views);
+    }
 }
 
 }  // namespace infini::op

@@ -1,6 +1,7 @@
 #include "lowering.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "programs.h"
 #include "size_arithmetic.h"
@@ -46,12 +47,31 @@ View View::transposed(int a, int b) const {
     return view;
 }
 
+View View::expanded(int dim) const {
+    View view = *this;
+    for (int i = view.ndim++; i > dim; --i)
+        view.size[i] = view.size[i - 1], view.stride[i] = view.stride[i - 1];
+    view.size[dim] = 1, view.stride[dim] = 1;
+    return view;
+}
+
+View View::split(int dim, std::initializer_list<int64_t> sizes) const {
+    View view = *this;
+    for (size_t i = 1; i < sizes.size(); ++i) view = view.expanded(dim);
+    int64_t step = stride[dim];
+    int at = dim + int(sizes.size());
+    for (auto each = sizes.end(); each != sizes.begin(); step = times(step, *each))
+        view.size[--at] = *--each, view.stride[at] = step;
+    return view;
+}
+
 std::optional<View> View::joined(int first, int count) const {
     int64_t length = 1, step = 1;
     bool begun = false;
+    const bool empty = std::count(size + first, size + first + count, 0) > 0;
     for (int i = first + count - 1; i >= first; --i) {
         if (size[i] == 1) continue;
-        if (begun && stride[i] != times(length, step)) return std::nullopt;
+        if (begun && !empty && stride[i] != times(length, step)) return std::nullopt;
         if (!begun) step = stride[i], begun = true;
         length = times(length, size[i]);
     }
@@ -67,6 +87,18 @@ View View::without_memory() const {
     View view = *this;
     view.pointer = kNoMemory;
     return view;
+}
+
+// ---- Attributes ---------------------------------------------------------------------------------
+
+Attribute::Attribute(const std::vector<int64_t> &list)
+    : c{{.i = int64_t(list.size())}, double(list.size()), nullptr, list.size()}, kept(list) {
+    kept.push_back(0);  // so that an empty list has an address, too
+}
+
+Attribute::Attribute(const char *text)
+    : c{{.i = 0}, 0, nullptr, std::strlen(text)}, kept(std::strlen(text) / 8 + 1) {
+    std::memcpy(kept.data(), text, std::strlen(text));
 }
 
 // ---- Lowering -----------------------------------------------------------------------------------
@@ -102,7 +134,14 @@ View Lowering::joined(const View &view, int first, int count) {
     return *dense.joined(first, count);
 }
 
-void Lowering::step(Op op, const Tensors &tensors, const Numbers &attributes,
+View Lowering::converted(const View &view, int dtype) {
+    if (view.dtype == dtype) return view;
+    const View made = temporary(dtype, {view.size, view.size + view.ndim});
+    step(Op::Cast, {made, view});
+    return made;
+}
+
+void Lowering::step(Op op, const Tensors &tensors, const Attributes &attributes,
                     const Numbers &scalars) {
     append(info_of(op).name, nullptr, info_of(op).lower, tensors, attributes, scalars);
 }
@@ -117,7 +156,8 @@ bool Lowering::step_with(Op kernel, const InfiniProgram &epilogue, const Tensors
 }
 
 void Lowering::append(const char *name, const InfiniProgram *program, Lower lower,
-                      const Tensors &tensors, const Numbers &attributes, const Numbers &scalars) {
+                      const Tensors &tensors, const Attributes &attributes,
+                      const Numbers &scalars) {
     std::vector<InfiniTensor> described;
     std::vector<InfiniAttribute> numbers;
     PlannedStep appended;
@@ -125,7 +165,10 @@ void Lowering::append(const char *name, const InfiniProgram *program, Lower lowe
         described.push_back({view.dtype, view.ndim, view.size, view.stride});
         appended.places.push_back({view.pointer, view.offset});
     }
-    for (double number : attributes) numbers.push_back({{.f = number}, number, nullptr, 0});
+    for (const Attribute &attribute : attributes) {
+        numbers.push_back(attribute.c);
+        if (!attribute.kept.empty()) numbers.back().list = attribute.kept.data();
+    }
     for (double scalar : scalars) appended.scalars.push_back({.f = scalar});
     InfiniOperation one{name,           described.data(), numbers.data(),   described.size(),
                         numbers.size(), program,          operation.c.modes};

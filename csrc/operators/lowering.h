@@ -29,16 +29,34 @@ struct View : Shape {
     // A dimension in reverse order.
     View flipped(int dim) const;
     View transposed(int a, int b) const;
+    // With a dimension of size 1 put in.
+    View expanded(int dim) const;
+    // A dimension as several, whose sizes have its size as their product.
+    View split(int dim, std::initializer_list<int64_t> sizes) const;
     // `count` dimensions from `first` on as one; nothing where their strides do not allow it.
     std::optional<View> joined(int first, int count) const;
     // The same description without memory, for a tensor that a step does not touch.
     View without_memory() const;
 };
 
+// An attribute of a step. Integers are to be int64_t, so that none is taken for a number.
+struct Attribute {
+    Attribute(double number) : c{{.f = number}, number, nullptr, 0} {}
+    Attribute(int64_t integer) : c{{.i = integer}, double(integer), nullptr, 0} {}
+    Attribute(bool flag) : Attribute(int64_t(flag)) {}
+    Attribute(std::nullptr_t) : c{} {}  // a list or text that is not given
+    Attribute(const std::vector<int64_t> &list);
+    Attribute(const char *text);
+
+    InfiniAttribute c;
+    std::vector<int64_t> kept;  // what a list or text is in
+};
+
 class Lowering {
 public:
     using Tensors = std::vector<View>;
     using Numbers = std::vector<double>;
+    using Attributes = std::vector<Attribute>;
 
     Lowering(const InfiniTarget &target, const InfiniOperation &operation, Planned &planned)
         : operation(operation), target_(target), planned_(planned) {}
@@ -52,7 +70,7 @@ public:
 
     // Appends an operator: its tensors in the order of its pointers, its attributes, and the
     // scalars of its run.
-    void step(Op op, const Tensors &tensors, const Numbers &attributes = {},
+    void step(Op op, const Tensors &tensors, const Attributes &attributes = {},
               const Numbers &scalars = {});
     // Appends a kernel with an epilogue; see InfiniOperation. False: the back end has no such
     // kernel. The program must live as long as the process.
@@ -61,16 +79,23 @@ public:
 
     // `count` dimensions from `first` on as one, of a dense copy where that is needed.
     View joined(const View &view, int first, int count);
+    // The tensor in another dtype: itself, or a dense copy.
+    View converted(const View &view, int dtype);
 
     // Lays out the workspace.
     void finish();
 
 private:
     void append(const char *name, const InfiniProgram *program, Lower lower, const Tensors &tensors,
-                const Numbers &attributes, const Numbers &scalars);
+                const Attributes &attributes, const Numbers &scalars);
 
     const InfiniTarget &target_;
     Planned &planned_;
 };
+
+// What sums are kept in: F64 for F64, else F32.
+inline int sum_dtype(int dtype) {
+    return dtype == INFINI_DTYPE_F64 ? INFINI_DTYPE_F64 : INFINI_DTYPE_F32;
+}
 
 }  // namespace infini::op

@@ -137,6 +137,7 @@ SPECIAL = [
     KernelCase("topk", "F32", "large", symbols={"*S": (3, 40000)}, attributes={"dim": 1, "k": 7}),
     KernelCase("prepare_moe_input", "I32", "large"),
     KernelCase("moe_align", "I32", "large", symbols={"T": 5000}),
+    KernelCase("gemm", "F32", "large", symbols={"*B": (), "M": 40, "K": 4096, "N": 48}),  # split K
     KernelCase("gemm", "BF16", "large", symbols={"*B": (), "M": 4, "K": 256, "N": 512}),
     KernelCase("gemm", "BF16", "large", "mixed", symbols={"*B": (), "M": 1, "K": 256, "N": 512}),
     *(KernelCase("gptq_marlin_gemm", "F16", seed=seed) for seed in (1, 2, 3)),

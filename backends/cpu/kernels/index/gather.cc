@@ -58,6 +58,13 @@ struct Picking {
                 std::memset(static_cast<void *>(out), 0, size_t(count) * sizeof(E));
             return;
         }
+        if (row.index == 1 && row.out == 1 && row.in == 0 && step == 1) {
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t place = index[i];
+                out[i] = uint64_t(place) < uint64_t(limit) ? in[place] : E{};
+            }
+            return;
+        }
         for (int64_t i = 0; i < count; ++i) {
             const int64_t place = index[i * row.index];
             out[i * row.out] =

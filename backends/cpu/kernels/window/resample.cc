@@ -175,7 +175,11 @@ private:
         const int64_t *place = axes[2].place.data() + part.begin * taps;
         if (moves)
             return each_row(from, o0, o1, [&](const T *row, C) {
-                for (int64_t o = 0; o < n; ++o) to[o * y.stride[2]] = row[place[o] * x.stride[2]];
+                if (y.stride[2] == 1 && x.stride[2] == 1)
+                    for (int64_t o = 0; o < n; ++o) to[o] = row[place[o]];
+                else
+                    for (int64_t o = 0; o < n; ++o)
+                        to[o * y.stride[2]] = row[place[o] * x.stride[2]];
             });
         C values[kSpan / 2];
         const C *weight = axes[2].weight.data() + part.begin * taps;

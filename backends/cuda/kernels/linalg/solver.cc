@@ -11,7 +11,6 @@ namespace infini::cuda {
 namespace {
 
 using solver::Borrowed;
-using solver::Library;
 using Compiled = std::shared_ptr<const Kernel>;
 
 constexpr int64_t kThreads = 256;
@@ -34,7 +33,7 @@ bool is_library_faster(Factorization what, const MatrixParams &x) {
 
 class SolverPlan final : public Plan {
 public:
-    SolverPlan(const Library &library, Factorization what, const BlockWork &work)
+    SolverPlan(const solver::Library &library, Factorization what, const BlockWork &work)
         : l_(library), what_(what), work_(work) {}
 
     // False: the library does not take this.
@@ -150,7 +149,7 @@ private:
             }
         }
         Error run_lu() const {
-            const Library &l = plan.l_;
+            const solver::Library &l = plan.l_;
             const int n = int(p.x.rows);
             INFINI_CUDA_TRY(check(Part::kSolver,
                                   l.getrf(handle, n, n, a(), n, work(), pivots(), verdict(1)),
@@ -175,7 +174,7 @@ private:
             return move(plan.store_, p.y, a(), n);
         }
         Error run_qr() const {
-            const Library &l = plan.l_;
+            const solver::Library &l = plan.l_;
             const int m = int(p.x.rows), n = int(p.x.columns), count = std::min(m, n);
             INFINI_CUDA_TRY(check(
                 Part::kSolver,
@@ -265,7 +264,7 @@ private:
         return fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
     }
 
-    const Library &l_;
+    const solver::Library &l_;
     const Factorization what_;
     const BlockWork work_;
     int sides_ = 0, work_size_ = 0;
@@ -285,7 +284,7 @@ std::unique_ptr<Plan> plan_solver(Device &device, Factorization what, const Bloc
     const int64_t largest = std::max({p.x.rows, p.x.columns, sides});
     const bool is_empty = p.x.batch.count == 0 || sides == 0;
     if (is_empty || largest > kMost || !is_library_faster(what, p.x)) return nullptr;
-    const Library *library = Library::get();
+    const solver::Library *library = solver::Library::get();
     if (!library) return nullptr;
     auto plan = std::make_unique<SolverPlan>(*library, what, work);
     return plan->prepare(device) ? std::move(plan) : nullptr;

@@ -11,8 +11,6 @@
 namespace infini::cuda {
 namespace {
 
-using blas::Library;
-
 constexpr uint64_t kMostProductWorkspace = 32 << 20;
 
 // The library's numbers for a product, or false.
@@ -65,7 +63,8 @@ struct Stored {
 
 class LibraryProduct final : public Product {
 public:
-    LibraryProduct(const Library &library, blas::Handle handle) : l_(library), handle_(handle) {}
+    LibraryProduct(const blas::Library &library, blas::Handle handle)
+        : l_(library), handle_(handle) {}
     ~LibraryProduct() override {
         for (blas::Layout layout : {a_, b_, c_, addend_})
             if (layout) l_.layout_destroy(layout);
@@ -175,7 +174,7 @@ private:
         return true;
     }
 
-    const Library &l_;
+    const blas::Library &l_;
     blas::Handle handle_;
     blas::Description description_ = nullptr;
     blas::Layout a_ = nullptr, b_ = nullptr, c_ = nullptr, addend_ = nullptr;
@@ -188,12 +187,12 @@ private:
 }  // namespace
 
 bool has_library(const Device &device) {
-    const Library *library = Library::get();
+    const blas::Library *library = blas::Library::get();
     return library && library->handle(device.index);
 }
 
 std::shared_ptr<const Product> make_library_product(const ProductShape &shape, Device &device) {
-    const Library *library = Library::get();
+    const blas::Library *library = blas::Library::get();
     const blas::Handle handle = library ? library->handle(device.index) : nullptr;
     if (!handle) return nullptr;
     use_device(device.index);

@@ -46,7 +46,7 @@ def broadcast_to(x: Array, *, shapes: dict[str, tuple[int, ...]]) -> Array:
     x      =y  [H, W]
     """,
     where="num_inputs > 0",
-    kernel=True,
+    lowered=True,
     sizes={"R": "total(x, 0)", "C": "total(x, 1)"},
 )
 def block_diag(x: list[Array], *, num_inputs: int) -> Array:
@@ -70,7 +70,7 @@ def block_diag(x: list[Array], *, num_inputs: int) -> Array:
     """,
     lowered=True,
 )
-@gather(axis=0, cpu=False)
+@gather(axis=0)
 def flipud(out: Out, input: Array) -> Any:
     """The first dimension in reverse order."""
     (row,) = out.at
@@ -88,14 +88,11 @@ def flipud(out: Out, input: Array) -> Any:
 )
 @gather(
     batch=1,
-    ranks=(3,),
-    inner=3,
     split=lambda out, x, *, upscale_factor: (
         (out.sizes[0],),
         (x.sizes[1], upscale_factor),
         (x.sizes[2], upscale_factor),
     ),
-    cpu=False,
 )
 def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
     """Channels become pixels: with r the factor, channel (c r + i) r + j goes to offset (i, j) in
@@ -116,10 +113,7 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
 )
 @gather(
     batch=0,
-    ranks=tuple(range(1, 9)),
-    cases={"mode": ("constant", "reflect", "replicate", "circular")},
-    otherwise="constant",
-    cpu=False,
+    texts={"mode": ("constant", "reflect", "replicate", "circular")},
 )
 def pad(out: Out, x: Array, *, pad: Any, pad_size: Any, mode: Any, value: Any) -> Any:
     """More elements before and after those of each dimension.

@@ -195,7 +195,7 @@ def masked_select(input: Array, mask: Array) -> Array:
     input       =output    [*X]  dense
     indices     IDX        [*S]  dense
     """,
-    kernel=True,
+    lowered=True,
 )
 @gather(flat=True)
 def take(out: Out, input: Array, indices: Array) -> Any:

@@ -46,15 +46,10 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
     x2     =y  [*B]
     """,
     where="len(A) == len(Y); len(B) == len(Y)",
-    kernel=True,
+    lowered=True,
     sizes={"Y": "products(A, B)"},
 )
-@gather(
-    batch=0,
-    ranks=tuple(range(1, 9)),
-    split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)),
-    exact=lambda case: True,
-)
+@gather(batch=0, split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)))
 def kron(out: Out, x1: Array, x2: Array) -> Any:
     """The Kronecker product: every element of x1 times all of x2."""
     return x1[out.at[::2]] * x2[out.at[1::2]]
@@ -66,9 +61,9 @@ def kron(out: Out, x1: Array, x2: Array) -> Any:
     out output  F+       [R, N if N > 0 else R]  dense
     input       =output  [R]                     dense
     """,
-    kernel=True,
+    lowered=True,
 )
-@gather(batch=0, ranks=(2,), dims={"input": 1}, cpu=False, cuda=True)
+@gather(batch=0)
 def vander(out: Out, input: Array, *, N: Any, increasing: Any) -> Any:
     """Powers of the input as rows: column j is the power N - 1 - j, or j with `increasing`. An N of
     0 or less means as many columns as rows."""

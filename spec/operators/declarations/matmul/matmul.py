@@ -33,7 +33,7 @@ def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
     batch1   =out  [B, N, M]
     batch2   =out  [B, M, P]
     """,
-    kernel=True,
+    lowered=True,
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, alpha: float, beta: float) -> Array:
     """beta * input + alpha * the sum of the products of a batch; the input is not read when beta

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
-
-from ...language.expression import Array, maximum
-from ...language.gather import ANY, Out, binomial, gather, real, total
+from ...language.expression import Array
 from ...language.model import operator
 
 
@@ -43,22 +39,11 @@ def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
     x      =y  [*X]
     """,
     where="len(Y) == len(X); n >= 0; dim >= -len(X); dim < len(X)",
-    kernel=True,
+    lowered=True,
     sizes={"Y": "replaced(X, dim, max(X[dim] - n, 0))"},
 )
-@gather(
-    axis="dim",
-    cases={"n": (1, 2, ANY)},
-    split=lambda out, x, *, dim, n: ((maximum(x.sizes[0] - n, 0),),),
-    exact=lambda case: case["n"] == 1,
-)
-def diff(out: Out, x: Array, *, dim: Any, n: Any) -> Any:
+def diff(x: Array, *, dim: int, n: int) -> Array:
     """The n-th forward difference along a dimension, which loses n elements."""
-    (i,) = out.at
-    if isinstance(n, int):
-        values = [x[i + k] for k in range(n + 1)]
-        for _ in range(n):
-            values = [after - before for before, after in itertools.pairwise(values)]
-        return values[0]
-    # By the binomial theorem for differences.
-    return total(n + 1, lambda k: real(1 - 2 * ((n - k) % 2)) * binomial(n, k) * x[i + k])
+    import numpy as np
+
+    return np.diff(x, n, dim)

@@ -70,7 +70,7 @@ def _max_windows(
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, dilation, ceil_mode)"},
     defaults=_DEFAULTS,
 )
-@gather(batch=2, ranks=(1, 2, 3), split=_max_counts, cpu=False)
+@gather(batch=2, split=_max_counts)
 def max_pool(
     out: Out,
     x: Array,
@@ -149,7 +149,7 @@ def _mean_counts(
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, (), ceil_mode)"},
     defaults=_DEFAULTS | {"count_include_pad": "True", "divisor_override": "0"},
 )
-@gather(batch=2, ranks=(1, 2, 3), split=_mean_counts, cpu=False)
+@gather(batch=2, split=_mean_counts)
 def avg_pool(
     out: Out,
     x: Array,
@@ -198,7 +198,7 @@ _BINS = f"given(output_size); {_RANKS}; prod(I) > 0 or prod(O) == 0"
     kernel=True,
     sizes={"O": "output_size"},
 )
-@gather(batch=2, ranks=(1, 2, 3), split=_bin_counts, cpu=False)
+@gather(batch=2, split=_bin_counts)
 def adaptive_avg_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     """Means of bins that cover the last dimensions: bin i of a dimension reaches from floor(i L /
     O) to ceil((i + 1) L / O)."""
@@ -212,7 +212,7 @@ def adaptive_avg_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     kernel=True,
     sizes={"O": "output_size"},
 )
-@gather(batch=2, ranks=(1, 2, 3), split=_bin_counts, cpu=False)
+@gather(batch=2, split=_bin_counts)
 def adaptive_max_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     """The largest elements of bins, as in adaptive_avg_pool. A NaN wins."""
     begins, ends = bins(out, x.sizes)

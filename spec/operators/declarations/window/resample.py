@@ -51,9 +51,6 @@ def _blend(places: list[list[tuple[Any, Any]]], element: Any, done: Sizes = ()) 
 # ---- Resampling ---------------------------------------------------------------------------------
 
 
-_MODES = ("nearest", "nearest-exact", "linear", "cubic", "linear-antialias", "cubic-antialias")
-
-
 def _resampled(
     out: Out, x: Array, *, mode: Any, size: Any, scales: Any, n: Any, align_corners: Any
 ) -> Any:
@@ -116,13 +113,7 @@ def _smooth(out: Out, x: Array, mode: Any, scales: Any, align_corners: Any) -> A
     sizes={"O": "size"},
     defaults={"mode": '"nearest"', "scales": "None"},
 )
-@gather(
-    batch=2,
-    ranks=(1, 2, 3),
-    cases={"mode": _MODES},
-    split=_resampled,
-    cpu=False,
-)
+@gather(batch=2, split=_resampled)
 def resample(
     out: Out, x: Array, *, mode: Any, size: Any, scales: Any, n: Any, align_corners: Any
 ) -> Any:
@@ -135,8 +126,6 @@ def resample(
     two dimensions). Beyond the edges the outermost elements go on. "linear-antialias" and
     "cubic-antialias" (for one and two dimensions) blend all elements that fall together when the
     image gets smaller."""
-    if mode not in ("nearest", "nearest-exact", "linear") and len(out.sizes) > 2:
-        return NotImplemented
     if mode.endswith("antialias"):
         return _smooth(out, x, mode, scales, align_corners)
     places: list[list[tuple[Any, Any]]] = []
@@ -201,12 +190,7 @@ def _placed(at: Any, size: Any, align_corners: Any, padding_mode: Any) -> Any:
     kernel=True,
     defaults={"mode": '"bilinear"', "padding_mode": '"zeros"'},
 )
-@gather(
-    batch=1,
-    ranks=(3, 4),
-    cases={"mode": ("bilinear", "nearest", "bicubic")},
-    cpu=False,
-)
+@gather(batch=1)
 def grid_sample(
     out: Out, x: Array, grid: Array, *, mode: Any, padding_mode: Any, align_corners: Any
 ) -> Any:
@@ -216,8 +200,6 @@ def grid_sample(
     "bilinear" blends the two neighbours of each dimension, "bicubic" four (for two dimensions),
     "nearest" takes the nearest element, ties to even. The padding mode says what lies around."""
     rank = len(out.sizes) - 1
-    if mode == "bicubic" and rank > 2:
-        return NotImplemented
     channel, *point = out.at
     places: list[list[tuple[Any, Any]]] = []
     for d, size in enumerate(x.sizes[1:]):
@@ -256,9 +238,9 @@ def grid_sample(
     out output  F+       [N, D, H, W, 3]
     input       =output  [N, 3, 4]
     """,
-    kernel=True,
+    lowered=True,
 )
-@gather(batch=1, ranks=(4,), dims={"input": 2}, inner=2)
+@gather(batch=1)
 def affine_grid3d(out: Out, input: Array, *, align_corners: Any) -> Any:
     """affine_grid in three dimensions: component k at (d, h, w) is input[k, 0] x + input[k, 1] y +
     input[k, 2] z + input[k, 3] with x along the last dimension and z along the first."""
@@ -287,7 +269,7 @@ def affine_grid3d(out: Out, input: Array, *, align_corners: Any) -> Any:
     """,
     kernel=True,
 )
-@gather(batch=1, ranks=(3,), dims={"input": 2}, cpu=False)
+@gather(batch=1)
 def fold(
     out: Out,
     input: Array,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...language.boxes import Sizes, bins, mean_of, sum_of, window_count, windows
-from ...language.expression import Array, Node, floor, maximum, minimum, where
+from ...language.expression import Array, floor, maximum, minimum, where
 from ...language.gather import Out, gather, integer, item, largest, real, single
 from ...language.model import operator
 
@@ -19,7 +19,7 @@ from ...language.model import operator
     input    =out  [*B, L]
     """,
     where="len(B) >= 1; L > 0 or O == 0",
-    kernel=True,
+    lowered=True,
 )
 @gather(last=1)
 def adaptive_avg_pool1d(out: Out, input: Array) -> Any:
@@ -35,7 +35,7 @@ def adaptive_avg_pool1d(out: Out, input: Array) -> Any:
     x      =y  [*B, L]
     """,
     where="len(B) >= 1; len(B) <= 2; L > 0 or output_size == 0",
-    kernel=True,
+    lowered=True,
 )
 @gather(last=1)
 def adaptive_max_pool1d(out: Out, x: Array, *, output_size: Any) -> Any:
@@ -51,9 +51,9 @@ def adaptive_max_pool1d(out: Out, x: Array, *, output_size: Any) -> Any:
     x      =y  [N, C, D, H, W]
     """,
     where="D > 0; H > 0; W > 0",
-    kernel=True,
+    lowered=True,
 )
-@gather(last=3, ranks=(3,))
+@gather(last=3)
 def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
     """Means of boxes that cover the last three dimensions, with bins as in adaptive_avg_pool1d."""
     return mean_of(*bins(out, x.sizes), lambda *at: x[at])
@@ -69,7 +69,7 @@ def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
     input       =output  [N, C, L]
     """,
     where="kernel_size > 0; stride > 0; padding >= 0",
-    kernel=True,
+    lowered=True,
     sizes={"O": "(L + 2 * padding - kernel_size) // stride + 1"},
 )
 @gather(
@@ -102,7 +102,7 @@ def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, 
     not given(stride) or (stride[0] > 0 and stride[1] > 0 and stride[2] > 0);
     padding[0] >= 0; padding[1] >= 0; padding[2] >= 0
     """,
-    kernel=True,
+    lowered=True,
     sizes={
         "P": "pool_size(D, 0, kernel_size, stride, padding)",
         "Q": "pool_size(H, 1, kernel_size, stride, padding)",
@@ -111,7 +111,6 @@ def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, 
 )
 @gather(
     batch=2,
-    ranks=(3,),
     split=lambda out, x, **lists: [
         (window_count(*each),) for each in zip(x.sizes, *_pool3d(**lists), strict=True)
     ],
@@ -150,14 +149,14 @@ def _unfold_split(
     kernel_sizes[0] > 0; kernel_sizes[1] > 0; strides[0] > 0; strides[1] > 0;
     paddings[0] >= 0; paddings[1] >= 0; dilations[0] > 0; dilations[1] > 0
     """,
-    kernel=True,
+    lowered=True,
     sizes={
         "R": "C * kernel_sizes[0] * kernel_sizes[1]",
         "L": "conv_size(H, 0, kernel_sizes, paddings, strides, dilations)"
         " * conv_size(W, 1, kernel_sizes, paddings, strides, dilations)",
     },
 )
-@gather(batch=1, ranks=(2,), dims={"input": 3}, split=_unfold_split)
+@gather(batch=1, split=_unfold_split)
 def unfold(
     out: Out, input: Array, *, kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any
 ) -> Any:
@@ -178,9 +177,9 @@ def unfold(
     out output  F+       [N, H, W, 2]  dense
     input       =output  [N, 2, 3]     dense
     """,
-    kernel=True,
+    lowered=True,
 )
-@gather(batch=1, ranks=(3,), dims={"input": 2}, inner=1)
+@gather(batch=1)
 def affine_grid(out: Out, input: Array, *, align_corners: Any) -> Any:
     """The points of a grid on [-1, 1] x [-1, 1] under the affine maps of the input: component k at
     row i, column j is input[k, 0] x + input[k, 1] y + input[k, 2].
@@ -229,14 +228,11 @@ def _nearest(out: Out, input: Array) -> Any:
     ]
 
 
-MODES = {"linear": 1, "bilinear": 2, "trilinear": 3}
-
-
 def _scaled(
     out: Out, x: Array, *, mode: Any, size: Any, scale_factor: Any, align_corners: Any
 ) -> Any:
     """The sizes that a scale factor asks for."""
-    if not isinstance(scale_factor, Node) and scale_factor is None:
+    if scale_factor is None:
         return [(extent,) for extent in out.sizes]
     scale = item(scale_factor, 0, 0.0)
     return [
@@ -257,15 +253,10 @@ def _scaled(
     given(size) != given(scale_factor)
     """,
     umbrella=False,
-    kernel=True,
+    lowered=True,
     sizes={"O": "scaled_sizes(I, size, scale_factor)"},
 )
-@gather(
-    batch=2,
-    ranks=(1, 2, 3),
-    cases={"mode": ("nearest", "linear", "bilinear", "trilinear", "area")},
-    split=_scaled,
-)
+@gather(batch=2, split=_scaled)
 def interpolate(
     out: Out, x: Array, *, mode: Any, size: Any, scale_factor: Any, align_corners: Any
 ) -> Any:
@@ -279,8 +270,6 @@ def interpolate(
         return _nearest(out, x)
     if mode == "area":
         return mean_of(*bins(out, x.sizes), lambda *at: x[at])
-    if MODES.get(mode) != len(out.sizes):
-        return NotImplemented
     return _linear(out, x, align_corners)
 
 
@@ -291,9 +280,9 @@ def interpolate(
     input       =output  [*B, H, W]  dense
     """,
     where="H * W > 0 or P * Q == 0",
-    kernel=True,
+    lowered=True,
 )
-@gather(last=2, ranks=(2,))
+@gather(last=2)
 def upsample_bilinear(out: Out, input: Array, *, align_corners: Any) -> Any:
     """Bilinear interpolation along the last two dimensions; see interpolate."""
     return _linear(out, input, align_corners)
@@ -306,9 +295,9 @@ def upsample_bilinear(out: Out, input: Array, *, align_corners: Any) -> Any:
     input       =output  [H, W] or [N, C, W] or [N, C, H, W]  dense
     """,
     where="rank(output) == rank(input); H > 0 or P == 0; W > 0 or Q == 0",
-    kernel=True,
+    lowered=True,
 )
-@gather(last=2, ranks=(2,))
+@gather(last=2)
 def upsample_nearest(out: Out, input: Array) -> Any:
     """The nearest element along the last one or two dimensions: that at floor(o * in / out)."""
     return _nearest(out, input)
