@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "infinicore.h"
@@ -45,6 +46,7 @@ public:
     explicit Operation(const InfiniOperation &operation) : c(operation) {}
 
     const char *name() const { return c.name; }
+    bool is(const char *name) const { return std::strcmp(c.name, name) == 0; }
     const InfiniProgram *program() const { return c.program; }
     int tensor_count() const { return int(c.tensor_count); }
     // Whether the bits of a row must not depend on the other rows.

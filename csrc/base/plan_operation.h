@@ -3,6 +3,7 @@
 #ifndef INFINI_PLAN_OPERATION_H
 #define INFINI_PLAN_OPERATION_H
 
+#include <infini/kernels.h>
 #include <infini/operation.h>
 #include <infini/program.h>
 
@@ -18,7 +19,9 @@ auto plan_by_name(const Find &find, const Operation &operation, Device &...devic
     const InfiniProgram *program = operation.program();
     // A kernel that takes an epilogue has a second name.
     const bool followed = program && program->flags & INFINI_PROGRAM_EPILOGUE;
-    if (auto planner = find(std::string(operation.name()) + (followed ? "+" : "")))
+    auto planner = find(std::string(operation.name()) + (followed ? "+" : ""));
+    if (!planner && !followed) planner = find(std::string(kernel_of(operation.name())));
+    if (planner)
         if (auto made = planner(operation, device...)) return made;
     if (!program || followed) return nullptr;
     auto engine = find(std::string("program"));

@@ -1,4 +1,4 @@
-// Composites that only move elements: copies between views of the input and of the output.
+// Composites that move elements: copies between views of the input and of the output, or by index.
 #include "lowering.h"
 #include "size_arithmetic.h"
 
@@ -106,6 +106,14 @@ void lower_PixelShuffle(Lowering &lowering) {
     const View to = y.split(3, {width, r}).split(2, {height, r});
     const View from = x.split(1, {channels, r, r});
     lowering.step(Op::Rearrange, {to, from.transposed(2, 4).transposed(3, 4).transposed(4, 5)});
+}
+
+// scatter has a reduction that adds.
+void lower_ScatterAdd(Lowering &lowering) {
+    Lowering::Tensors tensors;
+    for (int i = 0; i < 4; ++i) tensors.push_back(lowering.argument(i));
+    constexpr int64_t kAdd = 1;
+    lowering.step(Op::Scatter, tensors, {lowering.operation.integer(0), kAdd});
 }
 
 // Indices that name nothing give 0, as those of index_select do.

@@ -1,4 +1,5 @@
-// Windows and grids over the last dimensions, by the operators for images [N, C, ...].
+// Windows, convolutions and grids over the last dimensions, by the operators for images
+// [N, C, ...].
 #include <algorithm>
 #include <cmath>
 
@@ -109,6 +110,21 @@ void lower_AvgPool3d(Lowering &lowering) {
     const Operation &operation = lowering.operation;
     const std::vector<int64_t> kernel = list_of(operation, 0, {});
     lower_means(lowering, kernel, list_of(operation, 1, kernel), list_of(operation, 2, {0, 0, 0}));
+}
+
+// ---- Convolution --------------------------------------------------------------------------------
+
+void lower_Conv(Lowering &lowering) {
+    const Operation &operation = lowering.operation;
+    auto list = [&](int attribute) {
+        return operation.list(attribute) ? Attribute(list_of(operation, attribute, {}))
+                                         : Attribute(nullptr);
+    };
+    Lowering::Tensors tensors;
+    for (int i = 0; i < 4; ++i) tensors.push_back(lowering.argument(i));
+    constexpr int64_t kGroups = 1;
+    lowering.step(Op::GroupedConv, tensors,
+                  {list(0), list(1), list(2), operation.integer(3), kGroups});
 }
 
 // ---- Resampling ---------------------------------------------------------------------------------

@@ -22,6 +22,12 @@ BESIDE = {
 }
 FUNCTIONS = ("python/infinicore/functions", "python/infinicore/nn/functional")
 FAMILY = {operator.name: operator.family for operator in OPERATORS}
+KERNELS = {
+    op.serving: op.family for op in OPERATORS if op.kernel and not op.lowered and not op.unsupported
+}
+# What back ends register beside kernels of operators: engines, and kernels that take an epilogue.
+ENGINES = {"program", "epilogue", "gemm+"}
+MOST_KERNELS = 66  # of a back end: a further one needs a reason why no other can do it
 
 
 def folders(tree: str) -> set[str]:
@@ -48,23 +54,39 @@ def test_device_code_lies_where_its_kernels_do() -> None:
     assert folders(device) - BESIDE[device] <= folders(kernels) - BESIDE[kernels]
 
 
-def registered() -> list[tuple[str, Path]]:
-    """The kernels of all back ends, with the files that register them."""
+def registered(back_end: str = "") -> list[tuple[str, Path]]:
+    """The kernels of all back ends, or of one, with the files that register them."""
     return [
         (line.split('"')[1], path.relative_to(ROOT))
-        for path in sorted((ROOT / "backends").rglob("kernels/*/*.cc"))
+        for path in sorted((ROOT / "backends" / back_end).rglob("kernels/*/*.cc"))
         for line in path.read_text().splitlines()
         if line.startswith(("INFINI_KERNEL(", "INFINI_CUDA_KERNEL("))
     ]
 
 
-def test_an_operator_is_registered_in_the_folder_of_its_family() -> None:
+def test_a_kernel_is_registered_in_the_folder_of_its_family() -> None:
     misplaced = [
-        f"{name}: {path}, not {FAMILY[name]}/"
+        f"{name}: {path}, not {KERNELS.get(name)}/"
         for name, path in registered()
-        if name in FAMILY and path.parent.name != FAMILY[name]
+        if name not in ENGINES and path.parent.name != KERNELS.get(name)
     ]
     assert not misplaced, "\n".join(misplaced)
+
+
+@pytest.mark.parametrize("back_end", ["cpu", "cuda"])
+def test_kernels_are_few(back_end: str) -> None:
+    names = [name for name, _ in registered(back_end) if name not in ENGINES]
+    assert len(names) == len(set(names)) <= MOST_KERNELS
+    assert set(names) <= set(KERNELS)
+
+
+def test_operators_that_share_a_kernel_are_of_one_family() -> None:
+    spread = [
+        f"{op.name}: {op.family}, not {KERNELS[op.serving]}"
+        for op in OPERATORS
+        if op.serving in KERNELS and op.family != KERNELS[op.serving]
+    ]
+    assert not spread, "\n".join(spread)
 
 
 def test_back_ends_have_no_kernels_for_lowered_operators() -> None:

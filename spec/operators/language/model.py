@@ -153,6 +153,7 @@ class Operator:
     workspace: bool  # has a workspace function
     host_result: bool  # writes results to host memory: runs in step with the caller
     kernel: bool  # the definition is a reference only: back ends bring a kernel, or it is lowered
+    serving: str  # the name of that kernel: the operator's, or one that several operators share
     lowered: bool  # to a sequence of other operators, in csrc/operators
     unsupported: str  # reason, for operators of one vendor only
     umbrella: bool  # included by infiniop.h
@@ -204,7 +205,7 @@ def operator(
     header: str = "",
     workspace: bool = True,
     host_result: bool = False,
-    kernel: bool = False,
+    kernel: bool | str = False,
     lowered: bool = False,
     unsupported: str = "",
     umbrella: bool = True,
@@ -217,12 +218,13 @@ def operator(
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
-    each `Name(...)` in full. `lowered`: a function of csrc/operators makes it a sequence of other
-    operators. `in_place`: outputs that may lie where an input does -> that input; elementwise
-    operators may write over any input of their shape and dtype. `public`: functions with torch's
-    arguments, see public.py. Options: `defaults`, attributes that may be left out in Python -> what
-    they are then; `sizes`, symbols that the inputs do not tell -> expressions; both in Python.
-    `wide`: programs compute floats in F64."""
+    each `Name(...)` in full. `kernel`: back ends bring a kernel for it, under its name or under one
+    that several operators share, which then asks for the operator. `lowered`: a function of
+    csrc/operators makes it a sequence of other operators. `in_place`: outputs that may lie where an
+    input does -> that input; elementwise operators may write over any input of their shape and
+    dtype. `public`: functions with torch's arguments, see public.py. Options: `defaults`,
+    attributes that may be left out in Python -> what they are then; `sizes`, symbols that the
+    inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")
@@ -250,7 +252,8 @@ def operator(
             doc=inspect.cleandoc(definition.__doc__ or ""),
             workspace=workspace,
             host_result=host_result,
-            kernel=kernel or lowered,
+            kernel=bool(kernel) or lowered,
+            serving=kernel if isinstance(kernel, str) else name,
             lowered=lowered,
             unsupported=unsupported,
             umbrella=umbrella,

@@ -49,7 +49,6 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation) {
         },
         division.workspace());
 }
-INFINI_KERNEL("attention", plan_attention);
 
 std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
     Shape out = operation.tensor(0), q = operation.tensor(1);
@@ -90,7 +89,13 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation) {
         },
         division.workspace());
 }
-INFINI_KERNEL("flash_attention", plan_flash_attention);
+
+std::unique_ptr<Plan> plan_dense(const Operation &operation) {
+    return operation.is("flash_attention") ? plan_flash_attention(operation)
+                                           : plan_attention(operation);
+}
+
+INFINI_KERNEL("dense_attention", plan_dense);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -115,14 +115,12 @@ std::unique_ptr<Plan> plan_bounded_queries(const Paged &p) {
 std::unique_ptr<Plan> plan_paged_attention(const Operation &operation) {
     return plan_one_query(Paged(operation, 6), 6);
 }
-INFINI_KERNEL("paged_attention", plan_paged_attention);
 
 std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation) {
     Paged p(operation, 7);
     p.bounds = operation.tensor(6);
     return plan_bounded_queries(p);
 }
-INFINI_KERNEL("paged_attention_prefill", plan_paged_attention_prefill);
 
 std::unique_ptr<Plan> plan_paged_attention_varlen(const Operation &operation) {
     Paged p(operation, 7);
@@ -130,7 +128,14 @@ std::unique_ptr<Plan> plan_paged_attention_varlen(const Operation &operation) {
     p.heads.window = operation.integer(1), p.heads.softcap = float(operation.number(2));
     return p.bounds ? plan_bounded_queries(p) : plan_one_query(p, 7);
 }
-INFINI_KERNEL("paged_attention_varlen", plan_paged_attention_varlen);
+
+std::unique_ptr<Plan> plan_paged(const Operation &operation) {
+    if (operation.is("paged_attention")) return plan_paged_attention(operation);
+    if (operation.is("paged_attention_prefill")) return plan_paged_attention_prefill(operation);
+    return plan_paged_attention_varlen(operation);
+}
+
+INFINI_KERNEL("paged_attention", plan_paged);
 
 }  // namespace
 }  // namespace infini::cpu

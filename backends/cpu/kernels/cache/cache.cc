@@ -49,7 +49,6 @@ std::unique_ptr<Plan> plan_kv_caching(const Operation &operation) {
         });
     });
 }
-INFINI_KERNEL("kv_caching", plan_kv_caching);
 
 std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
     Shape cache[2] = {operation.tensor(0), operation.tensor(1)};
@@ -81,7 +80,6 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation) {
         });
     });
 }
-INFINI_KERNEL("paged_caching", plan_paged_caching);
 
 // ---- Means of blocks ----------------------------------------------------------------------------
 
@@ -150,6 +148,13 @@ std::unique_ptr<Plan> plan_compress(const Operation &operation) {
     });
 }
 INFINI_KERNEL("nsa_compress_paged_cache", plan_compress);
+
+std::unique_ptr<Plan> plan_caching(const Operation &operation) {
+    return operation.is("paged_caching") ? plan_paged_caching(operation)
+                                         : plan_kv_caching(operation);
+}
+
+INFINI_KERNEL("kv_caching", plan_caching);
 
 }  // namespace
 }  // namespace infini::cpu

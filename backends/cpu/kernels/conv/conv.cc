@@ -86,15 +86,10 @@ std::unique_ptr<Plan> plan_shape(const ConvShape &shape, bool bias) {
     return make_plan(run, convolution.workspace());
 }
 
-std::unique_ptr<Plan> plan_conv(const Operation &op) {
-    return plan_shape(conv_shape(op, 1), bool(op.tensor(3)));
-}
-
 std::unique_ptr<Plan> plan_grouped_conv(const Operation &op) {
     return plan_shape(conv_shape(op, op.integer(4)), bool(op.tensor(3)));
 }
 
-INFINI_KERNEL("conv", plan_conv);
 INFINI_KERNEL("grouped_conv", plan_grouped_conv);
 
 }  // namespace

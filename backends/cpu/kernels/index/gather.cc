@@ -102,13 +102,13 @@ std::unique_ptr<Plan> plan_elements(const Picking &picking, int index_dtype) {
     });
 }
 
-std::unique_ptr<Plan> plan_picking(const Operation &operation, bool select) {
+std::unique_ptr<Plan> plan_picking(const Operation &operation) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const Tensor index = operation.tensor(2);
     const int axis = indexed_dim(operation, input);
     Picking picking;
     picking.limit = input.size(axis), picking.step = input.stride(axis);
-    each_gathered_dim(operation, select, axis,
+    each_gathered_dim(operation, operation.is("index_select"), axis,
                       [&](int64_t size, int64_t to, int64_t from, int64_t at) {
                           picking.add({size, to, from, at});
                       });
@@ -127,15 +127,7 @@ std::unique_ptr<Plan> plan_picking(const Operation &operation, bool select) {
     }
 }
 
-std::unique_ptr<Plan> plan_index_gather(const Operation &operation) {
-    return plan_picking(operation, false);
-}
-std::unique_ptr<Plan> plan_index_select(const Operation &operation) {
-    return plan_picking(operation, true);
-}
-
-INFINI_KERNEL("gather", plan_index_gather);
-INFINI_KERNEL("index_select", plan_index_select);
+INFINI_KERNEL("gather", plan_picking);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -69,8 +69,12 @@ std::unique_ptr<Plan> plan_select_last(const Operation &operation) {
     });
 }
 
-INFINI_KERNEL("embedding", plan_embedding);
-INFINI_KERNEL("select_last_token_hidden", plan_select_last);
+std::unique_ptr<Plan> plan_rows(const Operation &operation) {
+    return operation.is("select_last_token_hidden") ? plan_select_last(operation)
+                                                    : plan_embedding(operation);
+}
+
+INFINI_KERNEL("embedding", plan_rows);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -183,7 +183,9 @@ std::unique_ptr<Plan> plan_fold(const Scattering &s, int dtype, const Reduction 
 std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
     const Scattering s = scattering(operation);
     const int dtype = operation.tensor(0).dtype;
-    const int64_t reduction = operation.integer(1);  // 0 assigns, 1 adds, 2 multiplies
+    const int64_t reduction = operation.integer(1);  // of scatter 0 assigns, 1 adds, 2 multiplies
+    if (operation.is("scatter_reduce"))
+        return plan_fold(s, dtype, reduction_of(dtype, reduction, operation.integer(2) != 0));
     if (reduction) return plan_fold(s, dtype, reduction_of(dtype, reduction - 1, true));
     switch (infiniSizeOf(infiniDtype_t(dtype))) {
         case 1:
@@ -197,20 +199,7 @@ std::unique_ptr<Plan> plan_scatter(const Operation &operation) {
     }
 }
 
-std::unique_ptr<Plan> plan_scatter_add(const Operation &operation) {
-    const int dtype = operation.tensor(0).dtype;
-    return plan_fold(scattering(operation), dtype, reduction_of(dtype, 0, true));
-}
-
-std::unique_ptr<Plan> plan_scatter_reduce(const Operation &operation) {
-    const int dtype = operation.tensor(0).dtype;
-    return plan_fold(scattering(operation), dtype,
-                     reduction_of(dtype, operation.integer(1), operation.integer(2) != 0));
-}
-
 INFINI_KERNEL("scatter", plan_scatter);
-INFINI_KERNEL("scatter_add", plan_scatter_add);
-INFINI_KERNEL("scatter_reduce", plan_scatter_reduce);
 
 }  // namespace
 }  // namespace infini::cpu

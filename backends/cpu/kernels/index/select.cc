@@ -228,8 +228,11 @@ std::unique_ptr<Plan> plan_masked_select(const Operation &operation) {
     }
 }
 
-INFINI_KERNEL("argwhere", plan_argwhere);
-INFINI_KERNEL("masked_select", plan_masked_select);
+std::unique_ptr<Plan> plan_select(const Operation &operation) {
+    return operation.is("argwhere") ? plan_argwhere(operation) : plan_masked_select(operation);
+}
+
+INFINI_KERNEL("masked_select", plan_select);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -205,9 +205,13 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation) {
     return make_plan(run, size_t(slices.rows) * sizeof(int64_t));
 }
 
-INFINI_KERNEL("index_add", plan_index_add);
-INFINI_KERNEL("index_reduce", plan_index_reduce);
-INFINI_KERNEL("index_copy", plan_index_copy);
+std::unique_ptr<Plan> plan_update(const Operation &operation) {
+    if (operation.is("index_add")) return plan_index_add(operation);
+    if (operation.is("index_reduce")) return plan_index_reduce(operation);
+    return plan_index_copy(operation);
+}
+
+INFINI_KERNEL("index_update", plan_update);
 
 }  // namespace
 }  // namespace infini::cpu

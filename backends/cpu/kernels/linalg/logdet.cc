@@ -96,9 +96,13 @@ std::unique_ptr<Plan> plan_slogdet(const Operation &operation) {
     });
 }
 
-INFINI_KERNEL("logdet", plan_logdet);
-INFINI_KERNEL("det", plan_det);
-INFINI_KERNEL("slogdet", plan_slogdet);
+std::unique_ptr<Plan> plan_determinant(const Operation &operation) {
+    if (operation.is("det")) return plan_det(operation);
+    if (operation.is("slogdet")) return plan_slogdet(operation);
+    return plan_logdet(operation);
+}
+
+INFINI_KERNEL("det", plan_determinant);
 
 }  // namespace
 }  // namespace infini::cpu

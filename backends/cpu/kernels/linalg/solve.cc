@@ -66,8 +66,11 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
                             n * n * (n / 2 + columns + 8), body);
 }
 
-INFINI_KERNEL("inverse", plan_inverse);
-INFINI_KERNEL("solve", plan_solve);
+std::unique_ptr<Plan> plan_linear(const Operation &operation) {
+    return operation.is("inverse") ? plan_inverse(operation) : plan_solve(operation);
+}
+
+INFINI_KERNEL("solve", plan_linear);
 
 }  // namespace
 }  // namespace infini::cpu

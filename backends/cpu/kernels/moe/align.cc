@@ -105,8 +105,12 @@ std::unique_ptr<Plan> plan_prepare_moe_input(const Operation &op) {
         size_t(experts) * sizeof(int64_t));
 }
 
-INFINI_KERNEL("moe_align", plan_moe_align);
-INFINI_KERNEL("prepare_moe_input", plan_prepare_moe_input);
+std::unique_ptr<Plan> plan_align(const Operation &operation) {
+    return operation.is("prepare_moe_input") ? plan_prepare_moe_input(operation)
+                                             : plan_moe_align(operation);
+}
+
+INFINI_KERNEL("moe_align", plan_align);
 
 }  // namespace
 }  // namespace infini::cpu

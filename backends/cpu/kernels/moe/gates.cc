@@ -164,11 +164,15 @@ std::unique_ptr<Plan> plan_moe_fused_gate(const Operation &op) {
         rows.workspace());
 }
 
-INFINI_KERNEL("topksoftmax", plan_topksoftmax);
-INFINI_KERNEL("topkrouter", plan_topkrouter);
-INFINI_KERNEL("moe_topk_softmax", plan_topk<true>);
-INFINI_KERNEL("moe_topk_sigmoid", plan_topk<false>);
-INFINI_KERNEL("moe_fused_gate", plan_moe_fused_gate);
+std::unique_ptr<Plan> plan_gate(const Operation &operation) {
+    if (operation.is("topksoftmax")) return plan_topksoftmax(operation);
+    if (operation.is("topkrouter")) return plan_topkrouter(operation);
+    if (operation.is("moe_topk_softmax")) return plan_topk<true>(operation);
+    if (operation.is("moe_topk_sigmoid")) return plan_topk<false>(operation);
+    return plan_moe_fused_gate(operation);
+}
+
+INFINI_KERNEL("moe_gate", plan_gate);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -123,9 +123,13 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op) {
         experts.workspace(first, second));
 }
 
-INFINI_KERNEL("fused_moe", plan_fused_moe);
-INFINI_KERNEL("moe_fused_dense", plan_moe_fused_dense);
-INFINI_KERNEL("deepseek_moe", plan_deepseek_moe);
+std::unique_ptr<Plan> plan_experts(const Operation &operation) {
+    if (operation.is("fused_moe")) return plan_fused_moe(operation);
+    if (operation.is("moe_fused_dense")) return plan_moe_fused_dense(operation);
+    return plan_deepseek_moe(operation);
+}
+
+INFINI_KERNEL("fused_moe", plan_experts);
 
 }  // namespace
 }  // namespace infini::cpu

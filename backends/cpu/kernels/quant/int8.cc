@@ -1,4 +1,4 @@
-// int8 quantisation: per_channel_quant_int8, per_tensor_quant_int8, per_tensor_dequant_int8.
+// int8 quantisation: per_channel_quant_int8 and per_tensor_quant_int8.
 //
 // A code is x / scale to the nearest integer, ties away from zero. Products with 1 / scale are much
 // faster and differ only within a few units of the last place, so only what comes that close to a
@@ -135,11 +135,6 @@ std::unique_ptr<Plan> plan_per_channel(const Operation &op) {
     });
 }
 
-void refuse_zero(const Tensor &zero) {
-    if (zero)
-        throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
-}
-
 // Two tensors cut into pieces of rows, for threads.
 struct Pieces {
     static constexpr int64_t kLength = 8192;
@@ -168,7 +163,8 @@ struct Pieces {
 };
 
 std::unique_ptr<Plan> plan_per_tensor(const Operation &op) {
-    refuse_zero(op.tensor(2));
+    if (op.tensor(2))
+        throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
     const Tensor tensors[2] = {op.tensor(0), op.tensor(3)};
     const Pieces pieces(tensors);
     constexpr size_t kParts = 64;  // of the search for the greatest
@@ -214,35 +210,12 @@ std::unique_ptr<Plan> plan_per_tensor(const Operation &op) {
     });
 }
 
-template <class T>
-void dequantise(T *out, int64_t out_step, const int8_t *x, int64_t step, int64_t n, float scale) {
-    int64_t i = 0;
-    if (out_step == 1 && step == 1)
-        for (; i + kLanesF32 <= n; i += kLanesF32) store_f32(out + i, load_f32(x + i) * scale);
-    for (; i < n; ++i) store_element(out[i * out_step], float(x[i * step]) * scale);
+std::unique_ptr<Plan> plan_quant(const Operation &operation) {
+    return operation.is("per_channel_quant_int8") ? plan_per_channel(operation)
+                                                  : plan_per_tensor(operation);
 }
 
-std::unique_ptr<Plan> plan_dequant(const Operation &op) {
-    refuse_zero(op.tensor(3));
-    const Tensor tensors[2] = {op.tensor(0), op.tensor(1)};
-    const Pieces pieces(tensors);
-    return visit_single(op.tensor(0).dtype, [=]<class T>(Type<T>) {
-        return make_plan([=](const Arguments &arguments) {
-            T *out = arguments.pointer<T>(0);
-            const int8_t *x = arguments.pointer<const int8_t>(1);
-            const float scale = *arguments.pointer<const float>(2);
-            parallel_for(size_t(pieces.count), pieces.grain(), [&](size_t begin, size_t end) {
-                pieces.each(begin, end, [&](int64_t to, int64_t at, int64_t n) {
-                    dequantise(out + to, pieces.step[0], x + at, pieces.step[1], n, scale);
-                });
-            });
-        });
-    });
-}
-
-INFINI_KERNEL("per_channel_quant_int8", plan_per_channel);
-INFINI_KERNEL("per_tensor_quant_int8", plan_per_tensor);
-INFINI_KERNEL("per_tensor_dequant_int8", plan_dequant);
+INFINI_KERNEL("quant_int8", plan_quant);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -167,15 +167,12 @@ private:
     size_t copy_bytes_ = 0;
 };
 
-std::unique_ptr<Plan> plan_gptq_marlin_gemm(const Operation &op) {
-    return std::make_unique<MarlinGemm>(op, MarlinPlaces{-1, 3, -1, 4, 5, 6, 7});
-}
-std::unique_ptr<Plan> plan_awq_marlin_gemm(const Operation &op) {
-    return std::make_unique<MarlinGemm>(op, MarlinPlaces{3, 4, 5, 6, 7, 8, 9});
+std::unique_ptr<Plan> plan_marlin_gemm(const Operation &op) {
+    const MarlinPlaces gptq{-1, 3, -1, 4, 5, 6, 7}, awq{3, 4, 5, 6, 7, 8, 9};
+    return std::make_unique<MarlinGemm>(op, op.is("awq_marlin_gemm") ? awq : gptq);
 }
 
-INFINI_KERNEL("gptq_marlin_gemm", plan_gptq_marlin_gemm);
-INFINI_KERNEL("awq_marlin_gemm", plan_awq_marlin_gemm);
+INFINI_KERNEL("marlin_gemm", plan_marlin_gemm);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -73,8 +73,12 @@ std::unique_ptr<Plan> plan_gptq_marlin_repack(const Operation &op) {
     });
 }
 
-INFINI_KERNEL("awq_marlin_repack", plan_awq_marlin_repack);
-INFINI_KERNEL("gptq_marlin_repack", plan_gptq_marlin_repack);
+std::unique_ptr<Plan> plan_repack(const Operation &operation) {
+    return operation.is("awq_marlin_repack") ? plan_awq_marlin_repack(operation)
+                                             : plan_gptq_marlin_repack(operation);
+}
+
+INFINI_KERNEL("marlin_repack", plan_repack);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -130,8 +130,12 @@ std::unique_ptr<Plan> plan_dequantize_gptq(const Operation &op) {
     });
 }
 
-INFINI_KERNEL("dequantize_awq", plan_dequantize_awq);
-INFINI_KERNEL("dequantize_gptq", plan_dequantize_gptq);
+std::unique_ptr<Plan> plan_dequantize(const Operation &operation) {
+    return operation.is("dequantize_awq") ? plan_dequantize_awq(operation)
+                                          : plan_dequantize_gptq(operation);
+}
+
+INFINI_KERNEL("dequantize", plan_dequantize);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -120,36 +120,20 @@ std::unique_ptr<Plan> plan_integers(const Offsets &at) {
     });
 }
 
-std::unique_ptr<Plan> plan_random_uniform(const Operation &operation) {
+std::unique_ptr<Plan> plan_random(const Operation &operation) {
     const Offsets at(operation.tensor(0), 0, operation.tensor(0).ndim);
+    const bool uniform = operation.is("random_uniform"), normal = operation.is("random_normal");
     std::unique_ptr<Plan> plan;
     visit_dtype(operation.tensor(0).dtype, [&]<class T>(Type<T>) {
-        if constexpr (kIsFloat<T> && !std::is_same_v<T, f8>) plan = plan_uniform<T>(at);
+        if constexpr (kIsFloat<T> && !std::is_same_v<T, f8>)
+            if (uniform || normal) plan = uniform ? plan_uniform<T>(at) : plan_normal<T>(at);
+        if constexpr (!std::is_same_v<T, f8>)
+            if (!uniform && !normal) plan = plan_integers<T>(at);
     });
     return plan;
 }
 
-std::unique_ptr<Plan> plan_random_normal(const Operation &operation) {
-    const Offsets at(operation.tensor(0), 0, operation.tensor(0).ndim);
-    std::unique_ptr<Plan> plan;
-    visit_dtype(operation.tensor(0).dtype, [&]<class T>(Type<T>) {
-        if constexpr (kIsFloat<T> && !std::is_same_v<T, f8>) plan = plan_normal<T>(at);
-    });
-    return plan;
-}
-
-std::unique_ptr<Plan> plan_random_integers(const Operation &operation) {
-    const Offsets at(operation.tensor(0), 0, operation.tensor(0).ndim);
-    std::unique_ptr<Plan> plan;
-    visit_dtype(operation.tensor(0).dtype, [&]<class T>(Type<T>) {
-        if constexpr (!std::is_same_v<T, f8>) plan = plan_integers<T>(at);
-    });
-    return plan;
-}
-
-INFINI_KERNEL("random_uniform", plan_random_uniform);
-INFINI_KERNEL("random_normal", plan_random_normal);
-INFINI_KERNEL("random_integers", plan_random_integers);
+INFINI_KERNEL("random_fill", plan_random);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -237,29 +237,21 @@ float key_scale(const Operation &op) {
     return size ? float(1.0 / std::sqrt(double(size))) : 1.0f;
 }
 
-std::unique_ptr<Plan> plan_recurrent(const Operation &op) {
+std::unique_ptr<Plan> plan_delta_rule(const Operation &op) {
     Settings settings;
+    if (op.is("kimi_delta_attention")) {
+        settings.a_log = 8, settings.dt_bias = 9;
+        settings.scale = float(op.number(0)), settings.lower_bound = float(op.number(1));
+        settings.normalise = op.integer(2) != 0;
+        return plan(op, settings, 10, 11);
+    }
     settings.scale = key_scale(op);
     settings.normalise = op.integer(0) != 0;
-    return plan(op, settings, -1, 8);
-}
-std::unique_ptr<Plan> plan_chunk(const Operation &op) {
-    Settings settings;
-    settings.scale = key_scale(op);
-    settings.normalise = op.integer(0) != 0;
-    return plan(op, settings, 8, 9);
-}
-std::unique_ptr<Plan> plan_kimi(const Operation &op) {
-    Settings settings;
-    settings.a_log = 8, settings.dt_bias = 9;
-    settings.scale = float(op.number(0)), settings.lower_bound = float(op.number(1));
-    settings.normalise = op.integer(2) != 0;
-    return plan(op, settings, 10, 11);
+    const bool chunks = op.is("chunk_gated_delta_rule");
+    return chunks ? plan(op, settings, 8, 9) : plan(op, settings, -1, 8);
 }
 
-INFINI_KERNEL("recurrent_gated_delta_rule", plan_recurrent);
-INFINI_KERNEL("chunk_gated_delta_rule", plan_chunk);
-INFINI_KERNEL("kimi_delta_attention", plan_kimi);
+INFINI_KERNEL("delta_rule", plan_delta_rule);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -219,7 +219,8 @@ std::unique_ptr<Plan> plan_as(const Arg &arg) {
     return make_plan(run, size_t(kept) * sizeof(Best<C>));
 }
 
-std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
+std::unique_ptr<Plan> plan_arg(const Operation &operation) {
+    const int fold = operation.is("argmin") ? INFINI_FOLD_ARGMIN : INFINI_FOLD_ARGMAX;
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     bool folded[Shape::kMost] = {};
     const int64_t *dims = operation.list(0);
@@ -276,15 +277,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, int fold) {
     }
 }
 
-std::unique_ptr<Plan> plan_argmax(const Operation &operation) {
-    return plan_arg(operation, INFINI_FOLD_ARGMAX);
-}
-std::unique_ptr<Plan> plan_argmin(const Operation &operation) {
-    return plan_arg(operation, INFINI_FOLD_ARGMIN);
-}
-
-INFINI_KERNEL("argmax", plan_argmax);
-INFINI_KERNEL("argmin", plan_argmin);
+INFINI_KERNEL("argmax", plan_arg);
 
 }  // namespace
 }  // namespace infini::cpu

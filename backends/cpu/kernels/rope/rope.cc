@@ -82,7 +82,6 @@ std::unique_ptr<Plan> plan_rope(const Operation &operation) {
         });
     });
 }
-INFINI_KERNEL("rope", plan_rope);
 
 // ---- Three positions for each token -------------------------------------------------------------
 
@@ -165,7 +164,12 @@ std::unique_ptr<Plan> plan_mrope(const Operation &operation) {
         });
     });
 }
-INFINI_KERNEL("mrope", plan_mrope);
+
+std::unique_ptr<Plan> plan_rotation(const Operation &operation) {
+    return operation.is("mrope") ? plan_mrope(operation) : plan_rope(operation);
+}
+
+INFINI_KERNEL("rope", plan_rotation);
 
 }  // namespace
 }  // namespace infini::cpu

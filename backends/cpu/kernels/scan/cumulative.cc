@@ -105,8 +105,12 @@ std::unique_ptr<Plan> plan_cumulative(const Operation &operation) {
     return plan;
 }
 
-INFINI_KERNEL("cumsum", plan_cumulative<false>);
-INFINI_KERNEL("cumprod", plan_cumulative<true>);
+std::unique_ptr<Plan> plan_sums_or_products(const Operation &operation) {
+    return operation.is("cumprod") ? plan_cumulative<true>(operation)
+                                   : plan_cumulative<false>(operation);
+}
+
+INFINI_KERNEL("cumulative", plan_sums_or_products);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -81,8 +81,12 @@ std::unique_ptr<Plan> plan_extremes(const Operation &operation) {
     return plan;
 }
 
-INFINI_KERNEL("cummax", plan_extremes<false>);
-INFINI_KERNEL("cummin", plan_extremes<true>);
+std::unique_ptr<Plan> plan_extreme(const Operation &operation) {
+    return operation.is("cummin") ? plan_extremes<true>(operation)
+                                  : plan_extremes<false>(operation);
+}
+
+INFINI_KERNEL("cumulative_extremes", plan_extreme);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -102,8 +102,11 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation) {
     return plan;
 }
 
-INFINI_KERNEL("topk", plan_topk);
-INFINI_KERNEL("kthvalue", plan_kthvalue);
+std::unique_ptr<Plan> plan_largest(const Operation &operation) {
+    return operation.is("kthvalue") ? plan_kthvalue(operation) : plan_topk(operation);
+}
+
+INFINI_KERNEL("topk", plan_largest);
 
 }  // namespace
 }  // namespace infini::cpu

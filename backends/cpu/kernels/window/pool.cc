@@ -313,12 +313,17 @@ std::unique_ptr<Plan> plan_bins(const Operation &operation) {
     return plan_of<fold>(std::move(pool));
 }
 
-INFINI_KERNEL("max_pool", plan_windows<Fold::kMax>);
-INFINI_KERNEL("max_pool_with_indices", plan_windows<Fold::kMaxPlace>);
-INFINI_KERNEL("avg_pool", plan_windows<Fold::kSum>);
-INFINI_KERNEL("adaptive_avg_pool", plan_bins<Fold::kSum>);
-INFINI_KERNEL("adaptive_max_pool", plan_bins<Fold::kMax>);
-INFINI_KERNEL("adaptive_max_pool_with_indices", plan_bins<Fold::kMaxPlace>);
+std::unique_ptr<Plan> plan_pool(const Operation &operation) {
+    if (operation.is("max_pool")) return plan_windows<Fold::kMax>(operation);
+    if (operation.is("max_pool_with_indices")) return plan_windows<Fold::kMaxPlace>(operation);
+    if (operation.is("avg_pool")) return plan_windows<Fold::kSum>(operation);
+    if (operation.is("adaptive_max_pool")) return plan_bins<Fold::kMax>(operation);
+    if (operation.is("adaptive_max_pool_with_indices"))
+        return plan_bins<Fold::kMaxPlace>(operation);
+    return plan_bins<Fold::kSum>(operation);
+}
+
+INFINI_KERNEL("pool", plan_pool);
 
 }  // namespace
 }  // namespace infini::cpu

@@ -1,4 +1,4 @@
-// Quantisation to int8 and back.
+// Quantisation to int8.
 #pragma once
 
 #include "places.h"
@@ -96,7 +96,7 @@ INFINI_ENTRY(ChannelParams, kThreads, 1) {
 
 #ifdef INFINI_KERNEL_INT8_PER_TENSOR
 // One scale for a tensor. kStep 0: the greatest elements, one for each block; 1: the scale from
-// them (one block); 2: the codes; 3: numbers T from codes.
+// them (one block); 2: the codes.
 namespace infini {
 
 constexpr int kThreads = 256;
@@ -122,23 +122,16 @@ INFINI_ENTRY(TensorParams, kThreads, 1) {
         int64_t offset[2];
         p.vectors.at(i, offset);
         float v[n];
-        if (kStep == 3)
-            widen(load_some<n>(static_cast<const int8_t *>(p.x) + offset[1], p.whole_x), v);
-        else
-            widen(load_some<n>(static_cast<const T *>(p.x) + offset[1], p.whole_x), v);
+        widen(load_some<n>(static_cast<const T *>(p.x) + offset[1], p.whole_x), v);
         if (kStep == 0) {
 #pragma unroll
             for (int k = 0; k < n; ++k) most = fold::Max()(most, size_of(v[k]));
-        } else if (kStep == 2) {
+        } else {
             Vec<int8_t, n> codes;
 #pragma unroll
             for (int k = 0; k < n; ++k)
                 codes[k] = old == 0.0f ? int8_t(0) : code_of(v[k], old, 0.0f, -127.0f);
             store_some<n>(static_cast<int8_t *>(p.out) + offset[0], codes, p.whole_out);
-        } else {
-#pragma unroll
-            for (int k = 0; k < n; ++k) v[k] *= old;
-            store_some<n>(static_cast<T *>(p.out) + offset[0], narrow<T>(v), p.whole_out);
         }
     }
     if (kStep == 0) {

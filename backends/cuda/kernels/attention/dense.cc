@@ -74,7 +74,6 @@ std::unique_ptr<Plan> plan_attention(const Operation &operation, Device &device)
         throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "so many new keys are not possible"};
     return plan_attention_case(c, device, plan_store(from, cache, pos, device));
 }
-INFINI_CUDA_KERNEL("attention", plan_attention);
 
 std::unique_ptr<Plan> plan_flash_attention(const Operation &operation, Device &device) {
     AttentionCase c;
@@ -94,7 +93,13 @@ std::unique_ptr<Plan> plan_flash_attention(const Operation &operation, Device &d
     c.causal = operation.integer(1) != 0, c.invariant = operation.batch_invariant();
     return plan_attention_case(c, device);
 }
-INFINI_CUDA_KERNEL("flash_attention", plan_flash_attention);
+
+std::unique_ptr<Plan> plan_dense(const Operation &operation, Device &device) {
+    return operation.is("flash_attention") ? plan_flash_attention(operation, device)
+                                           : plan_attention(operation, device);
+}
+
+INFINI_CUDA_KERNEL("dense_attention", plan_dense);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -39,12 +39,10 @@ AttentionCase paged_case(const Operation &operation, int bounds_at, int slopes_a
 std::unique_ptr<Plan> plan_paged_attention(const Operation &operation, Device &device) {
     return plan_attention_case(paged_case(operation, -1, 6), device);
 }
-INFINI_CUDA_KERNEL("paged_attention", plan_paged_attention);
 
 std::unique_ptr<Plan> plan_paged_attention_prefill(const Operation &operation, Device &device) {
     return plan_attention_case(paged_case(operation, 6, 7), device);
 }
-INFINI_CUDA_KERNEL("paged_attention_prefill", plan_paged_attention_prefill);
 
 std::unique_ptr<Plan> plan_paged_attention_varlen(const Operation &operation, Device &device) {
     AttentionCase c = paged_case(operation, operation.tensor(6) ? 6 : -1, 7);
@@ -52,7 +50,15 @@ std::unique_ptr<Plan> plan_paged_attention_varlen(const Operation &operation, De
     if (c.window >= c.keys) c.window = 0;
     return plan_attention_case(c, device);
 }
-INFINI_CUDA_KERNEL("paged_attention_varlen", plan_paged_attention_varlen);
+
+std::unique_ptr<Plan> plan_paged(const Operation &operation, Device &device) {
+    if (operation.is("paged_attention")) return plan_paged_attention(operation, device);
+    if (operation.is("paged_attention_prefill"))
+        return plan_paged_attention_prefill(operation, device);
+    return plan_paged_attention_varlen(operation, device);
+}
+
+INFINI_CUDA_KERNEL("paged_attention", plan_paged);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -90,8 +90,12 @@ std::unique_ptr<Plan> plan_paged_caching(const Operation &operation, Device &dev
     return make_plan(run, slots.workspace());
 }
 
-INFINI_CUDA_KERNEL("kv_caching", plan_kv_caching);
-INFINI_CUDA_KERNEL("paged_caching", plan_paged_caching);
+std::unique_ptr<Plan> plan_caching(const Operation &operation, Device &device) {
+    return operation.is("paged_caching") ? plan_paged_caching(operation, device)
+                                         : plan_kv_caching(operation, device);
+}
+
+INFINI_CUDA_KERNEL("kv_caching", plan_caching);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -83,7 +83,8 @@ private:
     mutable std::unique_ptr<Plan> direct_;
 };
 
-std::unique_ptr<Plan> plan_groups(const Operation &op, Device &device, int64_t groups) {
+std::unique_ptr<Plan> plan_grouped_conv(const Operation &op, Device &device) {
+    const int64_t groups = op.integer(4);
     const ConvolutionShape shape = conv_shape(op, groups);
     if (op.tensor(0).numel() == 0) return make_empty_plan();
     // The library of convolutions is slow with these, where it rounds once.
@@ -91,13 +92,6 @@ std::unique_ptr<Plan> plan_groups(const Operation &op, Device &device, int64_t g
     if (auto plan = plan_conv_dnn(op, device, groups))
         return std::make_unique<AlignedConvolution>(std::move(plan), shape, device);
     return plan_convolution(shape, device);
-}
-
-std::unique_ptr<Plan> plan_conv(const Operation &op, Device &device) {
-    return plan_groups(op, device, 1);
-}
-std::unique_ptr<Plan> plan_grouped_conv(const Operation &op, Device &device) {
-    return plan_groups(op, device, op.integer(4));
 }
 
 std::unique_ptr<Plan> plan_conv_transpose(const Operation &op, Device &device) {
@@ -129,7 +123,6 @@ std::unique_ptr<Plan> plan_conv_transpose(const Operation &op, Device &device) {
     return plan_convolution(s, device);
 }
 
-INFINI_CUDA_KERNEL("conv", plan_conv);
 INFINI_CUDA_KERNEL("grouped_conv", plan_grouped_conv);
 INFINI_CUDA_KERNEL("conv_transpose", plan_conv_transpose);
 

@@ -58,24 +58,17 @@ std::unique_ptr<Plan> Picking::plan(Device &device) const {
     });
 }
 
-std::unique_ptr<Plan> plan_picking(const Operation &operation, Device &device, bool select) {
+std::unique_ptr<Plan> plan_picking(const Operation &operation, Device &device) {
     const Tensor output = operation.tensor(0), input = operation.tensor(1);
     const int axis = indexed_dim(operation, input);
     Picking picking;
     picking.limit = input.size(axis), picking.step = input.stride(axis);
     picking.dtype = output.dtype, picking.index_dtype = operation.tensor(2).dtype;
-    each_gathered_dim(operation, select, axis,
+    each_gathered_dim(operation, operation.is("index_select"), axis,
                       [&](int64_t size, int64_t to, int64_t from, int64_t at) {
                           picking.dims.add(size, to, from, at);
                       });
     return picking.plan(device);
-}
-
-std::unique_ptr<Plan> plan_gather(const Operation &operation, Device &device) {
-    return plan_picking(operation, device, false);
-}
-std::unique_ptr<Plan> plan_index_select(const Operation &operation, Device &device) {
-    return plan_picking(operation, device, true);
 }
 
 std::unique_ptr<Plan> plan_embedding(const Operation &operation, Device &device) {
@@ -111,10 +104,14 @@ std::unique_ptr<Plan> plan_select_last(const Operation &operation, Device &devic
     });
 }
 
-INFINI_CUDA_KERNEL("gather", plan_gather);
-INFINI_CUDA_KERNEL("index_select", plan_index_select);
-INFINI_CUDA_KERNEL("embedding", plan_embedding);
-INFINI_CUDA_KERNEL("select_last_token_hidden", plan_select_last);
+INFINI_CUDA_KERNEL("gather", plan_picking);
+
+std::unique_ptr<Plan> plan_rows(const Operation &operation, Device &device) {
+    return operation.is("select_last_token_hidden") ? plan_select_last(operation, device)
+                                                    : plan_embedding(operation, device);
+}
+
+INFINI_CUDA_KERNEL("embedding", plan_rows);
 
 }  // namespace
 }  // namespace infini::cuda

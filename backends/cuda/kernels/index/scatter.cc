@@ -103,25 +103,14 @@ std::unique_ptr<Plan> plan_fold(const Scatter &s, const Reduction &reduction, De
 
 std::unique_ptr<Plan> plan_scatter(const Operation &operation, Device &device) {
     const Scatter s(operation, device);
-    const int64_t reduction = operation.integer(1);  // 0 assigns, 1 adds, 2 multiplies
+    const int64_t reduction = operation.integer(1);  // of scatter 0 assigns, 1 adds, 2 multiplies
+    if (operation.is("scatter_reduce"))
+        return plan_fold(s, reduction_of(s.dtype, reduction, operation.integer(2) != 0), device);
     if (reduction == 0) return plan_assign(s, device);
     return plan_fold(s, reduction_of(s.dtype, reduction - 1, true), device);
 }
 
-std::unique_ptr<Plan> plan_scatter_add(const Operation &operation, Device &device) {
-    const Scatter s(operation, device);
-    return plan_fold(s, reduction_of(s.dtype, 0, true), device);
-}
-
-std::unique_ptr<Plan> plan_scatter_reduce(const Operation &operation, Device &device) {
-    const Scatter s(operation, device);
-    const bool include_self = operation.integer(2) != 0;
-    return plan_fold(s, reduction_of(s.dtype, operation.integer(1), include_self), device);
-}
-
 INFINI_CUDA_KERNEL("scatter", plan_scatter);
-INFINI_CUDA_KERNEL("scatter_add", plan_scatter_add);
-INFINI_CUDA_KERNEL("scatter_reduce", plan_scatter_reduce);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -124,8 +124,12 @@ std::unique_ptr<Plan> plan_masked_select(const Operation &operation, Device &dev
     return make_plan(run, selecting.workspace());
 }
 
-INFINI_CUDA_KERNEL("argwhere", plan_argwhere);
-INFINI_CUDA_KERNEL("masked_select", plan_masked_select);
+std::unique_ptr<Plan> plan_select(const Operation &operation, Device &device) {
+    return operation.is("argwhere") ? plan_argwhere(operation, device)
+                                    : plan_masked_select(operation, device);
+}
+
+INFINI_CUDA_KERNEL("masked_select", plan_select);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -129,9 +129,13 @@ std::unique_ptr<Plan> plan_index_copy(const Operation &operation, Device &device
     return make_plan(run, room);
 }
 
-INFINI_CUDA_KERNEL("index_add", plan_index_add);
-INFINI_CUDA_KERNEL("index_reduce", plan_index_reduce);
-INFINI_CUDA_KERNEL("index_copy", plan_index_copy);
+std::unique_ptr<Plan> plan_update(const Operation &operation, Device &device) {
+    if (operation.is("index_add")) return plan_index_add(operation, device);
+    if (operation.is("index_reduce")) return plan_index_reduce(operation, device);
+    return plan_index_copy(operation, device);
+}
+
+INFINI_CUDA_KERNEL("index_update", plan_update);
 
 }  // namespace
 }  // namespace infini::cuda

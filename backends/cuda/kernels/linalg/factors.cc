@@ -155,16 +155,26 @@ std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation, Device &device
                                 3});
 }
 
-INFINI_CUDA_KERNEL("det", plan_det);
-INFINI_CUDA_KERNEL("slogdet", plan_slogdet);
-INFINI_CUDA_KERNEL("logdet", plan_logdet);
-INFINI_CUDA_KERNEL("inverse", plan_inverse);
-INFINI_CUDA_KERNEL("solve", plan_solve);
 INFINI_CUDA_KERNEL("cholesky", plan_cholesky);
 INFINI_CUDA_KERNEL("qr", plan_qr);
 INFINI_CUDA_KERNEL("svd", plan_svd);
 INFINI_CUDA_KERNEL("eigh", plan_eigh);
 INFINI_CUDA_KERNEL("matrix_exp", plan_matrix_exp);
+
+std::unique_ptr<Plan> plan_determinant(const Operation &operation, Device &device) {
+    if (operation.is("det")) return plan_det(operation, device);
+    if (operation.is("slogdet")) return plan_slogdet(operation, device);
+    return plan_logdet(operation, device);
+}
+
+INFINI_CUDA_KERNEL("det", plan_determinant);
+
+std::unique_ptr<Plan> plan_linear(const Operation &operation, Device &device) {
+    return operation.is("inverse") ? plan_inverse(operation, device)
+                                   : plan_solve(operation, device);
+}
+
+INFINI_CUDA_KERNEL("solve", plan_linear);
 
 }  // namespace
 }  // namespace infini::cuda

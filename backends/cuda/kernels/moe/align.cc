@@ -132,8 +132,12 @@ std::unique_ptr<Plan> plan_prepare_moe_input(const Operation &operation, Device 
     return make_plan(run, grouped.workspace());
 }
 
-INFINI_CUDA_KERNEL("moe_align", plan_moe_align);
-INFINI_CUDA_KERNEL("prepare_moe_input", plan_prepare_moe_input);
+std::unique_ptr<Plan> plan_align(const Operation &operation, Device &device) {
+    return operation.is("prepare_moe_input") ? plan_prepare_moe_input(operation, device)
+                                             : plan_moe_align(operation, device);
+}
+
+INFINI_CUDA_KERNEL("moe_align", plan_align);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -120,11 +120,15 @@ std::unique_ptr<Plan> plan_moe_fused_gate(const Operation &operation, Device &de
     return make_plan(run, plan.room);
 }
 
-INFINI_CUDA_KERNEL("topksoftmax", plan_topksoftmax);
-INFINI_CUDA_KERNEL("topkrouter", plan_topkrouter);
-INFINI_CUDA_KERNEL("moe_topk_softmax", plan_topk_softmax);
-INFINI_CUDA_KERNEL("moe_topk_sigmoid", plan_topk_sigmoid);
-INFINI_CUDA_KERNEL("moe_fused_gate", plan_moe_fused_gate);
+std::unique_ptr<Plan> plan_gate(const Operation &operation, Device &device) {
+    if (operation.is("topksoftmax")) return plan_topksoftmax(operation, device);
+    if (operation.is("topkrouter")) return plan_topkrouter(operation, device);
+    if (operation.is("moe_topk_softmax")) return plan_topk_softmax(operation, device);
+    if (operation.is("moe_topk_sigmoid")) return plan_topk_sigmoid(operation, device);
+    return plan_moe_fused_gate(operation, device);
+}
+
+INFINI_CUDA_KERNEL("moe_gate", plan_gate);
 
 }  // namespace
 }  // namespace infini::cuda

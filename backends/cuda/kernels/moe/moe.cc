@@ -77,10 +77,15 @@ std::unique_ptr<Plan> plan_deepseek_moe(const Operation &op, Device &device) {
     });
 }
 
-INFINI_CUDA_KERNEL("fused_moe", plan_fused_moe);
 INFINI_CUDA_KERNEL("fused_moe_mxfp4", plan_fused_moe_mxfp4);
-INFINI_CUDA_KERNEL("moe_fused_dense", plan_moe_fused_dense);
-INFINI_CUDA_KERNEL("deepseek_moe", plan_deepseek_moe);
+
+std::unique_ptr<Plan> plan_experts(const Operation &operation, Device &device) {
+    if (operation.is("fused_moe")) return plan_fused_moe(operation, device);
+    if (operation.is("moe_fused_dense")) return plan_moe_fused_dense(operation, device);
+    return plan_deepseek_moe(operation, device);
+}
+
+INFINI_CUDA_KERNEL("fused_moe", plan_experts);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -1,4 +1,4 @@
-// int8 quantisation: per_channel_quant_int8, per_tensor_quant_int8, per_tensor_dequant_int8.
+// int8 quantisation: per_channel_quant_int8 and per_tensor_quant_int8.
 #include "device/quant/int8.cuh"
 
 #include <algorithm>
@@ -26,11 +26,6 @@ std::unique_ptr<Plan> plan_per_channel(const Operation &operation, Device &devic
         here.whole = is_aligned(here.out, size_t(n)) && is_aligned(here.x, size_t(n * element));
         return kernel->launch(stream, here.rows, 256, here);
     });
-}
-
-void refuse_zero(const Tensor &zero) {
-    if (zero)
-        throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
 }
 
 // Two tensors of one shape in vectors, where the layouts have them.
@@ -70,7 +65,8 @@ struct Elements {
 };
 
 std::unique_ptr<Plan> plan_per_tensor(const Operation &operation, Device &device) {
-    refuse_zero(operation.tensor(2));
+    if (operation.tensor(2))
+        throw Refusal{INFINI_STATUS_BAD_PARAM, "x_zero must be absent: codes have no zero point"};
     const Tensor x = operation.tensor(3);
     const Elements all(operation.tensor(0), x, device);
     const auto search = device.compile(all.source(x.dtype, 0));
@@ -89,20 +85,12 @@ std::unique_ptr<Plan> plan_per_tensor(const Operation &operation, Device &device
     return make_plan(run, size_t(all.blocks) * sizeof(float));
 }
 
-std::unique_ptr<Plan> plan_dequant(const Operation &operation, Device &device) {
-    refuse_zero(operation.tensor(3));
-    const Elements all(operation.tensor(0), operation.tensor(1), device);
-    const auto kernel = device.compile(all.source(operation.tensor(0).dtype, 3));
-    return make_plan([=](const Arguments &a, const Stream &stream) {
-        return kernel->launch(
-            stream, all.blocks, 256,
-            all.with(a.pointer<void>(0), a.pointer<void>(1), a.pointer<float>(2)));
-    });
+std::unique_ptr<Plan> plan_quant_int8(const Operation &operation, Device &device) {
+    return operation.is("per_channel_quant_int8") ? plan_per_channel(operation, device)
+                                                  : plan_per_tensor(operation, device);
 }
 
-INFINI_CUDA_KERNEL("per_channel_quant_int8", plan_per_channel);
-INFINI_CUDA_KERNEL("per_tensor_quant_int8", plan_per_tensor);
-INFINI_CUDA_KERNEL("per_tensor_dequant_int8", plan_dequant);
+INFINI_CUDA_KERNEL("quant_int8", plan_quant_int8);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -95,15 +95,12 @@ private:
     std::shared_ptr<const PackedProduct> product_;
 };
 
-std::unique_ptr<Plan> plan_gptq_marlin_gemm(const Operation &op, Device &device) {
-    return std::make_unique<MarlinGemm>(op, MarlinTensors{-1, 3, -1, 4, 5, 6, 7}, device);
-}
-std::unique_ptr<Plan> plan_awq_marlin_gemm(const Operation &op, Device &device) {
-    return std::make_unique<MarlinGemm>(op, MarlinTensors{3, 4, 5, 6, 7, 8, 9}, device);
+std::unique_ptr<Plan> plan_marlin_gemm(const Operation &op, Device &device) {
+    const MarlinTensors gptq{-1, 3, -1, 4, 5, 6, 7}, awq{3, 4, 5, 6, 7, 8, 9};
+    return std::make_unique<MarlinGemm>(op, op.is("awq_marlin_gemm") ? awq : gptq, device);
 }
 
-INFINI_CUDA_KERNEL("gptq_marlin_gemm", plan_gptq_marlin_gemm);
-INFINI_CUDA_KERNEL("awq_marlin_gemm", plan_awq_marlin_gemm);
+INFINI_CUDA_KERNEL("marlin_gemm", plan_marlin_gemm);
 
 }  // namespace
 }  // namespace infini::cuda

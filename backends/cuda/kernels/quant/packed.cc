@@ -36,7 +36,8 @@ std::unique_ptr<Plan> plan_mxfp4_dequantize(const Operation &operation, Device &
     });
 }
 
-std::unique_ptr<Plan> plan_dequantize(const Operation &operation, Device &device, bool awq) {
+std::unique_ptr<Plan> plan_dequantize(const Operation &operation, Device &device) {
+    const bool awq = operation.is("dequantize_awq");
     const Tensor out = operation.tensor(0);
     DequantizeParams params = {};
     params.rows = out.size(0), params.columns = out.size(1) / 8;
@@ -56,13 +57,6 @@ std::unique_ptr<Plan> plan_dequantize(const Operation &operation, Device &device
         return kernel->launch(stream, grid, 256, here);
     });
 }
-std::unique_ptr<Plan> plan_dequantize_awq(const Operation &operation, Device &device) {
-    return plan_dequantize(operation, device, true);
-}
-std::unique_ptr<Plan> plan_dequantize_gptq(const Operation &operation, Device &device) {
-    return plan_dequantize(operation, device, false);
-}
-
 std::unique_ptr<Plan> plan_repack(const Operation &operation, Device &device, bool awq,
                                   bool ordered) {
     const Tensor input = operation.tensor(1);
@@ -103,10 +97,14 @@ std::unique_ptr<Plan> plan_gptq_marlin_repack(const Operation &operation, Device
 }
 
 INFINI_CUDA_KERNEL("mxfp4_dequantize", plan_mxfp4_dequantize);
-INFINI_CUDA_KERNEL("dequantize_awq", plan_dequantize_awq);
-INFINI_CUDA_KERNEL("dequantize_gptq", plan_dequantize_gptq);
-INFINI_CUDA_KERNEL("awq_marlin_repack", plan_awq_marlin_repack);
-INFINI_CUDA_KERNEL("gptq_marlin_repack", plan_gptq_marlin_repack);
+INFINI_CUDA_KERNEL("dequantize", plan_dequantize);
+
+std::unique_ptr<Plan> plan_marlin_repack(const Operation &operation, Device &device) {
+    return operation.is("awq_marlin_repack") ? plan_awq_marlin_repack(operation, device)
+                                             : plan_gptq_marlin_repack(operation, device);
+}
+
+INFINI_CUDA_KERNEL("marlin_repack", plan_marlin_repack);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -7,7 +7,10 @@ namespace {
 
 enum FillKind { kUniform, kNormal, kIntegers };
 
-std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device, FillKind kind) {
+std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device) {
+    const FillKind kind = operation.is("random_uniform")  ? kUniform
+                          : operation.is("random_normal") ? kNormal
+                                                          : kIntegers;
     const Tensor y = operation.tensor(0);
     Dims<1> dims;
     for (int d = 0; d < y.ndim; ++d) dims.add(y.shape[d], y.strides[d]);
@@ -36,19 +39,7 @@ std::unique_ptr<Plan> plan_random(const Operation &operation, Device &device, Fi
     });
 }
 
-std::unique_ptr<Plan> plan_random_uniform(const Operation &operation, Device &device) {
-    return plan_random(operation, device, kUniform);
-}
-std::unique_ptr<Plan> plan_random_normal(const Operation &operation, Device &device) {
-    return plan_random(operation, device, kNormal);
-}
-std::unique_ptr<Plan> plan_random_integers(const Operation &operation, Device &device) {
-    return plan_random(operation, device, kIntegers);
-}
-
-INFINI_CUDA_KERNEL("random_uniform", plan_random_uniform);
-INFINI_CUDA_KERNEL("random_normal", plan_random_normal);
-INFINI_CUDA_KERNEL("random_integers", plan_random_integers);
+INFINI_CUDA_KERNEL("random_fill", plan_random);
 
 }  // namespace
 }  // namespace infini::cuda

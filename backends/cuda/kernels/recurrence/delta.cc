@@ -69,20 +69,16 @@ float key_scale(const Operation &op) {
     return size ? float(1.0 / std::sqrt(double(size))) : 1.0f;
 }
 
-std::unique_ptr<Plan> plan_recurrent(const Operation &op, Device &device) {
-    return plan(op, {key_scale(op), 0, op.integer(0) != 0, false}, -1, 8, device);
-}
-std::unique_ptr<Plan> plan_chunk(const Operation &op, Device &device) {
-    return plan(op, {key_scale(op), 0, op.integer(0) != 0, false}, 8, 9, device);
-}
-std::unique_ptr<Plan> plan_kimi(const Operation &op, Device &device) {
-    return plan(op, {float(op.number(0)), float(op.number(1)), op.integer(2) != 0, true}, 10, 11,
+std::unique_ptr<Plan> plan_delta_rule(const Operation &op, Device &device) {
+    if (op.is("kimi_delta_attention"))
+        return plan(op, {float(op.number(0)), float(op.number(1)), op.integer(2) != 0, true}, 10,
+                    11, device);
+    const bool chunks = op.is("chunk_gated_delta_rule");
+    return plan(op, {key_scale(op), 0, op.integer(0) != 0, false}, chunks ? 8 : -1, chunks ? 9 : 8,
                 device);
 }
 
-INFINI_CUDA_KERNEL("recurrent_gated_delta_rule", plan_recurrent);
-INFINI_CUDA_KERNEL("chunk_gated_delta_rule", plan_chunk);
-INFINI_CUDA_KERNEL("kimi_delta_attention", plan_kimi);
+INFINI_CUDA_KERNEL("delta_rule", plan_delta_rule);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -77,7 +77,8 @@ Arg describe(const Operation &operation) {
     return arg;
 }
 
-std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool least) {
+std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device) {
+    const bool least = operation.is("argmin");
     Arg arg = describe(operation);
     if (arg.params.rows == 0) return make_empty_plan();
     arg.cut(device);
@@ -108,15 +109,7 @@ std::unique_ptr<Plan> plan_arg(const Operation &operation, Device &device, bool 
     return make_plan(run, size_t(parts) * 16);
 }
 
-std::unique_ptr<Plan> plan_argmax(const Operation &operation, Device &device) {
-    return plan_arg(operation, device, false);
-}
-std::unique_ptr<Plan> plan_argmin(const Operation &operation, Device &device) {
-    return plan_arg(operation, device, true);
-}
-
-INFINI_CUDA_KERNEL("argmax", plan_argmax);
-INFINI_CUDA_KERNEL("argmin", plan_argmin);
+INFINI_CUDA_KERNEL("argmax", plan_arg);
 
 }  // namespace
 }  // namespace infini::cuda

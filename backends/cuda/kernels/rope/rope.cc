@@ -88,8 +88,11 @@ std::unique_ptr<Plan> plan_mrope(const Operation &operation, Device &device) {
     });
 }
 
-INFINI_CUDA_KERNEL("rope", plan_rope);
-INFINI_CUDA_KERNEL("mrope", plan_mrope);
+std::unique_ptr<Plan> plan_rotation(const Operation &operation, Device &device) {
+    return operation.is("mrope") ? plan_mrope(operation, device) : plan_rope(operation, device);
+}
+
+INFINI_CUDA_KERNEL("rope", plan_rotation);
 
 }  // namespace
 }  // namespace infini::cuda

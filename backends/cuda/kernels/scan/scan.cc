@@ -139,11 +139,21 @@ std::unique_ptr<Plan> plan_logcumsumexp(const Operation &operation, Device &devi
     return plan_scan(scan, device);
 }
 
-INFINI_CUDA_KERNEL("cumsum", plan_cumulative<false>);
-INFINI_CUDA_KERNEL("cumprod", plan_cumulative<true>);
-INFINI_CUDA_KERNEL("cummax", plan_extremes<false>);
-INFINI_CUDA_KERNEL("cummin", plan_extremes<true>);
 INFINI_CUDA_KERNEL("logcumsumexp", plan_logcumsumexp);
+
+std::unique_ptr<Plan> plan_sums_or_products(const Operation &operation, Device &device) {
+    return operation.is("cumprod") ? plan_cumulative<true>(operation, device)
+                                   : plan_cumulative<false>(operation, device);
+}
+
+INFINI_CUDA_KERNEL("cumulative", plan_sums_or_products);
+
+std::unique_ptr<Plan> plan_extreme(const Operation &operation, Device &device) {
+    return operation.is("cummin") ? plan_extremes<true>(operation, device)
+                                  : plan_extremes<false>(operation, device);
+}
+
+INFINI_CUDA_KERNEL("cumulative_extremes", plan_extreme);
 
 }  // namespace
 }  // namespace infini::cuda

@@ -117,8 +117,12 @@ std::unique_ptr<Plan> plan_kthvalue(const Operation &operation, Device &device) 
     return plan_first(ordering, device);
 }
 
-INFINI_CUDA_KERNEL("topk", plan_topk);
-INFINI_CUDA_KERNEL("kthvalue", plan_kthvalue);
+std::unique_ptr<Plan> plan_largest(const Operation &operation, Device &device) {
+    return operation.is("kthvalue") ? plan_kthvalue(operation, device)
+                                    : plan_topk(operation, device);
+}
+
+INFINI_CUDA_KERNEL("topk", plan_largest);
 
 }  // namespace
 }  // namespace infini::cuda

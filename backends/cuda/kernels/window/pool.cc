@@ -89,12 +89,17 @@ std::unique_ptr<Plan> plan_bins(const Operation &operation, Device &device) {
     return plan_of(operation, device, pool, fold);
 }
 
-INFINI_CUDA_KERNEL("max_pool", plan_windows<kMax>);
-INFINI_CUDA_KERNEL("max_pool_with_indices", plan_windows<kMaxPlace>);
-INFINI_CUDA_KERNEL("avg_pool", plan_windows<kSum>);
-INFINI_CUDA_KERNEL("adaptive_avg_pool", plan_bins<kSum>);
-INFINI_CUDA_KERNEL("adaptive_max_pool", plan_bins<kMax>);
-INFINI_CUDA_KERNEL("adaptive_max_pool_with_indices", plan_bins<kMaxPlace>);
+std::unique_ptr<Plan> plan_pool(const Operation &operation, Device &device) {
+    if (operation.is("max_pool")) return plan_windows<kMax>(operation, device);
+    if (operation.is("max_pool_with_indices")) return plan_windows<kMaxPlace>(operation, device);
+    if (operation.is("avg_pool")) return plan_windows<kSum>(operation, device);
+    if (operation.is("adaptive_max_pool")) return plan_bins<kMax>(operation, device);
+    if (operation.is("adaptive_max_pool_with_indices"))
+        return plan_bins<kMaxPlace>(operation, device);
+    return plan_bins<kSum>(operation, device);
+}
+
+INFINI_CUDA_KERNEL("pool", plan_pool);
 
 }  // namespace
 }  // namespace infini::cuda

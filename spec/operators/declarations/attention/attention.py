@@ -64,7 +64,7 @@ def pages(cache: Array, table: Array, length: int) -> tuple[Array, Array]:
     inout v_cache  =out  [Hkv, N, D]  inner1
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; pos >= 0; M >= pos + S; N >= pos + S",
-    kernel=True,
+    kernel="dense_attention",
 )
 def attention(
     q: Array, k: Array, v: Array, k_cache: Array, v_cache: Array, *, pos: int
@@ -92,7 +92,7 @@ def attention(
     total_kv_len?  I32   [B]
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0",
-    kernel=True,
+    kernel="dense_attention",
 )
 def flash_attention(
     q: Array, k: Array, v: Array, total_kv_len: Array | None, *, scale: float, is_causal: int
@@ -170,7 +170,7 @@ def paged_attention(
     alibi_slopes?   F32          [Hq]
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0",
-    kernel=True,
+    kernel="paged_attention",
 )
 def paged_attention_prefill(
     q: Array,
@@ -211,7 +211,7 @@ def paged_attention_prefill(
     """,
     where="Hkv > 0; D > 0; Hq % Hkv == 0; R > 0; present(cum_seq_lens_q) or T == S; "
     "window >= 0; softcap >= 0",
-    kernel=True,
+    kernel="paged_attention",
 )
 def paged_attention_varlen(
     q: Array,

@@ -42,7 +42,7 @@ def kv_caching(
     v              =k_cache  [T, H, E]     inner1
     slot_mapping   I64       [T]
     """,
-    kernel=True,
+    kernel="kv_caching",
 )
 def paged_caching(
     k_cache: Array, v_cache: Array, k: Array, v: Array, slot_mapping: Array

@@ -16,7 +16,7 @@ from ...language.model import operator
     b?    =y [M]        dense
     """,
     where="n >= 1; n <= 3",
-    kernel=True,
+    lowered=True,
     sizes={"Y": "conv_sizes(X, K, pads, strides, dilations)"},
 )
 def conv(

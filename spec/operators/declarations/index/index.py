@@ -40,7 +40,7 @@ def embedding(input: Array, weight: Array) -> Array:
     input_offsets  I32      [R + 1]
     """,
     workspace=False,
-    kernel=True,
+    kernel="embedding",
 )
 def select_last_token_hidden(hidden_states: Array, input_offsets: Array) -> Array:
     """The hidden state of the last token of every sequence: row input_offsets[r + 1] - 1.
@@ -71,7 +71,7 @@ def _named_rows(index: Array, rows: int) -> list[tuple[int, int]]:
     source      =output     [*U]  dense
     """,
     where="dim >= 0; dim < len(S); len(U) == len(S)",
-    kernel=True,
+    kernel="index_update",
     in_place={"output": "input"},
 )
 def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: float) -> Array:
@@ -98,7 +98,7 @@ def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: flo
     source      =output  [*U]  dense
     """,
     where="dim >= 0; dim < len(S); len(U) == len(S)",
-    kernel=True,
+    kernel="index_update",
     in_place={"output": "input"},
 )
 def index_copy(input: Array, index: Array, source: Array, *, dim: int) -> Array:
@@ -158,7 +158,7 @@ def scatter(input: Array, indices: Array, updates: Array, *, axis: int, reductio
     """,
     umbrella=False,
     host_result=True,
-    kernel=True,
+    kernel="masked_select",
 )
 def argwhere(input: Array) -> Array:
     """The coordinates of all elements that are not 0, in row-major order, as [count, ndim] of I64.

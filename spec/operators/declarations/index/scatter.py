@@ -60,7 +60,7 @@ def gather(input: Array, index: Array, *, dim: int) -> Array:
     """,
     where=f"len(O) == len(S); {_DIM}",
     sizes={"O": "replaced(S, dim, N)"},
-    kernel=True,
+    kernel="gather",
 )
 def index_select(input: Array, index: Array, *, dim: int) -> Array:
     """The slices of the input that the index names along a dimension, in the order of the index.
@@ -133,7 +133,7 @@ def _named(index: Array, dim: int, size: int) -> tuple[Array, Any]:
     src         =output     [*U]
     """,
     where=f"len(U) == len(S); {_DIM}",
-    kernel=True,
+    lowered=True,
     in_place={"output": "input"},
 )
 def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
@@ -158,7 +158,7 @@ def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
     """,
     where=f"len(U) == len(S); {_DIM}; {_REDUCE}",
     defaults={"include_self": "True"},
-    kernel=True,
+    kernel="scatter",
     in_place={"output": "input"},
 )
 def scatter_reduce(
@@ -187,7 +187,7 @@ def scatter_reduce(
     """,
     where=f"{_DIM}; len(U) == len(S); {_REDUCE}",
     defaults={"include_self": "True"},
-    kernel=True,
+    kernel="index_update",
     in_place={"output": "input"},
 )
 def index_reduce(

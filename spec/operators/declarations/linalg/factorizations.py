@@ -49,7 +49,7 @@ def det(x: Array) -> Array:
     out logabsdet  =sign    [*B]
     x              =sign    [*B, N, N]
     """,
-    kernel=True,
+    kernel="det",
 )
 def slogdet(x: Array) -> tuple[Array, Array]:
     """The determinant's sign and the logarithm of its absolute value: 0 and -inf for a singular
@@ -66,7 +66,7 @@ def slogdet(x: Array) -> tuple[Array, Array]:
     out y  F32|F64  [*B, N, N]
     x      =y       [*B, N, N]
     """,
-    kernel=True,
+    kernel="solve",
 )
 def inverse(x: Array) -> Array:
     """The inverse matrix; NaN for one that has a pivot of 0, and so none."""

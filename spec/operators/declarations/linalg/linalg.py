@@ -15,7 +15,7 @@ from ...language.model import operator
     out y  F32|F64  [] or [1]
     x      =y       [N, N]
     """,
-    kernel=True,
+    kernel="det",
 )
 def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...]]) -> Array:
     """The logarithm of a matrix's determinant: NaN for a negative one, -inf for a singular matrix

@@ -196,7 +196,7 @@ def fused_moe_mxfp4(
     num_tokens_post_padded I32     [1]       dense
     """,
     where="C == 2 * I",
-    kernel=True,
+    kernel="fused_moe",
 )
 def moe_fused_dense(
     hidden_states: Array,
@@ -241,7 +241,7 @@ def moe_fused_dense(
         " gate_weight_ptrs=-, up_weight_ptrs=-, down_weight_ptrs=-)",
     ),
     where="0 < intermediate_size < 1099511627776; 0 < num_experts < 2147483648",
-    kernel=True,
+    kernel="fused_moe",
 )
 def deepseek_moe(
     hidden: Array,

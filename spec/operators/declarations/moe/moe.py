@@ -50,7 +50,7 @@ def _by_expert(ids: Array, num_experts: int) -> list[Array]:
     x F [N, E] inner1
     """,
     run_where="topk >= 0; topk <= E",
-    kernel=True,
+    kernel="moe_gate",
 )
 def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
     """The `topk` largest entries of each row's softmax, descending, F32, and their indices, I32;
@@ -69,7 +69,7 @@ def topksoftmax(x: Array, *, topk: int, norm: int) -> tuple[Array, Array]:
     correction_bias F32 [256]    dense
     """,
     run_where="topk >= 0; topk <= 128",
-    kernel=True,
+    kernel="moe_gate",
 )
 def topkrouter(
     x: Array, correction_bias: Array, *, routed_scaling_factor: float, topk: int
@@ -102,7 +102,7 @@ def _choose(score: Array, bias: Array, count: int, renormalize: bool) -> tuple[A
     correction_bias? F32 [E]
     """,
     where="K <= E",
-    kernel=True,
+    kernel="moe_gate",
 )
 def moe_topk_softmax(
     gating_output: Array,
@@ -130,7 +130,7 @@ def moe_topk_softmax(
     correction_bias? F32 [E]
     """,
     where="K <= E",
-    kernel=True,
+    kernel="moe_gate",
 )
 def moe_topk_sigmoid(
     gating_output: Array,
@@ -159,7 +159,7 @@ def moe_topk_sigmoid(
     topk_group > 0; topk_group <= num_expert_group; num_fused_shared_experts < K;
     (K - num_fused_shared_experts) * num_expert_group <= topk_group * E
     """,
-    kernel=True,
+    kernel="moe_gate",
 )
 def moe_fused_gate(
     input: Array,
@@ -256,7 +256,7 @@ def moe_align(
     topk_ids                I32 [T, K]            dense
     """,
     where="num_experts > 0; n < 1073741824; k < 2147483648; P == T * K",
-    kernel=True,
+    kernel="moe_align",
 )
 def prepare_moe_input(
     topk_ids: Array, *, num_experts: int, n: int, k: int

@@ -110,7 +110,7 @@ def marlin_zeros(words: Array, bits: int) -> Array:
     """,
     where="num_bits in (4, 8); K % 16 == 0; C % 8 == 0",
     umbrella=False,
-    kernel=True,
+    kernel="marlin_repack",
 )
 def awq_marlin_repack(input: Array, *, num_bits: int, is_a_8bit: bool) -> Array:
     """AWQ's words [K, N / codes per word] as Marlin's."""
@@ -129,7 +129,7 @@ def awq_marlin_repack(input: Array, *, num_bits: int, is_a_8bit: bool) -> Array:
     """,
     where="num_bits in (4, 8); C % 2 == 0; N % 64 == 0",
     umbrella=False,
-    kernel=True,
+    kernel="marlin_repack",
 )
 def gptq_marlin_repack(input: Array, perm: Array, *, num_bits: int, is_a_8bit: bool) -> Array:
     """GPTQ's words [K / codes per word, N] as Marlin's; `perm` names the row that each comes from.
@@ -192,7 +192,7 @@ def _marlin_gemm(
     """,
     where="R * 16 == K; N % 64 == 0; G > 0; K % G == 0; W == N * 2 or W == N * 4",
     run_where=RUN_TYPES,
-    kernel=True,
+    kernel="marlin_gemm",
 )
 def gptq_marlin_gemm(
     a: Array,
@@ -234,7 +234,7 @@ def gptq_marlin_gemm(
     """,
     where="R * 16 == K; N % 64 == 0; G > 0; K % G == 0; W == N * 2 or W == N * 4",
     run_where=RUN_TYPES,
-    kernel=True,
+    kernel="marlin_gemm",
 )
 def awq_marlin_gemm(
     a: Array,

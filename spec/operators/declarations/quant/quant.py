@@ -37,7 +37,7 @@ def mxfp4_dequantize(packed: Array, scales: Array) -> Array:
     zeros    I32  [G, N//8]  dense
     """,
     where="N % 8 == 0; G > 0; K % G == 0",
-    kernel=True,
+    kernel="dequantize",
 )
 def dequantize_awq(qweight: Array, scales: Array, zeros: Array) -> Array:
     """Expands AWQ weights: `(q - z) * scale`, eight 4-bit columns in a word in AWQ's order, one
@@ -62,7 +62,7 @@ def dequantize_awq(qweight: Array, scales: Array, zeros: Array) -> Array:
     g_idx    I32  [K]        dense
     """,
     where="K % 8 == 0; N % 8 == 0; G > 0",
-    kernel=True,
+    kernel="dequantize",
 )
 def dequantize_gptq(qweight: Array, scales: Array, zeros: Array, g_idx: Array) -> Array:
     """Expands GPTQ weights: `(q - (z + 1)) * scale`, eight 4-bit rows in a word; `g_idx` names
@@ -93,7 +93,7 @@ def _codes(exact: Array, low: int) -> Array:
     x             F    [M, K]         dense
     """,
     header="quant/per_channel_quant_int8",
-    kernel=True,
+    kernel="quant_int8",
 )
 def per_channel_quant_int8(
     x: Array, *, shapes: dict[str, tuple[int, ...]]
@@ -129,7 +129,7 @@ def per_channel_quant_int8(
     x              F    [*S]
     """,
     header="quant/per_tensor_quant_int8",
-    kernel=True,
+    kernel="quant_int8",
 )
 def per_tensor_quant_int8(
     x_scale: Array, x_zero: Array, x: Array, *, is_static: bool
@@ -156,8 +156,8 @@ def per_tensor_quant_int8(
     x_zero?   F32  [1] or []
     """,
     header="dequant/per_tensor_dequant_int8",
-    kernel=True,
+    where="not present(x_zero)",
 )
 def per_tensor_dequant_int8(x_packed: Array, x_scale: Array, x_zero: Array) -> Array:
     """`x = packed * scale`. There is no zero point: `x_zero` must be absent."""
-    return x_packed * x_scale.reshape(())
+    return x_packed * x_scale

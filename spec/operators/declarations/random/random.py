@@ -110,7 +110,7 @@ _DIGITS = {"F16": 11, "BF16": 8, "F32": 24, "F64": 53}
     """,
     run_where="low <= high",
     defaults={"offset": "0", "low": "0.0", "high": "1.0"},
-    kernel=True,
+    kernel="random_fill",
 )
 def random_uniform(
     *,
@@ -143,7 +143,7 @@ def random_uniform(
     """,
     run_where="std >= 0",
     defaults={"offset": "0", "mean": "0.0", "std": "1.0"},
-    kernel=True,
+    kernel="random_fill",
 )
 def random_normal(
     *,
@@ -178,7 +178,7 @@ def random_normal(
     """,
     run_where="low < high",
     defaults={"offset": "0", "low": "0"},
-    kernel=True,
+    kernel="random_fill",
 )
 def random_integers(
     *,

@@ -109,7 +109,7 @@ def _gated(
     final_state_indices?    IDX   [B]              dense
     """,
     where="T == 1; Hk > 0; Hv % Hk == 0; Dk > 0",
-    kernel=True,
+    kernel="delta_rule",
 )
 def recurrent_gated_delta_rule(
     initial_state: Array,
@@ -148,7 +148,7 @@ def recurrent_gated_delta_rule(
     final_state_indices?    IDX   [R]              dense
     """,
     where="Hk > 0; Hv % Hk == 0; Dk > 0; chunk_size > 0",
-    kernel=True,
+    kernel="delta_rule",
 )
 def chunk_gated_delta_rule(
     initial_state: Array,
@@ -189,7 +189,7 @@ def chunk_gated_delta_rule(
     initial_state_indices?  IDX   [R]           dense
     final_state_indices?    IDX   [R]           dense
     """,
-    kernel=True,
+    kernel="delta_rule",
 )
 def kimi_delta_attention(
     initial_state: Array,

@@ -140,7 +140,7 @@ def argmax(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Arr
     f"ArgMin(!output, input, {_DIMS}, bool keepdim)",
     _PLACE,
     where="extent(S, dim) > 0",
-    kernel=True,
+    kernel="argmax",
     public="""
     argmin(input, dim: int | None=None, keepdim=False)
         Where the smallest element is: in one dimension, or among all in order.

@@ -67,7 +67,7 @@ def rope(x: Array, pos_ids: Array, sin_table: Array, cos_table: Array, *, algo: 
     "section_t >= 0; section_h >= 0; section_w >= 0; "
     "section_t + section_h + section_w == rotary_dim // 2; "
     "Q % head_size == 0; K % head_size == 0",
-    kernel=True,
+    kernel="rope",
     in_place={"q_out": "q", "k_out": "k"},
 )
 def mrope(

@@ -26,13 +26,13 @@ def _accumulate(ufunc: str, input: Array, dim: int) -> Array:
         return getattr(np, ufunc).accumulate(lines, axis=dim).reshape(np.shape(input))
 
 
-@operator("CumSum(!output, input, int dim)", _SUMS, where=_WITHIN, kernel=True)
+@operator("CumSum(!output, input, int dim)", _SUMS, where=_WITHIN, kernel="cumulative")
 def cumsum(input: Array, *, dim: int) -> Array:
     """The sum of all elements up to each one along a dimension. Integers wrap."""
     return _accumulate("add", input, dim)
 
 
-@operator("CumProd(!output, input, int dim)", _SUMS, where=_WITHIN, kernel=True)
+@operator("CumProd(!output, input, int dim)", _SUMS, where=_WITHIN, kernel="cumulative")
 def cumprod(input: Array, *, dim: int) -> Array:
     """The product of all elements up to each one along a dimension. Integers wrap."""
     return _accumulate("multiply", input, dim)
@@ -65,7 +65,7 @@ def _running(input: Array, dim: int, reaches: Any) -> tuple[Array, Array]:
     "CumMax(!values, !indices, input, int dim)",
     _EXTREMES,
     where=_WITHIN,
-    kernel=True,
+    kernel="cumulative_extremes",
     public="""
     cummax(input, dim) -> Ordered
         The largest elements so far along a dimension, and their indices.
@@ -84,7 +84,7 @@ def cummax(input: Array, *, dim: int) -> tuple[Array, Array]:
     "CumMin(!values, !indices, input, int dim)",
     _EXTREMES,
     where=_WITHIN,
-    kernel=True,
+    kernel="cumulative_extremes",
     public="""
     cummin(input, dim) -> Ordered
         The smallest elements so far along a dimension, and their indices.

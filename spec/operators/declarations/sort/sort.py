@@ -51,7 +51,7 @@ def topk(input: Array, *, k: int, dim: int, largest: bool, sorted: bool) -> tupl
     input        =values             [*S]        dense
     """,
     where="dim >= -max(len(S), 1); dim < max(len(S), 1); k >= 1",
-    kernel=True,
+    kernel="topk",
 )
 def kthvalue(
     input: Array,

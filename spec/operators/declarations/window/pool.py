@@ -66,7 +66,7 @@ def _max_windows(
     f"MaxPool(!y, x, {_WINDOWS}, const size_t *dilation[n], size_t n, bool ceil_mode)",
     _BOTH,
     where=f"given(kernel_size); {_RANKS}",
-    kernel=True,
+    kernel="pool",
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, dilation, ceil_mode)"},
     defaults=_DEFAULTS,
 )
@@ -100,7 +100,7 @@ def max_pool(
     f" {_WINDOWS}, const size_t *dilation[n], size_t n, bool ceil_mode)",
     _INDEXED,
     where=f"given(kernel_size); {_RANKS}",
-    kernel=True,
+    kernel="pool",
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, dilation, ceil_mode)"},
     defaults=_DEFAULTS,
 )
@@ -145,7 +145,7 @@ def _mean_counts(
     " int64_t divisor_override)",
     _BOTH,
     where=f"given(kernel_size); {_RANKS}; divisor_override >= 0",
-    kernel=True,
+    kernel="pool",
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, (), ceil_mode)"},
     defaults=_DEFAULTS | {"count_include_pad": "True", "divisor_override": "0"},
 )
@@ -195,7 +195,7 @@ _BINS = f"given(output_size); {_RANKS}; prod(I) > 0 or prod(O) == 0"
     "AdaptiveAvgPool(!y, x, const size_t *output_size[n], size_t n)",
     _BOTH,
     where=_BINS,
-    kernel=True,
+    kernel="pool",
     sizes={"O": "output_size"},
 )
 @gather(batch=2, split=_bin_counts)
@@ -209,7 +209,7 @@ def adaptive_avg_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     "AdaptiveMaxPool(!y, x, const size_t *output_size[n], size_t n)",
     _BOTH,
     where=_BINS,
-    kernel=True,
+    kernel="pool",
     sizes={"O": "output_size"},
 )
 @gather(batch=2, split=_bin_counts)
@@ -228,7 +228,7 @@ def adaptive_max_pool(out: Out, x: Array, *, output_size: Any, n: Any) -> Any:
     "AdaptiveMaxPoolWithIndices(!y, !indices, x, const size_t *output_size[n], size_t n)",
     _INDEXED,
     where=_BINS,
-    kernel=True,
+    kernel="pool",
     sizes={"O": "output_size"},
 )
 def adaptive_max_pool_with_indices(
