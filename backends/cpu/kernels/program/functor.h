@@ -22,6 +22,30 @@ using infini::program::kValueTypes;
 // Storage types of tensors that a loop of its own reads and writes as they are.
 enum Storage { kF16, kBf16, kI32, kI8, kU8, kBoolean, kF32, kI64, kStorages };
 
+// Of a dtype; -1: none of them.
+inline int storage_of(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_F16:
+            return kF16;
+        case INFINI_DTYPE_BF16:
+            return kBf16;
+        case INFINI_DTYPE_F32:
+            return kF32;
+        case INFINI_DTYPE_I64:
+            return kI64;
+        case INFINI_DTYPE_I32:
+            return kI32;
+        case INFINI_DTYPE_I8:
+            return kI8;
+        case INFINI_DTYPE_U8:
+            return kU8;
+        case INFINI_DTYPE_BOOL:
+            return kBoolean;
+        default:
+            return -1;
+    }
+}
+
 struct Functor {
     const char *name;
     int inputs, outputs;

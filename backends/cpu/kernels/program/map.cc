@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "copy/transpose.h"
 #include "program/runner.h"
 #include "program/tile.h"
 #include "threads.h"
@@ -14,51 +13,6 @@ namespace {
 enum Access : uint8_t { kUnused, kDirect, kSplat, kGather };
 
 constexpr int64_t kScratch = 64 << 10;
-
-// Calls f with an integer of so many bytes.
-template <class F>
-void with_cell(int bytes, F &&f) {
-    switch (bytes) {
-        case 1:
-            return f(uint8_t{});
-        case 2:
-            return f(uint16_t{});
-        case 4:
-            return f(uint32_t{});
-        default:
-            return f(uint64_t{});
-    }
-}
-
-// Strides in elements.
-template <class E>
-void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int64_t n) {
-    int64_t i = 0;
-    if (to_step == 1 && from_step == 2)
-        i = every_second<E>(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), n);
-    if (to_step == 1)
-        for (; i < n; ++i) to[i] = from[i * from_step];
-    else
-        for (; i < n; ++i) to[i * to_step] = from[i * from_step];
-}
-
-// to[r][c] = from[r][c], given the strides of both, where one lies along rows and one along columns.
-template <class E>
-void transpose_cells(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
-                     int64_t from_across, int64_t rows, int64_t columns) {
-    constexpr int64_t kBytes = sizeof(E);
-    char *target = reinterpret_cast<char *>(to);
-    const char *source = reinterpret_cast<const char *>(from);
-    if (to_across == 1 && from_down == 1)
-        return transpose_block<E>(target, to_down * kBytes, source, from_across * kBytes, columns,
-                                  rows);
-    if (to_down == 1 && from_across == 1)
-        return transpose_block<E>(target, to_across * kBytes, source, from_down * kBytes, rows,
-                                  columns);
-    for (int64_t c = 0; c < columns; ++c)
-        for (int64_t r = 0; r < rows; ++r)
-            to[r * to_down + c * to_across] = from[r * from_down + c * from_across];
-}
 
 class Map final : public Runner {
 public:
@@ -249,29 +203,6 @@ private:
 
     static bool contains(const std::vector<int> &numbers, size_t n) {
         return std::find(numbers.begin(), numbers.end(), int(n)) != numbers.end();
-    }
-
-    static int storage_of(int dtype) {
-        switch (dtype) {
-            case INFINI_DTYPE_F16:
-                return kF16;
-            case INFINI_DTYPE_BF16:
-                return kBf16;
-            case INFINI_DTYPE_F32:
-                return kF32;
-            case INFINI_DTYPE_I64:
-                return kI64;
-            case INFINI_DTYPE_I32:
-                return kI32;
-            case INFINI_DTYPE_I8:
-                return kI8;
-            case INFINI_DTYPE_U8:
-                return kU8;
-            case INFINI_DTYPE_BOOL:
-                return kBoolean;
-            default:
-                return -1;
-        }
     }
 
     void choose_access() {

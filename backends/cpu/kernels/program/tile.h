@@ -1,8 +1,10 @@
 // Tiles of a tensor that lies along the rows of the tile, where the loop goes along its columns:
-// read as values that stand row by row, kTileColumns apart, and written back.
+// read as values that stand row by row, kTileColumns apart, and written back. Or elements that are
+// moved without conversion.
 #pragma once
 
 #include "convert.h"
+#include "copy/transpose.h"
 
 namespace infini::cpu::program {
 
@@ -80,6 +82,53 @@ void write_tile(T *to, const C *values, int64_t down, int64_t across, int64_t ro
     for (; c < columns; ++c)
         for (int64_t r = 0; r < rows; ++r)
             store_element(to[r * down + c * across], values[r * kTileColumns + c]);
+}
+
+// ---- Elements as they are -----------------------------------------------------------------------
+
+// Calls f with an integer of so many bytes.
+template <class F>
+void with_cell(int bytes, F &&f) {
+    switch (bytes) {
+        case 1:
+            return f(uint8_t{});
+        case 2:
+            return f(uint16_t{});
+        case 4:
+            return f(uint32_t{});
+        default:
+            return f(uint64_t{});
+    }
+}
+
+// Strides in elements.
+template <class E>
+void copy_strided(E *to, int64_t to_step, const E *from, int64_t from_step, int64_t n) {
+    int64_t i = 0;
+    if (to_step == 1 && from_step == 2)
+        i = every_second<E>(reinterpret_cast<char *>(to), reinterpret_cast<const char *>(from), n);
+    if (to_step == 1)
+        for (; i < n; ++i) to[i] = from[i * from_step];
+    else
+        for (; i < n; ++i) to[i * to_step] = from[i * from_step];
+}
+
+// to[r][c] = from[r][c], given the strides of both, where one lies along rows and one along columns.
+template <class E>
+void transpose_cells(E *to, int64_t to_down, int64_t to_across, const E *from, int64_t from_down,
+                     int64_t from_across, int64_t rows, int64_t columns) {
+    constexpr int64_t kBytes = sizeof(E);
+    char *target = reinterpret_cast<char *>(to);
+    const char *source = reinterpret_cast<const char *>(from);
+    if (to_across == 1 && from_down == 1)
+        return transpose_block<E>(target, to_down * kBytes, source, from_across * kBytes, columns,
+                                  rows);
+    if (to_down == 1 && from_across == 1)
+        return transpose_block<E>(target, to_across * kBytes, source, from_down * kBytes, rows,
+                                  columns);
+    for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = 0; r < rows; ++r)
+            to[r * to_down + c * to_across] = from[r * from_down + c * from_across];
 }
 
 }  // namespace infini::cpu::program
