@@ -12,13 +12,10 @@ extern const int kRowCount;
 
 namespace {
 
-class RowPlan final : public LibraryPlan {
+class LibraryRow final : public RowPlan {
 public:
-    RowPlan(int device, const Operation &operation, const OperatorRow &row)
-        : tensors_(device, operation, row),
-          numbers_(operation),
-          own_(device),
-          has_own_(row.own_workspace) {
+    LibraryRow(int device, const Operation &operation, const OperatorRow &row)
+        : RowPlan(device, operation, row) {
         for (const Step &step : row.steps) {
             if (has_nothing(step, tensors_)) continue;
             const std::string size = std::string(step.function) + "GetWorkspaceSize";
@@ -34,17 +31,11 @@ public:
                                   "GetWorkspaceSize returned " + std::to_string(code)};
             most_ = std::max(most_, size_t(bytes));
         }
-        wanted_ = tensors_.bytes() + most_;
-        workspace = has_own_ ? 0 : wanted_;
+        set_workspace(most_);
     }
 
-    int run(void *stream, const Arguments &given, const char **call) const override {
+    int run_steps(void *stream, const Arguments &arguments, const char **call) const override {
         constexpr int kWorkspaceGrew = 561103;  // an inner error of aclnn
-        InfiniArguments with_workspace = given.c;
-        *call = "making room for its workspace";
-        if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
-        if (has_own_ && wanted_ && !with_workspace.workspace) return kExplained;
-        const Arguments arguments{with_workspace};
         for (const Function &function : functions_) {
             *call = function.step->function;
             Objects objects;
@@ -52,7 +43,7 @@ public:
             aclOpExecutor *executor = nullptr;
             if (int code = prepare(function, &arguments, &objects, &bytes, &executor)) return code;
             if (bytes > most_) return kWorkspaceGrew;
-            void *own = bytes ? arguments.workspace() + tensors_.bytes() : nullptr;
+            void *own = bytes ? workspace_of(arguments) : nullptr;
             if (int code = function.run(own, bytes, executor, stream)) return code;
         }
         return 0;
@@ -104,12 +95,8 @@ private:
         return shape.size[shape.ndim - 1];
     }
 
-    PlanTensors tensors_;
-    PlanNumbers numbers_;
     std::vector<Function> functions_;
-    size_t most_ = 0, wanted_ = 0;
-    OwnWorkspace own_;
-    const bool has_own_;
+    size_t most_ = 0;
 };
 
 }  // namespace
@@ -117,7 +104,7 @@ private:
 bool has_row(const Operation &operation) { return find_row(kRows, kRowCount, operation); }
 
 std::unique_ptr<LibraryPlan> plan_row(int device, const Operation &operation) {
-    return std::make_unique<RowPlan>(device, operation, *find_row(kRows, kRowCount, operation));
+    return std::make_unique<LibraryRow>(device, operation, *find_row(kRows, kRowCount, operation));
 }
 
 const char *operator_doubts() {

@@ -35,14 +35,10 @@ const float *host_float(double value) {
     return &kValues[int(value) + 1];
 }
 
-class RowPlan final : public LibraryPlan {
+class LibraryRow final : public RowPlan {
 public:
-    RowPlan(int device, const Operation &operation, const OperatorRow &row)
-        : shared_(Shared::of(device)),
-          tensors_(device, operation, row),
-          numbers_(operation),
-          own_(device),
-          has_own_(row.own_workspace) {
+    LibraryRow(int device, const Operation &operation, const OperatorRow &row)
+        : RowPlan(device, operation, row), shared_(Shared::of(device)) {
         std::lock_guard guard(shared_.lock);
         for (int i = 0; i < tensors_.count(); ++i)
             if (const Shape &shape = tensors_.shape(i); shape && type_of(shape.dtype) >= 0)
@@ -66,16 +62,10 @@ public:
             good(call(need_symbol(step.workspace_function)), step.workspace_function);
             most_ = std::max(most_, bytes);
         }
-        wanted_ = tensors_.bytes() + most_;
-        workspace = has_own_ ? 0 : wanted_;
+        set_workspace(most_);
     }
 
-    int run(void *stream, const Arguments &given, const char **call) const override {
-        InfiniArguments with_workspace = given.c;
-        *call = "making room for its workspace";
-        if (has_own_) with_workspace.workspace = own_.get(stream, wanted_);
-        if (has_own_ && wanted_ && !with_workspace.workspace) return kExplained;
-        const Arguments arguments{with_workspace};
+    int run_steps(void *stream, const Arguments &arguments, const char **call) const override {
         std::lock_guard guard(shared_.lock);
         if (int code = shared_.use(stream)) return code;
         for (const Function &function : functions_) {
@@ -107,7 +97,7 @@ private:
             else if (piece.kind == Piece::kHostFloat)
                 call.pointer(host_float(piece.constant));
             else if (piece.kind == Piece::kWorkspace)
-                call.pointer(bytes ? arguments->workspace() + tensors_.bytes() : nullptr);
+                call.pointer(bytes ? workspace_of(*arguments) : nullptr);
             else if (piece.kind == Piece::kWorkspaceBytes)
                 call.word(bytes);
             else if (piece.kind == Piece::kBytesOut)
@@ -124,14 +114,10 @@ private:
     }
 
     Shared &shared_;
-    PlanTensors tensors_;
-    PlanNumbers numbers_;
     std::vector<std::unique_ptr<Descriptor>> descriptors_;
     std::vector<std::unique_ptr<ObjectHandle>> objects_;
     std::vector<Function> functions_;
-    size_t most_ = 0, wanted_ = 0;
-    OwnWorkspace own_;
-    const bool has_own_;
+    size_t most_ = 0;
 };
 
 }  // namespace
@@ -139,7 +125,7 @@ private:
 bool has_row(const Operation &operation) { return find_row(kRows, kRowCount, operation); }
 
 std::unique_ptr<LibraryPlan> plan_row(int device, const Operation &operation) {
-    return std::make_unique<RowPlan>(device, operation, *find_row(kRows, kRowCount, operation));
+    return std::make_unique<LibraryRow>(device, operation, *find_row(kRows, kRowCount, operation));
 }
 
 const char *operator_doubts() {

@@ -172,6 +172,20 @@ void *OwnWorkspace::get(void *stream, size_t bytes) const {
     return memory;
 }
 
+int RowPlan::run(void *stream, const Arguments &given, const char **call) const {
+    if (!has_own_) return run_steps(stream, given, call);
+    InfiniArguments with_workspace = given.c;
+    *call = "making room for its workspace";
+    with_workspace.workspace = own_.get(stream, wanted_);
+    if (wanted_ && !with_workspace.workspace) return kExplained;
+    return run_steps(stream, Arguments{with_workspace}, call);
+}
+
+void RowPlan::set_workspace(size_t most) {
+    wanted_ = tensors_.bytes() + most;
+    workspace = has_own_ ? 0 : wanted_;
+}
+
 PlanNumbers::PlanNumbers(const Operation &operation) {
     for (size_t i = 0; i < operation.c.attribute_count; ++i) {
         integers.push_back(operation.integer(int(i)));

@@ -226,6 +226,34 @@ struct PlanNumbers {
     std::vector<double> reals;
 };
 
+// What the plans of rows have in common: a vendor's derives from it, and finds out with the plan
+// how much workspace its functions want.
+class RowPlan : public LibraryPlan {
+public:
+    RowPlan(int device, const Operation &operation, const OperatorRow &row)
+        : tensors_(device, operation, row),
+          numbers_(operation),
+          own_(device),
+          has_own_(row.own_workspace) {}
+    int run(void *stream, const Arguments &given, const char **call) const final;
+
+protected:
+    virtual int run_steps(void *stream, const Arguments &arguments, const char **call) const = 0;
+    // `most`: bytes that one of the functions wants.
+    void set_workspace(size_t most);
+    char *workspace_of(const Arguments &arguments) const {
+        return arguments.workspace() + tensors_.bytes();
+    }
+
+    PlanTensors tensors_;
+    PlanNumbers numbers_;
+
+private:
+    size_t wanted_ = 0;
+    OwnWorkspace own_;
+    const bool has_own_;
+};
+
 // Has one of its tensors no elements? Then there is nothing to do, and libraries refuse.
 bool has_nothing(const Step &step, const PlanTensors &tensors);
 

@@ -103,6 +103,56 @@ private:
     }
 };
 
+enum class ResampleMode { kNearest, kExact, kLinear, kCubic, kSmoothLinear, kSmoothCubic };
+
+// resample: how outputs are made, and the sizes that were asked for.
+struct ResampleCase {
+    static constexpr int64_t kMostTaps = int64_t(1) << 27;  // elements that outputs are made of
+    int rank;
+    ResampleMode mode;
+    bool corners;
+
+    ResampleCase(const Operation &operation, const int64_t *image, const int64_t *result)
+        : rank(int(operation.integer(3))),
+          mode(mode_of(operation.text(0) ? operation.text(0) : "", rank)),
+          corners(operation.integer(4) != 0),
+          scales_(reinterpret_cast<const double *>(operation.list(2))) {
+        int64_t wanted[kImageDims] = {1, 1, 1};
+        read_list(operation, 1, rank, 0, "size", wanted);
+        for (int d = kImageDims - rank; d < kImageDims; ++d) {
+            if (result[d] != wanted[d]) refuse_size(operation, own(d), result[d], wanted[d]);
+            if (result[d] > kMostResultSize || image[d] >= kMostWindow - 16) refuse_large();
+        }
+    }
+
+    // Of a dimension of an image; 0: the one that the sizes say.
+    double scale(int d) const { return scales_ && own(d) >= 0 ? scales_[own(d)] : 0; }
+    int own(int d) const { return d - (kImageDims - rank); }  // number among those that there are
+    bool moves() const { return mode <= ResampleMode::kExact; }  // elements are taken as they are
+    bool smooth() const { return mode >= ResampleMode::kSmoothLinear; }  // windows differ in size
+
+    [[noreturn]] static void refuse_large() {
+        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
+    }
+
+private:
+    static ResampleMode mode_of(const std::string &text, int rank) {
+        if (text == "nearest") return ResampleMode::kNearest;
+        if (text == "nearest-exact") return ResampleMode::kExact;
+        if (text == "linear") return ResampleMode::kLinear;
+        if (text == "cubic" && rank < 3) return ResampleMode::kCubic;
+        if (text == "linear-antialias" && rank < 3) return ResampleMode::kSmoothLinear;
+        if (text == "cubic-antialias" && rank < 3) return ResampleMode::kSmoothCubic;
+        throw Refusal{INFINI_STATUS_BAD_PARAM,
+                      "resample: mode is \"" + text +
+                          "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
+                          "two dimensions, \"cubic\", \"linear-antialias\" or "
+                          "\"cubic-antialias\""};
+    }
+
+    const double *scales_;
+};
+
 // fractional_max_pool: windows that each image places for itself.
 inline void check_fractional(const Operation &operation, int rank, const int64_t *image,
                              const int64_t *result, int64_t *kernel) {

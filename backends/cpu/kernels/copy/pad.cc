@@ -1,25 +1,17 @@
 // pad: for each dimension a map from places of the output to places of the input.
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 #include "kernel.h"
+#include "pad_case.h"
 #include "threads.h"
 #include "types.h"
 
 namespace infini::cpu {
 namespace {
 
-enum class Mode { kConstant, kReflect, kReplicate, kCircular };
-
-Mode mode_of(const char *text) {
-    const std::string_view mode = text ? text : "";
-    return mode == "reflect"     ? Mode::kReflect
-           : mode == "replicate" ? Mode::kReplicate
-           : mode == "circular"  ? Mode::kCircular
-                                 : Mode::kConstant;
-}
+using Mode = PadMode;
 
 // The index into an input of `size` elements that `at` refers to; -1: the constant.
 int64_t place_of(Mode mode, int64_t at, int64_t size) {
@@ -105,10 +97,8 @@ std::unique_ptr<Plan> make_pad(Pad<E> pad, int dtype, double value, int64_t tota
 }
 
 std::unique_ptr<Plan> plan_pad(const Operation &operation) {
+    const PadCase given(operation);
     const Tensor y = operation.tensor(0), x = operation.tensor(1);
-    const int64_t *pads = operation.list(0);
-    const int count = pads ? int(operation.count(0)) : 0;
-    const Mode mode = mode_of(operation.text(2));
     // A 0-dimensional tensor is a line of one element.
     const int64_t one[1] = {1};
     const Tensor to = y.ndim ? y : Tensor{y.dtype, 1, one, one};
@@ -117,23 +107,12 @@ std::unique_ptr<Plan> plan_pad(const Operation &operation) {
     std::vector<Map> maps(size_t(to.ndim));
     int64_t rows = 1;
     for (int d = 0; d < to.ndim; ++d) {
-        const int pair = 2 * (to.ndim - 1 - d);
-        const int64_t before = pair < count ? pads[pair] : 0;
-        const int64_t after = pair + 1 < count ? pads[pair + 1] : 0, size = from.shape[d];
-        if (mode == Mode::kReflect && std::max(before, after) >= std::max<int64_t>(size, 1))
-            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
-        if (to.shape[d] != size + before + after)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "pad: the output's sizes are not those of the input with the padding"};
-        if (mode != Mode::kConstant && size == 0 && std::max(before, after) > 0)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "pad: this mode needs elements to take from"};
-        maps[size_t(d)] = {mode, before, size};
+        maps[size_t(d)] = {given.mode, y.ndim ? given.before[d] : 0, from.shape[d]};
         if (d + 1 < to.ndim) rows *= to.shape[d];
     }
     auto make = [&]<class E>(E) {
         return make_pad<E>({Shape(to), Shape(from), std::move(maps), E(), rows}, to.dtype,
-                           operation.number(3), to.numel());
+                           given.value, to.numel());
     };
     switch (infiniSizeOf(infiniDtype_t(to.dtype))) {
         case 1:

@@ -1,7 +1,6 @@
 // resample: the rows of the input that a row of outputs lies between are blended into one, element
 // by element; then the outputs are blended out of that one row.
 #include <cmath>
-#include <string>
 
 #include "convert.h"
 #include "threads.h"
@@ -12,9 +11,7 @@ namespace {
 
 constexpr int64_t kSpan = 1024;  // elements of a row that are on the stack
 
-constexpr int64_t kMostTaps = 1 << 27;
-
-enum class Mode { kNearest, kExact, kLinear, kCubic, kSmoothLinear, kSmoothCubic };
+using Mode = ResampleMode;
 
 // For each output of a dimension the places that it is made of, in ascending order, and their
 // weights.
@@ -27,7 +24,9 @@ struct Axis {
 };
 
 template <class C>
-Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) {
+Axis<C> axis_of(const ResampleCase &given, int dim, int64_t in, int64_t out) {
+    const Mode mode = given.mode;
+    const double scale = given.scale(dim);
     Axis<C> axis;
     axis.taps = mode == Mode::kLinear ? 2 : mode == Mode::kCubic ? 4 : 1;
     axis.place.clear(), axis.weight.clear();
@@ -47,7 +46,7 @@ Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) 
             continue;
         }
         double source = (double(o) + 0.5) * step - 0.5;
-        if (corners) source = double(o * (in - 1)) / double(std::max<int64_t>(out - 1, 1));
+        if (given.corners) source = double(o * (in - 1)) / double(std::max<int64_t>(out - 1, 1));
         if (mode == Mode::kLinear) source = source > 0 ? source : 0;
         const double before = std::floor(source), share = source - before;
         if (mode == Mode::kLinear) {
@@ -63,9 +62,11 @@ Axis<C> axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) 
 // The same for the modes against aliases: all elements around an output, with the weights of a
 // triangle, or of cubic convolution with a = -1/2.
 template <class C>
-Axis<C> smooth_axis_of(Mode mode, int64_t in, int64_t out, double scale, bool corners) {
+Axis<C> smooth_axis_of(const ResampleCase &given, int dim, int64_t in, int64_t out) {
+    const Mode mode = given.mode;
+    const double scale = given.scale(dim);
     double step = scale > 0 ? 1 / std::max(scale, 1e-300) : double(in) / double(out);
-    if (corners) step = out > 1 ? double(in - 1) / double(out - 1) : 0;
+    if (given.corners) step = out > 1 ? double(in - 1) / double(out - 1) : 0;
     const double wide = std::max(step, 1.0), reach = mode == Mode::kSmoothCubic ? 2 * wide : wide;
     const double most = double(in);
     auto weight = [&](double x) {
@@ -85,8 +86,7 @@ Axis<C> smooth_axis_of(Mode mode, int64_t in, int64_t out, double scale, bool co
         const double middle = step * (double(o) + 0.5);
         axis.taps = std::max<int64_t>(axis.taps, end_of(middle) - begin_of(middle));
     }
-    if (axis.taps * out > kMostTaps)
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
+    if (axis.taps * out > ResampleCase::kMostTaps) ResampleCase::refuse_large();
     axis.count.assign(size_t(out), 0);
     axis.place.assign(size_t(out * axis.taps), 0), axis.weight.assign(size_t(out * axis.taps), 0);
     for (int64_t o = 0; o < out; ++o) {
@@ -238,29 +238,16 @@ private:
 };
 
 template <class T, class C>
-std::unique_ptr<Plan> plan_as(const Operation &operation, Mode mode, int rank) {
+std::unique_ptr<Plan> plan_as(const Operation &operation) {
     Resampler<T, C> resampler;
     resampler.y = Image(operation.tensor(0)), resampler.x = Image(operation.tensor(1));
-    resampler.moves = mode == Mode::kNearest || mode == Mode::kExact;
     const Image &x = resampler.x, &y = resampler.y;
-    int64_t wanted[kImageDims] = {1, 1, 1};
-    read_list(operation, 1, rank, 0, "size", wanted);
-    const auto *scales = reinterpret_cast<const double *>(operation.list(2));
-    for (int d = kImageDims - rank; d < kImageDims; ++d) {
-        const int own = d - (kImageDims - rank);
-        if (y.size[d] != wanted[d]) refuse_size(operation, own, y.size[d], wanted[d]);
-        if (y.size[d] > kMostResultSize || x.size[d] > kMostWindow)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
-    }
+    const ResampleCase given(operation, x.size, y.size);
+    resampler.moves = given.moves(), resampler.smooth = given.smooth();
     if (operation.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});
-    resampler.smooth = mode == Mode::kSmoothLinear || mode == Mode::kSmoothCubic;
-    const bool corners = operation.integer(4) != 0;
-    for (int d = kImageDims - rank; d < kImageDims; ++d) {
-        const double scale = scales ? scales[d - (kImageDims - rank)] : 0;
-        resampler.axes[d] = resampler.smooth
-                                ? smooth_axis_of<C>(mode, x.size[d], y.size[d], scale, corners)
-                                : axis_of<C>(mode, x.size[d], y.size[d], scale, corners);
-    }
+    for (int d = kImageDims - given.rank; d < kImageDims; ++d)
+        resampler.axes[d] = given.smooth() ? smooth_axis_of<C>(given, d, x.size[d], y.size[d])
+                                           : axis_of<C>(given, d, x.size[d], y.size[d]);
     resampler.prepare();
     return make_plan([resampler = std::move(resampler)](const Arguments &a) {
         resampler.run(a.pointer<T>(0), a.pointer<const T>(1));
@@ -268,35 +255,15 @@ std::unique_ptr<Plan> plan_as(const Operation &operation, Mode mode, int rank) {
 }
 
 std::unique_ptr<Plan> plan_resample(const Operation &operation) {
-    const int rank = int(operation.integer(3));
-    const std::string text = operation.text(0) ? operation.text(0) : "";
-    Mode mode = Mode::kNearest;
-    if (text == "nearest-exact") {
-        mode = Mode::kExact;
-    } else if (text == "linear") {
-        mode = Mode::kLinear;
-    } else if (text == "cubic" && rank < 3) {
-        mode = Mode::kCubic;
-    } else if (text == "linear-antialias" && rank < 3) {
-        mode = Mode::kSmoothLinear;
-    } else if (text == "cubic-antialias" && rank < 3) {
-        mode = Mode::kSmoothCubic;
-    } else if (text != "nearest") {
-        throw Refusal{INFINI_STATUS_BAD_PARAM,
-                      "resample: mode is \"" + text +
-                          "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
-                          "two dimensions, \"cubic\", \"linear-antialias\" or "
-                          "\"cubic-antialias\""};
-    }
     switch (operation.tensor(0).dtype) {
         case INFINI_DTYPE_F16:
-            return plan_as<f16, float>(operation, mode, rank);
+            return plan_as<f16, float>(operation);
         case INFINI_DTYPE_BF16:
-            return plan_as<bf16, float>(operation, mode, rank);
+            return plan_as<bf16, float>(operation);
         case INFINI_DTYPE_F32:
-            return plan_as<float, float>(operation, mode, rank);
+            return plan_as<float, float>(operation);
         default:
-            return plan_as<double, double>(operation, mode, rank);
+            return plan_as<double, double>(operation);
     }
 }
 

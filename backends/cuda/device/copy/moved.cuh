@@ -5,6 +5,7 @@
 
 namespace infini {
 
+// As PadMode.
 enum class Beyond : int32_t { kConstant, kReflect, kReplicate, kCircular };
 
 struct MovedDim {

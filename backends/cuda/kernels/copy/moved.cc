@@ -1,21 +1,13 @@
 // pad: for each dimension a map from places of the output to places of the input.
 #include "device/copy/moved.cuh"
 
-#include <string_view>
 #include <vector>
 
 #include "kernels/dims.h"
+#include "pad_case.h"
 
 namespace infini::cuda {
 namespace {
-
-Beyond mode_of(const char *text) {
-    const std::string_view mode = text ? text : "";
-    return mode == "reflect"     ? Beyond::kReflect
-           : mode == "replicate" ? Beyond::kReplicate
-           : mode == "circular"  ? Beyond::kCircular
-                                 : Beyond::kConstant;
-}
 
 bool stays(const MovedDim &dim) { return dim.before == 0 && dim.size == dim.from_size; }
 
@@ -82,27 +74,17 @@ std::unique_ptr<Plan> plan_moved(const std::vector<MovedDim> &given, Beyond mode
 
 std::unique_ptr<Plan> plan_pad(const Operation &operation, Device &device) {
     const Tensor to = operation.tensor(0), from = operation.tensor(1);
-    const int64_t *pads = operation.list(0);
-    const int count = pads ? int(operation.count(0)) : 0;
-    const Beyond mode = mode_of(operation.text(2));
+    const PadCase given(operation);
     const int64_t element = int64_t(dtype_bytes(to.dtype));
     std::vector<MovedDim> dims;
-    for (int d = 0; d < to.ndim; ++d) {
-        const int pair = 2 * (to.ndim - 1 - d);
-        const int64_t before = pair < count ? pads[pair] : 0;
-        const int64_t after = pair + 1 < count ? pads[pair + 1] : 0, size = from.shape[d];
-        if (mode == Beyond::kReflect && std::max(before, after) >= std::max<int64_t>(size, 1))
-            throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
-        if (to.shape[d] != size + before + after)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "pad: the output's sizes are not those of the input with the padding"};
-        if (mode != Beyond::kConstant && size == 0 && std::max(before, after) > 0)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "pad: this mode needs elements to take from"};
-        dims.push_back(
-            {to.shape[d], to.strides[d] * element, before, size, from.strides[d] * element, {}});
-    }
-    return plan_moved(dims, mode, operation.number(3), to.dtype, device);
+    for (int d = 0; d < to.ndim; ++d)
+        dims.push_back({to.shape[d],
+                        to.strides[d] * element,
+                        given.before[d],
+                        from.shape[d],
+                        from.strides[d] * element,
+                        {}});
+    return plan_moved(dims, Beyond(int(given.mode)), given.value, to.dtype, device);
 }
 
 INFINI_CUDA_KERNEL("pad", plan_pad);

@@ -8,51 +8,23 @@
 namespace infini::cuda {
 namespace {
 
-enum Mode { kNearest, kExact, kLinear, kCubic, kSmoothLinear, kSmoothCubic };
-
-constexpr int64_t kMostTaps = int64_t(1) << 27;
-
-Mode mode_of(const std::string &text, int rank) {
-    if (text == "nearest") return kNearest;
-    if (text == "nearest-exact") return kExact;
-    if (text == "linear") return kLinear;
-    if (text == "cubic" && rank < 3) return kCubic;
-    if (text == "linear-antialias" && rank < 3) return kSmoothLinear;
-    if (text == "cubic-antialias" && rank < 3) return kSmoothCubic;
-    throw Refusal{INFINI_STATUS_BAD_PARAM,
-                  "resample: mode is \"" + text +
-                      "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
-                      "two dimensions, \"cubic\", \"linear-antialias\" or \"cubic-antialias\""};
-}
-
 // As many elements as an output can be made of.
-int64_t taps_of(Mode mode, const AxisParams &axis, bool corners) {
-    if (mode <= kExact) return 1;
-    if (mode <= kCubic) return mode == kLinear ? 2 : 4;
+int64_t taps_of(const ResampleCase &given, const AxisParams &axis) {
+    if (given.moves()) return 1;
+    if (!given.smooth()) return given.mode == ResampleMode::kLinear ? 2 : 4;
     double step =
         axis.scale > 0 ? 1 / std::max(axis.scale, 1e-300) : double(axis.in) / double(axis.out);
-    if (corners) step = axis.out > 1 ? double(axis.in - 1) / double(axis.out - 1) : 0;
-    const double reach = std::max(step, 1.0) * (mode == kSmoothCubic ? 2 : 1);
+    if (given.corners) step = axis.out > 1 ? double(axis.in - 1) / double(axis.out - 1) : 0;
+    const double reach = std::max(step, 1.0) * (given.mode == ResampleMode::kSmoothCubic ? 2 : 1);
     return reach >= double(axis.in) ? axis.in : std::min(axis.in, int64_t(2 * reach) + 2);
 }
 
 std::unique_ptr<Plan> plan_resample(const Operation &operation, Device &device) {
-    const int rank = int(operation.integer(3));
-    const Mode mode = mode_of(operation.text(0) ? operation.text(0) : "", rank);
     const Tensor output = operation.tensor(0);
     ResampleParams params = {};
     params.to = image_of(output), params.from = image_of(operation.tensor(1));
-    params.corners = operation.integer(4) != 0;
-    int64_t wanted[kImageDims] = {1, 1, 1};
-    read_list(operation, 1, rank, 0, "size", wanted);
-    const auto *scales = reinterpret_cast<const double *>(operation.list(2));
-    for (int d = kImageDims - rank; d < kImageDims; ++d) {
-        const int own = d - (kImageDims - rank);
-        if (params.to.size[d] != wanted[d])
-            refuse_size(operation, own, params.to.size[d], wanted[d]);
-        if (params.to.size[d] > kMostResultSize || params.from.size[d] >= kMostWindow - 16)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
-    }
+    const ResampleCase given(operation, params.from.size, params.to.size);
+    params.corners = given.corners;
     if (output.numel() == 0) return make_empty_plan();
 
     const size_t weight_bytes = output.dtype == INFINI_DTYPE_F64 ? 8 : 4;
@@ -66,21 +38,19 @@ std::unique_ptr<Plan> plan_resample(const Operation &operation, Device &device) 
     for (int d = 0; d < kImageDims; ++d) {
         AxisParams &axis = params.axes[d];
         axis.in = params.from.size[d], axis.out = params.to.size[d];
-        const int own = d - (kImageDims - rank);
-        axis.scale = scales && own >= 0 ? scales[own] : 0;
+        axis.scale = given.scale(d);
         // Dimensions that there are not take their one element as it is.
-        axis.taps = own < 0 && mode >= kSmoothLinear ? 1 : taps_of(mode, axis, params.corners);
-        if (axis.taps * axis.out > kMostTaps)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
+        axis.taps = given.own(d) < 0 && given.smooth() ? 1 : taps_of(given, axis);
+        if (axis.taps * axis.out > ResampleCase::kMostTaps) ResampleCase::refuse_large();
         outputs += axis.out;
         first[d] = room(axis.out, 4), count[d] = room(axis.out, 4);
         weights[d] = room(axis.out * axis.taps, weight_bytes);
     }
     Source tables("window/resample.cuh:axis"), source("window/resample.cuh:resample");
     const std::string weight = weight_bytes == 8 ? "double" : "float";
-    auto make = device.compile(tables.type("W", weight).constant("kMode", mode));
+    auto make = device.compile(tables.type("W", weight).constant("kMode", int(given.mode)));
     source.type("T", output.dtype).type("W", weight).type("I", index_type(is_small(params.to)));
-    auto blend = device.compile(source.constant("kMoves", mode <= kExact));
+    auto blend = device.compile(source.constant("kMoves", given.moves()));
     const int64_t blocks = device.blocks_for(output.numel(), 256, 64);
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
         ResampleParams p = params;
