@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
+from infinicore._complex_parts import PARTS, WHOLES, imag_view, real_view
 from infinicore._creation import into, need_type
-from infinicore._dtype import ALL
-from infinicore._elements import _PARTS, copy, imag_view, real_view
+from infinicore._elements import copy
 from infinicore._tensor import Tensor, attach
 
 __all__ = ["complex", "imag", "real", "view_as_complex", "view_as_real"]
-
-_WHOLES = {part._code: ALL[code] for code, part in _PARTS.items()}
 
 
 def real(input: Tensor) -> Tensor:
@@ -46,7 +44,7 @@ def view_as_real(input: Tensor) -> Tensor:
             f"view_as_real: input is of type {input.dtype!r}: expected complex numbers"
         )
     steps = [*(2 * step for step in input.stride()), 1]
-    return _core.view_as(input, (*input.shape, 2), steps, 0, _PARTS[input.dtype._code])
+    return _core.view_as(input, (*input.shape, 2), steps, 0, PARTS[input.dtype._code])
 
 
 def view_as_complex(input: Tensor) -> Tensor:
@@ -55,7 +53,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     >>> infinicore.view_as_complex(infinicore.tensor([[1.0, 2.0]]))
     tensor([1.+2.j])
     """
-    whole = _WHOLES.get(input.dtype._code)
+    whole = WHOLES.get(input.dtype._code)
     if whole is None or not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("view_as_complex: expected floats with a last dimension of size 2")
     steps = input.stride()
@@ -73,7 +71,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     for name, part in (("real", real), ("imag", imag)):
         if not isinstance(part, Tensor):
             raise TypeError(f"complex: {name} is {type(part).__name__}: expected a tensor")
-    whole = _WHOLES.get(real.dtype._code)
+    whole = WHOLES.get(real.dtype._code)
     if whole is None or imag.dtype is not real.dtype:
         raise RuntimeError("complex: expected real and imag as floats of one type")
     from infinicore.op._shapes import broadcast

@@ -164,7 +164,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
     if category(a) != category(b):
-        return a if category(a) > category(b) else b
+        high, low = (a, b) if category(a) > category(b) else (b, a)
+        return complex128 if high is complex64 and low is float64 else high
     one, two = a._code, b._code
     if category(a) == 2:
         if _FLOATS[one] == _FLOATS[two]:

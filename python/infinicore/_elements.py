@@ -6,29 +6,12 @@ from typing import Any
 
 from infinicore import _core
 from infinicore._data import tensor as make
-from infinicore._dtype import ALL, dtype
-from infinicore._emit import _step, ordered_strides, tensor_for
+from infinicore._dtype import dtype
+from infinicore._emit import _convert, _step, ordered_strides, tensor_for
 from infinicore._function import Operand, function
 from infinicore.op._operator import function as operator_named
 
 Tensor = _core.Tensor
-
-# The type of the real and of the imaginary part.
-_PARTS = {"C16": ALL["F8"], "C32": ALL["F16"], "C64": ALL["F32"], "C128": ALL["F64"]}
-
-
-def real_view(tensor: Tensor) -> Tensor:
-    """The real parts of complex elements, in place."""
-    strides = [2 * step for step in tensor.stride()]
-    return _core.view_as(tensor, tensor.shape, strides, 0, _PARTS[tensor.dtype._code])
-
-
-def imag_view(tensor: Tensor) -> Tensor:
-    """The imaginary parts of complex elements, in place."""
-    strides = [2 * step for step in tensor.stride()]
-    part = _PARTS[tensor.dtype._code]
-    offset = part.itemsize if tensor.numel() else 0  # an empty tensor has no memory to step into
-    return _core.view_as(tensor, tensor.shape, strides, offset, part)
 
 
 def _cast(target: Tensor, source: Tensor) -> None:
@@ -37,14 +20,7 @@ def _cast(target: Tensor, source: Tensor) -> None:
 
 def write_elements(target: Tensor, source: Tensor) -> None:
     """Elements of one shape in another type. The two must not overlap."""
-    if not target.dtype.is_complex:
-        return _cast(target, real_view(source) if source.dtype.is_complex else source)
-    _cast(real_view(target), real_view(source) if source.dtype.is_complex else source)
-    imaginary = imag_view(target)
-    if source.dtype.is_complex:
-        return _cast(imaginary, imag_view(source))
-    zero = _core.constant(0, imaginary.dtype, target.device)
-    return _cast(imaginary, zero.expand(*target.shape))
+    _convert(target, source)
 
 
 @function

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
+from infinicore._complex_emit import emit_complex
+from infinicore._complex_parts import PARTS, is_complex, parts
 from infinicore._device import device
 from infinicore._dtype import (
     ALL,
     bool_,
     category,
+    complex64,
+    complex128,
     dtype,
     float64,
     get_default_dtype,
@@ -44,7 +48,9 @@ def result_type(*operands: Any) -> dtype:
     made: dtype | None = None
     for chosen in best:
         if chosen is not None and (made is None or category(chosen) > category(made)):
-            made = chosen
+            # A complex number has the precision of the floats that it meets.
+            wide = made is float64 and chosen is complex64
+            made = complex128 if wide else chosen
     if made is None:
         raise TypeError("result_type: expected at least one tensor or number")
     return made
@@ -62,6 +68,8 @@ def _ranked(operand: Any) -> tuple[int, dtype]:
         return 2, int64
     if isinstance(operand, float):
         return 2, get_default_dtype()
+    if isinstance(operand, complex):
+        return 2, complex128 if get_default_dtype() is float64 else complex64
     if isinstance(operand, dtype):
         return 0, operand
     raise TypeError(f"expected a tensor or a number, got {type(operand).__name__}")
@@ -93,8 +101,26 @@ def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
         raise TypeError(f"dtype is {kind!r}: expected an element type such as infinicore.float32")
     order = ordered_strides(tensor.shape, [tensor])
     result = _core.empty(tensor.shape, kind, tensor.device, order)
-    _step(operator_named("cast"), [result, tensor], {})
+    _convert(result, tensor)
     return result
+
+
+def _convert(target: Tensor, source: Tensor) -> None:
+    """Elements of one shape into another type. The real parts of complex numbers go into real ones;
+    real numbers have the imaginary part 0."""
+    cast = operator_named("cast")
+    if not target.dtype.is_complex and not source.dtype.is_complex:
+        return _step(cast, [target, source], {})
+    real = parts(source)[0] if source.dtype.is_complex else source
+    if not target.dtype.is_complex:
+        return _step(cast, [target, real], {})
+    if source.dtype.is_complex:
+        imag = parts(source)[1]
+    else:
+        imag = _core.constant(0, PARTS[target.dtype._code], target.device).expand(*target.shape)
+    for place, value in zip(parts(target), (real, imag), strict=True):
+        _step(cast, [place, value], {})
+    return None
 
 
 def device_of(operands: Sequence[Any]) -> device:
@@ -180,6 +206,8 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     this = operator_named(name)
     if len(inputs) < len(this.inputs):
         inputs = (*inputs, *(values.pop(slot[0], None) for slot in this.inputs[len(inputs) :]))
+    if is_complex(inputs) and not this.takes_complex:
+        return emit_complex(this, inputs, out, {**this.defaults, **values})
     given, values = _promoted(this, inputs), {**this.defaults, **values}
     tensors: list[Any] = [None] * this.place_count
     for (_, place, *_), value in zip(this.inputs, given, strict=True):
@@ -354,6 +382,8 @@ def placed(name: str, made: Tensor, out: Any) -> Tensor:
     if out is None:
         return made
     check_out_type(name, out, made.dtype)
+    if out.dtype is not made.dtype and out.dtype.is_complex:
+        made = cast_to(made, out.dtype)
     return emit("cast" if out.dtype is not made.dtype else "rearrange", made, out=out)  # type: ignore[no-any-return]
 
 
@@ -372,9 +402,11 @@ def copy(name: str, target: Tensor, source: Tensor) -> None:
                 f"{name}: a tensor of shape {tuple(target.shape)} can't take one of shape"
                 f" {tuple(source.shape)}"
             ) from None
-    operator = operator_named("cast" if target.dtype is not source.dtype else "rearrange")
     if _meets(target, source) == _PART:
         apart = _core.empty(source.shape, source.dtype, source.device)
         _step(operator_named("rearrange"), [apart, source], {})
         source = apart
-    _step(operator, [target, source], {})
+    if target.dtype is source.dtype:
+        _step(operator_named("rearrange"), [target, source], {})
+    else:
+        _convert(target, source)

@@ -87,7 +87,7 @@ def as_operator(made: Any, reflected: bool = False) -> Any:
     @functools.wraps(outer)
     def body(*args: Any, **keywords: Any) -> Any:
         for each in args:
-            if not isinstance(each, (_core.Tensor, int, float)) and not _is_foreign(each):
+            if not isinstance(each, (_core.Tensor, int, float, complex)) and not _is_foreign(each):
                 return NotImplemented
         return outer(*(args[::-1] if reflected else args), **keywords)
 
@@ -121,7 +121,7 @@ def _with_checks(
         elif kind in ("Tensor", "Tensor | None"):
             wanted.append((place, parameter.name, (_core.Tensor,), optional, "a tensor"))
         elif "Operand" in kind:
-            types = (_core.Tensor, int, float)
+            types = (_core.Tensor, int, float, complex)
             wanted.append((place, parameter.name, types, optional, "a tensor or a number"))
 
     @functools.wraps(body)

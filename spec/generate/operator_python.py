@@ -98,6 +98,8 @@ def _row(operator: Operator, index: int) -> dict[str, Any]:
         row["where"] = operator.where
     if operator.in_place:
         row["in_place"] = operator.in_place
+    if "complex_as" in operator.options:
+        row["complex_as"] = operator.options["complex_as"]
     if operator.name in FOUND:
         row["found"] = FOUND[operator.name]
     if operator.name in ADDED_TO:

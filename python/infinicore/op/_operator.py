@@ -78,6 +78,8 @@ class Function:
             and len(self.outputs) == 1
             and not self.modified
         )
+        self.takes_complex = any("C64" in tensor.kinds.split() for tensor in self.tensors)
+        self.complex_as: str = row.get("complex_as", "")  # what becomes of complex operands
         # Of these, the ones that need no thought at all: results like the first input, tensors in
         # the same order everywhere, attributes that are plain numbers.
         first = self.inputs[0][1] if self.inputs else -1

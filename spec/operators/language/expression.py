@@ -182,6 +182,8 @@ def _function(name: str, arity: int, compute: Callable[..., Any], kind: str = ""
     def call(*args: Any) -> Any:
         if len(args) != arity:
             raise TypeError(f"{name} takes {arity} arguments, not {len(args)}")
+        if any(isinstance(arg, Complex) for arg in args):
+            return apply(name, *args)
         if traced(*args):
             nodes = tuple(map(lift, args))
             return Node(name, nodes, kind or _join(*nodes))
@@ -317,6 +319,8 @@ one_plus_erf = _function("one_plus_erf", 1, lambda x: 1.0 + erf(x))
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, Complex) or isinstance(b, Complex):
+        return choose(condition, lift_complex(a), lift_complex(b))
     if traced(condition, a, b):
         nodes = (lift(condition), lift(a), lift(b))
         return Node("where", nodes, _join(*nodes[1:]))
@@ -381,3 +385,7 @@ def _is_integer(dtype: str) -> bool:
 
 SQRT1_2 = math.sqrt(0.5)
 LOG2_E = 1.0 / math.log(2.0)
+
+# Last, since its rules are made of these functions.
+from .complex_numbers import Complex, apply, choose  # noqa: E402
+from .complex_numbers import lift as lift_complex  # noqa: E402

@@ -224,7 +224,10 @@ def operator(
     input does -> that input; elementwise operators may write over any input of their shape and
     dtype. `public`: functions with torch's arguments, see public.py. Options: `defaults`,
     attributes that may be left out in Python -> what they are then; `sizes`, symbols that the
-    inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64."""
+    inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64.
+    `complex_as`, what becomes of complex operands: "form", an operator `complex_<name>` is made of
+    the definition; "parts", each part by itself; "product", four products of parts; "truths",
+    whether they are 0."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")

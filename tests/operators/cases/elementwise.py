@@ -34,7 +34,14 @@ _COMPARISONS = """
 """
 
 
+# Parts of products may cancel, and these have poles: what is left is known less precisely.
+_PAIRS = dict.fromkeys(("a_real", "a_imag", "b_real", "b_imag"), normal(1.0))
+
 CASES: dict[str, Rules] = {
+    "complex_mul": Rules(values=_PAIRS),
+    "complex_pow": Rules(values=_PAIRS, noise=256.0),
+    "complex_sigmoid": Rules(noise=256.0),
+    "complex_silu": Rules(noise=256.0),
     "bitwise_right_shift": Rules(values={"x1": between(-120, 120), "x2": between(-3, 70)}),
     "floor_divide": Rules(values={"b": nonzero}),
     "ldexp": Rules(

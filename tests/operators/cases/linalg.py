@@ -100,6 +100,62 @@ def check_eigh(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     near(draw, "v w v^T", (v * w[..., None, :]) @ np.swapaxes(v, -1, -2), whole, sizes(whole))
 
 
+def whole(parts: Any, name: str) -> Any:
+    return parts[f"{name}_real"] + 1j * parts[f"{name}_imag"]
+
+
+def unitary(draw: Draw, name: str, columns: Any) -> None:
+    product = np.swapaxes(columns.conj(), -1, -2) @ columns
+    near(draw, name, product, np.broadcast_to(np.eye(product.shape[-1]), product.shape), 1.0)
+
+
+def check_fft(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    wanted = whole(expected, "y")
+    near(draw, "y", whole(got, "y"), wanted, 0.0)
+
+
+def check_lu_factor(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    lu, x = whole(got, "lu"), whole(inputs, "a").copy()
+    k = min(x.shape[-2:])
+    for place in np.ndindex(x.shape[:-2]):
+        for row, other in enumerate(got["pivots"][place].astype(int) - 1):
+            x[place][[row, other]] = x[place][[other, row]]
+    lower = np.tril(lu[..., :k], -1) + np.eye(x.shape[-2], k)
+    assert (np.abs(lower) <= 1.001).all()
+    near(draw, "l u", lower @ np.triu(lu[..., :k, :]), x, sizes(x) * k)
+
+
+def check_complex_qr(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    q, r, x = whole(got, "q"), whole(got, "r"), whole(inputs, "x")
+    assert (np.tril(r, -1) == 0).all()
+    unitary(draw, "q", q)
+    near(draw, "q r", q @ r, x, sizes(x))
+
+
+def check_complex_svd(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    u, s, vh, x = whole(got, "u"), got["s"], whole(got, "vh"), whole(inputs, "x")
+    near(draw, "s", s, expected["s"], 0.0)
+    assert (np.diff(s) <= 0).all()
+    unitary(draw, "u", u)
+    unitary(draw, "vh", np.swapaxes(vh.conj(), -1, -2))
+    near(draw, "u s vh", (u * s[..., None, :]) @ vh, x, sizes(x))
+
+
+def check_complex_eigh(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    w, v, x = got["w"], whole(got, "v"), whole(inputs, "x")
+    low, diagonal = np.tril(x, -1), np.diagonal(x, axis1=-2, axis2=-1).real
+    full = low + np.swapaxes(low.conj(), -1, -2) + np.eye(x.shape[-1]) * diagonal[..., None, :]
+    near(draw, "w", w, expected["w"], 0.0)
+    unitary(draw, "v", v)
+    near(draw, "x v", full @ v, v * w[..., None, :], sizes(x) * x.shape[-1])
+
+
+def check_eig(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    w, v, x = whole(got, "w"), whole(got, "v"), whole(inputs, "x")
+    near(draw, "x v", x @ v, v * w[..., None, :], sizes(x) * x.shape[-1])
+    near(draw, "sizes of v", np.linalg.norm(v, axis=-2), np.ones(w.shape), 1.0)
+
+
 def positive(draw: Draw, shape: Shape) -> Any:
     """Positive definite matrices, with something else in the triangle that is not read."""
     factor = draw.normal(shape)
@@ -132,6 +188,18 @@ CASES: dict[str, Rules] = {
     "qr": matrices(check_qr, sizes=("M",)),
     "svd": matrices(check_svd, sizes=("M",)),
     "eigh": matrices(check_eigh),
+    "fft": Rules(
+        symbols={"*B": ((), (2,), (3, 4)), "N": (1, 2, 3, 8, 12, 30, 37, 100)},
+        attributes={"inverse": (0, 1), "scale": (1.0, 0.25)},
+        compare=check_fft,
+        kinds=("usual", "one", "empty", "scalar", "large"),
+        large={"*B": ((40,),), "N": (1000,)},
+    ),
+    "lu_factor": matrices(check_lu_factor, sizes=("M",)),
+    "complex_qr": matrices(check_complex_qr, sizes=("M",)),
+    "complex_svd": matrices(check_complex_svd, sizes=("M",)),
+    "complex_eigh": matrices(check_complex_eigh),
+    "eig": matrices(check_eig),
     "matrix_exp": matrices(None, spread=0.7, noise=64.0),
     "kron": Rules(
         symbols={

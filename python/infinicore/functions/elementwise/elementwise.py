@@ -18,7 +18,6 @@ __all__ = [
     "cast",
     "clamp",
     "clip",
-    "conj",
     "deg2rad",
     "fill",
     "frac",
@@ -273,15 +272,3 @@ def isreal(input: Tensor) -> Tensor:
     if input.dtype.is_complex:
         return input.imag == 0
     return _everywhere(input)
-
-
-def conj(input: Tensor) -> Tensor:
-    """The conjugate: a tensor of real numbers itself.
-
-    >>> infinicore.conj(infinicore.ones(2))
-    tensor([1., 1.])
-    """
-    need_tensor("conj", "input", input)
-    if input.dtype.is_complex:
-        raise TypeError(f"conj: input has type {input.dtype!r}: expected real numbers")
-    return input

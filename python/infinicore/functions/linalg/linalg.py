@@ -6,7 +6,15 @@ import math
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import category, float32, get_default_dtype, int64
+from infinicore._complex_emit import emit_conj
+from infinicore._dtype import (
+    category,
+    complex64,
+    float32,
+    get_default_dtype,
+    int64,
+    promote_types,
+)
 from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -37,6 +45,9 @@ __all__ = [
 ]
 
 
+_TYPES = ("F32", "F64", "C64", "C128")
+
+
 def _matrices(name: str, input: Tensor, square: bool = True) -> Tensor:
     """In a type that factors are computed in."""
     if not isinstance(input, Tensor) or input.ndim < 2:
@@ -47,11 +58,20 @@ def _matrices(name: str, input: Tensor, square: bool = True) -> Tensor:
         )
     if category(input.dtype) < 2:
         input = cast_to(input, get_default_dtype())
-    return input if input.dtype._code in ("F32", "F64") else cast_to(input, float32)
+    if input.dtype._code in ("C16", "C32"):
+        return cast_to(input, complex64)
+    return input if input.dtype._code in _TYPES else cast_to(input, float32)
 
 
 def _back(made: Tensor, like: Tensor) -> Tensor:
-    return cast_to(made, like.dtype) if category(like.dtype) > 1 else made
+    """In the type of what was given; sizes of complex numbers stay real."""
+    if category(like.dtype) < 2 or made.dtype._code in _TYPES[2:] or like.dtype.is_complex:
+        return made
+    return cast_to(made, like.dtype)
+
+
+def _adjoint(x: Tensor) -> Tensor:
+    return emit_conj(x.transpose(-1, -2))
 
 
 @function
@@ -83,6 +103,8 @@ def logdet(input: Tensor) -> Tensor:
     tensor(0.)
     """
     sign, size = emit("slogdet", _matrices("logdet", input))
+    if sign.dtype.is_complex:
+        return emit("add", emit("log", sign), size)
     nan = tensor_for(math.nan, size.dtype, size.device)
     return _back(emit("where", emit("less", sign, 0), nan, size), input)
 
@@ -105,8 +127,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> infinicore.solve(infinicore.tensor([[2., 0.], [0., 4.]]), infinicore.tensor([2., 4.]))
     tensor([1., 1.])
     """
-    a, b = _matrices("solve", A), B
-    b = cast_to(b, a.dtype)
+    a = _matrices("solve", A)
+    kind = promote_types(a.dtype, B.dtype) if B.dtype.is_complex else a.dtype
+    a, b = cast_to(a, kind), cast_to(B, kind)
     is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1]))
     if is_vector:
         b = b.unsqueeze(-1)
@@ -151,7 +174,7 @@ def _complement(u: Tensor) -> Tensor:
     """Columns that make orthonormal ones a whole basis."""
     m, n = u.shape[-2:]
     # What u does not reach has the eigenvalue 0, and those come first.
-    shadow = product(u, u.transpose(-1, -2))
+    shadow = product(u, _adjoint(u))
     return emit("eigh", shadow)[1].narrow(u.ndim - 1, 0, m - n)
 
 
@@ -169,7 +192,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
         batch = x.shape[:-2]
         u, v = zeros_in((*batch, m, m), x), zeros_in((*batch, n, n), x)
         return SingularValues(_back(u, input), _back(s, input), _back(v, input))
-    v = emit("rearrange", vh.transpose(-1, -2))
+    v = emit("rearrange", _adjoint(vh))
     if not some and m > n:
         u = cat([u, _complement(u)], -1)
     if not some and n > m:
@@ -188,9 +211,9 @@ def eigh(input: Tensor, UPLO: str = "L") -> Any:
     if UPLO not in ("L", "U"):
         raise ValueError(f"eigh: UPLO is {UPLO!r}: expected 'L' or 'U'")
     x = _matrices("eigh", input)
-    x = x if UPLO == "L" else x.transpose(-1, -2)
+    x = x if UPLO == "L" else _adjoint(x)
     low = tril(x, -1)
-    values, vectors = emit("eigh", emit("add", tril(x), low.transpose(-1, -2)))
+    values, vectors = emit("eigh", emit("add", tril(x), _adjoint(low)))
     return Eigen(_back(values, input), _back(vectors, input))
 
 
@@ -208,8 +231,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     limit = emit("mul", emit("amax", s, dim=[s.ndim - 1], keepdim=True), rcond)
     zero = tensor_for(0, s.dtype, s.device)
     inverted = emit("where", emit("greater", s, limit), emit("reciprocal", s), zero)
-    scaled = emit("mul", vh.transpose(-1, -2), inverted.unsqueeze(-2))
-    return _back(product(scaled, u.transpose(-1, -2)), input)
+    scaled = emit("mul", _adjoint(vh), inverted.unsqueeze(-2))
+    return _back(product(scaled, _adjoint(u)), input)
 
 
 @function

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._complex_emit import emit_conj
 from infinicore._dtype import category
 from infinicore._emit import cast_to, emit, placed, result_type
 from infinicore._function import function
@@ -39,9 +40,9 @@ def dot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 @function
 def vdot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements.
+    """The sum of the products of two vectors' elements, those of the first conjugated.
 
     >>> infinicore.vdot(infinicore.tensor([1., 2.]), infinicore.tensor([3., 4.]))
     tensor(11.)
     """
-    return _dot("vdot", input, other, out)
+    return _dot("vdot", emit_conj(input), other, out)

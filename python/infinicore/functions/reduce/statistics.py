@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from infinicore._complex_parts import real_type
 from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function, write
@@ -57,7 +58,7 @@ def var(
     tensor(1.)
     """
     variance, _ = _variance_and_mean("var", input, dim, unbiased, keepdim, correction)
-    return into("var", variance, input.dtype, out)
+    return into("var", variance, real_type(input.dtype), out)
 
 
 @function
@@ -76,7 +77,7 @@ def std(
     tensor(1.)
     """
     variance, _ = _variance_and_mean("std", input, dim, unbiased, keepdim, correction)
-    return into("std", emit("sqrt", variance), input.dtype, out)
+    return into("std", emit("sqrt", variance), real_type(input.dtype), out)
 
 
 @function
@@ -95,7 +96,7 @@ def var_mean(
     tensor(2.)
     """
     variance, mean = _variance_and_mean("var_mean", input, dim, unbiased, keepdim, correction)
-    result = cast_to(variance, input.dtype), cast_to(mean, input.dtype)
+    result = cast_to(variance, real_type(input.dtype)), cast_to(mean, input.dtype)
     return result if out is None else write("var_mean", out, result)
 
 
@@ -115,7 +116,8 @@ def std_mean(
     tensor(1.)
     """
     variance, mean = _variance_and_mean("std_mean", input, dim, unbiased, keepdim, correction)
-    result = cast_to(emit("sqrt", variance), input.dtype), cast_to(mean, input.dtype)
+    deviation = cast_to(emit("sqrt", variance), real_type(input.dtype))
+    result = deviation, cast_to(mean, input.dtype)
     return result if out is None else write("std_mean", out, result)
 
 
@@ -186,6 +188,9 @@ def norm(
     if category(kind) < 2:
         raise RuntimeError(f"norm: the type is {kind!r}: expected floats, or a float dtype=")
     x = wide(cast_to(input, kind))
+    if kind.is_complex:
+        kind = real_type(kind)
+        x = x if p == "nuc" else emit("abs", x)
     if p == "nuc":
         pair = dims_of("norm", x, dim)
         if len(pair) != 2:

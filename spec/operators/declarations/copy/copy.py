@@ -31,6 +31,7 @@ def rearrange(src: Array) -> Array:
     x      =y                [~S]
     """,
     lowered=True,
+    complex_as="parts",
 )
 def broadcast_to(x: Array, *, shapes: dict[str, tuple[int, ...]]) -> Array:
     """x repeated to the shape of y, by NumPy's rules of broadcasting."""
@@ -48,6 +49,7 @@ def broadcast_to(x: Array, *, shapes: dict[str, tuple[int, ...]]) -> Array:
     where="num_inputs > 0",
     lowered=True,
     sizes={"R": "total(x, 0)", "C": "total(x, 1)"},
+    complex_as="parts",
 )
 def block_diag(x: list[Array], *, num_inputs: int) -> Array:
     """The matrices x on the diagonal of y, zeros elsewhere."""
@@ -69,6 +71,7 @@ def block_diag(x: list[Array], *, num_inputs: int) -> Array:
     input       =output  [R, *S]
     """,
     lowered=True,
+    complex_as="parts",
 )
 @gather(axis=0)
 def flipud(out: Out, input: Array) -> Any:
@@ -85,6 +88,7 @@ def flipud(out: Out, input: Array) -> Any:
     """,
     where="upscale_factor > 0",
     lowered=True,
+    complex_as="parts",
 )
 @gather(
     batch=1,
@@ -110,6 +114,7 @@ def pixel_shuffle(out: Out, x: Array, *, upscale_factor: Any) -> Any:
     where="len(Y) == len(X); len(pad) % 2 == 0; len(pad) <= 2 * len(X)",
     kernel=True,
     sizes={"Y": "padded_sizes(X, pad)"},
+    complex_as="parts",
 )
 @gather(
     batch=0,

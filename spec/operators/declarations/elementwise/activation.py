@@ -64,13 +64,19 @@ def hardswish(x: Array) -> Array:
     sigmoid(input)
     nn.functional.sigmoid(input)
     """,
+    complex_as="form",
 )
 def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x)."""
     return fn.sigmoid(x)
 
 
-@operator("Silu(!output, intput)", UNARY, public="nn.functional.silu(input, inplace=False)")
+@operator(
+    "Silu(!output, intput)",
+    UNARY,
+    public="nn.functional.silu(input, inplace=False)",
+    complex_as="form",
+)
 def silu(x: Array) -> Array:
     """x * sigmoid(x)."""
     return _gate(x, x)

@@ -22,13 +22,13 @@ BINARY_INTEGERS = """
 # ---- One operand --------------------------------------------------------------------------------
 
 
-@operator("Abs(!y, x)", UNARY_NUMBERS)
+@operator("Abs(!y, x)", UNARY_NUMBERS, complex_as="form")
 def abs(x: Array) -> Array:
     """The size of x. The smallest integer stays itself."""
     return fn.absolute(x)
 
 
-@operator("Neg(!y, x)", UNARY_NUMBERS)
+@operator("Neg(!y, x)", UNARY_NUMBERS, complex_as="form")
 def neg(x: Array) -> Array:
     """-x."""
     return -x
@@ -53,7 +53,7 @@ def sign(x: Array) -> Array:
 # ---- Two operands -------------------------------------------------------------------------------
 
 
-@operator("Div(!c, a, b)", BINARY)
+@operator("Div(!c, a, b)", BINARY, complex_as="form")
 def div(a: Array, b: Array) -> Array:
     """a / b."""
     return a / b
@@ -66,7 +66,7 @@ def remainder(a: Array, b: Array) -> Array:
     return a % b
 
 
-@operator("Pow(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Pow(!c, a, b)", BINARY_WITH_INTEGERS, complex_as="form")
 def pow(a: Array, b: Array) -> Array:
     """a to the power of b. Negative powers of integers are rounded to 0."""
     return fn.power(a, b)

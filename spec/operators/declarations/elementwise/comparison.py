@@ -16,7 +16,7 @@ TEST = """
 # ---- Order --------------------------------------------------------------------------------------
 
 
-@operator("NotEqual(!c, a, b)", COMPARE, public="ne not_equal(input, other)")
+@operator("NotEqual(!c, a, b)", COMPARE, public="ne not_equal(input, other)", complex_as="form")
 def not_equal(a: Array, b: Array) -> Array:
     """Whether a differs from b. A NaN differs from everything."""
     return fn.negate(fn.equal(a, b))
@@ -49,13 +49,13 @@ def greater_equal(a: Array, b: Array) -> Array:
 # ---- Tests of one number ------------------------------------------------------------------------
 
 
-@operator("Isnan(!y, x)", TEST, public="isnan(input)")
+@operator("Isnan(!y, x)", TEST, public="isnan(input)", complex_as="form")
 def isnan(x: Array) -> Array:
     """Whether x is NaN; integers never are."""
     return fn.isnan(x)
 
 
-@operator("Isinf(!y, x)", TEST, public="isinf(input)")
+@operator("Isinf(!y, x)", TEST, public="isinf(input)", complex_as="form")
 def isinf(x: Array) -> Array:
     """Whether x is infinite; integers never are."""
     return fn.isinf(x)
@@ -70,25 +70,25 @@ def signbit(x: Array) -> Array:
 # ---- Logic --------------------------------------------------------------------------------------
 
 
-@operator("LogicalNot(!y, x)", TEST, public="logical_not(input)")
+@operator("LogicalNot(!y, x)", TEST, public="logical_not(input)", complex_as="truths")
 def logical_not(x: Array) -> Array:
     """Whether x is 0."""
     return fn.negate(x)
 
 
-@operator("LogicalAnd(!c, a, b)", COMPARE, public="logical_and(input, other)")
+@operator("LogicalAnd(!c, a, b)", COMPARE, public="logical_and(input, other)", complex_as="truths")
 def logical_and(a: Array, b: Array) -> Array:
     """Whether both are not 0. A NaN is not 0."""
     return fn.both(a, b)
 
 
-@operator("LogicalOr(!c, a, b)", COMPARE, public="logical_or(input, other)")
+@operator("LogicalOr(!c, a, b)", COMPARE, public="logical_or(input, other)", complex_as="truths")
 def logical_or(a: Array, b: Array) -> Array:
     """Whether one is not 0, or both."""
     return fn.either(a, b)
 
 
-@operator("LogicalXor(!c, a, b)", COMPARE, public="logical_xor(input, other)")
+@operator("LogicalXor(!c, a, b)", COMPARE, public="logical_xor(input, other)", complex_as="truths")
 def logical_xor(a: Array, b: Array) -> Array:
     """Whether exactly one is not 0."""
     return fn.differ(a, b)
@@ -102,6 +102,7 @@ def logical_xor(a: Array, b: Array) -> Array:
     a         =y    [*S]
     b         =y    [*S]
     """,
+    complex_as="parts",
 )
 def where(condition: Array, a: Array, b: Array) -> Array:
     """a where the condition holds, else b."""

@@ -43,25 +43,25 @@ CONSTANT = """
 # ---- One operand --------------------------------------------------------------------------------
 
 
-@operator("Acos(!y, x)", UNARY, public="acos arccos(input)")
+@operator("Acos(!y, x)", UNARY, public="acos arccos(input)", complex_as="form")
 def acos(x: Array) -> Array:
     """The inverse cosine; NaN outside [-1, 1]."""
     return fn.acos(x)
 
 
-@operator("Asin(!output, input)", UNARY, public="asin arcsin(input)")
+@operator("Asin(!output, input)", UNARY, public="asin arcsin(input)", complex_as="form")
 def asin(x: Array) -> Array:
     """The inverse sine; NaN outside [-1, 1]."""
     return fn.asin(x)
 
 
-@operator("Asinh(!y, x)", UNARY, public="asinh arcsinh(input)")
+@operator("Asinh(!y, x)", UNARY, public="asinh arcsinh(input)", complex_as="form")
 def asinh(x: Array) -> Array:
     """The inverse hyperbolic sine."""
     return fn.asinh(x)
 
 
-@operator("Atanh(!y, a)", UNARY, public="atanh arctanh(input)")
+@operator("Atanh(!y, a)", UNARY, public="atanh arctanh(input)", complex_as="form")
 def atanh(x: Array) -> Array:
     """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond."""
     return fn.atanh(x)
@@ -105,25 +105,25 @@ def floor(x: Array) -> Array:
     return fn.floor(x)
 
 
-@operator("Log10(!y, x)", UNARY, public="log10(input)")
+@operator("Log10(!y, x)", UNARY, public="log10(input)", complex_as="form")
 def log10(x: Array) -> Array:
     """The logarithm to base 10."""
     return fn.log10(x)
 
 
-@operator("Log1p(!y, x)", UNARY, public="log1p(input)")
+@operator("Log1p(!y, x)", UNARY, public="log1p(input)", complex_as="form")
 def log1p(x: Array) -> Array:
     """log(1 + x), precise near 0."""
     return fn.log1p(x)
 
 
-@operator("Reciprocal(!y, x)", UNARY, public="reciprocal(input)")
+@operator("Reciprocal(!y, x)", UNARY, public="reciprocal(input)", complex_as="form")
 def reciprocal(x: Array) -> Array:
     """1 / x."""
     return 1.0 / x
 
 
-@operator("Sinh(!y, x)", UNARY, public="sinh(input)")
+@operator("Sinh(!y, x)", UNARY, public="sinh(input)", complex_as="form")
 def sinh(x: Array) -> Array:
     """The hyperbolic sine."""
     return fn.sinh(x)
@@ -134,6 +134,7 @@ def sinh(x: Array) -> Array:
     "Tan(input_desc, out_desc) -> (!output=y, input=x)",
     UNARY,
     public="tan(input)",
+    complex_as="form",
 )
 def tan(x: Array) -> Array:
     """The tangent."""
@@ -147,6 +148,7 @@ def tan(x: Array) -> Array:
     tanh(input)
     nn.functional.tanh(input)
     """,
+    complex_as="form",
 )
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
@@ -174,19 +176,19 @@ def mul_scalar(x: Array, *, alpha: float) -> Array:
 # ---- Two operands -------------------------------------------------------------------------------
 
 
-@operator("Add(!c, a, b)", BINARY_ALL)
+@operator("Add(!c, a, b)", BINARY_ALL, complex_as="form")
 def add(a: Array, b: Array) -> Array:
     """a + b. Integers wrap around; with BOOL, whether one is true."""
     return a + b
 
 
-@operator("Sub(!c, a, b)", BINARY_WITH_INTEGERS)
+@operator("Sub(!c, a, b)", BINARY_WITH_INTEGERS, complex_as="form")
 def sub(a: Array, b: Array) -> Array:
     """a - b. Integers wrap around."""
     return a - b
 
 
-@operator("Mul(!c, a, b)", BINARY_ALL, public="mul multiply(input, other)")
+@operator("Mul(!c, a, b)", BINARY_ALL, public="mul multiply(input, other)", complex_as="form")
 def mul(a: Array, b: Array) -> Array:
     """a * b. Integers wrap around; with BOOL, whether both are true."""
     return a * b
@@ -242,6 +244,7 @@ def logaddexp2(a: Array, b: Array) -> Array:
     equal(input, other)
     eq(input, other)
     """,
+    complex_as="form",
 )
 def equal(a: Array, b: Array) -> Array:
     """Whether a equals b. A NaN equals nothing."""

@@ -73,6 +73,7 @@ def _named_rows(index: Array, rows: int) -> list[tuple[int, int]]:
     where="dim >= 0; dim < len(S); len(U) == len(S)",
     kernel="index_update",
     in_place={"output": "input"},
+    complex_as="parts",
 )
 def index_add(input: Array, index: Array, source: Array, *, dim: int, alpha: float) -> Array:
     """Adds alpha times slice i of the source to slice index[i] of the input, along a dimension.
@@ -126,6 +127,7 @@ def index_copy(input: Array, index: Array, source: Array, *, dim: int) -> Array:
     where="len(U) == len(S); axis >= -len(S); axis < len(S); reduction >= 0; reduction <= 2",
     kernel=True,
     in_place={"output": "input"},
+    complex_as="parts",
 )
 def scatter(input: Array, indices: Array, updates: Array, *, axis: int, reduction: int) -> Array:
     """The input with the updates written to the places that the indices name along an axis:

@@ -135,6 +135,7 @@ def _named(index: Array, dim: int, size: int) -> tuple[Array, Any]:
     where=f"len(U) == len(S); {_DIM}",
     lowered=True,
     in_place={"output": "input"},
+    complex_as="parts",
 )
 def scatter_add(input: Array, index: Array, src: Array, *, dim: int) -> Array:
     """The input with every element of src added at the place that the index names along a

@@ -48,6 +48,7 @@ def logdet(x: Array, *, dtypes: dict[str, str], shapes: dict[str, tuple[int, ...
     where="len(A) == len(Y); len(B) == len(Y)",
     lowered=True,
     sizes={"Y": "products(A, B)"},
+    complex_as="product",
 )
 @gather(batch=0, split=lambda out, x1, x2: tuple(zip(x1.sizes, x2.sizes, strict=True)))
 def kron(out: Out, x1: Array, x2: Array) -> Any:

@@ -16,6 +16,7 @@ from ...language.model import operator
     where="len(B) <= 1",
     kernel=True,
     takes_epilogue=True,
+    complex_as="product",
 )
 def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
     """c = alpha * a @ b + beta * c, of matrices or of batches of them; c is not read when beta is
@@ -52,6 +53,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, alpha: float, beta: fl
     where="len(O) == len(A) + len(C); prod(O) == prod(A) * prod(C)",
     lowered=True,
     sizes={"O": "A + C"},
+    complex_as="product",
 )
 def inner(input: Array, other: Array) -> Array:
     """The sums of products along the last dimension of both."""

@@ -29,6 +29,7 @@ _DIMS = "size_t *dim[dim_size], size_t dim_size"
     out output +input     [*S, -dim]
     input      F+|I*|BOOL [*S]
     """,
+    complex_as="parts",
 )
 def sum(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """The sum over the listed dimensions. Integers wrap."""
@@ -53,6 +54,7 @@ def prod(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array
     out output F+      [*S, -dim]
     input      =output [*S]
     """,
+    complex_as="parts",
 )
 def mean(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """The mean over the listed dimensions: NaN of nothing."""
@@ -162,6 +164,7 @@ def argmin(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Arr
     out output BOOL       [*S, -dim]
     input      F+|I*|BOOL [*S]
     """,
+    complex_as="truths",
 )
 def all(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """Whether all elements over the listed dimensions are true, that is not 0."""
@@ -174,6 +177,7 @@ def all(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     out output BOOL       [*S, -dim]
     input      F+|I*|BOOL [*S]
     """,
+    complex_as="truths",
 )
 def any(input: Array, *, dim: list[int], dim_size: int, keepdim: bool) -> Array:
     """Whether an element over the listed dimensions is true, that is not 0."""
@@ -224,6 +228,7 @@ def var_mean(
     a     =y [N]
     b     =y [N]
     """,
+    complex_as="product",
 )
 def dot(a: Array, b: Array) -> Array:
     """The inner product of two vectors."""

@@ -26,7 +26,13 @@ def _accumulate(ufunc: str, input: Array, dim: int) -> Array:
         return getattr(np, ufunc).accumulate(lines, axis=dim).reshape(np.shape(input))
 
 
-@operator("CumSum(!output, input, int dim)", _SUMS, where=_WITHIN, kernel="cumulative")
+@operator(
+    "CumSum(!output, input, int dim)",
+    _SUMS,
+    where=_WITHIN,
+    kernel="cumulative",
+    complex_as="parts",
+)
 def cumsum(input: Array, *, dim: int) -> Array:
     """The sum of all elements up to each one along a dimension. Integers wrap."""
     return _accumulate("add", input, dim)

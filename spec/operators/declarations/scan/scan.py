@@ -41,6 +41,7 @@ def logcumsumexp(x: Array, *, axis: int, exclusive: int, reverse: int) -> Array:
     where="len(Y) == len(X); n >= 0; dim >= -len(X); dim < len(X)",
     lowered=True,
     sizes={"Y": "replaced(X, dim, max(X[dim] - n, 0))"},
+    complex_as="parts",
 )
 def diff(x: Array, *, dim: int, n: int) -> Array:
     """The n-th forward difference along a dimension, which loses n elements."""

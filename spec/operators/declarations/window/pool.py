@@ -148,6 +148,7 @@ def _mean_counts(
     kernel="pool",
     sizes={"O": "pool_sizes(I, kernel_size, stride, padding, (), ceil_mode)"},
     defaults=_DEFAULTS | {"count_include_pad": "True", "divisor_override": "0"},
+    complex_as="parts",
 )
 @gather(batch=2, split=_mean_counts)
 def avg_pool(

@@ -268,6 +268,7 @@ def affine_grid3d(out: Out, input: Array, *, align_corners: Any) -> Any:
     given(output_size); given(kernel_sizes); R == C * kernel_sizes[0] * kernel_sizes[1]
     """,
     kernel=True,
+    complex_as="parts",
 )
 @gather(batch=1)
 def fold(

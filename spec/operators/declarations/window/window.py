@@ -71,6 +71,7 @@ def adaptive_avg_pool3d(out: Out, x: Array, *, output_size: Any) -> Any:
     where="kernel_size > 0; stride > 0; padding >= 0",
     lowered=True,
     sizes={"O": "(L + 2 * padding - kernel_size) // stride + 1"},
+    complex_as="parts",
 )
 @gather(
     batch=2,
@@ -108,6 +109,7 @@ def _pool3d(kernel_size: Any, stride: Any, padding: Any) -> tuple[Sizes, Sizes, 
         "Q": "pool_size(H, 1, kernel_size, stride, padding)",
         "R": "pool_size(W, 2, kernel_size, stride, padding)",
     },
+    complex_as="parts",
 )
 @gather(
     batch=2,
@@ -155,6 +157,7 @@ def _unfold_split(
         "L": "conv_size(H, 0, kernel_sizes, paddings, strides, dilations)"
         " * conv_size(W, 1, kernel_sizes, paddings, strides, dilations)",
     },
+    complex_as="parts",
 )
 @gather(batch=1, split=_unfold_split)
 def unfold(
@@ -296,6 +299,7 @@ def upsample_bilinear(out: Out, input: Array, *, align_corners: Any) -> Any:
     """,
     where="rank(output) == rank(input); H > 0 or P == 0; W > 0 or Q == 0",
     lowered=True,
+    complex_as="parts",
 )
 @gather(last=2)
 def upsample_nearest(out: Out, input: Array) -> Any:

@@ -1,0 +1,172 @@
+// eig: a complex matrix becomes one with one diagonal below the main one by reflections, and that
+// triangular by rotations (QR with shifts). Eigenvectors come from the triangle.
+#include "linalg/complex.h"
+
+namespace infini::cpu {
+namespace {
+
+constexpr int kEigTries = 200;  // for each eigenvalue
+
+struct Schur {
+    Complex *t, *z;  // n x n: z t z^H is the matrix
+    int64_t n;
+
+    // t = 1 - 2 v v^H from both sides, for each column.
+    void make_hessenberg(Complex *v) const {
+        for (int64_t i = 0; i < n * n; ++i) z[i] = {i % (n + 1) == 0 ? 1.0 : 0.0, 0};
+        for (int64_t k = 0; k + 2 < n; ++k) {
+            double below = 0;
+            for (int64_t i = k + 2; i < n; ++i) below += squared(t[i * n + k]);
+            if (below < 1e-60) {  // of a matrix whose largest element is 1
+                for (int64_t i = k + 2; i < n; ++i) t[i * n + k] = {};
+                continue;
+            }
+            const Complex first = t[(k + 1) * n + k];
+            const double head = size(first), length = std::sqrt(below + head * head);
+            const Complex turn = head == 0 ? Complex{1, 0} : first * (1 / head);
+            for (int64_t i = k + 1; i < n; ++i) v[i] = t[i * n + k];
+            v[k + 1] += turn * length;
+            double norm = 0;
+            for (int64_t i = k + 1; i < n; ++i) norm += squared(v[i]);
+            for (int64_t j = k; j < n; ++j) {
+                Complex sum;
+                for (int64_t i = k + 1; i < n; ++i) sum += conj(v[i]) * t[i * n + j];
+                sum = sum * (2 / norm);
+                for (int64_t i = k + 1; i < n; ++i) t[i * n + j] -= v[i] * sum;
+            }
+            for (Complex *m : {t, z})
+                for (int64_t i = 0; i < n; ++i) {
+                    Complex sum;
+                    for (int64_t j = k + 1; j < n; ++j) sum += m[i * n + j] * v[j];
+                    sum = sum * (2 / norm);
+                    for (int64_t j = k + 1; j < n; ++j) m[i * n + j] -= sum * conj(v[j]);
+                }
+            for (int64_t i = k + 2; i < n; ++i) t[i * n + k] = {};
+        }
+    }
+
+    // False: it takes too long.
+    bool make_triangular(double *cosines, Complex *sines) const {
+        constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+        int64_t last = n - 1;
+        for (int tries = 0; last > 0;) {
+            int64_t first = last;
+            for (; first > 0; --first) {
+                const double around =
+                    size(t[first * n + first]) + size(t[(first - 1) * n + first - 1]);
+                Complex &low = t[first * n + first - 1];
+                // The largest element is 1: less than this is error of rounding.
+                if (size(low) <= kEpsilon * std::max(around, 1.0)) {
+                    low = {};
+                    break;
+                }
+            }
+            if (first == last) {
+                --last, tries = 0;
+                continue;
+            }
+            if (++tries > kEigTries) return false;
+            const Complex shift =
+                tries % 10 == 0 ? Complex{size(t[last * n + last - 1]), 0} : shift_of(last);
+            for (int64_t i = first; i <= last; ++i) t[i * n + i] -= shift;
+            // t = Q R, then R Q, of the block; the rest of the rows and columns follow.
+            for (int64_t k = first; k < last; ++k) {
+                const Complex x = t[k * n + k], y = t[(k + 1) * n + k];
+                const double r = std::hypot(size(x), size(y)), head = size(x);
+                cosines[k] = r == 0 ? 1 : head / r;
+                const Complex turn = head == 0 ? Complex{1, 0} : x * (1 / head);
+                sines[k] = r == 0 ? Complex{} : turn * conj(y) * (1 / r);
+                for (int64_t j = k; j < n; ++j) {
+                    const Complex p = t[k * n + j], q = t[(k + 1) * n + j];
+                    t[k * n + j] = p * cosines[k] + sines[k] * q;
+                    t[(k + 1) * n + j] = q * cosines[k] - conj(sines[k]) * p;
+                }
+            }
+            for (int64_t k = first; k < last; ++k) {
+                auto columns = [&](Complex *m, int64_t end) {
+                    for (int64_t i = 0; i < end; ++i) {
+                        const Complex p = m[i * n + k], q = m[i * n + k + 1];
+                        m[i * n + k] = p * cosines[k] + conj(sines[k]) * q;
+                        m[i * n + k + 1] = q * cosines[k] - sines[k] * p;
+                    }
+                };
+                columns(t, std::min(k + 2, last + 1));
+                columns(z, n);
+            }
+            for (int64_t i = first; i <= last; ++i) t[i * n + i] += shift;
+        }
+        return true;
+    }
+
+    // Wilkinson's: the eigenvalue of the last 2 x 2 block that is nearer to its corner.
+    Complex shift_of(int64_t last) const {
+        const Complex a = t[(last - 1) * n + last - 1], b = t[(last - 1) * n + last];
+        const Complex c = t[last * n + last - 1], d = t[last * n + last];
+        const Complex half = (a - d) * 0.5, bc = b * c;
+        Complex square = root(half * half + bc);
+        if (half.re * square.re + half.im * square.im < 0) square = -square;
+        const Complex below = half + square;
+        return size(below) == 0 ? d - square : d - bc / below;
+    }
+
+    // Columns of `vectors`, of size 1. v: n numbers.
+    void make_vectors(Complex *vectors, Complex *v) const {
+        double norm = 0;
+        for (int64_t i = 0; i < n * n; ++i) norm = std::max(norm, size(t[i]));
+        const double least = std::max(norm, 1e-300) * std::numeric_limits<double>::epsilon();
+        for (int64_t k = 0; k < n; ++k) {
+            v[k] = {1, 0};
+            for (int64_t i = k - 1; i >= 0; --i) {
+                Complex sum;
+                for (int64_t j = i + 1; j <= k; ++j) sum += t[i * n + j] * v[j];
+                Complex gap = t[k * n + k] - t[i * n + i];
+                if (size(gap) < least) gap = {least, 0};
+                v[i] = sum / gap;
+                const double large = size(v[i]);
+                if (large > 1e100)
+                    for (int64_t j = i; j <= k; ++j) v[j] = v[j] * (1 / large);
+            }
+            double length = 0;
+            for (int64_t i = 0; i < n; ++i) {
+                Complex sum;
+                for (int64_t j = 0; j <= k; ++j) sum += z[i * n + j] * v[j];
+                vectors[i * n + k] = sum;
+                length += squared(sum);
+            }
+            for (int64_t i = 0; i < n; ++i)
+                vectors[i * n + k] = vectors[i * n + k] * (1 / std::sqrt(length));
+        }
+    }
+};
+
+std::unique_ptr<Plan> plan_eig(const Operation &operation) {
+    const ComplexMatrices w(operation, 0, 1), v(operation, 2, 2), x(operation, 4, 2);
+    const int64_t n = x.rows();
+    auto body = [=](const Arguments &a, int64_t index, double *room) {
+        Complex *matrix = as_complex(room), *z = matrix + n * n, *vectors = z + n * n;
+        Complex *line = vectors + n * n, *values = line + n;
+        double *cosines = &values[n].re, *spare = cosines + n;
+        const Schur schur = {matrix, z, n};
+        x.load(matrix, a, 4, index, spare);
+        const double scale = scale_down(matrix, n * n);
+        bool good = !has_nan(matrix, n * n);
+        if (good) {
+            schur.make_hessenberg(line);
+            good = schur.make_triangular(cosines, line);
+        }
+        if (good) {
+            for (int64_t i = 0; i < n; ++i) values[i] = matrix[i * n + i] * scale;
+            schur.make_vectors(vectors, line);
+        } else {
+            fill_nan(values, n), fill_nan(vectors, n * n);
+        }
+        w.store(a, 0, index, values, spare);
+        v.store(a, 2, index, vectors, spare);
+    };
+    return plan_batch(x.count(), 7 * n * n + 5 * n, n * n * n * 64, body);
+}
+
+INFINI_KERNEL("eig", plan_eig);
+
+}  // namespace
+}  // namespace infini::cpu

@@ -1,0 +1,51 @@
+// lu_factor: L and U of complex matrices in one, with the rows that were exchanged.
+#include "linalg/complex.h"
+
+namespace infini::cpu {
+namespace {
+
+// pivots[k], from 1 on: the row that was exchanged with row k, as in LAPACK.
+void factor_complex_lu(Complex *m, int64_t rows, int64_t columns, int64_t *pivots) {
+    for (int64_t k = 0; k < std::min(rows, columns); ++k) {
+        int64_t best = k;
+        for (int64_t i = k + 1; i < rows; ++i)
+            if (size(m[i * columns + k]) > size(m[best * columns + k])) best = i;
+        pivots[k] = best + 1;
+        if (best != k) std::swap_ranges(m + k * columns, m + (k + 1) * columns, m + best * columns);
+        const Complex pivot = m[k * columns + k];
+        if (pivot.re == 0 && pivot.im == 0) continue;
+        const Complex *line = m + k * columns;
+        const size_t grain = size_t(std::max<int64_t>(4, 16384 / std::max<int64_t>(1, columns)));
+        parallel_for(size_t(rows - k - 1), grain, [=](size_t begin, size_t end) {
+            for (int64_t i = k + 1 + int64_t(begin); i < k + 1 + int64_t(end); ++i) {
+                Complex *row = m + i * columns;
+                const Complex factor = row[k] = row[k] / pivot;
+                for (int64_t j = k + 1; j < columns; ++j) row[j] -= factor * line[j];
+            }
+        });
+    }
+}
+
+std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
+    const ComplexMatrices lu(operation, 0, 2), x(operation, 3, 2);
+    const Tensor pivots = operation.tensor(2);
+    const Offsets places(pivots, 0, pivots.ndim - 1, int64_t(sizeof(int32_t)));
+    const int64_t m = x.rows(), n = x.columns(), step = pivots.stride(-1);
+    return plan_batch(x.count(), 3 * m * n + std::min(m, n), m * n * std::min(m, n) * 4,
+                      [=](const Arguments &a, int64_t index, double *room) {
+                          Complex *matrix = as_complex(room);
+                          double *spare = room + 2 * m * n;
+                          int64_t *swaps = reinterpret_cast<int64_t *>(spare + m * n);
+                          x.load(matrix, a, 3, index, spare);
+                          factor_complex_lu(matrix, m, n, swaps);
+                          lu.store(a, 0, index, matrix, spare);
+                          char *to = a.pointer<char>(2) + places(index);
+                          for (int64_t k = 0; k < std::min(m, n); ++k)
+                              reinterpret_cast<int32_t *>(to)[k * step] = int32_t(swaps[k]);
+                      });
+}
+
+INFINI_KERNEL("lu_factor", plan_lu_factor);
+
+}  // namespace
+}  // namespace infini::cpu

@@ -1,0 +1,285 @@
+"""Operators on complex tensors, by operators on their parts.
+
+`emit` comes here with complex operands of an operator that takes none. Elementwise operators have
+complex forms (`complex_mul`), which are declared with them; sums and copies treat both parts alike;
+products are made of four real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from infinicore import _core
+from infinicore._complex_parts import WHOLES, is_complex, part_type, parts
+from infinicore._dtype import bool_, dtype
+from infinicore.op._operator import Function
+from infinicore.op._operator import function as operator_named
+from infinicore.op._shapes import broadcast
+
+Tensor = _core.Tensor
+
+
+def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[str, Any]) -> Any:
+    """The result of an operator whose operands are, some of them, complex."""
+    from infinicore._emit import copy
+    from infinicore.functions.linalg.complex import FORMS
+
+    name, way = this.name, this.complex_as
+    if name in _HANDLERS:
+        made = _HANDLERS[name](list(inputs), values)
+    elif name in FORMS:
+        made = FORMS[name](*inputs, **values)
+    elif way in _WAYS:
+        made = _WAYS[way](this, list(inputs), values)
+    else:
+        raise TypeError(f"{name}: complex numbers are not taken: expected real ones")
+    if out is None:
+        return made
+    target = out[0] if isinstance(out, (tuple, list)) else out
+    copy(name, target, made)
+    return target
+
+
+# ---- Operands -----------------------------------------------------------------------------------
+
+
+def joined(real: Tensor, imag: Tensor) -> Tensor:
+    """A complex tensor of two parts."""
+    from infinicore._emit import emit
+
+    made = _core.empty(real.shape, WHOLES[real.dtype._code], real.device)
+    for place, value in zip(parts(made), (real, imag), strict=True):
+        emit("rearrange", value, out=place)
+    return made
+
+
+def emit_conj(z: Tensor) -> Tensor:
+    """Conjugates; real numbers as they are."""
+    from infinicore._emit import emit
+
+    if not z.dtype.is_complex:
+        return z
+    real, imag = parts(z)
+    return joined(real, emit("neg", imag))
+
+
+def _kind(operands: Sequence[Any]) -> dtype:
+    from infinicore._emit import result_type
+
+    return result_type(*(each for each in operands if each is not None))
+
+
+def _device(operands: Sequence[Any]) -> Any:
+    return next(each.device for each in operands if isinstance(each, Tensor))
+
+
+def _split(operand: Any, kind: dtype, where: Any) -> tuple[Tensor, Tensor]:
+    """Both parts of an operand, in the types of a complex one."""
+    from infinicore._emit import cast_to, tensor_for
+
+    if isinstance(operand, complex):
+        part = part_type(kind)
+        return tensor_for(operand.real, part, where), tensor_for(operand.imag, part, where)
+    if isinstance(operand, Tensor) and operand.dtype.is_complex:
+        real, imag = parts(operand)
+        return cast_to(real, part_type(kind)), cast_to(imag, part_type(kind))
+    part = part_type(kind)
+    real, zero = tensor_for(operand, part, where), tensor_for(0.0, part, where)
+    return real, zero.expand(*real.shape)
+
+
+# ---- Elementwise --------------------------------------------------------------------------------
+
+
+def _map(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """By the operator's complex form."""
+    from infinicore._emit import _step
+
+    kind, where = _kind(operands), _device(operands)
+    split = [_split(each, kind, where) for each in operands]
+    shape = broadcast([tuple(real.shape) for real, _ in split])
+    given = [part.expand(*shape) for pair in split for part in pair]
+    form = operator_named(f"complex_{this.name}")
+    first = form.tensors[0].kinds
+    if len(form.outputs) == 2:
+        made = _core.empty(shape, kind, where)
+        written = list(parts(made))
+    else:
+        made = _core.empty(shape, bool_ if first == "BOOL" else part_type(kind), where)
+        written = [made]
+    _step(form, [*written, *given], {})
+    return made
+
+
+def _truth(operand: Any) -> Any:
+    from infinicore._emit import emit
+
+    return emit("not_equal", operand, 0) if isinstance(operand, Tensor) else bool(operand)
+
+
+def _logical(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
+    from infinicore._emit import emit
+
+    return emit(this.name, *map(_truth, operands), **values)  # type: ignore[no-any-return]
+
+
+def _sign(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """The number of size 1 in the same direction; 0 of 0."""
+    from infinicore._emit import emit
+
+    (z,) = operands
+    size = emit("abs", z)
+    divisor = emit("where", emit("equal", size, 0), 1.0, size)
+    return emit("div", z, divisor)  # type: ignore[no-any-return]
+
+
+def _addcmul(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    from infinicore._emit import emit
+
+    added, one, two = operands
+    scaled = emit("mul", emit("mul", one, two), values.get("value", 1))
+    return emit("add", added, scaled)  # type: ignore[no-any-return]
+
+
+def _addcdiv(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    from infinicore._emit import emit
+
+    added, one, two = operands
+    scaled = emit("mul", emit("div", one, two), values.get("value", 1))
+    return emit("add", added, scaled)  # type: ignore[no-any-return]
+
+
+# ---- Folds and scans ----------------------------------------------------------------------------
+
+
+def _partwise(this: Function, inputs: list[Any], values: dict[str, Any]) -> Tensor:
+    from infinicore._emit import emit
+
+    flat = [each for each in inputs if is_complex(each)]
+    members = [i for i, each in enumerate(inputs) if _is_value(this, i) and each is not None]
+    kind = _kind([x for i in members for x in _listed(inputs[i])] or flat)
+    where = _device([x for i in members for x in _listed(inputs[i])] or flat)
+    results = []
+    for which in (0, 1):
+        given = list(inputs)
+        for i in members:
+            if isinstance(inputs[i], (list, tuple)):
+                given[i] = [_split(each, kind, where)[which] for each in inputs[i]]
+            else:
+                given[i] = _split(inputs[i], kind, where)[which]
+        results.append(emit(this.name, *given, **values))
+    return joined(*results)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _is_value(this: Function, place: int) -> bool:
+    """Whether an input holds values, not indices or conditions."""
+    tensor = this.tensors[this.inputs[place][1]]
+    return tensor.kinds.startswith("=") or "F32" in tensor.kinds.split()
+
+
+def _fold_first(z: Tensor, dim: Any, keepdim: bool) -> tuple[Tensor, list[int]]:
+    """The dimensions that are folded as one, the first; and the shape of the result."""
+    dims = sorted({d % z.ndim for d in dim}) if dim is not None and z.ndim else range(z.ndim)
+    rest = [d for d in range(z.ndim) if d not in dims]
+    shape = [z.shape[d] for d in rest]
+    count = 1
+    for d in dims:
+        count *= z.shape[d]
+    kept = [1 if d in dims else z.shape[d] for d in range(z.ndim)] if keepdim else shape
+    return z.permute(*dims, *rest).reshape(count, *shape), kept
+
+
+def _prod(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """Halves multiplied with each other, until one is left."""
+    from infinicore._emit import emit, tensor_for
+
+    rows, shape = _fold_first(operands[0], values.get("dim"), values.get("keepdim", False))
+    if not rows.shape[0]:
+        one = joined(*(tensor_for(v, part_type(rows.dtype), rows.device) for v in (1.0, 0.0)))
+        return one.expand(*shape).clone()
+    while rows.shape[0] > 1:
+        half = rows.shape[0] // 2
+        made = emit("mul", rows.narrow(0, 0, half), rows.narrow(0, half, half))
+        if rows.shape[0] % 2:
+            last = emit("mul", made.narrow(0, 0, 1), rows.narrow(0, 2 * half, 1))
+            made = _cat([last, made.narrow(0, 1, half - 1)]) if half > 1 else last
+        rows = made
+    return rows.reshape(shape)
+
+
+def _cat(tensors: list[Tensor]) -> Tensor:
+    from infinicore._emit import emit
+
+    size = sum(each.shape[0] for each in tensors)
+    made = _core.empty((size, *tensors[0].shape[1:]), tensors[0].dtype, tensors[0].device)
+    start = 0
+    for each in tensors:
+        emit("rearrange", each, out=made.narrow(0, start, each.shape[0]))
+        start += each.shape[0]
+    return made
+
+
+def _cumprod(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """Products of 1, 2, 4, ... neighbours."""
+    from infinicore._emit import emit
+
+    (z,) = operands
+    dim = values["dim"] % z.ndim if z.ndim else 0
+    rows = z.movedim(dim, 0) if z.ndim else z.reshape(1)
+    size, step = rows.shape[0], 1
+    while step < size:
+        rest = size - step
+        later = emit("mul", rows.narrow(0, step, rest), rows.narrow(0, 0, rest))
+        rows = _cat([rows.narrow(0, 0, step), later])
+        step *= 2
+    return (rows.movedim(0, dim) if z.ndim else rows.reshape(())).clone()  # type: ignore[no-any-return]
+
+
+def _var(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    return _var_mean(operands, values)[0]
+
+
+def _var_mean(operands: list[Any], values: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    from infinicore._emit import emit
+
+    spreads, means = zip(
+        *(emit("var_mean", part, **values) for part in parts(operands[0])), strict=True
+    )
+    return emit("add", *spreads), joined(*means)
+
+
+# ---- Products -----------------------------------------------------------------------------------
+
+
+def _product(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """As four products of parts."""
+    from infinicore._emit import emit
+
+    kind, where = _kind(operands), _device(operands)
+    (ar, ai), (br, bi) = (
+        tuple(emit("rearrange", part) for part in _split(each, kind, where)) for each in operands
+    )
+
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        return emit(this.name, a, b, **values)  # type: ignore[no-any-return]
+
+    real = emit("sub", product(ar, br), product(ai, bi))
+    return joined(real, emit("add", product(ar, bi), product(ai, br)))
+
+
+# By what the operator's declaration says.
+_WAYS = {"form": _map, "parts": _partwise, "product": _product, "truths": _logical}
+_HANDLERS: dict[str, Callable[..., Any]] = {
+    "addcdiv": _addcdiv,
+    "addcmul": _addcmul,
+    "cumprod": _cumprod,
+    "prod": _prod,
+    "sign": _sign,
+    "var": _var,
+    "var_mean": _var_mean,
+}

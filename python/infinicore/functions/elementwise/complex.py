@@ -1,0 +1,83 @@
+"""Complex numbers: conjugates, angles, and back from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore._complex_emit import emit_conj, joined
+from infinicore._complex_parts import WHOLES, parts
+from infinicore._dtype import category, get_default_dtype
+from infinicore._emit import cast_to, emit, placed, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+
+__all__ = ["angle", "conj", "conj_physical", "polar", "resolve_conj", "resolve_neg"]
+
+
+@function
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """Conjugates of complex numbers, in memory of their own; real numbers as they are.
+
+    >>> infinicore.conj_physical(infinicore.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    return placed("conj_physical", emit_conj(input), out)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Conjugates of complex numbers; a tensor of real numbers itself.
+
+    >>> infinicore.conj(infinicore.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"conj: input is {type(input).__name__}: expected a tensor")
+    return conj_physical(input) if input.dtype.is_complex else input
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: conjugates are computed when they are asked for.
+
+    >>> infinicore.resolve_conj(infinicore.ones(1))
+    tensor([1.])
+    """
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: no signs are pending.
+
+    >>> infinicore.resolve_neg(infinicore.ones(1))
+    tensor([1.])
+    """
+    return input
+
+
+@function
+def angle(input: Tensor, *, out: Any = None) -> Tensor:
+    """Angles of complex numbers, between -pi and pi; of real ones 0, or pi where they are negative.
+
+    >>> infinicore.angle(infinicore.tensor([1j, -1j]))
+    tensor([ 1.5708, -1.5708])
+    """
+    if input.dtype.is_complex:
+        real, imag = parts(input)
+        return placed("angle", emit("atan2", imag, real), out)
+    x = input if category(input.dtype) > 1 else cast_to(input, get_default_dtype())
+    zero, pi = (tensor_for(v, x.dtype, x.device) for v in (0.0, 3.141592653589793))
+    made = emit("where", emit("less", x, zero), pi, zero)
+    made = emit("where", emit("isnan", x), x, made)
+    return placed("angle", made, out)
+
+
+@function
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """Complex numbers of sizes and angles.
+
+    >>> infinicore.polar(infinicore.tensor([2.0]), infinicore.tensor([0.0]))
+    tensor([2.+0.j])
+    """
+    if abs.dtype._code not in WHOLES or angle.dtype is not abs.dtype:
+        raise RuntimeError("polar: expected abs and angle as floats of one type")
+    real, imag = emit("mul", abs, emit("cos", angle)), emit("mul", abs, emit("sin", angle))
+    return placed("polar", joined(real, imag), out)

@@ -1,0 +1,137 @@
+"""Complex matrices: by operators of their own, or as real matrices of twice the size. `emit` of an
+operator on real matrices comes here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infinicore import _core
+from infinicore._complex_emit import emit_conj, joined
+from infinicore._complex_parts import part_type, parts
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._tensor import Tensor
+
+__all__: list[str] = []
+
+
+def _put(target: Tensor, value: Tensor) -> None:
+    emit("rearrange", value, out=target)
+
+
+def whole(z: Tensor) -> Tensor:
+    """[[re, -im], [im, re]]: products and inverses of such matrices are those of the complex."""
+    real, imag = parts(z)
+    m, n = z.shape[-2:]
+    made = _core.empty((*z.shape[:-2], 2 * m, 2 * n), real.dtype, z.device)
+    top, bottom = made.narrow(z.ndim - 2, 0, m), made.narrow(z.ndim - 2, m, m)
+    last = z.ndim - 1
+    _put(top.narrow(last, 0, n), real)
+    _put(bottom.narrow(last, n, n), real)
+    _put(bottom.narrow(last, 0, n), imag)
+    _put(top.narrow(last, n, n), emit("neg", imag))
+    return made
+
+
+def _from_rows(made: Tensor) -> Tensor:
+    """Complex rows of real ones that lie below each other."""
+    m = made.shape[-2] // 2
+    return joined(made.narrow(made.ndim - 2, 0, m), made.narrow(made.ndim - 2, m, m))
+
+
+def inverse(z: Tensor) -> Tensor:
+    made = emit("inverse", whole(z))
+    return _from_rows(made.narrow(z.ndim - 1, 0, z.shape[-1]))
+
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """x with a x = b, of one batch."""
+    real, imag = parts(b)
+    m = b.shape[-2]
+    sides = _core.empty((*b.shape[:-2], 2 * m, b.shape[-1]), real.dtype, b.device)
+    _put(sides.narrow(b.ndim - 2, 0, m), real)
+    _put(sides.narrow(b.ndim - 2, m, m), imag)
+    return _from_rows(emit("solve", whole(a), sides))
+
+
+def cholesky(z: Tensor, upper: bool) -> Tensor:
+    """With the parts of each element side by side, the factor has the same form."""
+    z = emit_conj(z.transpose(-1, -2)) if upper else z
+    real, imag = parts(z)
+    n = z.shape[-1]
+    made = _core.empty((*z.shape[:-2], n, 2, n, 2), real.dtype, z.device)
+    row, column = made.ndim - 3, made.ndim - 1
+    for i, k, part in ((0, 0, real), (1, 1, real), (1, 0, imag), (0, 1, emit("neg", imag))):
+        _put(made.select(column, k).select(row, i), part)
+    factor = emit("cholesky", made.view(*z.shape[:-2], 2 * n, 2 * n), upper=False)
+    factor = factor.view(*z.shape[:-2], n, 2, n, 2).select(column, 0)
+    lower = joined(factor.select(row, 0), factor.select(row, 1))
+    return emit_conj(lower.transpose(-1, -2)) if upper else lower
+
+
+def _dense(z: Tensor) -> list[Tensor]:
+    return [emit("rearrange", part) for part in parts(z)]
+
+
+def qr(z: Tensor) -> tuple[Tensor, Tensor]:
+    q_real, q_imag, r_real, r_imag = emit("complex_qr", *_dense(z))
+    return joined(q_real, q_imag), joined(r_real, r_imag)
+
+
+def svd(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    u_real, u_imag, s, v_real, v_imag = emit("complex_svd", *_dense(z))
+    return joined(u_real, u_imag), s, joined(v_real, v_imag)
+
+
+def eigh(z: Tensor) -> tuple[Tensor, Tensor]:
+    w, v_real, v_imag = emit("complex_eigh", *_dense(z))
+    return w, joined(v_real, v_imag)
+
+
+def eig(z: Tensor) -> tuple[Tensor, Tensor]:
+    w_real, w_imag, v_real, v_imag = emit("eig", *_dense(z))
+    return joined(w_real, w_imag), joined(v_real, v_imag)
+
+
+def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U in one, and the rows exchanged; of real matrices real."""
+    if z.dtype.is_complex:
+        real, imag, pivots = emit("lu_factor", *_dense(z))
+        return joined(real, imag), pivots
+    zero = tensor_for(0.0, z.dtype, z.device).expand(*z.shape)
+    real, _, pivots = emit("lu_factor", z, emit("rearrange", zero))
+    return real, pivots
+
+
+def slogdet(z: Tensor) -> tuple[Tensor, Tensor]:
+    """The direction of the determinant, and the logarithm of its size."""
+    lu, pivots = lu_factor(z)
+    diagonal = _diagonal(lu)
+    size = emit("abs", diagonal)
+    log = emit("sum", emit("log", size), dim=[size.ndim - 1])
+    sign = emit("prod", emit("sign", diagonal), dim=[diagonal.ndim - 1])
+    return emit("mul", sign, _parity(pivots, part_type(z.dtype))), log
+
+
+def det(z: Tensor) -> Tensor:
+    lu, pivots = lu_factor(z)
+    product = emit("prod", _diagonal(lu), dim=[lu.ndim - 2])
+    return emit("mul", product, _parity(pivots, part_type(z.dtype)))  # type: ignore[no-any-return]
+
+
+def _diagonal(matrix: Tensor) -> Tensor:
+    from infinicore.functions.copy.views import diagonal
+
+    return diagonal(matrix, 0, matrix.ndim - 2, matrix.ndim - 1)
+
+
+def _parity(pivots: Tensor, kind: Any) -> Tensor:
+    """1 or -1: whether the exchanges are an even number."""
+    from infinicore.functions._operands import counting
+
+    own = emit("add", counting(pivots.shape[-1], pivots, kind=pivots.dtype), 1)
+    turned = emit("where", emit("not_equal", pivots, own), -1, 1)
+    return cast_to(emit("prod", turned, dim=[pivots.ndim - 1]), kind)
+
+
+# Operators on real matrices -> what they do to complex ones.
+FORMS = {each.__name__: each for each in (cholesky, det, eigh, inverse, qr, slogdet, solve, svd)}
