@@ -18,7 +18,7 @@ from typing import Any
 use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
 
 _MODULES = (
-    *("ccl", "context", "functions", "lib", "library", "nn"),
+    *("ccl", "context", "fft", "functions", "lib", "library", "linalg", "nn"),
     *("op", "ops", "rt", "test", "utils"),
 )
 

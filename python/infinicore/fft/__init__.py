@@ -1,0 +1,13 @@
+"""Fourier transforms, with torch's names.
+
+    spectrum = infinicore.fft.rfft(signal)
+
+On the CPU they are an operator, for any length; on other devices products with small matrices.
+"""
+
+from __future__ import annotations
+
+from infinicore.fft import _functions
+from infinicore.fft._functions import *
+
+__all__ = _functions.__all__

@@ -1,0 +1,395 @@
+"""Fourier transforms with torch's names; `n`, `dim` and `norm` mean what they mean there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.fft._transform import as_complex, floats, transform, transform_real
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+
+def _scale(function: str, norm: str | None, count: int, inverse: bool) -> float:
+    """What the sums are multiplied by."""
+    norm = norm or "backward"
+    if norm not in ("forward", "backward", "ortho"):
+        raise RuntimeError(
+            f"{function}: norm is {norm!r}: expected 'forward', 'backward' or 'ortho'"
+        )
+    if norm == "ortho":
+        return 1 / math.sqrt(count)
+    return 1 / count if (norm == "backward") == inverse else 1.0
+
+
+def _dim(function: str, x: Tensor, dim: int) -> int:
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexError(f"{function}: dim is {dim}: expected one of {x.ndim} dimensions")
+    return dim % x.ndim
+
+
+def _sized(function: str, x: Tensor, n: int | None, dim: int) -> Tensor:
+    """A dimension cut, or filled up with zeros."""
+    size = x.shape[dim]
+    if n is None:
+        n = size
+    if n < 1:
+        raise RuntimeError(f"{function}: n is {n}: expected 1 or more")
+    if n <= size:
+        return x.narrow(dim, 0, n)
+    shape = [*x.shape]
+    shape[dim] = n - size
+    return infinicore.cat([x, infinicore.zeros(shape, dtype=x.dtype, device=x.device)], dim)
+
+
+def _along(x: Tensor, dim: int, work: Any) -> Tensor:
+    """A function of the last dimension, along another."""
+    if dim == x.ndim - 1:
+        return work(x)  # type: ignore[no-any-return]
+    return work(x.movedim(dim, -1)).movedim(-1, dim)  # type: ignore[no-any-return]
+
+
+def _write(out: Any, made: Tensor) -> Tensor:
+    return made if out is None else out.copy_(made)
+
+
+def _c2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
+    x = as_complex(name, x)
+    at = _dim(name, x, dim)
+    x = _sized(name, x, n, at)
+    scale = _scale(name, norm, x.shape[at], inverse)
+    return _along(x, at, lambda each: transform(each, inverse, scale))
+
+
+def fft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The Fourier transform along a dimension.
+
+    >>> infinicore.fft.fft(infinicore.tensor([1., 0.]))
+    tensor([1.+0.j, 1.+0.j])
+    """
+    return _write(out, _c2c("fft", input, n, dim, norm, False))
+
+
+def ifft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse Fourier transform along a dimension.
+
+    >>> infinicore.fft.ifft(infinicore.tensor([1., 1.]))
+    tensor([1.+0.j, 0.+0.j])
+    """
+    return _write(out, _c2c("ifft", input, n, dim, norm, True))
+
+
+def rfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The Fourier transform of real numbers: the first half, which tells the other.
+
+    >>> infinicore.fft.rfft(infinicore.ones(4)).shape
+    infinicore.Size([3])
+    """
+    return _write(out, _r2c("rfft", input, n, dim, norm, False))
+
+
+def _r2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
+    if not isinstance(x, Tensor) or x.dtype.is_complex:
+        raise RuntimeError(f"{name}: expected a tensor of real numbers")
+    x = floats(x)
+    at = _dim(name, x, dim)
+    x = _sized(name, x, n, at)
+    scale = _scale(name, norm, x.shape[at], inverse)
+    return _along(x, at, lambda each: transform_real(each.contiguous(), scale))
+
+
+def irfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `rfft`: n real numbers, 2 * (size - 1) if it is not given.
+
+    >>> infinicore.fft.irfft(infinicore.tensor([4. + 0j, 0, 0]))
+    tensor([1., 1., 1., 1.])
+    """
+    return _write(out, _c2r("irfft", input, n, dim, norm, True))
+
+
+def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Tensor:
+    x = as_complex(name, x)
+    at = _dim(name, x, dim)
+    size = 2 * (x.shape[at] - 1) if n is None else n
+    if size < 1:
+        raise RuntimeError(f"{name}: n is {size}: expected 1 or more")
+    half = _sized(name, x, size // 2 + 1, at)
+    scale = _scale(name, norm, size, inverse)
+
+    def work(given: Tensor) -> Tensor:
+        if not inverse:
+            given = infinicore.conj(given)
+        rest = size - given.shape[-1]
+        # Parts that are real in a transform of real numbers count as such.
+        first = infinicore.real(given[..., :1]) + 0j
+        inner = given[..., 1 : size - size // 2] if size > 1 else given[..., :0]
+        pieces = [first, inner]
+        if size % 2 == 0:
+            pieces.append(infinicore.real(given[..., size // 2 : size // 2 + 1]) + 0j)
+        if rest > 0:
+            mirrored = infinicore.flip(given[..., 1 : rest + 1], (given.ndim - 1,))
+            pieces.append(infinicore.conj(mirrored))
+        whole = infinicore.cat([piece.to(given.dtype) for piece in pieces], -1)
+        return infinicore.real(transform(whole, True, scale)).clone()
+
+    return _along(half, at, work)
+
+
+def hfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The Fourier transform, which is real, of a signal given by its first half.
+
+    >>> infinicore.fft.hfft(infinicore.tensor([1. + 0j, 0])).tolist()
+    [1.0, 1.0]
+    """
+    return _write(out, _c2r("hfft", input, n, dim, norm, False))
+
+
+def ihfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `hfft`: the first half of the signal.
+
+    >>> infinicore.fft.ihfft(infinicore.ones(2)).shape
+    infinicore.Size([2])
+    """
+    return _write(out, infinicore.conj(_r2c("ihfft", input, n, dim, norm, True)))
+
+
+# ---- Several dimensions -------------------------------------------------------------------------
+
+
+def _dims(function: str, x: Tensor, s: Any, dim: Any) -> tuple[list[Any], list[int]]:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{function}: input is {type(x).__name__}: expected a tensor")
+    if dim is None:
+        count = x.ndim if s is None else len(s)
+        dims = list(range(x.ndim - count, x.ndim))
+    else:
+        dims = [_dim(function, x, each) for each in ([dim] if isinstance(dim, int) else dim)]
+    sizes = [None] * len(dims) if s is None else [None if each == -1 else each for each in s]
+    if len(sizes) != len(dims) or len(set(dims)) != len(dims):
+        raise RuntimeError(f"{function}: expected as many different dims as sizes")
+    return sizes, dims
+
+
+def _each(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    sizes, dims = _dims(name, x, s, dim)
+    for n, at in zip(sizes, dims, strict=True):
+        x = _c2c(name, x, n, at, norm, inverse)
+    return x if dims else as_complex(name, x)
+
+
+def fftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The Fourier transform along several dimensions, or all.
+
+    >>> infinicore.fft.fftn(infinicore.ones(2, 2)).real.tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
+    """
+    return _write(out, _each("fftn", input, s, dim, norm, False))
+
+
+def ifftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse Fourier transform along several dimensions, or all.
+
+    >>> infinicore.fft.ifftn(infinicore.ones(2, 2)).real.tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    return _write(out, _each("ifftn", input, s, dim, norm, True))
+
+
+def rfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """`rfft` along the last of several dimensions, `fft` along the others.
+
+    >>> infinicore.fft.rfftn(infinicore.ones(2, 4)).shape
+    infinicore.Size([2, 3])
+    """
+    return _write(out, _half_first("rfftn", input, s, dim, norm, False))
+
+
+def _half_first(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    sizes, dims = _dims(name, x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name}: expected at least one dimension")
+    made = _r2c(name, x, sizes[-1], dims[-1], norm, inverse)
+    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
+        made = _c2c(name, made, n, at, norm, inverse)
+    return made
+
+
+def _half_last(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
+    sizes, dims = _dims(name, x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name}: expected at least one dimension")
+    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
+        x = _c2c(name, x, n, at, norm, inverse)
+    return _c2r(name, x, sizes[-1], dims[-1], norm, inverse)
+
+
+def irfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `rfftn`.
+
+    >>> infinicore.fft.irfftn(infinicore.fft.rfftn(infinicore.ones(2, 4))).shape
+    infinicore.Size([2, 4])
+    """
+    return _write(out, _half_last("irfftn", input, s, dim, norm, True))
+
+
+def hfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """`hfft` along the last of several dimensions, `fft` along the others.
+
+    >>> infinicore.fft.hfftn(infinicore.ones(2, 3)).shape
+    infinicore.Size([2, 4])
+    """
+    return _write(out, _half_last("hfftn", input, s, dim, norm, False))
+
+
+def ihfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `hfftn`.
+
+    >>> infinicore.fft.ihfftn(infinicore.ones(2, 4)).shape
+    infinicore.Size([2, 3])
+    """
+    sizes, dims = _dims("ihfftn", input, s, dim)
+    if not dims:
+        raise RuntimeError("ihfftn: expected at least one dimension")
+    made = ihfft(input, sizes[-1], dims[-1], norm)
+    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
+        made = _c2c("ihfftn", made, n, at, norm, True)
+    return _write(out, made)
+
+
+def _pair(function: Any, text: str) -> Any:
+    """A function of several dimensions, of the last two."""
+
+    def made(
+        input: Tensor,
+        s: Any = None,
+        dim: Sequence[int] = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
+        return function(input, s, dim, norm, out=out)  # type: ignore[no-any-return]
+
+    name = function.__name__[:-1] + "2"
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"""`{function.__name__}` along the last two dimensions{text}.
+
+    >>> infinicore.fft.{name}(infinicore.ones(2, 4)).ndim
+    2
+    """
+    return made
+
+
+fft2, ifft2 = _pair(fftn, ""), _pair(ifftn, "")
+rfft2, irfft2 = _pair(rfftn, " of real numbers"), _pair(irfftn, "")
+hfft2, ihfft2 = _pair(hfftn, ""), _pair(ihfftn, " of real numbers")
+
+
+# ---- Frequencies --------------------------------------------------------------------------------
+
+
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, out: Any = None
+) -> Tensor:
+    """The frequencies of the results of `fft` of n samples, d apart.
+
+    >>> infinicore.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    if n < 1:
+        raise RuntimeError(f"fftfreq: n is {n}: expected 1 or more")
+    kind = dtype or infinicore.get_default_dtype()
+    up = infinicore.arange(0, (n + 1) // 2, dtype=kind, device=device)
+    down = infinicore.arange(-(n // 2), 0, dtype=kind, device=device)
+    return _write(out, infinicore.cat([up, down]) * (1.0 / (n * d)))
+
+
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, out: Any = None
+) -> Tensor:
+    """The frequencies of the results of `rfft` of n samples, d apart.
+
+    >>> infinicore.fft.rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    if n < 1:
+        raise RuntimeError(f"rfftfreq: n is {n}: expected 1 or more")
+    kind = dtype or infinicore.get_default_dtype()
+    return _write(
+        out, infinicore.arange(0, n // 2 + 1, dtype=kind, device=device) * (1.0 / (n * d))
+    )
+
+
+def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
+    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    for each in dims:
+        size = input.shape[each]
+        input = infinicore.roll(input, size - size // 2 if back else size // 2, each)
+    return input
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The frequency 0 in the middle, along dimensions or all.
+
+    >>> infinicore.fft.fftshift(infinicore.arange(4))
+    tensor([2, 3, 0, 1])
+    """
+    return _shifted(input, dim, False)
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of `fftshift`.
+
+    >>> infinicore.fft.ifftshift(infinicore.arange(4))
+    tensor([2, 3, 0, 1])
+    """
+    return _shifted(input, dim, True)

@@ -1,0 +1,123 @@
+"""The transform of one dimension: by the device's operator, or as products with small matrices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from infinicore import _core
+from infinicore._complex_emit import joined
+from infinicore._complex_parts import WHOLES, parts
+from infinicore._dtype import category, complex64, float32, float64, get_default_dtype
+from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._function import function
+from infinicore._tensor import Tensor
+
+_WIDTH = 64  # of the matrices that longer transforms are cut into, where there is no operator
+
+
+def as_complex(function: str, x: Any) -> Tensor:
+    """Operands as complex64 or complex128."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{function}: input is {type(x).__name__}: expected a tensor")
+    if x.dtype.is_complex:
+        return x if x.dtype._code in ("C64", "C128") else x.to(complex64)
+    return x.to(WHOLES[floats(x).dtype._code])
+
+
+def floats(x: Tensor) -> Tensor:
+    if category(x.dtype) < 2:
+        return x.to(get_default_dtype())
+    return x if x.dtype in (float32, float64) else x.to(float32)
+
+
+@function
+def transform(input: Tensor, inverse: bool, scale: float) -> Tensor:
+    """Along the last dimension."""
+    if input.device.type != "cpu":
+        return _by_products(input, inverse, scale)
+    made = _core.empty(input.shape, input.dtype, input.device)
+    given = [emit("rearrange", part) for part in parts(input)]
+    emit("fft", *given, out=list(parts(made)), inverse=inverse, scale=scale)
+    return made
+
+
+@function
+def transform_real(input: Tensor, scale: float) -> Tensor:
+    """Of real numbers: the first half of the result, which tells the other."""
+    whole = WHOLES[input.dtype._code]
+    size = input.shape[-1]
+    if input.device.type != "cpu":
+        made = _by_products(cast_to(input, whole), False, scale)
+        return emit("rearrange", made.narrow(made.ndim - 1, 0, size // 2 + 1))  # type: ignore[no-any-return]
+    zero = tensor_for(0.0, input.dtype, input.device).expand(*input.shape)
+    real, imag = emit("fft", input, emit("rearrange", zero), inverse=False, scale=scale)
+    half = [each.narrow(each.ndim - 1, 0, size // 2 + 1) for each in (real, imag)]
+    return joined(*half)
+
+
+def _by_products(x: Tensor, inverse: bool, scale: float) -> Tensor:
+    made = _rows(x, inverse)
+    return made if scale == 1 else emit("mul", made, scale)
+
+
+def _rows(x: Tensor, inverse: bool) -> Tensor:
+    """Length p q as q transforms of length p, turned, and p of length q."""
+    n = x.shape[-1]
+    p = next((p for p in range(min(_WIDTH, n), 1, -1) if n % p == 0), 1)
+    if n <= _WIDTH:
+        return emit("mul", x, 1.0) if n < 2 else _product(x, _matrix(n, n, n, inverse, x))
+    if p == 1:
+        return _chirp(x, inverse)
+    q = n // p
+    columns = x.view(*x.shape[:-1], p, q).transpose(-1, -2)  # [q, p]: index q1 + q p1
+    first = _product(emit("rearrange", columns), _matrix(p, p, p, inverse, x))
+    turned = emit("mul", first, _matrix(q, p, n, inverse, x))
+    second = _rows(emit("rearrange", turned.transpose(-1, -2)), inverse)  # [p, q]
+    return emit("rearrange", second.transpose(-1, -2)).view(*x.shape)  # type: ignore[no-any-return]
+
+
+def _product(x: Tensor, matrix: Tensor) -> Tensor:
+    from infinicore.functions.matmul.matmul import product
+
+    return product(x, matrix)
+
+
+def _angles(numbers: Tensor, n: int, inverse: bool, like: Tensor) -> Tensor:
+    """e^(-2 pi i k / n) of integers, computed in float64."""
+    angle = emit("mul", cast_to(emit("remainder", numbers, n), float64), 2 * math.pi / n)
+    sine = emit("sin", angle)
+    whole = joined(emit("cos", angle), sine if inverse else emit("neg", sine))
+    return cast_to(whole, like.dtype)
+
+
+def _counting(n: int, like: Tensor) -> Tensor:
+    from infinicore.functions._operands import counting
+
+    return counting(n, like)
+
+
+def _matrix(rows: int, columns: int, n: int, inverse: bool, like: Tensor) -> Tensor:
+    grid = emit("mul", _counting(rows, like).unsqueeze(1), _counting(columns, like).unsqueeze(0))
+    return _angles(grid, n, inverse, like)
+
+
+def _chirp(x: Tensor, inverse: bool) -> Tensor:
+    """Lengths with a large prime factor, as a convolution of a power of 2."""
+    n = x.shape[-1]
+    size = 1 << (2 * n - 2).bit_length()
+    k = _counting(n, x)
+    w = _angles(emit("mul", k, k), 2 * n, inverse, x)
+    empty = _core.empty((*x.shape[:-1], size), x.dtype, x.device)
+    zero = cast_to(tensor_for(0.0, float32, x.device), x.dtype)
+    emit("rearrange", zero.expand(*empty.shape), out=empty)
+    emit("rearrange", emit("mul", x, w), out=empty.narrow(empty.ndim - 1, 0, n))
+    kernel = _core.empty((size,), x.dtype, x.device)
+    emit("rearrange", zero.expand(size), out=kernel)
+    back = _angles(emit("mul", k, k), 2 * n, not inverse, x)
+    emit("rearrange", back, out=kernel.narrow(0, 0, n))
+    other = emit("flip", back.narrow(0, 1, n - 1), dims=[0])
+    emit("rearrange", other, out=kernel.narrow(0, size - n + 1, n - 1))
+    both = emit("mul", _rows(empty, False), _rows(kernel, False))
+    made = emit("mul", _rows(both, True), 1.0 / size)
+    return emit("mul", made.narrow(made.ndim - 1, 0, n), w)  # type: ignore[no-any-return]

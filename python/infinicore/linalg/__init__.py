@@ -1,0 +1,19 @@
+"""Linear algebra on batches of matrices, with torch's names.
+
+infinicore.linalg.solve(A, b)
+infinicore.linalg.svd(A, full_matrices=False).S
+"""
+
+from __future__ import annotations
+
+from infinicore.linalg import _factors, _lu, _norms, _products, _solvers
+from infinicore.linalg._factors import *
+from infinicore.linalg._lu import *
+from infinicore.linalg._lu import unpacked as unpacked
+from infinicore.linalg._norms import *
+from infinicore.linalg._products import *
+from infinicore.linalg._solvers import *
+
+__all__ = sorted(
+    [*_factors.__all__, *_lu.__all__, *_norms.__all__, *_products.__all__, *_solvers.__all__]
+)

@@ -1,0 +1,174 @@
+"""Factors of matrices: triangular, orthogonal, eigenvectors, singular vectors."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.functions.linalg.eig import eig as _eig
+from infinicore.linalg._matrices import adjoint, into, matrices
+from infinicore.linalg._solvers import checked, failures
+
+__all__ = [
+    "cholesky",
+    "cholesky_ex",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
+    "qr",
+    "svd",
+    "svdvals",
+]
+
+
+class _Cholesky(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+
+class _Eigh(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class _QR(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class _SVD(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+_NOT_POSITIVE = "a matrix is not positive definite"
+
+
+def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
+    """Triangular factors L of symmetric positive matrices, L @ L.mT; or the upper ones.
+
+    >>> infinicore.linalg.cholesky(infinicore.tensor([[4., 0.], [0., 9.]]))
+    tensor([[2., 0.],
+            [0., 3.]])
+    """
+    A = matrices("cholesky", A, True)
+    made = infinicore.cholesky(A, upper)
+    return into(out, checked("cholesky", made, A, _NOT_POSITIVE))  # type: ignore[no-any-return]
+
+
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """As `cholesky`, with 1 for each matrix that has no such factor.
+
+    >>> infinicore.linalg.cholesky_ex(infinicore.eye(2)).info
+    tensor(0, dtype=infinicore.int32)
+    """
+    A = matrices("cholesky_ex", A, True)
+    made = infinicore.cholesky(A, upper)
+    if check_errors:
+        checked("cholesky_ex", made, A, _NOT_POSITIVE)
+    return into(out, _Cholesky(made, failures(made, A.shape[:-2])))
+
+
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Eigenvalues of symmetric matrices, the smallest first, and eigenvectors as columns.
+
+    >>> infinicore.linalg.eigh(infinicore.tensor([[2., 0.], [0., 1.]])).eigenvalues
+    tensor([1., 2.])
+    """
+    return into(out, _Eigh(*infinicore.eigh(matrices("eigh", A, True), UPLO)))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+    """Eigenvalues of symmetric matrices, the smallest first.
+
+    >>> infinicore.linalg.eigvalsh(infinicore.tensor([[2., 0.], [0., 1.]]))
+    tensor([1., 2.])
+    """
+    return into(out, eigh(A, UPLO).eigenvalues)  # type: ignore[no-any-return]
+
+
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """An orthogonal and an upper triangular factor of each matrix: "reduced", "complete", or
+    only the triangular one, "r".
+
+    >>> infinicore.linalg.qr(infinicore.ones(3, 2)).R.shape
+    infinicore.Size([2, 2])
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr: mode is {mode!r}: expected 'reduced', 'complete' or 'r'")
+    A = matrices("qr", A)
+    q, r = infinicore.qr(A, mode != "complete")
+    if mode == "r":
+        q = infinicore.empty(0, dtype=A.dtype, device=A.device)
+    return into(out, _QR(q, r))
+
+
+def svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """Singular values S, the largest first, with U and Vh: A = U @ diag(S) @ Vh.
+
+    >>> infinicore.linalg.svd(infinicore.tensor([[3., 0.], [0., 2.]])).S
+    tensor([3., 2.])
+    """
+    if driver is not None and driver not in ("gesvd", "gesvdj", "gesvda"):
+        raise RuntimeError(f"svd: driver is {driver!r}: expected gesvd, gesvdj or gesvda")
+    u, s, v = infinicore.svd(matrices("svd", A), not full_matrices)
+    return into(out, _SVD(u, s, adjoint(v).contiguous()))
+
+
+def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+    """Singular values, the largest first.
+
+    >>> infinicore.linalg.svdvals(infinicore.tensor([[3., 0.], [0., 2.]]))
+    tensor([3., 2.])
+    """
+    return into(out, svd(A, False, driver=driver).S)  # type: ignore[no-any-return]
+
+
+def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
+    """The first columns of a product of reflections I - tau * v @ v.mH, whose vectors are the
+    columns of A below its diagonal.
+
+    >>> infinicore.linalg.householder_product(infinicore.eye(2), infinicore.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    A = matrices("householder_product", A)
+    m, n = A.shape[-2:]
+    one = infinicore.eye(m, dtype=A.dtype, device=A.device)
+    made = one.expand(*A.shape[:-2], m, m)[..., :n]
+    for k in range(tau.shape[-1] - 1, -1, -1):
+        v = infinicore.tril(A, -1)[..., k : k + 1] + one[:, k : k + 1]
+        scale = tau[..., k].unsqueeze(-1).unsqueeze(-1)
+        made = made - scale * infinicore.matmul(v, infinicore.matmul(adjoint(v), made))
+    return into(out, made.clone())  # type: ignore[no-any-return]
+
+
+class _Eig(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def eig(A: Tensor, *, out: Any = None) -> Any:
+    """Eigenvalues of square matrices, in no order, and eigenvectors as columns; both complex.
+
+    >>> infinicore.linalg.eig(infinicore.tensor([[0., -1.], [1., 0.]])).eigenvalues.shape
+    infinicore.Size([2])
+    """
+    return into(out, _Eig(*_eig(matrices("eig", A, True))))
+
+
+def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
+    """Eigenvalues of square matrices, in no order; complex.
+
+    >>> infinicore.linalg.eigvals(infinicore.eye(2))
+    tensor([1.+0.j, 1.+0.j])
+    """
+    return into(out, eig(A).eigenvalues)  # type: ignore[no-any-return]

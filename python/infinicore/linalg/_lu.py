@@ -1,0 +1,205 @@
+"""L and U: factors with exchanged rows, equations with them, and LDL."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.functions.linalg.eig import lu_factor as _lu_factor
+from infinicore.linalg._matrices import adjoint, conjugate, into, matrices
+from infinicore.linalg._solvers import LinAlgError, solve_triangular
+
+__all__ = [
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+]
+
+
+class _Factors(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+
+class _FactorsEx(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class _LU(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class _LDL(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+
+
+class _LDLEx(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """L, without its diagonal of ones, and U in one matrix, and the rows exchanged, from 1 on.
+
+    >>> infinicore.linalg.lu_factor(infinicore.eye(2)).pivots
+    tensor([1, 2], dtype=infinicore.int32)
+    """
+    if not pivot:
+        raise RuntimeError("lu_factor: pivot is False: expected True")
+    return into(out, _Factors(*_lu_factor(matrices("lu_factor", A))))
+
+
+def lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """As `lu_factor`, with the place, from 1 on, of the first 0 on U's diagonal, or 0.
+
+    >>> infinicore.linalg.lu_factor_ex(infinicore.eye(2)).info
+    tensor(0, dtype=infinicore.int32)
+    """
+    lu, pivots = lu_factor(A, pivot=pivot)
+    diagonal = infinicore.diagonal(lu, 0, -2, -1)
+    zero = diagonal == 0
+    first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
+    info = infinicore.where(zero.any(-1), first, infinicore.zeros_like(first))
+    if check_errors and bool(info.any()):
+        raise LinAlgError("lu_factor_ex: a matrix is singular")
+    return into(out, _FactorsEx(lu, pivots, info.to(infinicore.int32)))
+
+
+def permutation(pivots: Tensor, rows: int) -> Tensor:
+    """Where each row comes from: row i of the result is row permutation[i]."""
+    order = infinicore.arange(rows, device=pivots.device).expand(*pivots.shape[:-1], rows).clone()
+    for k in range(pivots.shape[-1]):
+        other = (pivots[..., k : k + 1] - 1).to(infinicore.int64)
+        one, two = order[..., k : k + 1].clone(), infinicore.gather(order, -1, other)
+        order = infinicore.scatter(order, order.ndim - 1, other, one)
+        order[..., k : k + 1] = two
+    return order
+
+
+def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """A = P @ L @ U: a permutation, a unit lower and an upper triangular matrix.
+
+    >>> infinicore.linalg.lu(infinicore.eye(2)).L
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return into(out, unpacked(*lu_factor(A, pivot=pivot)))
+
+
+def unpacked(packed: Tensor, pivots: Tensor) -> _LU:
+    """P, L and U of what `lu_factor` gives."""
+    m, n = packed.shape[-2:]
+    k = min(m, n)
+    one = infinicore.eye(m, k, dtype=packed.dtype, device=packed.device)
+    lower = infinicore.tril(packed[..., :k], -1) + one
+    upper = infinicore.triu(packed[..., :k, :])
+    rows = infinicore.eye(m, dtype=packed.dtype, device=packed.device)
+    order = permutation(pivots, m)
+    turned = infinicore.index_select(rows, 0, order.reshape(-1)).reshape((*order.shape, m))
+    return _LU(turned.transpose(-1, -2).contiguous(), lower, upper)
+
+
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """X with A @ X = B, of the factors of A; with the conjugate transpose of A if `adjoint`.
+
+    >>> lu, pivots = infinicore.linalg.lu_factor(infinicore.eye(2))
+    >>> infinicore.linalg.lu_solve(lu, pivots, infinicore.ones(2, 1)).tolist()
+    [[1.0], [1.0]]
+    """
+    if not left:
+        turned = lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)
+        return into(out, _adjoint(turned).contiguous())  # type: ignore[no-any-return]
+    order = permutation(pivots, LU.shape[-2])
+    shape = infinicore.broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    B = B.expand(*shape, *B.shape[-2:])
+    index = order.unsqueeze(-1).expand(*shape, order.shape[-1], B.shape[-1]).contiguous()
+    if adjoint:
+        y = solve_triangular(_adjoint(LU), B, upper=False)
+        z = solve_triangular(_adjoint(LU), y, upper=True, unitriangular=True)
+        made = infinicore.empty(z.shape, dtype=z.dtype, device=z.device)
+        back = infinicore.argsort(index, -2)
+        made.copy_(infinicore.gather(z, z.ndim - 2, back))
+        return into(out, made)  # type: ignore[no-any-return]
+    rows = infinicore.gather(B.contiguous(), B.ndim - 2, index)
+    y = solve_triangular(LU, rows, upper=False, unitriangular=True)
+    return into(out, solve_triangular(LU, y, upper=True))  # type: ignore[no-any-return]
+
+
+_adjoint = adjoint
+
+
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+    """L, without its diagonal of ones, and D in one matrix, A = L @ diag(D) @ L.mT (L.mH if
+    `hermitian`), without exchanged rows: D is a diagonal, whose elements must not be 0.
+
+    >>> infinicore.linalg.ldl_factor(infinicore.eye(2)).pivots
+    tensor([1, 2], dtype=infinicore.int32)
+    """
+    A = matrices("ldl_factor", A, True)
+    n = A.shape[-1]
+    A, made = infinicore.tril(A), infinicore.zeros_like(A)
+    for k in range(n):
+        column = A[..., k:, k]
+        below, pivot = column[..., 1:] / column[..., :1], column[..., :1]
+        made[..., k : k + 1, k] = pivot
+        if k + 1 < n:
+            made[..., k + 1 :, k] = below
+            other = conjugate(below) if hermitian else below
+            update = (below * pivot).unsqueeze(-1) * other.unsqueeze(-2)
+            A[..., k + 1 :, k + 1 :] = A[..., k + 1 :, k + 1 :] - infinicore.tril(update)
+    pivots = infinicore.arange(1, n + 1, dtype=infinicore.int32, device=A.device)
+    return into(out, _LDL(made, pivots.expand(*A.shape[:-1]).contiguous()))
+
+
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+) -> Any:
+    """As `ldl_factor`, with the place, from 1 on, of the first 0 of D, or 0.
+
+    >>> infinicore.linalg.ldl_factor_ex(infinicore.eye(2)).info
+    tensor(0, dtype=infinicore.int32)
+    """
+    packed, pivots = ldl_factor(A, hermitian=hermitian)
+    zero = infinicore.diagonal(packed, 0, -2, -1) == 0
+    first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
+    info = infinicore.where(zero.any(-1), first, infinicore.zeros_like(first))
+    if check_errors and bool(info.any()):
+        raise LinAlgError("ldl_factor_ex: a pivot is 0")
+    return into(out, _LDLEx(packed, pivots, info.to(infinicore.int32)))
+
+
+def ldl_solve(
+    LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None
+) -> Tensor:
+    """X with A @ X = B, of the factors that `ldl_factor` gives.
+
+    >>> factors = infinicore.linalg.ldl_factor(infinicore.eye(2))
+    >>> infinicore.linalg.ldl_solve(*factors, infinicore.ones(2, 1)).tolist()
+    [[1.0], [1.0]]
+    """
+    y = solve_triangular(LD, B, upper=False, unitriangular=True)
+    y = y / infinicore.diagonal(LD, 0, -2, -1).unsqueeze(-1)
+    upper = adjoint(LD) if hermitian else LD.transpose(-1, -2)
+    made = solve_triangular(upper, y, upper=True, unitriangular=True)
+    return into(out, made)  # type: ignore[no-any-return]

@@ -1,0 +1,56 @@
+"""What the functions on matrices have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import infinicore
+from infinicore._complex_parts import real_type as _real_type
+from infinicore._dtype import category, get_default_dtype
+from infinicore._tensor import Tensor
+
+
+def matrices(function: str, A: Any, square: bool = False, name: str = "A") -> Tensor:
+    """A tensor of matrices, integers as floats."""
+    if not isinstance(A, Tensor):
+        raise TypeError(f"{function}: {name} is {type(A).__name__}: expected a tensor")
+    if A.ndim < 2:
+        raise RuntimeError(f"{function}: {name} has {A.ndim} dimensions: expected 2 or more")
+    if square and A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"{function}: {name} has shape {tuple(A.shape)}: expected square matrices"
+        )
+    return floats(A)
+
+
+def floats(x: Tensor) -> Tensor:
+    return x if category(x.dtype) > 1 else x.to(get_default_dtype())
+
+
+def conjugate(x: Tensor) -> Tensor:
+    return infinicore.conj(x) if x.dtype.is_complex else x
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """Rows as columns, conjugated."""
+    return conjugate(x.transpose(-2, -1))
+
+
+def real_type(x: Tensor) -> Any:
+    """The type of the size of elements."""
+    return _real_type(x.dtype)
+
+
+def eps(x: Tensor) -> float:
+    return float(infinicore.finfo(real_type(x)).eps)
+
+
+def into(out: Any, made: Any) -> Any:
+    """Results, or the tensors of `out` with them."""
+    if out is None:
+        return made
+    if not isinstance(made, tuple):
+        return out.copy_(made)
+    for target, value in zip(out, made, strict=True):
+        target.copy_(value)
+    return type(made)(*out)

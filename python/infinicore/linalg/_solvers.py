@@ -1,0 +1,264 @@
+"""Equations, inverses, determinants."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import infinicore
+from infinicore import _core
+from infinicore._tensor import Tensor
+from infinicore.linalg._matrices import adjoint, eps, floats, into, matrices
+
+__all__ = [
+    "LinAlgError",
+    "det",
+    "inv",
+    "inv_ex",
+    "lstsq",
+    "matrix_exp",
+    "matrix_rank",
+    "pinv",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+]
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that a function finds no result for."""
+
+
+class _Slogdet(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class _Inverse(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+
+class _Solved(NamedTuple):
+    result: Tensor
+    info: Tensor
+
+
+class _LeastSquares(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def failures(made: Tensor, batch: Any) -> Tensor:
+    """1 for each matrix of the batch without a result, else 0."""
+    bad = infinicore.isnan(made.reshape((*batch, -1)))
+    return infinicore.any(bad, -1).to(infinicore.int32)
+
+
+def checked(function: str, made: Tensor, given: Tensor, why: str) -> Tensor:
+    """An error if there is a matrix without a result; while recording nobody looks."""
+    if _core.is_recording() or not made.numel():
+        return made
+    if bool(infinicore.isnan(made).any()) and not bool(infinicore.isnan(given).any()):
+        raise LinAlgError(f"{function}: {why}")
+    return made
+
+
+def det(A: Tensor, *, out: Any = None) -> Tensor:
+    """Determinants of square matrices.
+
+    >>> infinicore.linalg.det(infinicore.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+    return into(out, infinicore.det(matrices("det", A, True)))  # type: ignore[no-any-return]
+
+
+def slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """Signs of determinants, and logarithms of their sizes.
+
+    >>> infinicore.linalg.slogdet(infinicore.eye(2)).sign
+    tensor(1.)
+    """
+    return into(out, _Slogdet(*infinicore.slogdet(matrices("slogdet", A, True))))
+
+
+def inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """Inverses of square matrices.
+
+    >>> infinicore.linalg.inv(infinicore.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    A = matrices("inv", A, True)
+    return into(out, checked("inv", infinicore.inverse(A), A, "a matrix is singular"))  # type: ignore[no-any-return]
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+    """Inverses, and 1 for each matrix that has none.
+
+    >>> infinicore.linalg.inv_ex(infinicore.eye(2)).info
+    tensor(0, dtype=infinicore.int32)
+    """
+    A = matrices("inv_ex", A, True)
+    made = infinicore.inverse(A)
+    if check_errors:
+        checked("inv_ex", made, A, "a matrix is singular")
+    return into(out, _Inverse(made, failures(made, A.shape[:-2])))
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+    """X with A @ X = B, or X @ A = B if not `left`; B may be a vector for each matrix.
+
+    >>> infinicore.linalg.solve(infinicore.eye(2) * 2, infinicore.tensor([2., 4.]))
+    tensor([1., 2.])
+    """
+    A = matrices("solve", A, True)
+    made = infinicore.solve(A, floats(B), left=left)
+    return into(out, checked("solve", made, A, "a matrix is singular"))  # type: ignore[no-any-return]
+
+
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """As `solve`, with 1 for each matrix that is singular.
+
+    >>> infinicore.linalg.solve_ex(infinicore.eye(2), infinicore.ones(2)).info
+    tensor(0, dtype=infinicore.int32)
+    """
+    A = matrices("solve_ex", A, True)
+    made = infinicore.solve(A, floats(B), left=left)
+    if check_errors:
+        checked("solve_ex", made, A, "a matrix is singular")
+    batch = A.shape[:-2] if made.ndim >= A.ndim else made.shape[:-1]
+    return into(out, _Solved(made, failures(made, batch)))
+
+
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """X with A @ X = B for triangular A: only that triangle is read, without its diagonal, which
+    counts as ones, if `unitriangular`.
+
+    >>> one = infinicore.eye(2)
+    >>> infinicore.linalg.solve_triangular(one, infinicore.ones(2, 1), upper=True).tolist()
+    [[1.0], [1.0]]
+    """
+    A = matrices("solve_triangular", A, True)
+    triangle = infinicore.triu if upper else infinicore.tril
+    if unitriangular:
+        one = infinicore.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+        A = triangle(A, 1 if upper else -1) + one
+    else:
+        A = triangle(A)
+    return into(out, infinicore.solve(A, floats(B), left=left))  # type: ignore[no-any-return]
+
+
+def _limit(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """Below this, singular values count as 0."""
+    if rtol is None:
+        rtol = 0.0 if atol is not None and _positive(atol) else max(A.shape[-2:]) * eps(A)
+    largest = infinicore.amax(values, -1) if values.shape[-1] else values.sum(-1)
+    rtol, atol = (each if isinstance(each, Tensor) else each or 0.0 for each in (rtol, atol))
+    relative = largest * rtol
+    absolute = infinicore.zeros_like(relative) + atol
+    return infinicore.maximum(relative, absolute)
+
+
+def _positive(value: Any) -> bool:
+    return True if isinstance(value, Tensor) else value > 0
+
+
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """How many singular values are not 0, or no more than the tolerance.
+
+    >>> infinicore.linalg.matrix_rank(infinicore.eye(3))
+    tensor(3)
+    """
+    A = matrices("matrix_rank", A)
+    if hermitian:
+        values = abs(infinicore.linalg.eigvalsh(A))
+    else:
+        values = infinicore.linalg.svdvals(A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    limit = _limit(A, values, atol, rtol)
+    return into(out, infinicore.sum(values > limit.unsqueeze(-1), -1))  # type: ignore[no-any-return]
+
+
+def pinv(
+    A: Tensor,
+    rcond: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """Pseudo-inverses: singular values below the tolerance count as 0.
+
+    >>> infinicore.linalg.pinv(infinicore.tensor([[2., 0.], [0., 4.]])).shape
+    infinicore.Size([2, 2])
+    """
+    A = matrices("pinv", A)
+    if not A.numel():
+        return into(out, adjoint(A).contiguous())  # type: ignore[no-any-return]
+    u, s, vh = infinicore.linalg.svd(A, full_matrices=False)
+    limit = _limit(A, s, atol, rtol if rcond is None else rcond)
+    zero = infinicore.zeros_like(s)
+    inverse = infinicore.where(s > limit.unsqueeze(-1), 1 / s, zero)
+    made = infinicore.matmul(adjoint(vh) * inverse.unsqueeze(-2), adjoint(u))
+    return into(out, made)  # type: ignore[no-any-return]
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of square matrices.
+
+    >>> infinicore.linalg.matrix_exp(infinicore.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return infinicore.matrix_exp(matrices("matrix_exp", A, True))
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
+    """X for which A @ X is as near to B as it can be, of all such X the shortest.
+
+    >>> infinicore.linalg.lstsq(infinicore.eye(2), infinicore.ones(2, 1)).solution.tolist()
+    [[1.0], [1.0]]
+    """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f"lstsq: driver is {driver!r}: expected gels, gelsy, gelsd or gelss")
+    A, B = matrices("lstsq", A), floats(B)
+    is_vector = B.ndim == A.ndim - 1
+    right = B.unsqueeze(-1) if is_vector else B
+    u, s, vh = infinicore.linalg.svd(A, full_matrices=False)
+    kept = s > _limit(A, s, None, rcond).unsqueeze(-1)
+    inverse = infinicore.where(kept, 1 / s, infinicore.zeros_like(s))
+    made = infinicore.matmul(
+        adjoint(vh), infinicore.matmul(adjoint(u), right) * inverse.unsqueeze(-1)
+    )
+    m, n = A.shape[-2:]
+    none = infinicore.empty(0, dtype=s.dtype, device=A.device)
+    residuals = none
+    if m > n:
+        rest = infinicore.matmul(A, made) - right
+        residuals = infinicore.sum(abs(rest) ** 2, -2)
+    rank = infinicore.sum(kept, -1) if driver != "gels" else none.to(infinicore.int64)
+    values = s if driver in ("gelsd", "gelss") else none
+    return _LeastSquares(made.squeeze(-1) if is_vector else made, residuals, rank, values)

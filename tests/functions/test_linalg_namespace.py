@@ -1,0 +1,197 @@
+"""`infinicore.linalg`: real and complex matrices, by what defines the results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infinicore
+from infinicore import linalg
+
+RANDOM = np.random.default_rng(5)
+IS_COMPLEX = [False, pytest.param(True, marks=pytest.mark.requires("host"))]
+SIZES = (1, 2, 3, 5, 17)
+
+
+def values(sizes: tuple[int, ...], is_complex: bool) -> Any:
+    x = RANDOM.standard_normal(sizes)
+    return x + 1j * RANDOM.standard_normal(sizes) if is_complex else x
+
+
+def of(made: Any) -> Any:
+    return made.numpy(force=True)
+
+
+def put(x: Any) -> Any:
+    return infinicore.tensor(np.ascontiguousarray(x))
+
+
+def turned(x: Any) -> Any:
+    return np.swapaxes(x, -1, -2).conj()
+
+
+def is_unitary(q: Any) -> bool:
+    return np.allclose(turned(q) @ q, np.eye(q.shape[-1]))
+
+
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+@pytest.mark.parametrize("n", SIZES)
+def test_equations(n: int, is_complex: bool) -> None:
+    a, b = values((2, n, n), is_complex), values((2, n, 3), is_complex)
+    one = np.eye(n)
+    assert np.allclose(of(linalg.inv(put(a))) @ a, one, atol=1e-8)
+    assert np.allclose(of(linalg.inv_ex(put(a)).inverse) @ a, one, atol=1e-8)
+    assert np.allclose(a @ of(linalg.solve(put(a), put(b))), b)
+    assert np.allclose(a @ of(linalg.solve_ex(put(a), put(b)).result), b)
+    upper = np.triu(a) + 3 * one
+    x = of(linalg.solve_triangular(put(upper), put(b), upper=True))
+    assert np.allclose(upper @ x, b)
+    assert np.allclose(of(linalg.det(put(a))), np.linalg.det(a))
+    for got, wanted in zip(linalg.slogdet(put(a)), np.linalg.slogdet(a), strict=True):
+        assert np.allclose(of(got), wanted)
+    assert np.allclose(of(linalg.pinv(put(a[:, :1]))), np.linalg.pinv(a[:, :1]))
+    assert of(linalg.matrix_rank(put(a))).tolist() == [n, n]
+    solution = of(linalg.lstsq(put(a[0]), put(b[0])).solution)
+    assert np.allclose(solution, np.linalg.lstsq(a[0], b[0], rcond=None)[0])
+
+
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+@pytest.mark.parametrize("n", SIZES)
+def test_square_factors(n: int, is_complex: bool) -> None:
+    a = values((2, n, n), is_complex)
+    h = a @ turned(a) + np.eye(n)
+    assert np.allclose(of(linalg.cholesky(put(h))), np.linalg.cholesky(h))
+    upper = of(linalg.cholesky_ex(put(h), upper=True).L)
+    assert np.allclose(turned(upper) @ upper, h)
+    w, v = map(of, linalg.eigh(put(h)))
+    assert np.allclose(w, np.linalg.eigvalsh(h))
+    assert np.allclose(h @ v, v * w[:, None, :])
+    assert is_unitary(v)
+    assert np.allclose(of(linalg.eigvalsh(put(h), "U")), w)
+    factors = linalg.ldl_factor(put(h), hermitian=True)
+    b = values((2, n, 2), is_complex)
+    assert np.allclose(h @ of(linalg.ldl_solve(*factors, put(b), hermitian=True)), b)
+    assert of(linalg.ldl_factor_ex(put(h), hermitian=True).info).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 5), (5, 3), (17, 4), (4, 17), (8, 8)])
+def test_other_factors(sizes: tuple[int, int], is_complex: bool) -> None:
+    (m, n), k = sizes, min(sizes)
+    x = values((2, m, n), is_complex)
+    u, s, vh = map(of, linalg.svd(put(x), full_matrices=False))
+    assert np.allclose((u * s[:, None, :]) @ vh, x)
+    assert np.allclose(s, np.linalg.svd(x, compute_uv=False))
+    assert is_unitary(u)
+    u, s, vh = map(of, linalg.svd(put(x)))
+    assert is_unitary(u)
+    assert is_unitary(turned(vh))
+    assert np.allclose((u[..., :k] * s[:, None, :]) @ vh[..., :k, :], x)
+    for mode, width in (("reduced", k), ("complete", m)):
+        q, r = map(of, linalg.qr(put(x), mode))
+        assert q.shape[-1] == width
+        assert is_unitary(q)
+        assert np.allclose(q @ r, x)
+        assert np.allclose(np.tril(r, -1), 0)
+    tau = RANDOM.standard_normal(k)
+    q = of(linalg.householder_product(put(x[0]), put(tau.astype(x.dtype)))) if m >= n else None
+    assert q is None or q.shape == x[0].shape
+
+
+@pytest.mark.requires("host")
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("n", SIZES)
+def test_eig_and_lu(n: int, is_complex: bool) -> None:
+    a = values((2, n, n), is_complex)
+    w, v = map(of, linalg.eig(put(a)))
+    assert w.dtype == np.complex128
+    assert np.allclose(a @ v, v * w[:, None, :])
+    assert np.allclose(np.linalg.norm(v, axis=-2), 1)
+    for got, wanted in zip(of(linalg.eigvals(put(a))), np.linalg.eigvals(a), strict=True):
+        assert np.allclose(np.abs(got[:, None] - wanted).min(0), 0, atol=1e-8)
+    p, lower, upper = map(of, linalg.lu(put(a)))
+    assert np.allclose(p @ lower @ upper, a)
+    lu, pivots, info = linalg.lu_factor_ex(put(a))
+    assert not of(info).any()
+    b = values((2, n, 3), is_complex)
+    assert np.allclose(a @ of(linalg.lu_solve(lu, pivots, put(b))), b)
+    other = of(linalg.lu_solve(*linalg.lu_factor(put(a)), put(b), adjoint=True))
+    assert np.allclose(turned(a) @ other, b)
+    right = of(linalg.lu_solve(lu, pivots, put(turned(b)), left=False))
+    assert np.allclose(right @ a, turned(b))
+
+
+@pytest.mark.requires("host")
+def test_large_and_special_matrices() -> None:
+    huge = np.full((2, 2), 1e300 + 1e300j)
+    q, r = map(of, linalg.qr(put(huge)))
+    assert np.allclose(q @ (r / 1e300), huge / 1e300)
+    assert np.isfinite(of(linalg.svdvals(put(huge)))).all()
+    assert is_unitary(of(linalg.svd(put(np.zeros((3, 3), complex))).U))
+    assert np.isnan(of(linalg.eigvals(put(np.full((2, 2), np.nan))))).all()
+
+
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+def test_norms(is_complex: bool) -> None:
+    a = values((2, 3, 3), is_complex)
+    for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        wanted = np.linalg.norm(a, order, (-2, -1), keepdims=True)
+        assert np.allclose(of(linalg.matrix_norm(put(a), order, keepdim=True)), wanted)
+    for order in (0, 1, 2, 3, -1, np.inf, -np.inf):
+        wanted = np.linalg.norm(a, order, 1)
+        assert np.allclose(of(linalg.vector_norm(put(a), order, 1)), wanted)
+    assert np.allclose(of(linalg.norm(put(a))), np.linalg.norm(a))
+    assert np.allclose(of(linalg.norm(put(a[0]), 1)), np.linalg.norm(a[0], 1))
+    for p in (None, 1, "fro", -2):
+        assert np.allclose(of(linalg.cond(put(a), p)), np.linalg.cond(a, p))
+
+
+def test_products() -> None:
+    a, b, c = values((3, 4), False), values((4, 5), False), values((5,), False)
+    assert np.allclose(of(linalg.multi_dot([put(a), put(b), put(c)])), a @ b @ c)
+    assert np.allclose(of(linalg.matmul(put(a), put(b))), a @ b)
+    s = values((3, 3), False)
+    assert np.allclose(of(linalg.matrix_power(put(s), -2)), np.linalg.matrix_power(s, -2))
+    assert np.allclose(of(linalg.cross(put(s), put(s[::-1]))), np.cross(s, s[::-1]))
+    assert np.allclose(of(linalg.vecdot(put(s), put(s))), (s * s).sum(-1))
+    assert np.allclose(of(linalg.diagonal(put(s))), np.diagonal(s))
+    assert np.allclose(of(linalg.vander(put(c), N=3)), np.vander(c, 3, increasing=True))
+    t = values((6, 2, 3), False)
+    assert np.allclose(of(linalg.tensorinv(put(t), 1)), np.linalg.tensorinv(t, 1))
+    y = values((6,), False)
+    assert np.allclose(of(linalg.tensorsolve(put(t), put(y))), np.linalg.tensorsolve(t, y))
+    assert np.allclose(of(linalg.matrix_exp(put(np.zeros((2, 2))))), np.eye(2))
+
+
+def test_bad_matrices() -> None:
+    singular = infinicore.zeros(2, 2)
+    for function in (linalg.inv, lambda x: linalg.solve(x, x), lambda x: linalg.cholesky(x - 1)):
+        with pytest.raises(linalg.LinAlgError):
+            function(singular)
+    assert linalg.inv_ex(singular).info.item() == 1
+    with pytest.raises(RuntimeError, match="square"):
+        linalg.det(infinicore.ones(2, 3))
+
+
+def test_names_outside() -> None:
+    a = values((3, 3), False)
+    h = a @ a.T + np.eye(3)
+    lower, b = np.linalg.cholesky(h), values((3, 2), False)
+    assert np.allclose(of(infinicore.cholesky_inverse(put(lower))), np.linalg.inv(h))
+    assert np.allclose(h @ of(infinicore.cholesky_solve(put(b), put(lower))), b)
+    assert np.allclose(h @ of(infinicore.cholesky_solve(put(b), put(lower.T), True)), b)
+    solved, _ = infinicore.triangular_solve(put(b), put(lower), upper=False, transpose=True)
+    assert np.allclose(lower.T @ of(solved), b)
+    assert np.allclose(of(infinicore.ger(put(b[:, 0]), put(b[:, 1]))), np.outer(*b.T))
+    assert infinicore.orgqr(put(a), put(values((3,), False))).shape == (3, 3)
+
+
+@pytest.mark.requires("host")
+def test_lu_outside() -> None:
+    a, b = values((3, 3), False), values((3, 2), False)
+    factors = linalg.lu_factor(put(a))
+    assert np.allclose(a @ of(infinicore.lu_solve(put(b), *factors)), b)
+    p, lower, upper = map(of, infinicore.lu_unpack(*factors))
+    assert np.allclose(p @ lower @ upper, a)
