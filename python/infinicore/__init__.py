@@ -19,7 +19,7 @@ use_ntops = False  # programs ask for it: whether an optional package of kernels
 
 _MODULES = (
     *("ccl", "context", "fft", "functions", "lib", "library", "linalg", "nn"),
-    *("op", "ops", "rt", "test", "utils"),
+    *("op", "ops", "rt", "signal", "special", "test", "utils"),
 )
 
 
