@@ -18,7 +18,7 @@ from typing import Any
 use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
 
 _MODULES = (
-    *("ccl", "context", "fft", "functions", "lib", "library", "linalg", "nn"),
+    *("array_api", "ccl", "context", "fft", "functions", "lib", "library", "linalg", "nn"),
     *("op", "ops", "rt", "signal", "special", "test", "utils"),
 )
 

@@ -80,9 +80,15 @@ def _is_empty(item: Any) -> bool:
     return isinstance(item, (list, tuple)) and all(_is_empty(each) for each in item)
 
 
+def _is_size(of_mask: int, size: int) -> bool:
+    return of_mask in (0, size)
+
+
 def _indices_of(mask: Tensor, sizes: tuple[int, ...], dim: int) -> list[Tensor]:
     """Where a mask is true: indices for each of its dimensions."""
-    if tuple(mask.shape) != sizes:
+    # A mask without elements fits, and selects nothing: the array API asks for it.
+    fits = len(sizes) == mask.ndim and all(map(_is_size, mask.shape, sizes))
+    if tuple(mask.shape) != sizes and not (fits and not mask.numel()):
         raise IndexError(
             f"a mask of shape {tuple(mask.shape)} does not fit the sizes {sizes} from dimension"
             f" {dim} on"

@@ -25,6 +25,7 @@ _PARTS = (
     "_random",
     "_distributions",
     "_complex",
+    "_array_protocol",
     "_event",
     "_graph",
     "_recorded_function",
@@ -36,7 +37,7 @@ _SELF = ("input", "self", "x")
 _NO_METHODS = {"broadcast_to_shape", "from_torch", "where", "tensor"}
 
 # Functions that Python's operators call; the second one has the operands exchanged.
-_OPERATORS = {
+OPERATORS = {
     "add": ("__add__", "__radd__"),
     "sub": ("__sub__", "__rsub__"),
     "mul": ("__mul__", "__rmul__"),
@@ -61,7 +62,7 @@ _OPERATORS = {
     "gt": ("__gt__",),
     "ge": ("__ge__",),
 }
-_IN_PLACE = {
+IN_PLACE = {
     "add": "__iadd__",
     "sub": "__isub__",
     "mul": "__imul__",
@@ -123,10 +124,10 @@ def _add_methods(names: dict[str, Any]) -> None:
             continue
         if first in _SELF:
             setattr(Tensor, name, value)
-    for name, slots in _OPERATORS.items():
+    for name, slots in OPERATORS.items():
         for slot in slots:
             setattr(Tensor, slot, as_operator(names[name], reflected=slot != slots[0]))
-    for name, slot in _IN_PLACE.items():
+    for name, slot in IN_PLACE.items():
         setattr(Tensor, slot, _in_place(names[name]))
         setattr(Tensor, f"{name}_", _in_place(names[name]))
     for name, value in names.items():

@@ -12,7 +12,7 @@ from . import functions, text
 
 PART = "python"
 
-MODULES = ("context", "fft", "linalg", "nn", "op", "rt", "signal", "special", "utils")
+MODULES = ("array_api", "context", "fft", "linalg", "nn", "op", "rt", "signal", "special", "utils")
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "python" / "core" / "_core.pyi"

@@ -1,0 +1,37 @@
+"""What tensors have for the array API."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from infinicore._tensor import Tensor, attach
+
+__all__: list[str] = []
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard: `infinicore.array_api`."""
+        if api_version is not None and api_version not in _VERSIONS:
+            raise ValueError(
+                f"__array_namespace__: api_version is {api_version!r}:"
+                f" expected one of {', '.join(_VERSIONS)}"
+            )
+        return importlib.import_module("infinicore.array_api")
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """On another device, as `to`; the array API's name."""
+        if stream is not None:
+            raise ValueError("to_device: stream is given: copies go to the current stream")
+        return self.to(device)
+
+
+attach(_Methods)

@@ -1,0 +1,42 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.array_api._dtypes import common
+
+__all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """Products of matrices, in batches; arrays of one dimension are rows and columns."""
+    one, two = common("matmul", x1, x2)
+    if not one.ndim or not two.ndim:
+        raise ValueError("matmul: an array has no dimensions: expected 1 or more")
+    return infinicore.matmul(one, two)
+
+
+def matrix_transpose(x: Tensor, /) -> Tensor:
+    """Rows as columns: the last two axes exchanged."""
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: x has {x.ndim} dimensions: expected 2 or more")
+    return x.transpose(-2, -1)
+
+
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
+    """Sums of products over several axes: the last of x1 and the first of x2, or those named."""
+    one, two = common("tensordot", x1, x2)
+    return infinicore.tensordot(one, two, axes)
+
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """Dot products of the vectors along an axis, those of x1 conjugated."""
+    one, two = common("vecdot", x1, x2)
+    if one.shape[axis] != two.shape[axis]:
+        raise ValueError(
+            f"vecdot: axis {axis} has sizes {one.shape[axis]} and {two.shape[axis]}: expected one"
+        )
+    return infinicore.linalg.vecdot(one, two, dim=axis)
