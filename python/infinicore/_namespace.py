@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +26,7 @@ _PARTS = (
     "_random",
     "_distributions",
     "_complex",
+    "_serialization",
     "_array_protocol",
     "_event",
     "_graph",
@@ -99,6 +101,7 @@ def collect() -> dict[str, Any]:
     from infinicore._function import Operand, function
 
     names |= {"Tensor": Tensor, "device": device, "Size": Size}
+    names |= {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
     names["use_ntops"] = False  # operators come from nowhere else
     names |= {"Operand": Operand, "function": function, "result_type": result_type}
     _add_methods(names)

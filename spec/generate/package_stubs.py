@@ -196,6 +196,11 @@ def _package(found: list[Found]) -> str:
 {_aliases(types)}
 {_definitions(found)}
 def _load_once() -> None: ...
+e: _float
+inf: _float
+nan: _float
+newaxis: None
+pi: _float
 use_ntops: _bool
 __version__: str'''
 

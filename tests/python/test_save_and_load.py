@@ -1,0 +1,56 @@
+"""`infinicore.save` and `infinicore.load`."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import infinicore
+from infinicore import nn
+
+
+class Stranger:
+    pass
+
+
+def again(value: Any, **keywords: Any) -> Any:
+    buffer = io.BytesIO()
+    infinicore.save(value, buffer)
+    return infinicore.load(io.BytesIO(buffer.getvalue()), **keywords)
+
+
+def test_containers_of_tensors(tmp_path: Path) -> None:
+    x = infinicore.arange(6).reshape(2, 3)
+    given = OrderedDict(x=x, parts=[x[0], (x.T, 2.5)], kind=x.dtype, name="x", z=1 + 2j)
+    infinicore.save(given, tmp_path / "file")
+    for made in (infinicore.load(str(tmp_path / "file")), again(given, map_location="cpu")):
+        assert made["x"].tolist() == x.tolist()
+        assert made["parts"][1][0].tolist() == x.T.tolist()
+        assert (made["kind"], made["name"], made["z"]) == (infinicore.int64, "x", 1 + 2j)
+    half = again(infinicore.ones(2, dtype=infinicore.bfloat16))
+    assert half.dtype is infinicore.bfloat16
+
+
+def test_weights_of_modules() -> None:
+    one, two = nn.Linear(3, 2), nn.Linear(3, 2)
+    one.weight.fill_(2)
+    two.load_state_dict(again(one.state_dict()))
+    assert two.weight.tolist() == [[2.0] * 3] * 2
+
+
+def test_nothing_else_is_loaded() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="Stranger"):
+        again(Stranger())
+    assert isinstance(again(Stranger(), weights_only=False), Stranger)
+
+
+def test_constants() -> None:
+    assert (infinicore.pi, infinicore.e, infinicore.inf) == (math.pi, math.e, math.inf)
+    assert math.isnan(infinicore.nan)
+    assert infinicore.ones(2)[infinicore.newaxis].shape == (1, 2)
