@@ -34,11 +34,11 @@ class Difference:
 
 DIFFERENCES: Sequence[Difference] = (
     Difference(
-        "complex tensors are made, stored, viewed, copied and compared; nothing computes with them",
+        "convolutions, some norms and other functions take no complex tensors",
         kinds=("refused",),
         dtypes=("complex64",),
         message=r"complex|C64|out= is needed",
-        example="add",
+        example="nn.functional.conv2d",
     ),
     Difference(
         "a number is accepted where torch asks for a tensor, as in torch's other functions",
