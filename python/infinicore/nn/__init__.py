@@ -8,8 +8,27 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infinicore.nn import functional
+from infinicore.nn import functional, of_functions
+from infinicore.nn.attention import (
+    MultiheadAttention,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from infinicore.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
+from infinicore.nn.conv import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 from infinicore.nn.layers import (
     GELU,
     Dropout,
@@ -27,6 +46,7 @@ from infinicore.nn.layers import (
 )
 from infinicore.nn.loading import load_safetensors, read_safetensors, save_safetensors
 from infinicore.nn.module import IncompatibleKeys, Module
+from infinicore.nn.of_functions import Flatten, Unflatten
 from infinicore.nn.parameter import Parameter
 from infinicore.nn.rope import RoPE
 from infinicore.nn.rope_scaling import (
@@ -41,11 +61,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GELU",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "Dropout",
     "Embedding",
+    "Flatten",
     "GroupNorm",
     "Identity",
     "IncompatibleKeys",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
     "LayerNorm",
     "Linear",
     "Llama3RopeScalingConfig",
@@ -53,6 +86,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "Parameter",
     "ParameterList",
     "RMSNorm",
@@ -64,12 +98,16 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Tanh",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+    "Unflatten",
     "YarnRopeScalingConfig",
     "functional",
     "load_safetensors",
     "parallel",
     "read_safetensors",
     "save_safetensors",
+    *of_functions.MODULES,
 ]
 
 
@@ -77,4 +115,6 @@ def __getattr__(name: str) -> Any:
     # On first use: it needs the collectives, which most programs do not.
     if name == "parallel":
         return importlib.import_module("infinicore.nn.parallel")
+    if name in of_functions.MODULES:
+        return of_functions.MODULES[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
