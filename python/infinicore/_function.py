@@ -64,7 +64,7 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
 
     @functools.wraps(inner)
     def outer(*args: Any, **keywords: Any) -> Any:
-        # Arrays and numbers of NumPy end up here, because they say nothing about their values.
+        # Arrays and numbers of others end up here, because they say nothing about their values.
         if any(map(_is_foreign, args)) or any(map(_is_foreign, keywords.values())):
             own = {name: _own(value) for name, value in keywords.items()}
             return made(*map(_own, args), **own)
@@ -97,7 +97,10 @@ def as_operator(made: Any, reflected: bool = False) -> Any:
 
 
 def _is_foreign(value: Any) -> bool:
-    return not isinstance(value, _core.Tensor) and hasattr(value, "__array_interface__")
+    """Whether it is an array of another library: NumPy's, torch's, or any with DLPack."""
+    if isinstance(value, _core.Tensor):
+        return False
+    return hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
 
 
 def _own(value: Any) -> Any:

@@ -98,3 +98,17 @@ def test_integers_become_numpys_usual_ones() -> None:
         x = infinicore.ones(2, dtype=kind)
         assert type(x.numpy()[0]) is usual
         assert memoryview(x).tolist() == [1, 1]
+
+
+@pytest.mark.host
+@pytest.mark.requires("torch")
+def test_tensors_of_torch_among_operands() -> None:
+    import torch
+
+    x, t = infinicore.tensor([1.0, 3.0]), torch.tensor([10.0, 20.0])
+    for made in (x + t, infinicore.add(x, t), infinicore.add(t, x), infinicore.maximum(x, t) + x):
+        assert isinstance(made, infinicore.Tensor)
+        assert made.tolist() == [11.0, 23.0]
+    assert infinicore.matmul(x, t).item() == 70.0
+    assert (x * torch.tensor(2.0)).tolist() == [2.0, 6.0]
+    assert infinicore.cat([x, infinicore.from_torch(t)]).shape == (4,)
