@@ -1,0 +1,30 @@
+"""The page of differences is that of the tables, and what it says is so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import infinicore
+from infinicore import nn
+
+from .page import PAGE, page
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text("utf-8") == page(), "python -m tests.opdb.page"
+
+
+def test_others() -> None:
+    assert nn.Linear(2, 2).bias is None
+    array = np.ones(2, np.float32)
+    copied = infinicore.from_numpy(array)
+    array[0] = 5
+    assert copied.tolist() == [1, 1]
+    with pytest.raises((RuntimeError, ValueError)):
+        infinicore.ones((2,) * 9)
+    assert (infinicore.tensor([1]) // 0).tolist() == [0]
+    assert not hasattr(infinicore.ones(1), "requires_grad")
+    z = infinicore.tensor([1j])
+    z.conj().fill_(0)
+    assert z.tolist() == [1j]
