@@ -167,7 +167,8 @@ def _partwise(this: Function, inputs: list[Any], values: dict[str, Any]) -> Tens
             if isinstance(inputs[i], (list, tuple)):
                 given[i] = [_split(each, kind, where)[which] for each in inputs[i]]
             else:
-                given[i] = _split(inputs[i], kind, where)[which]
+                # Dense, as some operators want it.
+                given[i] = emit("rearrange", _split(inputs[i], kind, where)[which])
         results.append(emit(this.name, *given, **values))
     return joined(*results)
 

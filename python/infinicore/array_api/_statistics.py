@@ -113,9 +113,11 @@ def _cumulative(
     (at,) = axes_of(name, axis, x.ndim)
     scan = infinicore.cumsum if name.endswith("sum") else infinicore.cumprod
     made = x.to(accumulated_type(x, kind))
-    # The operator scans 64-bit integers without regard to their sign.
-    bits = infinicore.int64 if made.dtype is infinicore.uint64 else made.dtype
-    made = scan(made.view(bits), at).view(made.dtype)
+    wanted = made.dtype
+    if wanted is infinicore.uint64:  # 64 bits are scanned alike, with a sign or without
+        made = scan(made.view(infinicore.int64), at).view(wanted)
+    else:
+        made = scan(made, at).to(wanted)
     if initial is None:
         return made
     shape = [*x.shape]

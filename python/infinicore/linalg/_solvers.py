@@ -218,8 +218,16 @@ def pinv(
     A = matrices("pinv", A)
     if not A.numel():
         return into(out, adjoint(A).contiguous())  # type: ignore[no-any-return]
+    if rcond is not None:
+        rtol = rcond
+    if hermitian:  # only the lower triangle is read
+        w, v = infinicore.linalg.eigh(A)
+        kept = abs(w) > _limit(A, abs(w), atol, rtol).unsqueeze(-1)
+        inverse = infinicore.where(kept, 1 / w, infinicore.zeros_like(w))
+        made = infinicore.matmul(v * inverse.unsqueeze(-2), adjoint(v))
+        return into(out, made)  # type: ignore[no-any-return]
     u, s, vh = infinicore.linalg.svd(A, full_matrices=False)
-    limit = _limit(A, s, atol, rtol if rcond is None else rcond)
+    limit = _limit(A, s, atol, rtol)
     zero = infinicore.zeros_like(s)
     inverse = infinicore.where(s > limit.unsqueeze(-1), 1 / s, zero)
     made = infinicore.matmul(adjoint(vh) * inverse.unsqueeze(-2), adjoint(u))

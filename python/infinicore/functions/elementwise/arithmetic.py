@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infinicore._dtype import bool_, category, float64
+from infinicore._dtype import bool_, category, complex128, float64
 from infinicore._emit import cast_to, emit, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
@@ -139,11 +139,12 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     tensor([1.0000, 1.4142], dtype=infinicore.float64)
     """
     _check_power("float_power", input, exponent)
+    kind = complex128 if result_type(input, exponent).is_complex else float64
     if not isinstance(input, Tensor):
         input = tensor_for(input, float64, exponent.device)
     if not isinstance(exponent, Tensor):
         exponent = tensor_for(exponent, float64, input.device)
-    return emit("pow", cast_to(input, float64), cast_to(exponent, float64), out=out)
+    return emit("pow", cast_to(input, kind), cast_to(exponent, kind), out=out)
 
 
 divide = true_divide = div
