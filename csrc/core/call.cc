@@ -235,10 +235,10 @@ bool is_covered(const CallOf &call, size_t out) {
 }
 
 // Calls with copies in place of some tensors. Results are copied back.
-void call_with_copies(const CallOf &call, const std::vector<uint8_t> &places) {
+void call_with_copies(const CallOf &call, const std::vector<uint8_t> &copied) {
     std::vector<Given> tensors(call.tensors, call.tensors + call.tensor_count);
     std::vector<Tensor> copies(call.tensor_count);
-    for (uint8_t place : places) {
+    for (uint8_t place : copied) {
         const Tensor &tensor = call.tensors[place].tensor();
         Tensor &copy = copies[place];
         copy = Tensor::empty(tensor->shape(), tensor->dtype(), tensor->device());
@@ -246,7 +246,7 @@ void call_with_copies(const CallOf &call, const std::vector<uint8_t> &places) {
         tensors[place] = copy;
     }
     detail::call(call.op, call.run_index, tensors.data(), call.attributes, call.scalars, call.bare);
-    for (uint8_t place : places)
+    for (uint8_t place : copied)
         if (call.rules.roles[place] != 'i') call.tensors[place].tensor()->copy_from(copies[place]);
 }
 
@@ -280,7 +280,8 @@ void record(Recorder &recorder, const CallOf &call, const KnownCall &known) {
     Node node;
     node.step = known.step;
     for_each_place(call, [&](const TensorImpl *tensor) {
-        node.places.push_back(tensor ? Place{tensor->memory(), tensor->offset()} : Place{});
+        node.locations.push_back(tensor ? Location{tensor->memory(), tensor->offset()}
+                                        : Location{});
     });
     if (!recorder.traced) {
         for (size_t i = 0; i < call.tensor_count; ++i) note(recorder, call.tensors[i]);
@@ -325,12 +326,12 @@ void launch(const CallOf &call, const KnownCall &known) {
 }
 
 [[gnu::noinline]] void perform_with_copies(const CallOf &call, const KnownCall &known) {
-    std::vector<uint8_t> places = known.to_copy;
+    std::vector<uint8_t> copied = known.to_copy;
     for (size_t i = 0; i < call.tensor_count; ++i)
-        if (call.rules.roles[i] != 'i' && is_covered(call, i)) places.push_back(uint8_t(i));
-    std::sort(places.begin(), places.end());
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    call_with_copies(call, places);
+        if (call.rules.roles[i] != 'i' && is_covered(call, i)) copied.push_back(uint8_t(i));
+    std::sort(copied.begin(), copied.end());
+    copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
+    call_with_copies(call, copied);
 }
 
 void perform_call(const CallOf &call, const KnownCall &known) {

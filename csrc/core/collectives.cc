@@ -20,7 +20,7 @@ constexpr const char *kNames[INFINI_COLLECTIVE_KINDS] = {
     "gather",     "scatter",    "all_to_all", "send",      "recv",
 };
 
-// A collective without its tensors: `send` and `recv` are places of the step, -1 where one is
+// A collective without its tensors: `send` and `recv` are pointers of the step, -1 where one is
 // absent.
 struct Part {
     InfiniCollectiveKind kind;
@@ -32,8 +32,8 @@ struct Part {
     int root;
     DeviceRuntime *runtime;
 
-    infiniStatus_t enqueue(void *const *places, infinirtStream_t stream) const {
-        void *from = send < 0 ? nullptr : places[send], *to = recv < 0 ? nullptr : places[recv];
+    infiniStatus_t enqueue(void *const *pointers, infinirtStream_t stream) const {
+        void *from = send < 0 ? nullptr : pointers[send], *to = recv < 0 ? nullptr : pointers[recv];
         switch (kind) {
             case INFINI_ALL_REDUCE:
                 return infinicclAllReduce(from, to, count, dtype, op, comm, stream);
@@ -88,7 +88,7 @@ public:
         if (!failure.empty()) throw std::runtime_error(name + ": " + failure);
     }
 
-    std::vector<Tensor> places;  // held until the step is performed
+    std::vector<Tensor> held;  // until the step is performed
 
 private:
     int add_place(const Tensor &tensor, bool written) {
@@ -96,18 +96,18 @@ private:
         arguments.push_back({int(tensors.size()), written, !written});
         tensors.push_back(layout_of(*tensor));
         present.push_back(1);
-        places.push_back(tensor);
-        return int(places.size()) - 1;
+        held.push_back(tensor);
+        return int(held.size()) - 1;
     }
 
     std::vector<Part> parts_;
 };
 
 void perform_all(const std::shared_ptr<CollectiveStep> &step) {
-    const std::vector<Tensor> held = std::move(step->places);
-    std::vector<const TensorImpl *> places;
-    for (const Tensor &tensor : held) places.push_back(&*tensor);
-    perform(step, places);
+    const std::vector<Tensor> held = std::move(step->held);
+    std::vector<const TensorImpl *> tensors;
+    for (const Tensor &tensor : held) tensors.push_back(&*tensor);
+    perform(step, tensors);
 }
 
 // ---- Checks -------------------------------------------------------------------------------------
@@ -254,12 +254,12 @@ int enqueue_at_once(const Collective &given, int ranks, int rank, const Device &
     };
     if (!fits(given.send, count * sizes.send) || !fits(given.recv, count * sizes.recv))
         return kNotEnqueued;
-    void *const places[] = {given.send ? given.send->data() : nullptr,
-                            given.recv ? given.recv->data_to_write() : nullptr};
+    void *const pointers[] = {given.send ? given.send->data() : nullptr,
+                              given.recv ? given.recv->data_to_write() : nullptr};
     const Part part{given.kind, given.send ? 0 : -1,  given.recv ? 1 : -1,
                     count,      infiniDtype_t(dtype), given.comm,
                     given.op,   given.root,           nullptr};
-    return part.enqueue(places, stream_of(runtime_of(device)));
+    return part.enqueue(pointers, stream_of(runtime_of(device)));
 }
 
 void groupStart() {

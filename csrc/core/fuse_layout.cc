@@ -114,7 +114,7 @@ bool Range::may_be_part(const Range &other) const {
     return meets(memory, other.memory) == OpenMemory::kPart;
 }
 
-Range range_of(const Place &place, const Layout *layout) {
+Range range_of(const Location &place, const Layout *layout) {
     if (!place.memory) return {};
     if (!layout) return {place.memory.get(), 0, int64_t(place.memory->size())};
     const int64_t bytes = int64_t(dsize(layout->dtype));

@@ -45,6 +45,6 @@ struct Range {
     bool may_be_part(const Range &other) const;
 };
 
-Range range_of(const Place &place, const Layout *layout);  // null: all of the memory
+Range range_of(const Location &place, const Layout *layout);  // null: all of the memory
 
 }  // namespace infinicore::detail

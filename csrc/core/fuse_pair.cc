@@ -32,7 +32,7 @@ bool can_follow(const Step &step) {
            !(program->flags & (INFINI_PROGRAM_BLAS | INFINI_PROGRAM_EPILOGUE));
 }
 
-bool same_place(const Place &a, const Place &b) {
+bool same_location(const Location &a, const Location &b) {
     return a.memory == b.memory && a.offset == b.offset;
 }
 
@@ -88,8 +88,8 @@ std::vector<Use> uses_of(const Node &node) {
     const Step &step = *node.step;
     const InfiniProgram *program = program_of(step);
     const bool blas = program && program->flags & INFINI_PROGRAM_BLAS;
-    for (size_t i = 0; i < node.places.size(); ++i) {
-        if (!node.places[i].memory) continue;
+    for (size_t i = 0; i < node.locations.size(); ++i) {
+        if (!node.locations[i].memory) continue;
         const Step::Argument &argument = step.arguments[i];
         const bool known = argument.tensor >= 0 && !blas;
         const Layout *layout = known ? &step.tensors[size_t(argument.tensor)] : nullptr;
@@ -97,7 +97,7 @@ std::vector<Use> uses_of(const Node &node) {
         const bool reads =
             argument.read || argument.tensor < 0 ||
             (program ? reads_pointer(*program, int(i)) : argument.written && !takes_epilogue(step));
-        uses.push_back({int(i), range_of(node.places[i], layout), reads,
+        uses.push_back({int(i), range_of(node.locations[i], layout), reads,
                         argument.written || argument.tensor < 0});
     }
     return uses;
@@ -110,8 +110,8 @@ std::vector<Between> find_between(const Party &first, const Party &second) {
         return step.arguments[size_t(use.argument)].tensor;
     };
     auto is_it = [&](const Use &of_b, const Use &of_a) {
-        return same_place(second.node.places[size_t(of_b.argument)],
-                          first.node.places[size_t(of_a.argument)]);
+        return same_location(second.node.locations[size_t(of_b.argument)],
+                             first.node.locations[size_t(of_a.argument)]);
     };
     std::vector<Between> found;
     for (const Use &written : first.uses) {
@@ -266,7 +266,7 @@ std::optional<Node> join(const Party &first, const Party &second,
     draft.computing = computing;
     auto append = [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); };
     append(draft.tensors, of_a), append(draft.tensors, of_b);
-    append(draft.places, first.node.places), append(draft.places, second.node.places);
+    append(draft.locations, first.node.locations), append(draft.locations, second.node.locations);
     append(draft.attributes, a.attributes), append(draft.attributes, b.attributes);
     append(draft.scalars, a.scalars), append(draft.scalars, b.scalars);
     for (size_t i = 0; i < of_a.size(); ++i) draft.rounded.push_back(is_rounded(a, int(i)));

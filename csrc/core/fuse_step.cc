@@ -37,7 +37,7 @@ public:
             rounded.push_back(draft_.rounded[size_t(i)]);
             // The product itself is not stored, unless the program writes it.
             arguments.push_back({i, false, i > 0});
-            places.push_back(i ? draft_.places[size_t(i)] : Place{});
+            locations.push_back(i ? draft_.locations[size_t(i)] : Location{});
         }
         scalars.assign(draft_.scalars.begin(), draft_.scalars.begin() + draft_.kernel_scalars);
         scalar_numbers_.assign(draft_.scalars.size(), -1);
@@ -60,13 +60,13 @@ public:
                                  scalars, arguments, &made_->program, made_, draft_.kernel);
         if (!node.step) return std::nullopt;
         std::const_pointer_cast<Step>(node.step)->rounded = std::move(rounded);
-        node.places = std::move(places);
+        node.locations = std::move(locations);
         return node;
     }
 
 private:
-    const Place &place_of(const InfiniOperand &operand) const {
-        return draft_.places[size_t(operand.pointer)];
+    const Location &place_of(const InfiniOperand &operand) const {
+        return draft_.locations[size_t(operand.pointer)];
     }
     Range range(const InfiniOperand &operand) const {
         return range_of(place_of(operand), &draft_.tensors[size_t(operand.index)]);
@@ -200,7 +200,7 @@ private:
 
     int tensor(const InfiniOperand &operand, bool written) {
         const Layout &layout = draft_.tensors[size_t(operand.index)];
-        const Place &place = place_of(operand);
+        const Location &place = place_of(operand);
         auto use = [&](size_t k) {
             arguments[k].written |= written;
             arguments[k].read |= !written;
@@ -208,16 +208,16 @@ private:
             return int(k);
         };
         if (is_product(operand)) {
-            if (written) arguments[0].written = true, places[0] = place;
+            if (written) arguments[0].written = true, locations[0] = place;
             return 0;
         }
         for (size_t k = draft_.kernel_tensors ? 1 : 0; k < tensors.size(); ++k)
-            if (places[k].memory == place.memory && places[k].offset == place.offset &&
+            if (locations[k].memory == place.memory && locations[k].offset == place.offset &&
                 tensors[k] == layout)
                 return use(k);
         tensors.push_back(layout);
         rounded.push_back(false);
-        places.push_back(place);
+        locations.push_back(place);
         arguments.push_back({int(tensors.size()) - 1, false, false});
         return use(tensors.size() - 1);
     }
@@ -268,7 +268,7 @@ private:
     std::vector<Layout> tensors;
     std::vector<uint8_t> rounded;
     std::vector<Step::Argument> arguments;
-    std::vector<Place> places;
+    std::vector<Location> locations;
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;
 };

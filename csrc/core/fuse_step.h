@@ -17,8 +17,8 @@ struct Draft {
     int kernel_scalars = 0;
     const InfiniProgram *program = nullptr;
     std::vector<Layout> tensors;
-    std::vector<uint8_t> rounded;  // see Step
-    std::vector<Place> places;     // by pointer
+    std::vector<uint8_t> rounded;     // see Step
+    std::vector<Location> locations;  // by pointer
     std::vector<InfiniAttribute> attributes;
     std::vector<InfiniScalar> scalars;
     DeviceRuntime *runtime = nullptr;

@@ -11,9 +11,9 @@
 namespace infinicore::graph {
 
 using detail::DeviceRuntime;
+using detail::Location;
 using detail::Node;
 using detail::OpenMemory;
-using detail::Place;
 
 namespace {
 
@@ -26,7 +26,7 @@ size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 std::unordered_map<Memory *, long> count_holders(const std::vector<Node> &nodes) {
     std::unordered_map<Memory *, long> counts;
     for (const Node &node : nodes)
-        for (const Place &place : node.places)
+        for (const Location &place : node.locations)
             if (place.memory) ++counts[place.memory.get()];
     return counts;
 }
@@ -81,7 +81,7 @@ Tensor tensor_named(const char *function, const std::vector<NamedTensor> &tensor
 // The tensor that a step of the graph sees.
 Tensor tensor_at(const Node &node, size_t place) {
     const int index = node.step->arguments[place].tensor;
-    const auto &[memory, offset] = node.places[place];
+    const auto &[memory, offset] = node.locations[place];
     if (index < 0)
         return Tensor(std::make_shared<TensorImpl>(Shape{memory->size() - offset}, Strides{1},
                                                    DataType::BYTE, TensorData{offset, memory}));
@@ -128,7 +128,7 @@ void Graph::State::build(detail::Recorder recorder) {
     std::vector<Memory *> results;
     std::unordered_set<const Memory *> seen;
     for (const Node &node : recorded)
-        for (const Place &place : node.places) {
+        for (const Location &place : node.locations) {
             if (!place.memory || !seen.insert(place.memory.get()).second) continue;
             if (!is_own(place.memory.get())) {
                 needed.insert(place.memory.get());
@@ -156,8 +156,8 @@ void Graph::State::find_inputs(const std::vector<Tensor> &given) {
     std::unordered_set<const Memory *> known;  // made by the graph, a number, or an input already
     for (const auto &memory : constants) known.insert(memory.get());
     for (const Node &node : recorded) {
-        for (size_t p = 0; p < node.places.size(); ++p) {
-            const std::shared_ptr<Memory> &memory = node.places[p].memory;
+        for (size_t p = 0; p < node.locations.size(); ++p) {
+            const std::shared_ptr<Memory> &memory = node.locations[p].memory;
             const detail::Step::Argument &argument = node.step->arguments[p];
             if (!memory || argument.tensor < 0 || argument.written || is_own(memory.get()) ||
                 !known.insert(memory.get()).second)
@@ -167,8 +167,8 @@ void Graph::State::find_inputs(const std::vector<Tensor> &given) {
                 if (tensor->memory() == memory) inputs.push_back({{}, tensor});
             if (inputs.size() == before) inputs.push_back({{}, tensor_at(node, p)});
         }
-        for (size_t p = 0; p < node.places.size(); ++p)
-            if (node.step->arguments[p].written) known.insert(node.places[p].memory.get());
+        for (size_t p = 0; p < node.locations.size(); ++p)
+            if (node.step->arguments[p].written) known.insert(node.locations[p].memory.get());
     }
     for (size_t i = 0; i < inputs.size(); ++i) inputs[i].name = "input" + std::to_string(i);
 }
@@ -206,8 +206,8 @@ void Graph::State::find_outputs(const std::vector<std::weak_ptr<TensorImpl>> &ma
     std::unordered_set<const Memory *> listed;
     for (const NamedTensor &input : inputs) listed.insert(input.tensor->memory().get());
     for (size_t n = recorded.size(); n-- > 0;)
-        for (size_t p = 0; p < recorded[n].places.size(); ++p) {
-            const Memory *memory = recorded[n].places[p].memory.get();
+        for (size_t p = 0; p < recorded[n].locations.size(); ++p) {
+            const Memory *memory = recorded[n].locations[p].memory.get();
             if (!memory || !recorded[n].step->arguments[p].written) continue;
             if (is_own(memory) ? left.erase(memory) : listed.insert(memory).second)
                 outputs.push_back({{}, tensor_at(recorded[n], p)});
@@ -220,7 +220,7 @@ void Graph::State::place_memory(const std::vector<std::shared_ptr<Memory>> &insi
     std::unordered_map<Memory *, Life> lives;
     std::map<DeviceRuntime *, size_t> workspaces;
     for (size_t i = 0; i < nodes.size(); ++i) {
-        for (const Place &place : nodes[i].places)
+        for (const Location &place : nodes[i].locations)
             if (OpenMemory *open = place.memory ? open_memory(place.memory.get()) : nullptr)
                 lives.try_emplace(open, Life{open, i, i}).first->second.last = i;
         if (nodes[i].step) {
@@ -251,8 +251,8 @@ void Graph::State::place_memory(const std::vector<std::shared_ptr<Memory>> &insi
         if (!node.step) continue;
         launch.step = node.step.get();
         if (node.step->workspace) launch.workspace = workspace_at.at(node.step->runtime);
-        for (const Place &place : node.places)
-            launch.places.push_back(place.memory ? place.memory->data() + place.offset : nullptr);
+        for (const Location &place : node.locations)
+            launch.pointers.push_back(place.memory ? place.memory->data() + place.offset : nullptr);
     }
 }
 
@@ -295,7 +295,7 @@ void Graph::State::instantiate() {
 
 void Graph::State::perform(const Launch &launch) {
     if (!launch.step) return launch.foreign->run();
-    launch.step->launch(launch.places.data(), launch.workspace, stream_of(*launch.step->runtime));
+    launch.step->launch(launch.pointers.data(), launch.workspace, stream_of(*launch.step->runtime));
 }
 
 void Graph::State::run() {

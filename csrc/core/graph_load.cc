@@ -213,7 +213,7 @@ private:
             file_.fail(field + ", strides", "expected as many as sizes");
         for (uint64_t d = 0; d < ndim; ++d)
             strides.push_back(Stride(file_.number(field + ", strides")));
-        const auto [memory, offset] = read_place(field);
+        const auto [memory, offset] = read_location(field);
         if (offset % dsize(DataType(code)))
             file_.fail(field + ", offset", "it is no multiple of an element's size");
         if (!memory) file_.fail(field + ", memory", "a tensor without a memory");
@@ -226,7 +226,7 @@ private:
         }
     }
 
-    detail::Place read_place(const std::string &field) {
+    detail::Location read_location(const std::string &field) {
         const uint64_t memory = file_.number(field + ", memory");
         const uint64_t offset = file_.number(field + ", offset", kMostBytes);
         if (memory == kAbsent) return {};
@@ -260,15 +260,15 @@ private:
             for (uint64_t k = 0; k < count; ++k)
                 group.push_back(held.emplace_back(read_tensor(tensor)).impl().get());
         }
-        std::vector<const TensorImpl *> places;
+        std::vector<const TensorImpl *> arguments;
         for (size_t i = 0; running.pointers[i]; ++i) {
             const auto &group = tensors[size_t(running.tensors[i])];
-            places.insert(places.end(), group.begin(), group.end());
+            arguments.insert(arguments.end(), group.begin(), group.end());
         }
         try {
             detail::perform(
                 detail::describe(*row, run, tensors, std::move(attributes), std::move(scalars)),
-                places);
+                arguments);
         } catch (const std::exception &error) {
             file_.fail(what, error.what());
         }

@@ -140,8 +140,8 @@ public:
         }
         for (size_t n = 0; n < state.recorded.size(); ++n) require_operator(n);
         for (const Node &node : state.recorded)
-            for (size_t p = 0; p < node.places.size(); ++p)
-                if (node.places[p].memory) add(node.places[p].memory);
+            for (size_t p = 0; p < node.locations.size(); ++p)
+                if (node.locations[p].memory) add(node.locations[p].memory);
         for (const auto *list : {&inputs_, &outputs_})
             for (const NamedTensor &each : *list) add(each.tensor->memory());
         for (const Node &node : state.recorded) find_ranges(node);
@@ -209,8 +209,8 @@ private:
     }
 
     void find_ranges(const Node &node) {
-        for (size_t p = 0; p < node.places.size(); ++p) {
-            const auto &[memory, offset] = node.places[p];
+        for (size_t p = 0; p < node.locations.size(); ++p) {
+            const auto &[memory, offset] = node.locations[p];
             if (!memory || entry(memory).kind == Kind::Inside) continue;
             const Layout &layout = node.step->tensors[size_t(node.step->arguments[p].tensor)];
             const TensorImpl view(Shape(layout.shape.begin(), layout.shape.end()),
@@ -280,7 +280,7 @@ private:
         write(step.call->row->attributes, step.call->attributes);
         write(run.scalars, step.call->scalars);
         // A tensor without a pointer of its own has no memory.
-        std::vector<size_t> place_of(step.tensors.size(), node.places.size());
+        std::vector<size_t> place_of(step.tensors.size(), node.locations.size());
         for (size_t p = 0; p < step.arguments.size(); ++p)
             place_of[size_t(step.arguments[p].tensor)] = p;
         size_t next = 0;
@@ -292,9 +292,9 @@ private:
                     continue;
                 }
                 const size_t p = place_of[next];
-                const bool is_placed = p < node.places.size();
-                write(step.tensors[next], is_placed ? node.places[p].memory : nullptr,
-                      is_placed ? node.places[p].offset : 0);
+                const bool is_placed = p < node.locations.size();
+                write(step.tensors[next], is_placed ? node.locations[p].memory : nullptr,
+                      is_placed ? node.locations[p].offset : 0);
             }
         }
     }

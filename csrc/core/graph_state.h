@@ -1,4 +1,4 @@
-// What is inside a graph: its nodes with the places of their arguments, and how they are launched.
+// What is inside a graph: its nodes with the locations of their arguments, and how they are launched.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ private:
     std::shared_ptr<std::atomic<bool>> has_run_ = std::make_shared<std::atomic<bool>>(false);
     struct Launch {
         const detail::Step *step = nullptr;
-        std::vector<void *> places;
+        std::vector<void *> pointers;
         void *workspace = nullptr;
         GraphOperator *foreign = nullptr;
     };

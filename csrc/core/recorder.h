@@ -57,15 +57,16 @@ private:
     std::shared_ptr<Memory> home_;
 };
 
-struct Place {
+// Where an argument lies.
+struct Location {
     std::shared_ptr<Memory> memory;  // null: an absent tensor
     size_t offset = 0;               // bytes
 };
 
-// An entry of a record: a step with the places of its arguments, or work of a client's own.
+// An entry of a record: a step with the locations of its arguments, or work of a client's own.
 struct Node {
     std::shared_ptr<const Step> step;
-    std::vector<Place> places;
+    std::vector<Location> locations;
     std::shared_ptr<graph::GraphOperator> foreign;
 };
 

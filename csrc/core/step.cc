@@ -58,44 +58,46 @@ public:
 
     void add_array(size_t count) { arrays_.push_back(count); }
 
-    void launch(void *const *places, void *work, infinirtStream_t stream) const override {
-        if (is(kRandom)) return launch_random(places, work, stream);
+    void launch(void *const *pointers, void *work, infinirtStream_t stream) const override {
+        if (is(kRandom)) return launch_random(pointers, work, stream);
         if (!run_.passed || !checked_.load(std::memory_order_relaxed)) [[unlikely]] {
-            call_function(places, work, stream, call->scalars.values.data());
+            call_function(pointers, work, stream, call->scalars.values.data());
             // The scalars are the same in every run, so they need no second look. A lowered operator
             // has no plan of its own.
             checked_.store(described_->plan != nullptr, std::memory_order_relaxed);
             return;
         }
-        launch_plan(places, work, stream, scalars.data());
+        launch_plan(pointers, work, stream, scalars.data());
     }
 
 private:
-    void launch_plan(void *const *places, void *work, infinirtStream_t stream,
+    void launch_plan(void *const *pointers, void *work, infinirtStream_t stream,
                      const InfiniScalar *numbers) const {
-        InfiniArguments given{places, numbers, arguments.size(), scalars.size(), work};
+        InfiniArguments given{pointers, numbers, arguments.size(), scalars.size(), work};
         InfiniKernel kernel{described_->plan, &given};
         check(infiniLaunchKernel(run_.name, &runtime->target, stream, &kernel), run_.name);
     }
 
-    void launch_random(void *const *places, void *work, infinirtStream_t stream) const {
+    void launch_random(void *const *pointers, void *work, infinirtStream_t stream) const {
         std::vector<InfiniScalar> numbers = scalars;
         auto [seed, offset] = take_random(elements(tensors[0]));
         numbers.at(0).i = int64_t(seed);
         numbers.at(1).i = int64_t(offset);
-        launch_plan(places, work, stream, numbers.data());
+        launch_plan(pointers, work, stream, numbers.data());
     }
 
-    void call_function(void *const *places, void *work, infinirtStream_t stream,
+    void call_function(void *const *pointers, void *work, infinirtStream_t stream,
                        const Value *values) const {
-        const size_t pointers = std::strlen(run_.pointers);
+        const size_t count = std::strlen(run_.pointers);
         if (arrays_.empty())
-            return check(run_.call(described_->descriptor, work, workspace, places, values, stream),
-                         run_.name);
-        std::vector<void *> gathered(pointers);
+            return check(
+                run_.call(described_->descriptor, work, workspace, pointers, values, stream),
+                run_.name);
+        std::vector<void *> gathered(count);
         size_t at = 0, array = 0;
-        for (size_t i = 0; i < pointers; ++i) {
-            gathered[i] = run_.pointers[i] == 'a' ? const_cast<void **>(places + at) : places[at];
+        for (size_t i = 0; i < count; ++i) {
+            gathered[i] =
+                run_.pointers[i] == 'a' ? const_cast<void **>(pointers + at) : pointers[at];
             at += run_.pointers[i] == 'a' ? arrays_[array++] : 1;
         }
         check(run_.call(described_->descriptor, work, workspace, gathered.data(), values, stream),
@@ -127,8 +129,8 @@ public:
         return runtime->target.operators->plan(runtime->target.index, &operation, &plan_,
                                                &workspace) == INFINI_STATUS_SUCCESS;
     }
-    void launch(void *const *places, void *work, infinirtStream_t stream) const override {
-        InfiniArguments given{places, scalars.data(), arguments.size(), scalars.size(), work};
+    void launch(void *const *pointers, void *work, infinirtStream_t stream) const override {
+        InfiniArguments given{pointers, scalars.data(), arguments.size(), scalars.size(), work};
         InfiniKernel work_item{plan_, &given};
         check(infiniLaunchKernel(name.c_str(), &runtime->target, stream, &work_item), name.c_str());
     }
@@ -149,11 +151,11 @@ const Row *find_row(const std::string &name) {
     return found != end && found->name == name ? found : nullptr;
 }
 
-void Step::launch(void *const *places, infinirtStream_t stream) const {
+void Step::launch(void *const *pointers, infinirtStream_t stream) const {
     if (workspace == 0) [[likely]]
-        return launch(places, nullptr, stream);
+        return launch(pointers, nullptr, stream);
     std::shared_ptr<Memory> memory = runtime->allocator.allocate(workspace, stream);
-    launch(places, memory->data(), stream);
+    launch(pointers, memory->data(), stream);
 }
 
 // ---- Describing ---------------------------------------------------------------------------------
@@ -223,18 +225,19 @@ std::shared_ptr<const Step> plan_program(DeviceRuntime &runtime, std::string nam
 // ---- Performing ---------------------------------------------------------------------------------
 
 void perform(const std::shared_ptr<const Step> &step,
-             const std::vector<const TensorImpl *> &places) {
+             const std::vector<const TensorImpl *> &tensors) {
     if (Recorder *recorder = thread_state().recorder) {
         Node &node = recorder->nodes.emplace_back();
         node.step = step;
-        for (const TensorImpl *tensor : places)
-            node.places.push_back(tensor ? Place{tensor->memory(), tensor->offset()} : Place{});
+        for (const TensorImpl *tensor : tensors)
+            node.locations.push_back(tensor ? Location{tensor->memory(), tensor->offset()}
+                                            : Location{});
         return;
     }
     std::vector<void *> pointers;
-    pointers.reserve(places.size());
-    for (size_t i = 0; i < places.size(); ++i)
-        pointers.push_back(places[i] ? address_of(*places[i], step->arguments[i]) : nullptr);
+    pointers.reserve(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i)
+        pointers.push_back(tensors[i] ? address_of(*tensors[i], step->arguments[i]) : nullptr);
     step->launch(pointers.data(), stream_of(*step->runtime));
 }
 
@@ -244,10 +247,10 @@ void run_operator(const char *name, std::initializer_list<Tensor> tensors) {
     std::vector<std::vector<const TensorImpl *>> given;
     for (const Tensor &tensor : tensors) given.push_back({&*tensor});
     auto step = describe(*row, 0, given, {}, {});
-    std::vector<const TensorImpl *> places;
+    std::vector<const TensorImpl *> arguments;
     for (size_t i = 0; row->runs[0].pointers[i]; ++i)
-        places.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
-    perform(step, places);
+        arguments.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
+    perform(step, arguments);
 }
 
 // ---- Random numbers -----------------------------------------------------------------------------

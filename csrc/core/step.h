@@ -30,7 +30,7 @@ struct Call {
     Values attributes, scalars;
 };
 
-// Immutable, and so shared by everybody who does the same thing. Its arguments are places: one for
+// Immutable, and so shared by everybody who does the same thing. Its arguments are pointers: one for
 // each pointer of the run function, arrays spread out.
 class INFINI_EXPORT Step {
 public:
@@ -63,11 +63,11 @@ public:
     bool is(Trait trait) const { return traits & trait; }
 
     // Queues the work in the stream; `workspace` has as many bytes as asked for. Throws.
-    virtual void launch(void *const *places, void *workspace, infinirtStream_t stream) const = 0;
+    virtual void launch(void *const *pointers, void *workspace, infinirtStream_t stream) const = 0;
     // Before it is captured: what the first launch would do besides.
     virtual void prepare() const {}
     // The same with a workspace from the allocator.
-    void launch(void *const *places, infinirtStream_t stream) const;
+    void launch(void *const *pointers, infinirtStream_t stream) const;
 
 protected:
     Step() = default;
@@ -94,9 +94,9 @@ inline void *address_of(const TensorImpl &tensor, const Step::Argument &argument
 
 INFINI_EXPORT const Row *find_row(const std::string &name);
 
-// Runs a step with tensors at its places, or records it. Null: absent.
+// Runs a step with its tensors, or records it. Null: absent.
 INFINI_EXPORT void perform(const std::shared_ptr<const Step> &step,
-                           const std::vector<const TensorImpl *> &places);
+                           const std::vector<const TensorImpl *> &tensors);
 
 // Runs (or records) an operator without attributes whose tensors come in the create function's
 // order.

@@ -91,12 +91,12 @@ struct Planned;
 
 // An operator in the sequence of a lowered one; see lowering.h.
 struct PlannedStep {
-    struct Place {
+    struct Location {
         int pointer;     // of the call, View::kWorkspace or View::kNoMemory
         int64_t offset;  // bytes
     };
     std::shared_ptr<const Planned> planned;
-    std::vector<Place> places;
+    std::vector<Location> locations;
     std::vector<InfiniScalar> scalars;
 };
 

@@ -163,7 +163,7 @@ void Lowering::append(const char *name, const InfiniProgram *program, Lower lowe
     PlannedStep appended;
     for (const View &view : tensors) {
         described.push_back({view.dtype, view.ndim, view.size, view.stride});
-        appended.places.push_back({view.pointer, view.offset});
+        appended.locations.push_back({view.pointer, view.offset});
     }
     for (const Attribute &attribute : attributes) {
         numbers.push_back(attribute.c);
@@ -195,11 +195,12 @@ infiniStatus_t launch_steps(const char *function, const InfiniTarget &target,
     for (const PlannedStep &step : planned.steps) {
         void *pointers[kMostTensors];
         size_t count = 0;
-        for (const PlannedStep::Place &place : step.places) {
+        for (const PlannedStep::Location &location : step.locations) {
             char *base = workspace;
-            if (place.pointer >= 0) base = static_cast<char *>(arguments.pointers[place.pointer]);
-            const bool there = base && place.pointer != View::kNoMemory;
-            pointers[count++] = there ? base + place.offset : nullptr;
+            if (location.pointer >= 0)
+                base = static_cast<char *>(arguments.pointers[location.pointer]);
+            const bool there = base && location.pointer != View::kNoMemory;
+            pointers[count++] = there ? base + location.offset : nullptr;
         }
         const InfiniArguments given{pointers, step.scalars.data(), count, step.scalars.size(),
                                     workspace + planned.temporaries};

@@ -172,10 +172,11 @@ public:
             for (const auto &memory : memories_)  // what nobody wrote is seen
                 if (memory->size()) std::memset(memory->data(), 0x7b, memory->size());
             for (const icd::Node &node : nodes) {
-                std::vector<void *> places;
-                for (const icd::Place &place : node.places)
-                    places.push_back(place.memory ? place.memory->data() + place.offset : nullptr);
-                node.step->launch(places.data(), nullptr);
+                std::vector<void *> pointers;
+                for (const icd::Location &location : node.locations)
+                    pointers.push_back(location.memory ? location.memory->data() + location.offset
+                                                       : nullptr);
+                node.step->launch(pointers.data(), nullptr);
             }
         };
         std::vector<Tensor> seen = wanted;

@@ -16,8 +16,8 @@ using infinicore::graph::Graph;
 namespace core = infinicore::detail;
 
 // (address of the memory, offset, dtype, shape, strides, written)
-nb::object describe_place(const core::Node &node, size_t at) {
-    const core::Place &place = node.places[at];
+nb::object describe_location(const core::Node &node, size_t at) {
+    const core::Location &place = node.locations[at];
     const core::Step::Argument &argument = node.step->arguments[at];
     if (!place.memory) return nb::none();
     nb::object dtype = nb::none(), shape = nb::none(), strides = nb::none();
@@ -37,9 +37,11 @@ nb::object describe_place(const core::Node &node, size_t at) {
 nb::list describe_nodes(const std::vector<core::Node> &nodes) {
     nb::list made;
     for (const core::Node &node : nodes) {
-        nb::list places;
-        for (size_t i = 0; i < node.places.size(); ++i) places.append(describe_place(node, i));
-        made.append(nb::make_tuple(node.step ? node.step->name : std::string("operator"), places));
+        nb::list locations;
+        for (size_t i = 0; i < node.locations.size(); ++i)
+            locations.append(describe_location(node, i));
+        made.append(
+            nb::make_tuple(node.step ? node.step->name : std::string("operator"), locations));
     }
     return made;
 }

@@ -21,7 +21,7 @@ PythonStep::~PythonStep() {
     call_.reset();
 }
 
-void PythonStep::call_python(void *const *places) const {
+void PythonStep::call_python(void *const *pointers) const {
     nb::list given;
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!present[i]) {
@@ -30,13 +30,13 @@ void PythonStep::call_python(void *const *places) const {
         }
         const core::Layout &layout = tensors[i];
         given.append(wrap(Tensor::strided_from_blob(
-            places[i], Shape(layout.shape.begin(), layout.shape.end()),
+            pointers[i], Shape(layout.shape.begin(), layout.shape.end()),
             Strides(layout.strides.begin(), layout.strides.end()), layout.dtype, runtime->device)));
     }
     call_(given);
 }
 
-void PythonStep::launch(void *const *places, void *, infinirtStream_t stream) const {
+void PythonStep::launch(void *const *pointers, void *, infinirtStream_t stream) const {
     // Python works on the host's memory immediately, so the CPU's queue has to be empty.
     if (runtime->is_cpu()) {
         core::RuntimeScope scope(*runtime);
@@ -46,7 +46,7 @@ void PythonStep::launch(void *const *places, void *, infinirtStream_t stream) co
     core::DeviceScope scope(*runtime);
     PausedRecording paused;
     core::thread_state().stream = stream;  // the scope puts the one before back
-    call_python(places);
+    call_python(pointers);
     was_launched_.store(true, std::memory_order_relaxed);
 }
 
@@ -54,10 +54,10 @@ void PythonStep::prepare() const {
     if (was_launched_.load(std::memory_order_relaxed)) return;
     PausedRecording paused;
     std::vector<Tensor> kept;
-    std::vector<void *> places;
+    std::vector<void *> pointers;
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (!present[i]) {
-            places.push_back(nullptr);
+            pointers.push_back(nullptr);
             continue;
         }
         const core::Layout &layout = tensors[i];
@@ -72,10 +72,10 @@ void PythonStep::prepare() const {
                 infinirtMemsetAsync(memory.data(), 0, memory.size(), core::stream_of(*runtime)),
                 name.c_str());
         }
-        places.push_back(zeros->data());
+        pointers.push_back(zeros->data());
         kept.push_back(std::move(zeros));
     }
-    launch(places.data(), nullptr, core::stream_of(*runtime));
+    launch(pointers.data(), nullptr, core::stream_of(*runtime));
 }
 
 namespace {
@@ -87,12 +87,12 @@ void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::
     auto made = std::make_shared<PythonStep>(std::move(kernel));
     made->name = name;
     made->call = std::make_shared<core::Call>(call_from(index, run, attributes, scalars));
-    std::vector<const TensorImpl *> places;
+    std::vector<const TensorImpl *> arguments;
     for (nb::handle each : tensors) {
         const TensorImpl *tensor = each.is_none() ? nullptr : &*nb::cast<const Tensor &>(each);
-        const auto role = nb::cast<std::string>(nb::object(roles[places.size()]));
-        made->arguments.push_back({int(places.size()), role != "in", role != "out"});
-        places.push_back(tensor);
+        const auto role = nb::cast<std::string>(nb::object(roles[arguments.size()]));
+        made->arguments.push_back({int(arguments.size()), role != "in", role != "out"});
+        arguments.push_back(tensor);
         made->present.push_back(tensor != nullptr);
         made->counts.push_back(1);
         made->tensors.push_back(tensor ? core::layout_of(*tensor)
@@ -105,7 +105,7 @@ void python_step(const std::string &name, nb::list tensors, nb::list roles, nb::
     }
     if (!made->runtime) throw std::runtime_error(name + ": no tensor is given");
     Unlocked released;
-    core::perform(made, places);
+    core::perform(made, arguments);
 }
 
 // Another tensor's place and layout, in the same object: what torch's set_ does.

@@ -11,7 +11,7 @@ namespace infini::python {
 
 namespace nb = nanobind;
 
-// A step that calls Python with tensors over its places, in the stream that it is launched in. On a
+// A step that calls Python with tensors over its pointers, in the stream that it is launched in. On a
 // device with graphs it is called once for a graph, and captured.
 class PythonStep final : public infinicore::detail::Step {
 public:
@@ -19,12 +19,12 @@ public:
     explicit PythonStep(nb::object call) : call_(std::move(call)) { is_python = true; }
     ~PythonStep() override;
 
-    void launch(void *const *places, void *workspace, infinirtStream_t stream) const override;
+    void launch(void *const *pointers, void *workspace, infinirtStream_t stream) const override;
     // Once on zeros of the same layouts: what is compiled on first use is there afterwards.
     void prepare() const override;
 
 private:
-    void call_python(void *const *places) const;
+    void call_python(void *const *pointers) const;
 
     nb::object call_;
     mutable std::atomic<bool> was_launched_{false};

@@ -8,14 +8,14 @@
 namespace infini::python {
 
 using infinicore::TensorData;
+using infinicore::detail::Location;
 using infinicore::detail::make_pooled;
 using infinicore::detail::OpenMemory;
-using infinicore::detail::Place;
 using infinicore::detail::stream_of;
 
 // ---- Making -------------------------------------------------------------------------------------
 
-Source Recipe::source_of(const Place &place, const std::vector<Tensor> &metas) {
+Source Recipe::source_of(const Location &place, const std::vector<Tensor> &metas) {
     if (!place.memory) return {};
     auto *open = dynamic_cast<OpenMemory *>(place.memory.get());
     auto offset = std::ptrdiff_t(place.offset);
@@ -78,7 +78,8 @@ std::vector<Recipe::Work> Recipe::work_of(const std::vector<Node> &nodes,
     for (const Node &node : nodes) {
         Work &work = made.emplace_back();
         work.step = node.step;
-        for (const Place &place : node.places) work.places.push_back(source_of(place, metas));
+        for (const Location &place : node.locations)
+            work.locations.push_back(source_of(place, metas));
     }
     return made;
 }
@@ -110,7 +111,7 @@ bool Recipe::make(Recorder &recorder, const std::vector<Tensor> &metas, nb::hand
     for (const Node &node : nodes) {
         if (runtime_ && runtime_ != node.step->runtime) return false;  // several devices
         runtime_ = node.step->runtime;
-        most_places_ = std::max(most_places_, node.places.size());
+        most_locations_ = std::max(most_locations_, node.locations.size());
     }
     work_ = work_of(nodes, metas);
     for (const nb::object &leaf : leaves)
@@ -140,8 +141,8 @@ void Recipe::record(const CallArguments &arguments, Memories &memories) const {
     for (const Work &work : recorded_) {
         Node &node = recorder.nodes.emplace_back();
         node.step = work.step;
-        for (const Source &source : work.places) {
-            Place &place = node.places.emplace_back();
+        for (const Source &source : work.locations) {
+            Location &place = node.locations.emplace_back();
             switch (source.kind) {
                 case Source::Absent:
                     break;
@@ -177,18 +178,18 @@ nb::object Recipe::run(const CallArguments &arguments) const {
 
     constexpr size_t kUsual = 16;
     void *usual[kUsual];
-    std::vector<void *> many(most_places_ > kUsual ? most_places_ : 0);
-    void **places = many.empty() ? usual : many.data();
+    std::vector<void *> many(most_locations_ > kUsual ? most_locations_ : 0);
+    void **pointers = many.empty() ? usual : many.data();
     {
         // The work may run in this thread, or wait for streams that call Python.
         Unlocked released;
         for (const Work &work : work_) {
-            for (size_t i = 0; i < work.places.size(); ++i) {
-                const Source &source = work.places[i];
+            for (size_t i = 0; i < work.locations.size(); ++i) {
+                const Source &source = work.locations[i];
                 std::byte *base = nullptr;
                 switch (source.kind) {
                     case Source::Absent:
-                        places[i] = nullptr;
+                        pointers[i] = nullptr;
                         continue;
                     case Source::Argument:
                         base = tensor_of(arguments.tensors[size_t(source.index)])->data_to_write();
@@ -202,9 +203,9 @@ nb::object Recipe::run(const CallArguments &arguments) const {
                     case Source::Constant:
                         base = constants_[size_t(source.index)]->data();
                 }
-                places[i] = base + source.offset;
+                pointers[i] = base + source.offset;
             }
-            work.step->launch(places, stream);
+            work.step->launch(pointers, stream);
         }
     }
     return build(arguments, memories);

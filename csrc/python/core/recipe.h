@@ -1,4 +1,4 @@
-// The compiled form of a function call for arguments of given layouts: steps over places. Made
+// The compiled form of a function call for arguments of given layouts: steps over locations. Made
 // once by tracing the function's body, and run by every later call.
 #pragma once
 
@@ -48,7 +48,7 @@ public:
 private:
     struct Work {
         std::shared_ptr<const Step> step;
-        std::vector<Source> places;
+        std::vector<Source> locations;
     };
     struct Result {
         Source source;
@@ -61,7 +61,7 @@ private:
         DataType dtype;
     };
 
-    Source source_of(const infinicore::detail::Place &place, const std::vector<Tensor> &metas);
+    Source source_of(const infinicore::detail::Location &place, const std::vector<Tensor> &metas);
     bool add_result(nb::handle object, const std::vector<Tensor> &metas);
     std::vector<Work> work_of(const std::vector<Node> &nodes, const std::vector<Tensor> &metas);
     void record(const CallArguments &arguments, Memories &memories) const;
@@ -81,7 +81,7 @@ private:
     std::vector<std::shared_ptr<Memory>> constants_;
     std::vector<Result> results_;
     nb::object container_;  // a tuple's or list's type; none: one result
-    size_t most_places_ = 0;
+    size_t most_locations_ = 0;
 };
 
 }  // namespace infini::python

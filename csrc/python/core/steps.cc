@@ -67,19 +67,20 @@ void step(int index, int run, nb::list tensors, nb::handle attributes, nb::handl
         Unlocked released;
         made = core::describe(row, run, given, std::move(call.attributes), std::move(call.scalars));
     }
-    std::vector<const TensorImpl *> places;
+    std::vector<const TensorImpl *> arguments;
     size_t next = 0;
     for (size_t i = 0; running.pointers[i]; ++i) {
         const int tensor = running.tensors[i];
         if (tensor >= 0) {
-            places.insert(places.end(), given[size_t(tensor)].begin(), given[size_t(tensor)].end());
+            arguments.insert(arguments.end(), given[size_t(tensor)].begin(),
+                             given[size_t(tensor)].end());
             continue;
         }
         nb::object object = bare[next++];
-        places.push_back(object.is_none() ? nullptr : hold(nb::cast<const Tensor &>(object)));
+        arguments.push_back(object.is_none() ? nullptr : hold(nb::cast<const Tensor &>(object)));
     }
     Unlocked released;
-    core::perform(made, places);
+    core::perform(made, arguments);
 }
 
 core::Operand operand_of(nb::handle object) {
