@@ -10,7 +10,7 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kPiece = 64 << 10;           // bytes that are worth another thread
+constexpr int64_t kPiece = 64 << 10;            // bytes that are worth another thread
 constexpr int64_t kStreams = int64_t(8) << 20;  // larger results will not be read from a cache
 
 // Blocks that are transposed: kRows lines of the destination, kColumns elements of each. Both sides

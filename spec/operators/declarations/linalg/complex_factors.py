@@ -68,7 +68,8 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
         x = m[place]
         for k in range(count):
             best = k + int(np.argmax(np.abs(x[k:, k])))
-            pivots[(*place, k)] = best + 1
+            at = (*place, k)
+            pivots[at] = best + 1
             x[[k, best]] = x[[best, k]]
             if x[k, k] != 0:
                 x[k + 1 :, k] /= x[k, k]
