@@ -28,3 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     # Its own headers for AVX-512 pass variables that are left undefined on purpose (GCC bug 105593).
     target_compile_options(cpu_math_test PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
+
+# Includes the pool's sources.
+target_include_directories(cpu_thread_pool_test PRIVATE "${PROJECT_SOURCE_DIR}/csrc/base"
+    "${PROJECT_SOURCE_DIR}/backends/cpu/runtime")
