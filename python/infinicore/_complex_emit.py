@@ -13,18 +13,19 @@ from typing import Any
 from infinicore import _core
 from infinicore._complex_parts import WHOLES, is_complex, part_type, parts
 from infinicore._dtype import bool_, dtype
+from infinicore._emit import _step, cast_to, copy, emit, result_type, take_complex, tensor_for
 from infinicore.op._operator import Function
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
 
 Tensor = _core.Tensor
 
+# Operators on real matrices -> what they do to complex ones: see functions/linalg/complex.py.
+FORMS: dict[str, Callable[..., Any]] = {}
+
 
 def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[str, Any]) -> Any:
     """The result of an operator whose operands are, some of them, complex."""
-    from infinicore._emit import copy
-    from infinicore.functions.linalg.complex import FORMS
-
     name, way = this.name, this.complex_as
     if name in _HANDLERS:
         made = _HANDLERS[name](list(inputs), values)
@@ -46,8 +47,6 @@ def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[s
 
 def joined(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor of two parts."""
-    from infinicore._emit import emit
-
     made = _core.empty(real.shape, WHOLES[real.dtype._code], real.device)
     for place, value in zip(parts(made), (real, imag), strict=True):
         emit("rearrange", value, out=place)
@@ -56,8 +55,6 @@ def joined(real: Tensor, imag: Tensor) -> Tensor:
 
 def emit_conj(z: Tensor) -> Tensor:
     """Conjugates; real numbers as they are."""
-    from infinicore._emit import emit
-
     if not z.dtype.is_complex:
         return z
     real, imag = parts(z)
@@ -65,8 +62,6 @@ def emit_conj(z: Tensor) -> Tensor:
 
 
 def _kind(operands: Sequence[Any]) -> dtype:
-    from infinicore._emit import result_type
-
     return result_type(*(each for each in operands if each is not None))
 
 
@@ -76,8 +71,6 @@ def _device(operands: Sequence[Any]) -> Any:
 
 def _split(operand: Any, kind: dtype, where: Any) -> tuple[Tensor, Tensor]:
     """Both parts of an operand, in the types of a complex one."""
-    from infinicore._emit import cast_to, tensor_for
-
     if isinstance(operand, complex):
         part = part_type(kind)
         return tensor_for(operand.real, part, where), tensor_for(operand.imag, part, where)
@@ -94,8 +87,6 @@ def _split(operand: Any, kind: dtype, where: Any) -> tuple[Tensor, Tensor]:
 
 def _map(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
     """By the operator's complex form."""
-    from infinicore._emit import _step
-
     kind, where = _kind(operands), _device(operands)
     split = [_split(each, kind, where) for each in operands]
     shape = broadcast([tuple(real.shape) for real, _ in split])
@@ -113,21 +104,15 @@ def _map(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _truth(operand: Any) -> Any:
-    from infinicore._emit import emit
-
     return emit("not_equal", operand, 0) if isinstance(operand, Tensor) else bool(operand)
 
 
 def _logical(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
-    from infinicore._emit import emit
-
     return emit(this.name, *map(_truth, operands), **values)  # type: ignore[no-any-return]
 
 
 def _sign(operands: list[Any], values: dict[str, Any]) -> Tensor:
     """The number of size 1 in the same direction; 0 of 0."""
-    from infinicore._emit import emit
-
     (z,) = operands
     size = emit("abs", z)
     divisor = emit("where", emit("equal", size, 0), 1.0, size)
@@ -135,16 +120,12 @@ def _sign(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _addcmul(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    from infinicore._emit import emit
-
     added, one, two = operands
     scaled = emit("mul", emit("mul", one, two), values.get("value", 1))
     return emit("add", added, scaled)  # type: ignore[no-any-return]
 
 
 def _addcdiv(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    from infinicore._emit import emit
-
     added, one, two = operands
     scaled = emit("mul", emit("div", one, two), values.get("value", 1))
     return emit("add", added, scaled)  # type: ignore[no-any-return]
@@ -154,8 +135,6 @@ def _addcdiv(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _partwise(this: Function, inputs: list[Any], values: dict[str, Any]) -> Tensor:
-    from infinicore._emit import emit
-
     flat = [each for each in inputs if is_complex(each)]
     members = [i for i, each in enumerate(inputs) if _is_value(this, i) and each is not None]
     kind = _kind([x for i in members for x in _listed(inputs[i])] or flat)
@@ -197,8 +176,6 @@ def _fold_first(z: Tensor, dim: Any, keepdim: bool) -> tuple[Tensor, list[int]]:
 
 def _prod(operands: list[Any], values: dict[str, Any]) -> Tensor:
     """Halves multiplied with each other, until one is left."""
-    from infinicore._emit import emit, tensor_for
-
     rows, shape = _fold_first(operands[0], values.get("dim"), values.get("keepdim", False))
     if not rows.shape[0]:
         one = joined(*(tensor_for(v, part_type(rows.dtype), rows.device) for v in (1.0, 0.0)))
@@ -214,8 +191,6 @@ def _prod(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _cat(tensors: list[Tensor]) -> Tensor:
-    from infinicore._emit import emit
-
     size = sum(each.shape[0] for each in tensors)
     made = _core.empty((size, *tensors[0].shape[1:]), tensors[0].dtype, tensors[0].device)
     start = 0
@@ -227,8 +202,6 @@ def _cat(tensors: list[Tensor]) -> Tensor:
 
 def _cumprod(operands: list[Any], values: dict[str, Any]) -> Tensor:
     """Products of 1, 2, 4, ... neighbours."""
-    from infinicore._emit import emit
-
     (z,) = operands
     dim = values["dim"] % z.ndim if z.ndim else 0
     rows = z.movedim(dim, 0) if z.ndim else z.reshape(1)
@@ -246,8 +219,6 @@ def _var(operands: list[Any], values: dict[str, Any]) -> Tensor:
 
 
 def _var_mean(operands: list[Any], values: dict[str, Any]) -> tuple[Tensor, Tensor]:
-    from infinicore._emit import emit
-
     spreads, means = zip(
         *(emit("var_mean", part, **values) for part in parts(operands[0])), strict=True
     )
@@ -259,8 +230,6 @@ def _var_mean(operands: list[Any], values: dict[str, Any]) -> tuple[Tensor, Tens
 
 def _product(this: Function, operands: list[Any], values: dict[str, Any]) -> Tensor:
     """As four products of parts."""
-    from infinicore._emit import emit
-
     kind, where = _kind(operands), _device(operands)
     (ar, ai), (br, bi) = (
         tuple(emit("rearrange", part) for part in _split(each, kind, where)) for each in operands
@@ -284,3 +253,6 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
     "var": _var,
     "var_mean": _var_mean,
 }
+
+
+take_complex(emit_complex)

@@ -4,11 +4,10 @@ run or noted down."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._complex_emit import emit_complex
 from infinicore._complex_parts import PARTS, is_complex, parts
 from infinicore._device import device
 from infinicore._dtype import (
@@ -196,6 +195,13 @@ def ordered_strides(shape: Sequence[int], inputs: Sequence[Any]) -> tuple[int, .
 
 # ---- One operator -------------------------------------------------------------------------------
 
+_complex_way: list[Callable[..., Any]] = []
+
+
+def take_complex(way: Callable[..., Any]) -> None:
+    """What `emit` does with complex operands, which is made of other operators: _complex_emit."""
+    _complex_way[:] = [way]
+
 
 def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     """Run an operator. Inputs are in the order of `infinicore.op`'s function of that name.
@@ -207,7 +213,7 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     if len(inputs) < len(this.inputs):
         inputs = (*inputs, *(values.pop(slot[0], None) for slot in this.inputs[len(inputs) :]))
     if is_complex(inputs) and not this.takes_complex:
-        return emit_complex(this, inputs, out, {**this.defaults, **values})
+        return _complex_way[0](this, inputs, out, {**this.defaults, **values})
     given, values = _promoted(this, inputs), {**this.defaults, **values}
     tensors: list[Any] = [None] * this.place_count
     for (_, place, *_), value in zip(this.inputs, given, strict=True):

@@ -17,6 +17,7 @@ def files(api: Api, first: First) -> dict[str, str]:
 #ifndef INFINI_KERNELS_H
 #define INFINI_KERNELS_H
 
+#ifdef __cplusplus
 #include <cstring>
 
 namespace infini {{
@@ -31,5 +32,6 @@ inline const char *kernel_of(const char *operation) {{
 }}
 
 }}  // namespace infini
+#endif
 #endif"""
     return {"include/infini/kernels.h": header}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._complex_emit import emit_conj, joined
+from infinicore._complex_emit import FORMS, emit_conj, joined
 from infinicore._complex_parts import part_type, parts
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._tensor import Tensor
@@ -133,5 +133,5 @@ def _parity(pivots: Tensor, kind: Any) -> Tensor:
     return cast_to(emit("prod", turned, dim=[pivots.ndim - 1]), kind)
 
 
-# Operators on real matrices -> what they do to complex ones.
-FORMS = {each.__name__: each for each in (cholesky, det, eigh, inverse, qr, slogdet, solve, svd)}
+for _each in (cholesky, det, eigh, inverse, qr, slogdet, solve, svd):
+    FORMS[_each.__name__] = _each

@@ -31,6 +31,7 @@ def _split(*results: Any) -> tuple[Any, ...]:
     x_imag      =y_real  [*B, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def fft(x_real: Array, x_imag: Array, *, inverse: bool, scale: float) -> Any:
     """The Fourier transform along the last dimension, times a number: the sums of x[k] e^(-2 pi i j
@@ -54,6 +55,7 @@ def fft(x_real: Array, x_imag: Array, *, inverse: bool, scale: float) -> Any:
     a_imag       =lu_real  [*B, M, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def lu_factor(a_real: Array, a_imag: Array) -> Any:
     """A unit lower triangular L and an upper triangular U in one matrix, with a = P L U; pivots[k]
@@ -88,6 +90,7 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
     x_imag      =q_real  [*B, M, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def complex_qr(x_real: Array, x_imag: Array) -> Any:
     """A q with orthonormal columns and an upper triangular r with x = q r."""
@@ -108,6 +111,7 @@ def complex_qr(x_real: Array, x_imag: Array) -> Any:
     x_imag       =u_real  [*B, M, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def complex_svd(x_real: Array, x_imag: Array) -> Any:
     """The singular values s, from the largest to the smallest, with the singular vectors: x = u
@@ -127,6 +131,7 @@ def complex_svd(x_real: Array, x_imag: Array) -> Any:
     x_imag      =w       [*B, N, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def complex_eigh(x_real: Array, x_imag: Array) -> Any:
     """The eigenvalues w of a Hermitian matrix, from the smallest to the largest, and its
@@ -147,6 +152,7 @@ def complex_eigh(x_real: Array, x_imag: Array) -> Any:
     x_imag      =w_real  [*B, N, N]
     """,
     kernel=True,
+    host_only=True,
 )
 def eig(x_real: Array, x_imag: Array) -> Any:
     """The eigenvalues w of a square matrix, in no order, and eigenvectors of size 1, the columns of

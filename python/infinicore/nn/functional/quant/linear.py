@@ -67,7 +67,7 @@ def interleave_gguf(weight: Tensor, format: int) -> Tensor:
 
     >>> rows = infinicore.arange(8 * 18).to(infinicore.uint8).view(8, 18)
     >>> F.interleave_gguf(rows, 2).view(-1)[:6]  # the scales come first
-    tensor([ 0,  1, 18, 19, 36, 37], dtype=uint8)
+    tensor([ 0,  1, 18, 19, 36, 37], dtype=infinicore.uint8)
     """
     name = "interleave_gguf"
     need_tensor(name, "weight", weight)
