@@ -34,8 +34,8 @@ def _places(name: str, count: int, sym: bool, dtype: Any, device: Any) -> tuple[
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise ValueError(f"{name}: M is {count!r}: expected an integer that is not negative")
     kind = dtype or infinicore.get_default_dtype()
-    if not kind.is_floating_point:
-        raise ValueError(f"{name}: dtype is {kind!r}: expected a floating-point type")
+    if kind not in (infinicore.float32, infinicore.float64):
+        raise ValueError(f"{name}: dtype is {kind!r}: expected float32 or float64")
     places = infinicore.arange(count, dtype=kind, device=device)
     return places, count - 1 if sym else count
 
