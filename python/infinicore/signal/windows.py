@@ -48,7 +48,10 @@ def general_cosine(
     >>> infinicore.signal.windows.general_cosine(3, a=[0.5, 0.5])
     tensor([0., 1., 0.])
     """
-    return _cosines("general_cosine", M, list(a), sym, dtype, device)
+    weights = list(a)
+    if not weights:
+        raise ValueError("general_cosine: a is empty: expected at least one number")
+    return _cosines("general_cosine", M, weights, sym, dtype, device)
 
 
 def _cosines(
@@ -130,6 +133,8 @@ def cosine(M: int, *, sym: bool = True, dtype: Any = None, device: Any = None) -
     tensor([1.])
     """
     places, last = _places("cosine", M, sym, dtype, device)
+    if M <= 1:
+        return infinicore.ones_like(places)
     return ((places + 0.5) * (math.pi / (last + 1))).sin()
 
 
@@ -152,6 +157,8 @@ def exponential(
     if sym and center is not None:
         raise ValueError("exponential: center is given: expected sym=False with it")
     places, last = _places("exponential", M, sym, dtype, device)
+    if M <= 1:
+        return infinicore.ones_like(places)
     middle = last / 2 if center is None else center
     return ((places - middle).abs() * (-1 / tau)).exp()
 
