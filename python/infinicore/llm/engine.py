@@ -162,7 +162,7 @@ class Engine:
         ids = [operator.index(token) for token in prompt]
         params = params or SamplingParams()
         if params.seed is None and params.temperature > 0:
-            params = replace(params, seed=secrets.randbits(63))  # ranks are told it
+            params = replace(params, seed=secrets.randbits(63))  # sent to the other ranks, too
         if not ids:
             raise ValueError("Engine.add: prompt is empty: expected at least one token")
         for token in ids:

@@ -12,7 +12,7 @@ from infinicore.nn.layers import new_parameter
 from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
-_MODES = {"reflect": "reflect", "replicate": "replicate", "circular": "circular"}
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 def _each(value: Any, rank: int) -> tuple[Any, ...]:
@@ -44,10 +44,10 @@ class _Convolution(Module):
         for label, count in (("in_channels", in_channels), ("out_channels", out_channels)):
             if count % groups:
                 raise ValueError(f"{name}: {label} is {count}: expected a multiple of {groups}")
-        if padding_mode != "zeros" and padding_mode not in _MODES:
+        if padding_mode not in _PADDING_MODES:
             raise ValueError(
-                f"{name}: padding_mode is {padding_mode!r}: expected 'zeros', 'reflect',"
-                " 'replicate' or 'circular'"
+                f"{name}: padding_mode is {padding_mode!r}: expected one of"
+                f" {', '.join(_PADDING_MODES)}"
             )
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = _each(kernel_size, self.rank)
