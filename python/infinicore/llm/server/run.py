@@ -70,23 +70,25 @@ class Draining(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
         super().__init__(config)
         self._worker = worker
+        self._told = False  # that requests are waited for
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Not the base class's: it would raise the signal again at the end.
-        if self._worker.draining or not self._worker.open:
-            self.should_exit = True
-            self.force_exit = self._worker.draining
-        if not self._worker.draining:
-            waiting = len(self._worker.open)
-            if waiting:
+        # Only flags are set: a second signal may interrupt this one, and print is not reentrant.
+        second, self._worker.draining = self._worker.draining, True
+        self.force_exit = self.force_exit or second
+        self.should_exit = self.should_exit or second
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._worker.draining and not self._told:
+            self._told = True
+            if waiting := len(self._worker.open):
                 print(
                     f"shutting down: {waiting} requests run to their ends; a second signal"
                     " drops them",
                     file=sys.stderr,
+                    flush=True,
                 )
-        self._worker.draining = True
-
-    async def on_tick(self, counter: int) -> bool:
         if self._worker.draining and not self._worker.open:
             self.should_exit = True
         return await super().on_tick(counter)
