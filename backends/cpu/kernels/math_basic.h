@@ -36,17 +36,21 @@ INFINI_SIMD V in_double(V a, V b, F f) {
                 [&](Element<V> p, Element<V> q) { return Element<V>(f(double(p), double(q))); });
 }
 
+template <class V>
+struct Halves {
+    typename VectorOf<float, sizeof(V) / 2>::type low, high;
+};
+
 // A function of vectors of double, for the two halves of a vector of float.
 template <class V, class F>
 INFINI_SIMD V in_wide(V x, F f) {
     if constexpr (kIsVector<V>) {
-        using Half = typename VectorOf<float, sizeof(V) / 2>::type;
-        Half halves[2];
-        std::memcpy(halves, &x, sizeof x);
-        for (Half &half : halves)
-            half = __builtin_convertvector(f(__builtin_convertvector(half, F64)), Half);
-        std::memcpy(&x, halves, sizeof x);
-        return x;
+        auto halves = std::bit_cast<Halves<V>>(x);
+        using Half = decltype(halves.low);
+        auto wide = [&](Half p) {
+            return __builtin_convertvector(f(__builtin_convertvector(p, F64)), Half);
+        };
+        return std::bit_cast<V>(Halves<V>{wide(halves.low), wide(halves.high)});
     } else {
         return V(f(double(x)));
     }
@@ -54,15 +58,13 @@ INFINI_SIMD V in_wide(V x, F f) {
 template <class V, class F>
 INFINI_SIMD V in_wide(V a, V b, F f) {
     if constexpr (kIsVector<V>) {
-        using Half = typename VectorOf<float, sizeof(V) / 2>::type;
-        Half p[2], q[2];
-        std::memcpy(p, &a, sizeof a);
-        std::memcpy(q, &b, sizeof b);
-        for (int i = 0; i < 2; ++i)
-            p[i] = __builtin_convertvector(
-                f(__builtin_convertvector(p[i], F64), __builtin_convertvector(q[i], F64)), Half);
-        std::memcpy(&a, p, sizeof a);
-        return a;
+        auto one = std::bit_cast<Halves<V>>(a), other = std::bit_cast<Halves<V>>(b);
+        using Half = decltype(one.low);
+        auto wide = [&](Half p, Half q) {
+            return __builtin_convertvector(
+                f(__builtin_convertvector(p, F64), __builtin_convertvector(q, F64)), Half);
+        };
+        return std::bit_cast<V>(Halves<V>{wide(one.low, other.low), wide(one.high, other.high)});
     } else {
         return V(f(double(a), double(b)));
     }
