@@ -1,5 +1,5 @@
-// Values between tensors and the host: numbers, lists, bytes, and what indexing has to know of
-// them.
+// Values between tensors and the host: numbers, lists, bytes, and tensors whose sizes depend on
+// values.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -258,68 +258,6 @@ bool may_overlap(const Tensor &a, const Tensor &b) {
     return first < second + b->memory()->size() && second < first + a->memory()->size();
 }
 
-// ---- For indexing -------------------------------------------------------------------------------
-
-// Calls visit(place of the element, its coordinates) for every element of a tensor of the host.
-template <class Visit>
-void each_element(const TensorImpl &tensor, const Visit &visit) {
-    std::vector<size_t> at(tensor.ndim(), 0);
-    const auto bytes = std::ptrdiff_t(tensor.element_size());
-    const std::byte *from = tensor.data();
-    for (size_t left = tensor.numel(); left > 0; --left) {
-        visit(from, at);
-        for (size_t d = tensor.ndim(); d-- > 0;) {
-            from += tensor.strides()[d] * bytes;
-            if (++at[d] < tensor.shape()[d]) break;
-            from -= tensor.strides()[d] * bytes * std::ptrdiff_t(at[d]);
-            at[d] = 0;
-        }
-    }
-}
-
-// Raises for the first index that is none of a dimension of this size. Whether some are negative.
-bool check_indices(const Tensor &tensor, long long size, int dim) {
-    if (tensor->numel() == 0) return false;
-    Tensor host = on_host(tensor, "indexing");
-    const DataType dtype = host->dtype();
-    bool negative = false;
-    if (dtype == DataType::I64 && host->is_contiguous()) {
-        // Without branches, so that the loop is vectorised.
-        const auto *values = reinterpret_cast<const int64_t *>(host->data());
-        int64_t least = 0, most = -1;
-        for (size_t i = 0, count = host->numel(); i < count; ++i) {
-            least = std::min(least, values[i]);
-            most = std::max(most, values[i]);
-        }
-        if (least >= -size && most < size) return least < 0;
-    }
-    const bool has_sign = core::kind_of(dtype) == core::NumberKind::Signed;
-    const std::byte *bad = nullptr;
-    each_element(*host, [&](const std::byte *from, const auto &) {
-        const int64_t value =
-            has_sign ? core::signed_value(dtype, from)
-                     : int64_t(std::min<uint64_t>(core::unsigned_value(dtype, from), INT64_MAX));
-        negative = negative || value < 0;
-        if ((value < -size || value >= size) && !bad) bad = from;
-    });
-    if (!bad) return negative;
-    PyErr_Format(PyExc_IndexError, "index %S is out of bounds for dimension %d of size %lld",
-                 number_at(dtype, bad).ptr(), dim, size);
-    throw nb::python_error();
-}
-
-// The usual index, checked in one call: I64 for the first dimension. None: it is another key;
-// else whether some are negative, or may be: the host does not wait for a device to see them.
-nb::object check_rows(const Tensor &tensor, nb::handle key) {
-    if (Py_TYPE(key.ptr()) != tensor_type || core::thread_state().recorder) return nb::none();
-    const Tensor &index = tensor_of(key.ptr());
-    if (index->dtype() != DataType::I64 || tensor->ndim() == 0 ||
-        index->device() != tensor->device())
-        return nb::none();
-    if (index->device().getType() != Device::Type::CPU) return nb::bool_(true);
-    return nb::bool_(check_indices(index, (long long)(tensor->shape()[0]), 0));
-}
-
 // The coordinates of the elements that are not 0, as rows.
 nb::object argwhere(const Tensor &tensor) {
     Tensor made;
@@ -370,8 +308,6 @@ void bind_host(nb::module_ &m) {
     m.def("may_overlap", may_overlap, "a"_a, "b"_a);
     m.def("wait_for", wait_for, "tensor"_a);
     m.def("is_recording", [] { return core::thread_state().recorder != nullptr; });
-    m.def("check_indices", check_indices, "tensor"_a, "size"_a, "dim"_a);
-    m.def("check_rows", check_rows, "tensor"_a, "key"_a);
     m.def("argwhere", argwhere, "tensor"_a);
     m.def("masked_select", masked_select, "tensor"_a, "mask"_a);
     m.def(

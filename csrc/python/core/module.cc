@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
     bind_exchange(m);
     bind_lending(m);
     bind_host(m);
+    bind_index_check(m);
     bind_events(m);
     bind_functions(m);
     bind_context(m);

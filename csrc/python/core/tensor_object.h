@@ -50,6 +50,7 @@ bool is_dtype(nb::handle object);
 void bind_exchange(nb::module_ &m);
 void bind_lending(nb::module_ &m);
 void bind_host(nb::module_ &m);
+void bind_index_check(nb::module_ &m);
 void bind_events(nb::module_ &m);
 void bind_functions(nb::module_ &m);
 void bind_context(nb::module_ &m);

@@ -1,6 +1,6 @@
 // gather and index_select: elements at places that an index names along a dimension. Both are one
 // loop over the rows of the output; what index_select picks has an index of stride 0 along all
-// dimensions but one.
+// dimensions but one. Where rows are short, the loop goes across several of them instead.
 #include <algorithm>
 #include <cstring>
 
@@ -13,6 +13,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPiece = 4096;  // elements that are worth another thread
+constexpr int64_t kShort = 16;    // elements of a row that are not worth a loop
 
 struct Wide {
     uint64_t words[2];
@@ -23,9 +24,12 @@ struct Dim {
 };
 
 struct Picking {
-    Dim dims[Shape::kMost], row = {1, 1, 1, 0};  // the row is the innermost dimension
+    Dim dims[Shape::kMost];
+    Dim row = {1, 1, 1, 0};     // the dimension of the innermost loop
+    Dim column = {1, 0, 0, 0};  // short: repeats that loop
     int ndim = 0;
     int64_t rows = 1, pieces = 1;  // of each row
+    int64_t piece = kPiece;        // elements of a row
     int64_t limit, step;           // size and stride of the input where it is indexed
 
     // Dimensions are joined where all three layouts allow it. The input's stride along the
@@ -44,8 +48,11 @@ struct Picking {
     }
     void finish() {
         if (ndim) row = dims[--ndim];
+        if (ndim && row.size <= kShort && row.size < dims[ndim - 1].size)
+            column = row, row = dims[--ndim];
         for (int i = 0; i < ndim; ++i) rows *= dims[i].size;
-        pieces = std::max<int64_t>(1, (row.size + kPiece - 1) / kPiece);
+        piece = kPiece / std::max<int64_t>(column.size, 1);
+        pieces = std::max<int64_t>(1, (row.size + piece - 1) / piece);
     }
 
     template <class E, class I>
@@ -74,19 +81,21 @@ struct Picking {
 
     template <class E, class I>
     void run(E *out, const E *in, const I *index) const {
-        if (rows == 0 || row.size == 0) return;
-        const size_t grain = size_t(std::max<int64_t>(1, kPiece / row.size));
+        if (rows == 0 || row.size == 0 || column.size == 0) return;
+        const size_t grain = size_t(std::max<int64_t>(1, piece / row.size));
         parallel_for(size_t(rows * pieces), grain, [=, this](size_t begin, size_t end) {
             for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-                const int64_t first = at % pieces * kPiece;
-                int64_t rest = at / pieces, to = 0, from = 0, named = 0;
+                const int64_t first = at % pieces * piece;
+                int64_t rest = at / pieces;
+                int64_t to = first * row.out, from = first * row.in, named = first * row.index;
                 for (int d = ndim - 1; d >= 0; --d) {
                     const int64_t i = rest % dims[d].size;
                     rest /= dims[d].size;
                     to += i * dims[d].out, from += i * dims[d].in, named += i * dims[d].index;
                 }
-                some(out + to + first * row.out, in + from + first * row.in,
-                     index + named + first * row.index, std::min(kPiece, row.size - first));
+                for (int64_t j = 0; j < column.size; ++j)
+                    some(out + to + j * column.out, in + from + j * column.in,
+                         index + named + j * column.index, std::min(piece, row.size - first));
             }
         });
     }

@@ -1,6 +1,7 @@
 // scatter, scatter_add and scatter_reduce: output = input, then updates are folded into the places
 // that the indices name along one axis. Lines along the axis are independent of each other, so
-// threads share the lines and a line keeps its order.
+// threads share the lines; of few long lines they share the output's rows, and each reads all
+// indices. Either way an element keeps the order of its updates.
 #include <algorithm>
 
 #include "convert.h"
@@ -15,73 +16,103 @@
 namespace infini::cpu {
 namespace {
 
-constexpr int64_t kBundle = 16;  // lines that are done together when their elements are neighbours
+constexpr int64_t kBundle = 16;       // lines that are done together
+constexpr int64_t kLongLine = 16384;  // entries of a line that are worth several threads
+constexpr int64_t kMostShares = 8;    // beyond, reading all indices costs more than the updates
+
+// Lines and rows of the output that are done together.
+struct Part {
+    int64_t begin, end;  // lines
+    int64_t low, rows;   // the first row, and how many
+
+    int64_t lines() const { return end - begin; }
+};
 
 struct Scatter {
     Lines output, indices, updates;  // the output's lines have the sizes of the indices'
     int index_dtype;
-    int64_t rows;    // of the output
-    int64_t bundle;  // lines that are done together
+    int64_t rows;        // of the output
+    int64_t bundle = 1;  // lines that are done together
+    int64_t shares = 1;  // parts that the rows are divided into
 
-    int64_t bundles() const { return (indices.count() + bundle - 1) / bundle; }
-
-    // Folds the lines [begin, end) into elements at data[places[line - begin] + row * step];
-    // `counts`, if there are any, lie `bundle` apart for each row.
-    template <Fold kFold, class C, class T>
-    void fold(int64_t begin, int64_t end, C *data, const int64_t *places, int64_t step,
-              const void *index, const T *update, int64_t *counts) const {
-        int64_t index_at[kBundle], update_at[kBundle];
-        const int64_t lines = end - begin;
-        for (int64_t i = 0; i < lines; ++i) {
-            index_at[i] = indices.offsets(begin + i);
-            update_at[i] = updates.offsets(begin + i);
-        }
-        const Indices named(index_dtype, index);
-        for (int64_t entry = 0; entry < indices.size; ++entry)
-            for (int64_t i = 0; i < lines; ++i) {
-                const int64_t row = named[index_at[i] + entry * indices.step];
-                if (uint64_t(row) >= uint64_t(rows)) continue;
-                C &element = data[places[i] + row * step];
-                const T &from = update[update_at[i] + entry * updates.step];
-                if constexpr (kFold == Fold::kAssign)
-                    element = from;
-                else
-                    element = folded<kFold>(element, load_element<C>(from));
-                if (counts) ++counts[row * bundle + i];
-            }
+    int64_t parts() const { return (indices.count() + bundle - 1) / bundle * shares; }
+    int64_t part_rows() const { return (rows + shares - 1) / shares; }
+    Part part(int64_t at) const {
+        const int64_t begin = at / shares * bundle, low = at % shares * part_rows();
+        return {begin, std::min(begin + bundle, indices.count()), low,
+                std::max<int64_t>(0, std::min(part_rows(), rows - low))};
     }
 
-    // Calls body(first, last, slot) for bundles of lines.
-    template <class Body>
-    void each(const Slots &slots, const Body &body) const {
-        slots.run([&](int64_t at, int64_t slot) {
-            body(at * bundle, std::min((at + 1) * bundle, indices.count()), slot);
-        });
+    // Folds a part into elements at data[places[line - begin] + (row - low) * step]; `counts`, if
+    // there are any, lie `bundle` apart for each row.
+    template <Fold kFold, class C, class I, class T>
+    void fold(const Part &part, C *data, const int64_t *places, int64_t step, const I *index,
+              const T *update, int64_t *counts) const {
+        int64_t index_at[kBundle], update_at[kBundle];
+        const int64_t lines = part.lines();
+        indices.offsets.fill(part.begin, lines, index_at);
+        updates.offsets.fill(part.begin, lines, update_at);
+        auto update_one = [&](int64_t i, const I *at, const T *from, C *to) {
+            const int64_t row = int64_t(*at) - part.low;
+            if (uint64_t(row) >= uint64_t(part.rows)) return;
+            C &element = to[row * step];
+            if constexpr (kFold == Fold::kAssign)
+                element = *from;
+            else
+                element = folded<kFold>(element, load_element<C>(*from));
+            if (counts) ++counts[row * bundle + i];
+        };
+        const int64_t index_step = indices.step, update_step = updates.step;
+        if (lines == 1) {
+            const I *at = index + index_at[0];
+            const T *from = update + update_at[0];
+            for (int64_t entry = 0; entry < indices.size; ++entry)
+                update_one(0, at + entry * index_step, from + entry * update_step,
+                           data + places[0]);
+            return;
+        }
+        for (int64_t entry = 0; entry < indices.size; ++entry)
+            for (int64_t i = 0; i < lines; ++i)
+                update_one(i, index + index_at[i] + entry * index_step,
+                           update + update_at[i] + entry * update_step, data + places[i]);
+    }
+    template <Fold kFold, class C, class T>
+    void fold(const Part &part, C *data, const int64_t *places, int64_t step, const void *index,
+              const T *update, int64_t *counts) const {
+        if (index_dtype == INFINI_DTYPE_I64)
+            fold<kFold>(part, data, places, step, static_cast<const int64_t *>(index), update,
+                        counts);
+        else
+            fold<kFold>(part, data, places, step, static_cast<const int32_t *>(index), update,
+                        counts);
     }
 
     // Into the output itself.
     template <Fold kFold, class T>
     void direct(const Slots &slots, T *data, const void *index, const T *update) const {
-        each(slots, [&](int64_t begin, int64_t end, int64_t) {
+        slots.run([&](int64_t at, int64_t) {
+            const Part part = this->part(at);
             int64_t places[kBundle];
-            for (int64_t i = begin; i < end; ++i) places[i - begin] = output.offsets(i);
-            fold<kFold>(begin, end, data, places, output.step, index, update, nullptr);
+            output.offsets.fill(part.begin, part.lines(), places);
+            fold<kFold>(part, data + part.low * output.step, places, output.step, index, update,
+                        nullptr);
         });
     }
 
     // Through a buffer for each slot, in which lines are adjacent.
     size_t room_bytes(size_t element, bool counted) const {
-        const size_t bytes = size_t(rows * bundle) * (element + (counted ? sizeof(int64_t) : 0));
-        return (bytes + 63) / 64 * 64;
+        const size_t cells = size_t(part_rows() * bundle);
+        return (cells * (element + (counted ? sizeof(int64_t) : 0)) + 63) / 64 * 64;
     }
     template <class T>
     void through_room(const Slots &slots, const Reduction &reduction, const Arguments &a) const {
         using C = Sum<T>;
-        T *data = a.pointer<T>(0);
         const void *index = a.pointer<void>(2);
         const T *update = a.pointer<T>(3);
-        const int64_t cells = rows * bundle;
-        each(slots, [&](int64_t begin, int64_t end, int64_t slot) {
+        slots.run([&](int64_t part_at, int64_t slot) {
+            const Part part = this->part(part_at);
+            const int64_t cells = part.rows * bundle, lines = part.lines();
+            T *data = a.pointer<T>(0) + part.low * output.step;
             char *room = a.workspace() + size_t(slot) * room_bytes(sizeof(C), reduction.counts());
             int64_t *counts = nullptr;
             if (reduction.counts()) {
@@ -91,19 +122,17 @@ struct Scatter {
             }
             C *sums = reinterpret_cast<C *>(room);
             int64_t at[kBundle], places[kBundle];
-            for (int64_t i = begin; i < end; ++i)
-                at[i - begin] = output.offsets(i), places[i - begin] = i - begin;
-            const int64_t lines = end - begin;
-            for (int64_t row = 0; row < rows; ++row)
+            output.offsets.fill(part.begin, lines, at);
+            for (int64_t i = 0; i < lines; ++i) places[i] = i;
+            for (int64_t row = 0; row < part.rows; ++row)
                 for (int64_t i = 0; i < lines; ++i)
                     sums[row * bundle + i] = reduction.include_self
                                                  ? load_element<C>(data[at[i] + row * output.step])
                                                  : neutral<C>(reduction.fold);
             visit_fold(reduction.fold, [&](auto fold_of) {
-                fold<decltype(fold_of)::value>(begin, end, sums, places, bundle, index, update,
-                                               counts);
+                fold<decltype(fold_of)::value>(part, sums, places, bundle, index, update, counts);
             });
-            for (int64_t row = 0; row < rows; ++row)
+            for (int64_t row = 0; row < part.rows; ++row)
                 for (int64_t i = 0; i < lines; ++i) {
                     const int64_t cell = row * bundle + i;
                     if (counts && counts[cell] == 0) continue;
@@ -134,12 +163,17 @@ Scattering scattering(const Operation &operation) {
     const int axis = scattered_dim(operation);
     const Tensor places = {output.dtype, output.ndim, indices.shape, output.strides};
     Scatter scatter = {Lines(places, axis), Lines(indices, axis), Lines(updates, axis),
-                       indices.dtype,       output.size(axis),    1};
-    if (axis != output.ndim - 1) scatter.bundle = kBundle;
+                       indices.dtype, output.size(axis)};
+    // Lines are done together where their elements are neighbours, or where they are short.
+    if (axis != output.ndim - 1 || scatter.indices.size <= kBundle) scatter.bundle = kBundle;
+    const int64_t threads = int64_t(thread_count());
+    if (scatter.indices.size >= kLongLine && scatter.parts() < threads)
+        scatter.shares = std::min({threads / std::max<int64_t>(1, scatter.parts()), kMostShares,
+                                   std::max<int64_t>(1, scatter.rows)});
     const size_t bytes = infiniSizeOf(infiniDtype_t(output.dtype));
-    const int64_t work = (scatter.rows + scatter.indices.size) * scatter.bundle;
+    const int64_t work = (scatter.part_rows() + scatter.indices.size) * scatter.bundle;
     return {scatter, StridedCopy(bytes, output.ndim, output.shape, output.strides, input.strides),
-            Slots(scatter.bundles(), work)};
+            Slots(scatter.parts(), work)};
 }
 
 template <class E>
