@@ -161,6 +161,34 @@ INFINI_SIMD void store_f64(T *p, F64 x) {
 
 // ---- Blocks -------------------------------------------------------------------------------------
 
+#if defined(__ARM_NEON)
+namespace detail {
+// As many of n elements as fill whole vectors of 16 bits; the number of them.
+inline size_t load_bf16(float *dst, const bf16 *src, size_t n) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const uint16x8_t half = vld1q_u16(&src[i].bits);
+        store(dst + i, as<F32>(U32(vshll_n_u16(vget_low_u16(half), 16))));
+        store(dst + i + 4, as<F32>(U32(vshll_high_n_u16(half, 16))));
+    }
+    return i;
+}
+inline size_t store_bf16(bf16 *dst, const float *src, size_t n) {
+    // The upper half of a sum that rounds; a NaN is not rounded, but stays one in its upper half.
+    auto round = [](F32 v) {
+        const U32 u = as<U32>(v), number = as<U32>(v == v);
+        const uint16x4_t upper = vaddhn_u32(u, (((u >> 16) & 1u) + 0x7fffu) & number);
+        return vorr_u16(upper, vmovn_u32(~number & 0x40u));
+    };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        vst1q_u16(&dst[i].bits,
+                  vcombine_u16(round(load<F32>(src + i)), round(load<F32>(src + i + 4))));
+    return i;
+}
+}  // namespace detail
+#endif
+
 // C is the type of computation: float, double, int32_t or int64_t.
 template <class C, class T>
 inline void load_block(C *__restrict dst, const T *__restrict src, size_t n) {
@@ -169,6 +197,9 @@ inline void load_block(C *__restrict dst, const T *__restrict src, size_t n) {
         if (n) std::memcpy(dst, src, n * sizeof(T));
         return;
     } else if constexpr (std::is_same_v<C, float> && kIsSmallFloat<T>) {
+#if defined(__ARM_NEON)
+        if constexpr (std::is_same_v<T, bf16>) i = detail::load_bf16(dst, src, n);
+#endif
         for (; i + kWidth<float> <= n; i += kWidth<float>) store(dst + i, load_f32(src + i));
     }
     for (; i < n; ++i) dst[i] = load_element<C>(src[i]);
@@ -180,6 +211,9 @@ inline void store_block(T *__restrict dst, const C *__restrict src, size_t n) {
         if (n) std::memcpy(dst, src, n * sizeof(T));
         return;
     } else if constexpr (std::is_same_v<C, float> && kIsSmallFloat<T>) {
+#if defined(__ARM_NEON)
+        if constexpr (std::is_same_v<T, bf16>) i = detail::store_bf16(dst, src, n);
+#endif
         for (; i + kWidth<float> <= n; i += kWidth<float>) store_f32(dst + i, load<F32>(src + i));
     }
     for (; i < n; ++i) store_element(dst[i], src[i]);

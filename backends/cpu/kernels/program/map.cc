@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "program/cast.h"
 #include "program/runner.h"
 #include "program/tile.h"
 #include "threads.h"
@@ -177,7 +178,7 @@ private:
     // Tensors of one storage type, for which there is a loop of its own; the results may be truth
     // values instead. What is not dense is moved to buffers as it is.
     void choose_direct() {
-        if (nest_.type == kDouble || nest_.type == kUint64 || nest_.stages.size() != 1) return;
+        if (nest_.stages.size() != 1) return;
         Stage &stage = nest_.stages[0];
         int given = 0, made = 0;  // dtypes
         for (size_t n = 0; n < nest_.slots.size(); ++n) {
@@ -190,12 +191,17 @@ private:
             if (read) given = slot.dtype;
             if (written) made = slot.dtype;
         }
-        if (!given) given = made;
-        const int storage = storage_of(given);
-        if (storage < 0) return;
-        BlockFunction compute = made == given               ? stage.functor->direct[storage]
-                                : made == INFINI_DTYPE_BOOL ? stage.functor->truth[storage]
-                                                            : nullptr;
+        BlockFunction compute = nullptr;
+        if (stage.copies && given && given != made) {
+            compute = cast_function(given, made);
+        } else if (nest_.type != kDouble && nest_.type != kUint64) {
+            if (!given) given = made;
+            const int storage = storage_of(given);
+            if (storage < 0) return;
+            compute = made == given               ? stage.functor->direct[storage]
+                      : made == INFINI_DTYPE_BOOL ? stage.functor->truth[storage]
+                                                  : nullptr;
+        }
         if (!compute) return;
         stage.compute = compute;
         direct_ = true;
@@ -303,7 +309,7 @@ private:
         void splat(size_t n, const char *from) {
             const Slot &slot = nest.slots[n];
             char *to = splats[map.splat_[n]];
-            if (map.direct_ && slot.bytes != int(nest.value_bytes)) {
+            if (map.direct_) {
                 const size_t bytes = size_t(slot.bytes);
                 for (size_t i = 0; i < kSplatBytes; i += bytes) std::memcpy(to + i, from, bytes);
                 return;

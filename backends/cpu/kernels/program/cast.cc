@@ -1,0 +1,150 @@
+// A loop for each pair of common types, which the compiler vectorises. Floats of 16 bits go through
+// a block of float, to or from which the conversions of convert.h are vectors too.
+#include "program/cast.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "convert.h"
+
+namespace infini::cpu::program {
+namespace {
+
+constexpr size_t kCastBlock = 512;  // elements that go through the first cache
+
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
+
+template <class T, class U>
+[[gnu::noinline]] void cast_loop(const T *from, U *to, size_t n) {
+    using C = std::conditional_t<std::is_same_v<T, boolean>, uint8_t, T>;
+    for (size_t i = 0; i < n; ++i) store_element(to[i], load_element<C>(from[i]));
+}
+
+// Rounded to odd, so that 16 bits are rounded once.
+[[gnu::noinline]] void odd_floats(const double *from, float *to, size_t n) {
+    size_t i = 0;
+#if defined(__ARM_NEON)
+    for (; i + 2 <= n; i += 2) vst1_f32(to + i, vcvtx_f32_f64(vld1q_f64(from + i)));
+#endif
+    for (; i < n; ++i) to[i] = round_to_odd(from[i]);
+}
+
+#if defined(__ARM_NEON)
+// Its instructions saturate, and give 0 for NaN, as `saturated` does.
+[[gnu::noinline]] void cast_loop(const float *from, int32_t *to, size_t n) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) vst1q_s32(to + i, vcvtq_s32_f32(vld1q_f32(from + i)));
+    for (; i < n; ++i) to[i] = vcvts_s32_f32(from[i]);
+}
+[[gnu::noinline]] void cast_loop(const double *from, int64_t *to, size_t n) {
+    size_t i = 0;
+    for (; i + 2 <= n; i += 2) vst1q_s64(to + i, vcvtq_s64_f64(vld1q_f64(from + i)));
+    for (; i < n; ++i) to[i] = vcvtd_s64_f64(from[i]);
+}
+[[gnu::noinline]] void cast_loop(const double *from, int32_t *to, size_t n) {
+    auto two = [from](size_t i) { return vqmovn_s64(vcvtq_s64_f64(vld1q_f64(from + i))); };
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) vst1q_s32(to + i, vcombine_s32(two(i), two(i + 2)));
+    for (; i < n; ++i) to[i] = vqmovnd_s64(vcvtd_s64_f64(from[i]));
+}
+
+template <class U>
+[[gnu::noinline]] void narrow_loop(const int32_t *from, U *to, size_t n) {
+    constexpr int32_t kLow = std::numeric_limits<U>::min(), kHigh = std::numeric_limits<U>::max();
+    for (size_t i = 0; i < n; ++i) to[i] = U(std::clamp(from[i], kLow, kHigh));
+}
+
+template <class T, class U>
+    requires(std::is_floating_point_v<T> && std::is_integral_v<U> && sizeof(U) < sizeof(int32_t))
+void cast_loop(const T *from, U *to, size_t n) {
+    int32_t block[kCastBlock];
+    for (size_t i = 0; i < n; i += kCastBlock) {
+        const size_t count = std::min(kCastBlock, n - i);
+        cast_loop(from + i, block, count);
+        narrow_loop(block, to + i, count);
+    }
+}
+void cast_loop(const float *from, int64_t *to, size_t n) {
+    double block[kCastBlock];
+    for (size_t i = 0; i < n; i += kCastBlock) {
+        const size_t count = std::min(kCastBlock, n - i);
+        cast_loop(from + i, block, count);
+        cast_loop(static_cast<const double *>(block), to + i, count);
+    }
+}
+#endif
+
+template <class T, class U>
+void cast_block(const T *from, U *to, size_t n) {
+    if constexpr (kIsHalf<T> && std::is_same_v<U, float>) {
+        load_block(to, from, n);
+    } else if constexpr (kIsHalf<U> && std::is_same_v<T, float>) {
+        store_block(to, from, n);
+    } else if constexpr (kIsHalf<T> || kIsHalf<U>) {
+        float block[kCastBlock];
+        for (size_t i = 0; i < n; i += kCastBlock) {
+            const size_t count = std::min(kCastBlock, n - i);
+            if constexpr (std::is_same_v<T, double>)
+                odd_floats(from + i, block, count);
+            else
+                cast_block(from + i, block, count);
+            cast_block(static_cast<const float *>(block), to + i, count);
+        }
+    } else {
+        cast_loop(from, to, n);
+    }
+}
+
+template <class T, class U>
+void cast(const void *const *in, const ptrdiff_t *step, void *const *out, size_t n) {
+    const T *from = static_cast<const T *>(in[0]);
+    U *to = static_cast<U *>(out[0]);
+    if (step[0]) return cast_block(from, to, n);
+    U shared;
+    cast_block(from, &shared, 1);
+    std::fill_n(to, n, shared);
+}
+
+template <class F>
+BlockFunction with_common(int dtype, F &&f) {
+    switch (dtype) {
+        case INFINI_DTYPE_BOOL:
+            return f(Type<boolean>{});
+        case INFINI_DTYPE_U8:
+            return f(Type<uint8_t>{});
+        case INFINI_DTYPE_I8:
+            return f(Type<int8_t>{});
+        case INFINI_DTYPE_I16:
+            return f(Type<int16_t>{});
+        case INFINI_DTYPE_I32:
+            return f(Type<int32_t>{});
+        case INFINI_DTYPE_I64:
+            return f(Type<int64_t>{});
+        case INFINI_DTYPE_F16:
+            return f(Type<f16>{});
+        case INFINI_DTYPE_BF16:
+            return f(Type<bf16>{});
+        case INFINI_DTYPE_F32:
+            return f(Type<float>{});
+        case INFINI_DTYPE_F64:
+            return f(Type<double>{});
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace
+
+BlockFunction cast_function(int from, int to) {
+    return with_common(from, [to]<class T>(Type<T>) {
+        return with_common(to, []<class U>(Type<U>) -> BlockFunction {
+            if constexpr (std::is_same_v<T, U>)
+                return nullptr;
+            else
+                return cast<T, U>;
+        });
+    });
+}
+
+}  // namespace infini::cpu::program
