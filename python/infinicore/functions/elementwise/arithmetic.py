@@ -113,6 +113,10 @@ def _check_power(name: str, *operands: Any) -> None:
             raise TypeError(f"{name}: {type(each).__name__}: expected a tensor or a number")
 
 
+# Powers that have an operator of their own, as in torch.
+_ROOTS = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+
+
 def _power(input: Any, exponent: Any, out: Any) -> Tensor:
     _check_power("pow", input, exponent)
     if not isinstance(exponent, Tensor) and isinstance(input, Tensor):
@@ -124,6 +128,15 @@ def _power(input: Any, exponent: Any, out: Any) -> Tensor:
                 return emit("mul", input, input, out=out)
             if exponent == 3:
                 return emit("mul", emit("mul", input, input), input, out=out)
+            if exponent == 1:
+                return emit("mul", input, 1, out=out)
+            if exponent in _ROOTS and kind.is_floating_point:
+                return emit(_ROOTS[exponent], input, out=out)
+            if exponent in (4, -2) and kind.itemsize > 2:  # a square of 16 bits would be rounded
+                square = emit("mul", input, input)
+                if exponent == 4:
+                    return emit("mul", square, square, out=out)
+                return emit("reciprocal", square, out=out)
     if result_type(input, exponent) is bool_:
         where = input.device if isinstance(input, Tensor) else exponent.device
         base, power = (tensor_for(each, bool_, where) for each in (input, exponent))
