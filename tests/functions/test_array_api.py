@@ -232,6 +232,8 @@ def test_types_meet() -> None:
     assert xp.can_cast(xp.int8, xp.int16)
     assert not xp.can_cast(xp.int16, xp.int8)
     assert xp.isdtype(xp.int8, ("integral", xp.float32))
+    with pytest.raises(TypeError, match="isdtype: dtype is"):
+        xp.isdtype("int8", "integral")  # type: ignore[arg-type]
     assert xp.finfo(xp.complex64).dtype is xp.float32
     for kind, total in ((xp.uint8, xp.uint64), (xp.int8, xp.int64), (xp.float32, xp.float32)):
         assert xp.sum(xp.ones(2, dtype=kind)).dtype is total
@@ -270,6 +272,9 @@ def test_special_values() -> None:
     x = xp.asarray([math.inf, -math.inf, 1.0, math.nan])
     assert xp.floor_divide(x, 2.0).tolist()[:3] == [math.inf, -math.inf, 0.0]
     assert math.isnan(xp.sign(x).tolist()[3])
+    zeros = xp.asarray([complex(-0.0, 0.0), complex(-0.0, -0.0)])
+    for work in (xp.sign, xp.expm1):  # without the sign of the real part
+        assert xp.signbit(xp.real(work(zeros))).tolist() == [False, False]
     assert xp.zeros((0, 1))[xp.zeros((0, 0), dtype=xp.bool)].shape == (0,)
 
 

@@ -154,6 +154,11 @@ def real_type(kind: dtype) -> dtype:
 
 def isdtype(dtype: dtype, kind: Any) -> bool:
     """Whether a type is another, of a kind such as "integral", or one of several."""
+    if not isinstance(dtype, types.dtype):
+        raise TypeError(
+            f"isdtype: dtype is {dtype!r}: expected an element type of this namespace,"
+            " such as infinicore.float32"
+        )
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str):

@@ -14,7 +14,7 @@ from infinicore.array_api._dtypes import as_array, common
 
 # Names here, with that in infinicore where it is another.
 _UNARY = """
-    abs acos acosh asin asinh atan atanh bitwise_invert=bitwise_not ceil cos cosh exp expm1 floor
+    abs acos acosh asin asinh atan atanh bitwise_invert=bitwise_not ceil cos cosh exp floor
     isfinite isinf isnan log log1p log2 log10 logical_not negative reciprocal signbit
     sin sinh square sqrt tan tanh trunc
 """
@@ -77,8 +77,19 @@ def real(x: Tensor, /) -> Tensor:
     return infinicore.real(as_array("real", "x", x))
 
 
+def expm1(x: Tensor, /) -> Tensor:
+    """The exponential function less 1, exact near 0."""
+    made = infinicore.expm1(as_array("expm1", "x", x))
+    if not x.dtype.is_complex:
+        return made
+    # A zero has a positive real part, whatever the sign of that of x.
+    real = infinicore.where(infinicore.eq(x, 0), 0.0, infinicore.real(made))
+    return infinicore.complex(real.to(infinicore.real(made).dtype), infinicore.imag(made))
+
+
 def floor_divide(x1: Any, x2: Any, /) -> Tensor:
-    """The quotient, rounded down; of infinities it is what dividing gives."""
+    """The quotient, rounded down; of infinities it is what dividing gives, where Python's `//`
+    gives NaN or -1."""
     one, two = common("floor_divide", x1, x2)
     made = infinicore.floor_divide(one, two)
     if category(made.dtype) < 2:
@@ -97,6 +108,8 @@ def sign(x: Tensor, /) -> Tensor:
     made = infinicore.sgn(as_array("sign", "x", x))
     if category(x.dtype) < 2:
         return made
+    if x.dtype.is_complex:
+        made = infinicore.where(infinicore.eq(x, 0), infinicore.zeros_like(x), made)
     return infinicore.where(infinicore.isnan(x), x, made)  # type: ignore[no-any-return]
 
 
@@ -119,7 +132,7 @@ FUNCTIONS: dict[str, Any] = {
     **{name: _binary(name, getattr(infinicore, other)) for name, other in _names(_BINARY)},
     **{
         each.__name__: each
-        for each in (clip, conj, floor_divide, imag, positive, real, round, sign)
+        for each in (clip, conj, expm1, floor_divide, imag, positive, real, round, sign)
     },
 }
 globals().update(FUNCTIONS)
