@@ -162,6 +162,8 @@ REQUIREMENTS: dict[str, Requirement] = {
         lambda: any(importlib.util.find_spec(name) is None for name in LANGUAGE_MODELS),
         f"needs {', '.join(LANGUAGE_MODELS)} (pip install infinicore[llm])",
     ),
+    "scipy": _module("scipy"),
+    "sklearn": _module("sklearn", "scikit-learn"),
     "mypy": _module("mypy"),
     "pybind11": _module("pybind11"),
     "mpich": Requirement(
