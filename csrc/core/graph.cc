@@ -7,6 +7,7 @@
 
 #include "graph_state.h"
 #include "layout.h"
+#include "profiler.h"
 
 namespace infinicore::graph {
 
@@ -303,6 +304,10 @@ void Graph::State::run() {
         throw std::runtime_error(
             "Graph::run: this thread is recording a graph: a graph can't be part of another");
     has_run_->store(true, std::memory_order_relaxed);
+    const bool is_placed = !launches_.empty() && launches_.front().step;
+    detail::ProfiledScope profiled(
+        "graph replay", is_placed ? *launches_.front().step->runtime : detail::current_runtime(),
+        0);
     copy_host_arrays();
     for (const Arena &arena : arenas_)
         if (infinirtStream_t stream = stream_of(*arena.runtime); stream != arena.stream)

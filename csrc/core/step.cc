@@ -8,6 +8,7 @@
 
 #include "description.h"
 #include "infini/ext.h"
+#include "profiler.h"
 #include "recorder.h"
 
 namespace infinicore::detail {
@@ -151,11 +152,19 @@ const Row *find_row(const std::string &name) {
     return found != end && found->name == name ? found : nullptr;
 }
 
+// Apart, so that the usual launch needs no frame for it.
+[[gnu::noinline]] static void launch_with_workspace(const Step &step, void *const *pointers,
+                                                    infinirtStream_t stream) {
+    ProfiledScope profiled(step, stream);
+    std::shared_ptr<Memory> memory;
+    if (step.workspace != 0) memory = step.runtime->allocator.allocate(step.workspace, stream);
+    step.launch(pointers, memory ? memory->data() : nullptr, stream);
+}
+
 void Step::launch(void *const *pointers, infinirtStream_t stream) const {
-    if (workspace == 0) [[likely]]
+    if (workspace < plain_workspace.load(std::memory_order_relaxed)) [[likely]]
         return launch(pointers, nullptr, stream);
-    std::shared_ptr<Memory> memory = runtime->allocator.allocate(workspace, stream);
-    launch(pointers, memory->data(), stream);
+    launch_with_workspace(*this, pointers, stream);
 }
 
 // ---- Describing ---------------------------------------------------------------------------------

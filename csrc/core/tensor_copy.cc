@@ -6,6 +6,7 @@
 #include "infinicore/tensor.hpp"
 #include "layout.h"
 #include "numbers.h"
+#include "profiler.h"
 #include "runtime.h"
 #include "step.h"
 
@@ -53,6 +54,7 @@ void copy_within(const Tensor &dst, const Tensor &src) {
     RuntimeScope scope(runtime);
     // Host memory that the runtime did not allocate is good enough for the CPU.
     auto kind = runtime.is_cpu() ? INFINIRT_MEMCPY_H2H : INFINIRT_MEMCPY_D2D;
+    ProfiledScope profiled("copy", runtime, 2 * dst->nbytes());
     check(infinirtMemcpyAsync(dst->data_to_write(), src->data(), dst->nbytes(), kind,
                               stream_of(runtime)),
           "copy_from");
@@ -171,6 +173,8 @@ void between_peers(const Side &dst, const Side &src, size_t bytes) {
 void copy_dense(const Tensor &to, const Tensor &from, bool is_new) {
     size_t bytes = to->nbytes();
     Side dst(to, true), src(from, false);
+    ProfiledScope profiled("copy between devices", dst.runtime.is_cpu() ? src.runtime : dst.runtime,
+                           bytes);
     if (dst.runtime.is_cpu() && src.runtime.is_cpu()) {
         src.require_host(bytes, false);
         if (!is_new) dst.require_host(bytes, true);
@@ -209,6 +213,7 @@ void fill_with_zeros(const Tensor &tensor) {
     }
     DeviceRuntime &runtime = runtime_of(tensor->device(), "zeros");
     RuntimeScope scope(runtime);
+    ProfiledScope profiled("zeros", runtime, bytes);
     check(infinirtMemsetAsync(tensor->data_to_write(), 0, bytes, stream_of(runtime)), "zeros");
 }
 

@@ -30,6 +30,7 @@ _PARTS = (
     "_array_protocol",
     "_event",
     "_graph",
+    "_profile",
     "_recorded_function",
     "context",
 )

@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
     bind_functions(m);
     bind_context(m);
     bind_graph(m);
+    bind_profile(m);
     bind_steps(m);
     bind_python_steps(m);
     bind_view(m);

@@ -55,6 +55,7 @@ void bind_events(nb::module_ &m);
 void bind_functions(nb::module_ &m);
 void bind_context(nb::module_ &m);
 void bind_graph(nb::module_ &m);
+void bind_profile(nb::module_ &m);
 void bind_steps(nb::module_ &m);
 void bind_python_steps(nb::module_ &m);
 void bind_collectives(nb::module_ &m);
