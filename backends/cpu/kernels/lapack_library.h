@@ -39,4 +39,7 @@ void leave_lapack();
 // then nothing is opened.
 const char *lapack_problem();
 
+// The library that is used, which this opens; empty: none.
+const char *lapack_path();
+
 }  // namespace infini::cpu

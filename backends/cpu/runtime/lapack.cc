@@ -43,11 +43,11 @@ void wait_for_calls() {
 struct Library {
     Lapack table{};
     bool usable = false;
-    std::string problem;
+    std::string path, problem;
 
     Library() {
         const char *name = named_library();
-        const std::string path = name ? name : wheel_library();
+        path = name ? name : wheel_library();
         if (path.empty() || path == "none") return;
         void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!library) {
@@ -104,6 +104,8 @@ void leave_lapack() {
     is_inside = false;
     process->lapack_calls--;
 }
+
+const char *lapack_path() { return library().usable ? library().path.c_str() : ""; }
 
 const char *lapack_problem() {
     return named_library() && !library().problem.empty() ? library().problem.c_str() : nullptr;

@@ -9,9 +9,10 @@ import sys
 import threading
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 
 from infinicore import rt
-from infinicore.cli import config, info
+from infinicore.cli import config, info, settings
 from infinicore.cli.package import version
 from infinicore.cli.table import table
 
@@ -27,29 +28,59 @@ def run() -> int:
     print(table(("back end", "devices", "version", "library", "state"), rows), end="\n\n")
     if doubts := unverified():
         print(table(("kind", "not confirmed by a header or a device"), doubts), end="\n\n")
-    settings = [
-        (name, value) for name, value in sorted(os.environ.items()) if name.startswith("INFINI_")
-    ]
-    print(
-        table(("setting", "value"), settings or [("(no INFINI_* variable is set)", "")]), end="\n\n"
-    )
-    results = self_test()
+    results = self_test()  # first: what is opened below, it has opened
+    print(table(("setting", "value", "from", "meaning"), settings.effective()), end="\n\n")
+    if known := facts():
+        print(table(("device type", "fact", "value"), known), end="\n\n")
+    print(table(("library", "opened from"), libraries()), end="\n\n")
     print(table(("self-test", "result"), results))
     failed = sum(result != "pass" for _, result in results)
     print(f"\n{failed} of {len(results)} failed" if failed else f"\nall {len(results)} passed")
     return 1 if failed else 0
 
 
+def facts() -> list[tuple[str, str, str]]:
+    """What back ends say of themselves: threads, instruction sets, quotas."""
+    rows = []
+    for backend in rt.backends():
+        for line in _text_of(backend, "infini_backend_facts").splitlines():
+            what, _, value = line.partition(": ")
+            rows.append((backend.name, what, value.strip()))
+    return rows
+
+
+# Parts of names of libraries that matter in a report, beside our own.
+LIBRARIES = ("blas", "lapack", "mkl", "cuda", "cublas", "cudnn", "cusolver", "nvrtc", "nccl", "mpi")
+
+
+def libraries() -> list[tuple[str, str]]:
+    """Our own libraries, and those for linear algebra, accelerators and ranks, in this process."""
+    paths = set()
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
+        path = line.partition("/")[2]
+        name = path.rpartition("/")[2]
+        ours = name.startswith(("libinfini", "_core.", "_rt."))
+        if ".so" in name and (ours or any(word in name for word in LIBRARIES)):
+            paths.add(f"/{path}")
+    return sorted((path.rpartition("/")[2], path.rpartition("/")[0]) for path in paths)
+
+
+def _text_of(backend: rt.Backend, function: str) -> str:
+    """What a function of the back end's library returns; empty if it has none."""
+    try:
+        ask = getattr(ctypes.CDLL(backend.path), function)
+    except (OSError, AttributeError):
+        return ""
+    ask.restype = ctypes.c_char_p
+    return str(ask().decode())
+
+
 def unverified() -> list[tuple[str, str]]:
     """The names and numbers in vendors' tables that are there on weak evidence."""
     rows = []
     for backend in rt.backends():
-        try:
-            ask = ctypes.CDLL(backend.path).infini_backend_unverified
-        except (OSError, AttributeError):  # a back end without such a list
-            continue
-        ask.restype = ctypes.c_char_p
-        rows += [(backend.name, line) for line in ask().decode().splitlines()]
+        lines = _text_of(backend, "infini_backend_unverified").splitlines()
+        rows += [(backend.name, line) for line in lines]
     return rows
 
 
