@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit import process
 from kit.requirements import need
 from spec.cpp import HEADERS
 from spec.generate.__main__ import generate
@@ -78,8 +80,9 @@ def test_examples_are_python(page: Path, number: int) -> None:
     ast.parse(blocks(page, "python")[number])
 
 
-def test_examples_of_tensors_run() -> None:
+def test_examples_of_tensors_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = need("torch")
+    monkeypatch.chdir(tmp_path)  # one of them writes a file
     import infinicore
 
     names: dict[str, Any] = {
@@ -97,6 +100,13 @@ def test_examples_of_tensors_run() -> None:
     )
     assert torch.allclose(torch.from_dlpack(names["z"]), expected * 2, atol=1e-5)
     assert names["softcap"](infinicore.ones(2), cap=2.0).shape == (2,)
+
+
+def test_examples_of_the_array_api_run() -> None:
+    need("scipy", "sklearn")
+    program = "\n".join(blocks(ROOT / "docs" / "array_api.md", "python"))
+    done = process.run([sys.executable, "-c", program], timeout=240)
+    assert done.returncode == 0, done.stderr
 
 
 def test_examples_of_the_readme_run() -> None:
