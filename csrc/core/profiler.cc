@@ -53,9 +53,11 @@ uint64_t this_thread() {
     return id;
 }
 
-bool is_captured(infinirtStream_t stream) {
+bool is_captured(const DeviceRuntime &runtime, infinirtStream_t stream) {
+    if (!stream) return false;
+    RuntimeScope scope(runtime);
     int status = 0;
-    return stream && infinirtStreamIsCapturing(stream, &status) == 0 && status != 0;
+    return infinirtStreamIsCapturing(stream, &status) == 0 && status != 0;
 }
 
 infinirtEvent_t recorded_event(infinirtStream_t stream) {
@@ -173,7 +175,7 @@ ProfiledScope::ProfiledScope(const Step &step, infinirtStream_t stream) {
 void ProfiledScope::begin(const std::string &name, const DeviceRuntime &runtime,
                           infinirtStream_t stream, size_t bytes) {
     // What a graph records does not run now.
-    if (thread_state().keeper || is_captured(stream)) return;
+    if (thread_state().keeper || is_captured(runtime, stream)) return;
     ProfileEntry &entry = entry_.emplace();
     exceptions_ = std::uncaught_exceptions();
     entry.name = name;

@@ -123,6 +123,21 @@ def test_a_stream() -> None:
     assert p.events[0].end > p.events[0].begin >= p.events[0].launched
 
 
+@pytest.mark.requires("accelerator")
+def test_devices_beside_the_current_one() -> None:
+    x, host = infinicore.ones(4), infinicore.ones(4, device="cpu")
+    infinicore.set_device("cpu")
+    try:
+        with infinicore.profile() as p:
+            infinicore.add(x, x)
+            infinicore.add(host, host)
+    finally:
+        infinicore.set_device(x.device)
+    assert [event.device for event in p.events] == [x.device, host.device]
+    assert {row.name for row in p.rows} == {"add"}
+    assert len(p.rows) == 2
+
+
 def test_a_graph_is_one_entry() -> None:
     x = infinicore.ones(16, 16)
     with infinicore.profile() as p:
