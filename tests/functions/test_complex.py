@@ -144,6 +144,17 @@ def test_types_meet() -> None:
     assert infinicore.result_type(infinicore.ones(2), 1j) is c64
 
 
+def test_complex_numbers_as_exponents() -> None:
+    x = np.array([1 + 2j, -0.5j])
+    for base, exponent in ((x, 1j), (1j, x), (x.real, 2 + 1j)):
+        made = [
+            infinicore.tensor(each) if isinstance(each, np.ndarray) else each
+            for each in (base, exponent)
+        ]
+        for work in (infinicore.pow, infinicore.float_power, lambda a, b: a**b):
+            assert np.allclose(work(*made).numpy(force=True), base**exponent)
+
+
 def test_there_is_no_order() -> None:
     x = infinicore.ones(2, dtype=infinicore.complex64)
     for function in (lambda: x < x, lambda: x.amax(), lambda: infinicore.sort(x)):

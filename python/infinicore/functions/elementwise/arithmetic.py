@@ -109,7 +109,7 @@ def _check_power(name: str, *operands: Any) -> None:
     if not any(isinstance(each, Tensor) for each in operands):
         raise TypeError(f"{name}: expected a tensor as input or as exponent")
     for each in operands:
-        if not isinstance(each, (Tensor, int, float)):
+        if not isinstance(each, (Tensor, int, float, complex)):
             raise TypeError(f"{name}: {type(each).__name__}: expected a tensor or a number")
 
 
@@ -154,9 +154,9 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     _check_power("float_power", input, exponent)
     kind = complex128 if result_type(input, exponent).is_complex else float64
     if not isinstance(input, Tensor):
-        input = tensor_for(input, float64, exponent.device)
+        input = tensor_for(input, kind, exponent.device)
     if not isinstance(exponent, Tensor):
-        exponent = tensor_for(exponent, float64, input.device)
+        exponent = tensor_for(exponent, kind, input.device)
     return emit("pow", cast_to(input, kind), cast_to(exponent, kind), out=out)
 
 
