@@ -5,10 +5,14 @@ infinicore.special.i0(x)
 
 from __future__ import annotations
 
-from infinicore.special import _bessel, _gamma, _names, _normal
+from infinicore.special import _bessel, _chebyshev, _gamma, _hankel, _names, _normal, _polynomials
 from infinicore.special._bessel import *
+from infinicore.special._chebyshev import *
 from infinicore.special._gamma import *
+from infinicore.special._hankel import *
 from infinicore.special._normal import *
+from infinicore.special._polynomials import *
 
 globals().update(_names.NAMES)
-__all__ = sorted([*_bessel.__all__, *_gamma.__all__, *_names.NAMES, *_normal.__all__])
+_PARTS = (_bessel, _chebyshev, _gamma, _hankel, _normal, _polynomials)
+__all__ = sorted([*_names.NAMES, *(name for part in _PARTS for name in part.__all__)])

@@ -1,22 +1,22 @@
-"""Bessel functions. Modified ones by power series, whose terms are all positive, and by asymptotic
-series beyond; the others as means over a circle, which are exact to the last bit with enough
-points, and by asymptotic series beyond."""
+"""Bessel functions of the first kind, as means over a circle, which are exact to the last bit with
+enough points, and by asymptotic series beyond; and modified ones."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from infinicore._dtype import float64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._operands import counting, floats
+from infinicore.functions.elementwise.bessel import asymptotic, i0, modified, polynomial
 from infinicore.special._normal import computed, where
 
 __all__ = [
     "bessel_j0",
     "bessel_j1",
-    "i0",
     "i0e",
     "i1",
     "i1e",
@@ -29,8 +29,6 @@ __all__ = [
     "spherical_bessel_j0",
 ]
 
-_FAR = 20.0  # from here on asymptotic series have all bits
-_TERMS = 64
 _POINTS = 96  # on a quarter of the circle, up to x = 30
 _WIDE = 30.0
 
@@ -39,52 +37,9 @@ def _back(made: Tensor, like: Tensor) -> Tensor:
     return cast_to(made, floats(like).dtype)
 
 
-def _polynomial(x: Tensor, coefficients: list[float]) -> Tensor:
-    """From the constant on."""
-    made = tensor_for(coefficients[-1], x.dtype, x.device).expand(*x.shape)
-    for each in coefficients[-2::-1]:
-        made = emit("add", emit("mul", made, x), each)
-    return made
-
-
-def _series(order: int) -> list[float]:
-    """Of I_order(x) / (x / 2)^order, in (x / 2)^2."""
-    return [1 / (math.factorial(k) * math.factorial(k + order)) for k in range(_TERMS)]
-
-
-def _asymptotic(order: int, count: int) -> list[float]:
-    """a_k of Hankel's series, in 1 / x."""
-    made, mu = [1.0], 4.0 * order * order
-    for k in range(1, count):
-        made.append(made[-1] * (mu - (2 * k - 1) ** 2) / (8 * k))
-    return made
-
-
-def _modified(x: Tensor, order: int, scaled: bool) -> Tensor:
-    """I_order(x), or that times e^-|x|."""
-    size = emit("abs", x)
-    near = emit("minimum", size, _FAR)
-    half = emit("mul", near, 0.5)
-    value = _polynomial(emit("mul", half, half), _series(order))
-    value = emit("mul", value, half) if order else value
-    if scaled:
-        value = emit("mul", value, emit("exp", emit("neg", near)))
-    far = emit("maximum", size, _FAR)
-    signs = [(-1) ** k * a for k, a in enumerate(_asymptotic(order, 24))]
-    tail = _polynomial(emit("reciprocal", far), signs)
-    tail = emit("div", tail, emit("sqrt", emit("mul", far, 2 * math.pi)))
-    if not scaled:
-        # In two steps, since e^x overflows before the quotient does.
-        step = emit("exp", emit("mul", far, 0.5))
-        tail = emit("mul", emit("mul", tail, step), step)
-    made = where(emit("less", size, _FAR), value, tail, x)
-    made = where(emit("isnan", x), x, made, x)
-    return emit("copysign", made, x) if order else made
-
-
 def _modified_function(name: str, order: int, scaled: bool, text: str) -> Any:
     def body(input: Tensor) -> Tensor:
-        return _back(_modified(computed(input), order, scaled), input)
+        return _back(modified(computed(input), order, scaled), input)
 
     return _public(body, name, text)
 
@@ -99,7 +54,6 @@ def _public(body: Any, name: str, text: str) -> Any:
     return function(body)
 
 
-i0 = _modified_function("i0", 0, False, "The modified Bessel function of order 0.")
 i1 = _modified_function("i1", 1, False, "The modified Bessel function of order 1.")
 i0e = _modified_function("i0e", 0, True, "`i0` times e^-|x|.")
 i1e = _modified_function("i1e", 1, True, "`i1` times e^-|x|.")
@@ -125,7 +79,7 @@ def _second_kind(x: Tensor, order: int) -> Tensor:
 def _second_function(name: str, order: int, scaled: bool, text: str) -> Any:
     def body(input: Tensor) -> Tensor:
         given = computed(input)
-        x = cast_to(given, _DOUBLE)
+        x = cast_to(given, float64)
         made = _second_kind(x, order)
         if not scaled:
             made = emit("mul", made, emit("exp", emit("neg", x)))
@@ -135,8 +89,6 @@ def _second_function(name: str, order: int, scaled: bool, text: str) -> Any:
 
     return _public(body, name, text)
 
-
-from infinicore._dtype import float64 as _DOUBLE  # noqa: E402, N812
 
 _K = "The modified Bessel function of the second kind, order"
 modified_bessel_k0 = _second_function("modified_bessel_k0", 0, False, f"{_K} 0.")
@@ -161,10 +113,10 @@ def _first_kind(x: Tensor, order: int) -> Tensor:
     far = emit("maximum", size, _WIDE)
     inverse = emit("reciprocal", far)
     square = emit("mul", inverse, inverse)
-    a = _asymptotic(order, 20)
+    a = asymptotic(order, 20)
     even = [(-1) ** k * a[2 * k] for k in range(10)]
     odd = [(-1) ** k * a[2 * k + 1] for k in range(10)]
-    p, q = _polynomial(square, even), emit("mul", _polynomial(square, odd), inverse)
+    p, q = polynomial(square, even), emit("mul", polynomial(square, odd), inverse)
     # cos and sin of x - order pi / 2 - pi / 4, from those of x itself
     cosine, sine = emit("cos", far), emit("sin", far)
     c, s = emit("add", cosine, sine), emit("sub", sine, cosine)
@@ -179,7 +131,7 @@ def _first_kind(x: Tensor, order: int) -> Tensor:
 
 def _first_function(name: str, order: int) -> Any:
     def body(input: Tensor) -> Tensor:
-        return _back(_first_kind(cast_to(computed(input), _DOUBLE), order), input)
+        return _back(_first_kind(cast_to(computed(input), float64), order), input)
 
     return _public(body, name, f"The Bessel function of the first kind, order {order}.")
 

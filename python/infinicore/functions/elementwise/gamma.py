@@ -1,0 +1,231 @@
+"""Functions around the gamma function: polygamma, incomplete gamma functions, the gamma function of
+several dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from infinicore._dtype import float64, get_default_dtype
+from infinicore._emit import cast_to, emit, result_type, tensor_for
+from infinicore._function import Operand, function
+from infinicore._tensor import Tensor, attach
+from infinicore.functions._operands import counting, floats, wide_floats
+
+__all__ = ["igamma", "igammac", "mvlgamma", "polygamma"]
+
+# B_2k / (2k)!, from k = 1 on.
+_BERNOULLI = [
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+]
+_FIRST = 12  # terms that are summed one by one
+
+
+def float_type(*operands: Any) -> Any:
+    """The type of results: integers give floats."""
+    kind = result_type(*operands)
+    return kind if kind.is_floating_point else get_default_dtype()
+
+
+def device_of(*operands: Any) -> Any:
+    return next(each.device for each in operands if isinstance(each, Tensor))
+
+
+def _zeta_above(s: Tensor, q: Tensor) -> Tensor:
+    """The sum of (q + k)^-s: some terms, and Euler's and Maclaurin's formula for the rest,
+    for q above 0."""
+    total = None
+    for k in range(_FIRST):
+        term = emit("pow", emit("add", q, float(k)), emit("neg", s))
+        total = term if total is None else emit("add", total, term)
+    a = emit("add", q, float(_FIRST))
+    power = emit("pow", a, emit("neg", s))
+    total = emit("add", total, emit("div", emit("mul", power, a), emit("sub", s, 1.0)))
+    total = emit("add", total, emit("mul", power, 0.5))
+    factor = emit("div", emit("mul", s, power), a)  # s (s + 1) ... a^(-s - 2k + 1)
+    for k, each in enumerate(_BERNOULLI, 1):
+        total = emit("add", total, emit("mul", factor, each))
+        more = emit("mul", emit("add", s, 2.0 * k - 1), emit("add", s, 2.0 * k))
+        factor = emit("div", emit("mul", factor, more), emit("mul", a, a))
+    return total  # type: ignore[no-any-return]
+
+
+def zeta_sum(s: Tensor, q: Tensor) -> Tensor:
+    """The sum of (q + k)^-s over k = 0, 1, ...; s is an integer where q is below 0, and the terms
+    below 0 are those of another such sum, up to their sign."""
+    below = emit("less", q, 0.0)
+    rest = emit("sub", q, emit("floor", q))
+    one = tensor_for(1.0, q.dtype, q.device)
+    made = _zeta_above(s, emit("where", below, rest, q))
+    ends = [emit("sub", one, emit("where", below, each, 0.0)) for each in (rest, q)]
+    terms = emit("sub", *(_zeta_above(s, each) for each in ends))
+    is_odd = emit("not_equal", emit("remainder", s, 2.0), 0.0)
+    terms = emit("where", is_odd, emit("neg", terms), terms)
+    return emit("where", below, emit("add", made, terms), made)
+
+
+@function
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of `digamma`.
+
+    >>> infinicore.polygamma(1, infinicore.tensor([1.]))
+    tensor([1.6449])
+    """
+    if not isinstance(n, int) or n < 0:
+        raise RuntimeError(f"polygamma: n is {n}: expected an integer that is not negative")
+    kind = floats(input).dtype
+    if n == 0:
+        return cast_to(emit("digamma", wide_floats(input)), kind)
+    x = cast_to(cast_to(input, kind), float64)
+    made = zeta_sum(tensor_for(n + 1.0, float64, x.device), x)
+    whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
+    made = emit("mul", emit("where", whole, math.inf, made), float(math.factorial(n)))
+    return cast_to(made if n % 2 else emit("neg", made), kind)
+
+
+@function
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The logarithm of the gamma function of p dimensions.
+
+    >>> infinicore.mvlgamma(infinicore.tensor([2.]), 1)
+    tensor([0.])
+    """
+    if p < 1:
+        raise RuntimeError(f"mvlgamma: p is {p}: expected 1 or more")
+    x = wide_floats(input)
+    made = emit("lgamma", x)
+    for j in range(1, p):
+        made = emit("add", made, emit("lgamma", emit("sub", x, j / 2)))
+    made = emit("add", made, p * (p - 1) / 4 * math.log(math.pi)) if p > 1 else made
+    return cast_to(made, floats(input).dtype)
+
+
+_POINTS = 104  # of the integral
+_NEAR = 1.5  # up to here a power series
+_TERMS = 28
+
+
+def _series(a: Tensor, x: Tensor) -> Tensor:
+    """The lower function for small x: the sum of x^(a + k) e^-x / gamma(a + k + 1)."""
+    term = total = tensor_for(1.0, a.dtype, a.device).expand(*x.shape)
+    for k in range(1, _TERMS):
+        term = emit("div", emit("mul", term, x), emit("add", a, float(k)))
+        total = emit("add", total, term)
+    log = emit("sub", emit("mul", a, emit("log", x)), x)
+    log = emit("sub", log, emit("lgamma", emit("add", a, 1.0)))
+    return emit("mul", total, emit("exp", log))  # type: ignore[no-any-return]
+
+
+def _factor(a: Tensor, x: Tensor) -> Tensor:
+    """x^a e^-x / gamma(a), for large a by Stirling's series, where the logarithms would cancel."""
+    log = emit("sub", emit("mul", a, emit("log", x)), emit("add", x, emit("lgamma", a)))
+    large = emit("maximum", a, 10.0)
+    share = emit("div", emit("sub", x, large), large)
+    power = emit("mul", large, emit("sub", emit("log1p", share), share))
+    inverse = emit("reciprocal", large)
+    square = emit("mul", inverse, inverse)
+    rest: Any = 691 / 360360
+    for each in (-1 / 1188, 1 / 1680, -1 / 1260, 1 / 360, -1 / 12):
+        rest = emit("add", emit("mul", square, rest), each)
+    power = emit("add", power, emit("mul", inverse, rest))
+    stirling = emit("mul", emit("exp", power), emit("sqrt", emit("mul", large, 0.5 / math.pi)))
+    return emit("where", emit("less", a, 10.0), emit("exp", log), stirling)  # type: ignore[no-any-return]
+
+
+def _smaller(a: Tensor, x: Tensor) -> Tensor:
+    """The lower function if x is below a, else the upper one, over x^a e^-x / gamma(a): the
+    integral of e^(-|a - x| s - x (e^s - 1 - s)), with -s for the lower one, by the trapezoidal rule
+    in w with s = scale e^(w - e^-w), whose error vanishes faster than any power of the step."""
+    apart = emit("abs", emit("sub", a, x))
+    scale = emit("reciprocal", emit("add", apart, emit("sqrt", x))).unsqueeze(-1)
+    step = 8.0 / _POINTS
+    w = emit("sub", emit("mul", cast_to(counting(_POINTS, a), a.dtype), step), 4.0)
+    shrunk = emit("exp", emit("neg", w))
+    s = emit("mul", scale, emit("exp", emit("sub", w, shrunk)))
+    weight = emit("mul", s, emit("mul", emit("add", shrunk, 1.0), step))
+    is_lower = emit("less", x, a).unsqueeze(-1)
+    signed = emit("where", is_lower, emit("neg", s), s)
+    power = emit("mul", x.unsqueeze(-1), emit("sub", emit("expm1", signed), signed))
+    power = emit("add", power, emit("mul", apart.unsqueeze(-1), s))
+    terms = emit("mul", weight, emit("exp", emit("neg", power)))
+    return emit("sum", terms, dim=[terms.ndim - 1])  # type: ignore[no-any-return]
+
+
+def _incomplete(a: Any, x: Any, upper: bool) -> Tensor:
+    kind, device = float_type(a, x), device_of(a, x)
+    a, x = (cast_to(tensor_for(each, kind, device), float64) for each in (a, x))
+    shape = emit("add", a, x).shape
+    a, x = a.expand(*shape), x.expand(*shape)
+    is_near = emit("less", x, _NEAR)
+    far = emit("maximum", x, _NEAR)
+    made = emit("where", is_near, _series(a, emit("minimum", x, _NEAR)), _integral(a, far))
+    is_lower = emit("logical_or", is_near, emit("less", x, a))
+    turned = emit("sub", tensor_for(1.0, float64, device), made)
+    made = emit("where", is_lower, turned, made) if upper else emit("where", is_lower, made, turned)
+    none, all_ = (1.0, 0.0) if upper else (0.0, 1.0)
+    endless = emit("isinf", a)
+    made = emit("where", emit("isinf", x), all_, made)
+    made = emit("where", endless, none, made)
+    made = emit("where", emit("equal", x, 0.0), none, made)
+    made = emit("where", emit("equal", a, 0.0), all_, made)
+    bad = emit("logical_or", emit("less", a, 0.0), emit("less", x, 0.0))
+    bad = emit("logical_or", bad, emit("logical_and", endless, emit("isinf", x)))
+    zeros = emit("logical_and", emit("equal", a, 0.0), emit("equal", x, 0.0))
+    unknown = emit("logical_or", emit("isnan", a), emit("isnan", x))
+    for each in (zeros, unknown):
+        bad = emit("logical_or", bad, each)
+    return cast_to(emit("where", bad, math.nan, made), kind)
+
+
+def _integral(a: Tensor, x: Tensor) -> Tensor:
+    return emit("mul", _factor(a, x), _smaller(a, x))  # type: ignore[no-any-return]
+
+
+@function
+def igamma(input: Operand, other: Operand) -> Tensor:
+    """The regularized lower incomplete gamma function.
+
+    >>> infinicore.igamma(infinicore.tensor([1.]), infinicore.tensor([0.]))
+    tensor([0.])
+    """
+    return _incomplete(input, other, False)
+
+
+@function
+def igammac(input: Operand, other: Operand) -> Tensor:
+    """The regularized upper incomplete gamma function.
+
+    >>> infinicore.igammac(infinicore.tensor([1.]), infinicore.tensor([0.]))
+    tensor([1.])
+    """
+    return _incomplete(input, other, True)
+
+
+_polygamma = polygamma
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    def polygamma(self, n: int) -> Tensor:
+        """The n-th derivative of `digamma`."""
+        return _polygamma(n, self)
+
+    def polygamma_(self, n: int) -> Tensor:
+        """`polygamma` in place."""
+        return _polygamma(n, self, out=self)
+
+
+attach(_Methods)
