@@ -121,7 +121,7 @@ def check_lu_factor(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
         for row, other in enumerate(got["pivots"][place].astype(int) - 1):
             x[place][[row, other]] = x[place][[other, row]]
     lower = np.tril(lu[..., :k], -1) + np.eye(x.shape[-2], k)
-    assert (np.abs(lower) <= 1.001).all()
+    assert (np.abs(lower) <= 1.415).all()  # sizes are sums of those of both parts
     near(draw, "l u", lower @ np.triu(lu[..., :k, :]), x, sizes(x) * k)
 
 

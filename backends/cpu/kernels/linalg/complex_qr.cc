@@ -4,12 +4,13 @@
 namespace infini::cpu {
 namespace {
 
-// q: m x k, r: k x n, from x: m x n, which is overwritten. v: m numbers, taus: k.
+// q: m x k, r: k x n, from x: m x n, which is overwritten. v: m numbers, taus: k. The diagonal of r
+// is real, as LAPACK's is.
 void factor_complex_qr(Complex *x, int64_t m, int64_t n, Complex *q, Complex *r, Complex *v,
-                       double *taus) {
+                       Complex *taus) {
     const int64_t k = std::min(m, n);
     // x = H_0 H_1 ... R with H = 1 - tau v v^H, where v stays below the diagonal of x.
-    auto reflect = [&](Complex *c, int64_t columns, int64_t from, int64_t step, double tau) {
+    auto reflect = [&](Complex *c, int64_t columns, int64_t from, int64_t step, Complex tau) {
         for (int64_t j = from; j < columns; ++j) {
             Complex sum;
             for (int64_t i = step; i < m; ++i) sum += conj(v[i]) * c[i * columns + j];
@@ -20,31 +21,27 @@ void factor_complex_qr(Complex *x, int64_t m, int64_t n, Complex *q, Complex *r,
         double below = 0;
         for (int64_t i = s + 1; i < m; ++i) below += squared(x[i * n + s]);
         const Complex first = x[s * n + s];
-        const double length = std::sqrt(below + squared(first)), head = size(first);
-        taus[s] = 0;
+        taus[s] = {};
         if (below < 1e-60) {  // of a matrix whose largest element is 1
             for (int64_t i = s + 1; i < m; ++i) x[i * n + s] = {};
-            continue;
+            if (first.im == 0) continue;
+            below = 0;
         }
-        const Complex turn = head == 0 ? Complex{1, 0} : first * (1 / head);
-        for (int64_t i = s; i < m; ++i) v[i] = x[i * n + s];
-        v[s] += turn * length;
-        double norm = 0;
-        for (int64_t i = s; i < m; ++i) norm += squared(v[i]);
-        taus[s] = 2 / norm;
-        reflect(x, n, s + 1, s, taus[s]);
-        x[s * n + s] = turn * -length;
+        const double length = -std::copysign(std::sqrt(below + squared(first)), first.re);
+        taus[s] = {(length - first.re) / length, -first.im / length};
         // The vector is scaled so that its first element, which has no place, is 1.
-        const Complex scale = v[s];
-        taus[s] *= squared(scale);
-        for (int64_t i = s + 1; i < m; ++i) x[i * n + s] = v[i] / scale;
+        const Complex scale = first - Complex{length, 0};
+        v[s] = {1, 0};
+        for (int64_t i = s + 1; i < m; ++i) v[i] = x[i * n + s] = x[i * n + s] / scale;
+        reflect(x, n, s + 1, s, conj(taus[s]));
+        x[s * n + s] = {length, 0};
     }
     for (int64_t i = 0; i < k; ++i)
         for (int64_t j = 0; j < n; ++j) r[i * n + j] = j < i ? Complex{} : x[i * n + j];
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < k; ++j) q[i * k + j] = {i == j ? 1.0 : 0.0, 0};
     for (int64_t s = k - 1; s >= 0; --s) {
-        if (taus[s] == 0) continue;
+        if (taus[s].re == 0 && taus[s].im == 0) continue;
         v[s] = {1, 0};
         for (int64_t i = s + 1; i < m; ++i) v[i] = x[i * n + s];
         reflect(q, k, s, s, taus[s]);
@@ -54,12 +51,13 @@ void factor_complex_qr(Complex *x, int64_t m, int64_t n, Complex *q, Complex *r,
 std::unique_ptr<Plan> plan_complex_qr(const Operation &operation) {
     const ComplexMatrices q(operation, 0, 2), r(operation, 2, 2), x(operation, 4, 2);
     const int64_t m = x.rows(), n = x.columns(), k = std::min(m, n);
-    const int64_t doubles = 2 * (m * n + m * k + k * n + m) + k + std::max(m * n, m * m);
+    const int64_t doubles = 2 * (m * n + m * k + k * n + m + k) + std::max(m * n, m * m);
     return plan_batch(x.count(), doubles, m * n * k * 8,
                       [=](const Arguments &a, int64_t index, double *room) {
                           Complex *matrix = as_complex(room), *left = matrix + m * n;
                           Complex *right = left + m * k, *v = right + k * n;
-                          double *taus = &v[m].re, *spare = taus + k;
+                          Complex *taus = v + m;
+                          double *spare = &taus[k].re;
                           x.load(matrix, a, 4, index, spare);
                           const double scale = scale_down(matrix, m * n);
                           factor_complex_qr(matrix, m, n, left, right, v, taus);

@@ -4,12 +4,15 @@
 namespace infini::cpu {
 namespace {
 
+// LAPACK's measure of elements when it looks for a pivot.
+double measure(Complex z) { return std::abs(z.re) + std::abs(z.im); }
+
 // pivots[k], from 1 on: the row that was exchanged with row k, as in LAPACK.
 void factor_complex_lu(Complex *m, int64_t rows, int64_t columns, int64_t *pivots) {
     for (int64_t k = 0; k < std::min(rows, columns); ++k) {
         int64_t best = k;
         for (int64_t i = k + 1; i < rows; ++i)
-            if (size(m[i * columns + k]) > size(m[best * columns + k])) best = i;
+            if (measure(m[i * columns + k]) > measure(m[best * columns + k])) best = i;
         pivots[k] = best + 1;
         if (best != k) std::swap_ranges(m + k * columns, m + (k + 1) * columns, m + best * columns);
         const Complex pivot = m[k * columns + k];

@@ -59,7 +59,8 @@ def fft(x_real: Array, x_imag: Array, *, inverse: bool, scale: float) -> Any:
 )
 def lu_factor(a_real: Array, a_imag: Array) -> Any:
     """A unit lower triangular L and an upper triangular U in one matrix, with a = P L U; pivots[k]
-    - 1 is the row that was exchanged with row k: the one with the largest element."""
+    - 1 is the row that was exchanged with row k: the one with the largest element, by the sum of
+    the sizes of its parts, as in LAPACK."""
     import numpy as np
 
     m = (a_real + 1j * a_imag).copy()
@@ -69,7 +70,7 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
     for place in np.ndindex(m.shape[:-2]):
         x = m[place]
         for k in range(count):
-            best = k + int(np.argmax(np.abs(x[k:, k])))
+            best = k + int(np.argmax(np.abs(x[k:, k].real) + np.abs(x[k:, k].imag)))
             at = (*place, k)
             pivots[at] = best + 1
             x[[k, best]] = x[[best, k]]
