@@ -165,6 +165,60 @@ def test_products() -> None:
     assert np.allclose(of(linalg.matrix_exp(put(np.zeros((2, 2))))), np.eye(2))
 
 
+@pytest.mark.parametrize("is_complex", IS_COMPLEX)
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_indefinite_matrices(is_complex: bool, hermitian: bool) -> None:
+    a = values((3, 2, 6, 6), is_complex)
+    a = a + (turned(a) if hermitian else np.swapaxes(a, -1, -2))
+    a[0, 0] -= np.diag(np.diag(a[0, 0]))  # no pivot of one row to begin with
+    factors = linalg.ldl_factor(put(np.tril(a)), hermitian=hermitian)
+    assert (of(factors.pivots)[0, 0] < 0).any()
+    assert (np.triu(of(factors.LD), 1) == 0).all()
+    b = values((3, 2, 6, 2), is_complex)
+    solved = of(linalg.ldl_solve(*factors, put(b), hermitian=hermitian))
+    assert np.allclose(a @ solved, b)
+    with pytest.raises(linalg.LinAlgError, match="ldl_factor: a pivot is 0"):
+        linalg.ldl_factor(infinicore.zeros(2, 2))
+    zeros = infinicore.zeros(2, 2)
+    assert linalg.ldl_factor_ex(zeros).info.item() == 1
+
+
+def test_empty_batches() -> None:
+    for sizes in ((0, 3, 3), (0, 0), (2, 0, 0)):
+        a = infinicore.ones(*sizes)
+        for made in (
+            linalg.inv_ex(a),
+            linalg.cholesky_ex(a),
+            linalg.solve_ex(a, a),
+            linalg.ldl_factor_ex(a),
+        ):
+            assert made.info.shape == sizes[:-2]
+    assert linalg.vander(infinicore.tensor(2.0), N=2).shape == (1, 2)
+    for dim in (0, -1):
+        assert linalg.vector_norm(infinicore.tensor(-2.0), dim=dim).item() == 2
+    with pytest.raises(RuntimeError, match="cross"):
+        linalg.cross(infinicore.ones(5, 3), infinicore.ones(5, 1))
+    with pytest.raises(RuntimeError, match="cross"):
+        linalg.cross(infinicore.ones(5, 5, 3), infinicore.ones(5, 3))
+
+
+def test_drivers_of_least_squares() -> None:
+    a, b = put(values((4, 3), False)), put(values((4, 2), False))
+    sizes = {"gels": (2,), "gelsy": (0,), "gelsd": (2,), "gelss": (2,), None: (0,)}
+    for driver, size in sizes.items():
+        assert linalg.lstsq(a, b, driver=driver).residuals.shape == size
+    assert (
+        linalg.lstsq(infinicore.ones(4, 3), infinicore.ones(4, 1), driver="gelsd").rank.item() == 1
+    )
+
+
+@pytest.mark.requires("host")
+def test_complex_qr_has_a_real_diagonal() -> None:
+    for sizes in ((4, 3), (3, 4), (3, 3), (1, 1)):
+        r = of(linalg.qr(put(values(sizes, True))).R)
+        assert (np.diagonal(r).imag == 0).all()
+
+
 def test_bad_matrices() -> None:
     singular = infinicore.zeros(2, 2)
     for function in (linalg.inv, lambda x: linalg.solve(x, x), lambda x: linalg.cholesky(x - 1)):

@@ -6,14 +6,14 @@ infinicore.linalg.svd(A, full_matrices=False).S
 
 from __future__ import annotations
 
-from infinicore.linalg import _factors, _lu, _norms, _products, _solvers
+from infinicore.linalg import _factors, _ldl, _lu, _norms, _products, _solvers
 from infinicore.linalg._factors import *
+from infinicore.linalg._ldl import *
 from infinicore.linalg._lu import *
 from infinicore.linalg._lu import unpacked as unpacked
 from infinicore.linalg._norms import *
 from infinicore.linalg._products import *
 from infinicore.linalg._solvers import *
 
-__all__ = sorted(
-    [*_factors.__all__, *_lu.__all__, *_norms.__all__, *_products.__all__, *_solvers.__all__]
-)
+_PARTS = (_factors, _ldl, _lu, _norms, _products, _solvers)
+__all__ = sorted(name for part in _PARTS for name in part.__all__)

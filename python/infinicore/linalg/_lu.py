@@ -1,4 +1,4 @@
-"""L and U: factors with exchanged rows, equations with them, and LDL."""
+"""L and U: factors with exchanged rows, and equations with them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any, NamedTuple
 import infinicore
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
-from infinicore.linalg._matrices import adjoint, conjugate, into, matrices
+from infinicore.linalg._matrices import adjoint, into, matrices
 from infinicore.linalg._solvers import LinAlgError, solve_triangular
 
 __all__ = [
-    "ldl_factor",
-    "ldl_factor_ex",
-    "ldl_solve",
     "lu",
     "lu_factor",
     "lu_factor_ex",
@@ -38,17 +35,6 @@ class _LU(NamedTuple):
     U: Tensor
 
 
-class _LDL(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-
-
-class _LDLEx(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L, without its diagonal of ones, and U in one matrix, and the rows exchanged, from 1 on.
 
@@ -71,8 +57,10 @@ def lu_factor_ex(
     lu, pivots = lu_factor(A, pivot=pivot)
     diagonal = infinicore.diagonal(lu, 0, -2, -1)
     zero = diagonal == 0
-    first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
-    info = infinicore.where(zero.any(-1), first, infinicore.zeros_like(first))
+    info = infinicore.zeros(diagonal.shape[:-1], dtype=infinicore.int64, device=lu.device)
+    if diagonal.shape[-1]:
+        first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
+        info = infinicore.where(zero.any(-1), first, info)
     if check_errors and bool(info.any()):
         raise LinAlgError("lu_factor_ex: a matrix is singular")
     return into(out, _FactorsEx(lu, pivots, info.to(infinicore.int32)))
@@ -147,59 +135,3 @@ def lu_solve(
 
 
 _adjoint = adjoint
-
-
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L, without its diagonal of ones, and D in one matrix, A = L @ diag(D) @ L.mT (L.mH if
-    `hermitian`), without exchanged rows: D is a diagonal, whose elements must not be 0.
-
-    >>> infinicore.linalg.ldl_factor(infinicore.eye(2)).pivots
-    tensor([1, 2], dtype=infinicore.int32)
-    """
-    A = matrices("ldl_factor", A, True)
-    n = A.shape[-1]
-    A, made = infinicore.tril(A), infinicore.zeros_like(A)
-    for k in range(n):
-        column = A[..., k:, k]
-        below, pivot = column[..., 1:] / column[..., :1], column[..., :1]
-        made[..., k : k + 1, k] = pivot
-        if k + 1 < n:
-            made[..., k + 1 :, k] = below
-            other = conjugate(below) if hermitian else below
-            update = (below * pivot).unsqueeze(-1) * other.unsqueeze(-2)
-            A[..., k + 1 :, k + 1 :] = A[..., k + 1 :, k + 1 :] - infinicore.tril(update)
-    pivots = infinicore.arange(1, n + 1, dtype=infinicore.int32, device=A.device)
-    return into(out, _LDL(made, pivots.expand(*A.shape[:-1]).contiguous()))
-
-
-def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
-    """As `ldl_factor`, with the place, from 1 on, of the first 0 of D, or 0.
-
-    >>> infinicore.linalg.ldl_factor_ex(infinicore.eye(2)).info
-    tensor(0, dtype=infinicore.int32)
-    """
-    packed, pivots = ldl_factor(A, hermitian=hermitian)
-    zero = infinicore.diagonal(packed, 0, -2, -1) == 0
-    first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
-    info = infinicore.where(zero.any(-1), first, infinicore.zeros_like(first))
-    if check_errors and bool(info.any()):
-        raise LinAlgError("ldl_factor_ex: a pivot is 0")
-    return into(out, _LDLEx(packed, pivots, info.to(infinicore.int32)))
-
-
-def ldl_solve(
-    LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Any = None
-) -> Tensor:
-    """X with A @ X = B, of the factors that `ldl_factor` gives.
-
-    >>> factors = infinicore.linalg.ldl_factor(infinicore.eye(2))
-    >>> infinicore.linalg.ldl_solve(*factors, infinicore.ones(2, 1)).tolist()
-    [[1.0], [1.0]]
-    """
-    y = solve_triangular(LD, B, upper=False, unitriangular=True)
-    y = y / infinicore.diagonal(LD, 0, -2, -1).unsqueeze(-1)
-    upper = adjoint(LD) if hermitian else LD.transpose(-1, -2)
-    made = solve_triangular(upper, y, upper=True, unitriangular=True)
-    return into(out, made)  # type: ignore[no-any-return]

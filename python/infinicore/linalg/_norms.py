@@ -14,10 +14,11 @@ __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 def _dims(function: str, x: Tensor, dim: Any) -> tuple[int, ...]:
     dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    rank = max(x.ndim, 1)  # a tensor of no dimensions counts as a vector of one element
     for each in dims:
-        if not -x.ndim <= each < x.ndim:
+        if not -rank <= each < rank:
             raise IndexError(f"{function}: dim is {each}: expected one of {x.ndim} dimensions")
-    return tuple(each % x.ndim for each in dims)
+    return tuple(each % rank for each in dims) if x.ndim else ()
 
 
 def vector_norm(

@@ -28,6 +28,15 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Te
     >>> infinicore.linalg.cross(infinicore.tensor([1, 0, 0]), infinicore.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            f"cross: input has {input.ndim} dimensions, other {other.ndim}: expected as many"
+        )
+    for name, each in (("input", input), ("other", other)):
+        if each.ndim and -each.ndim <= dim < each.ndim and each.shape[dim] != 3:
+            raise RuntimeError(
+                f"cross: {name} has size {each.shape[dim]} in dimension {dim}: expected 3"
+            )
     return infinicore.cross(input, other, dim, out=out)
 
 
@@ -80,6 +89,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2],
             [1, 3]])
     """
+    x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     made = infinicore.vander(x.reshape(-1), count, True)
     return made.reshape((*x.shape, count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import infinicore
@@ -53,7 +54,8 @@ class _LeastSquares(NamedTuple):
 
 def failures(made: Tensor, batch: Any) -> Tensor:
     """1 for each matrix of the batch without a result, else 0."""
-    bad = infinicore.isnan(made.reshape((*batch, -1)))
+    count = math.prod(made.shape[len(batch) :])
+    bad = infinicore.isnan(made.reshape((*batch, count)))
     return infinicore.any(bad, -1).to(infinicore.int32)
 
 
@@ -244,6 +246,14 @@ def matrix_exp(A: Tensor) -> Tensor:
     return infinicore.matrix_exp(matrices("matrix_exp", A, True))
 
 
+def _gives_residuals(driver: str | None, rank: Tensor, n: int) -> bool:
+    """As LAPACK's drivers do: gelsy, which is the default, gives none, and those with singular
+    values only of matrices of full rank."""
+    if driver in (None, "gelsy"):
+        return False
+    return driver == "gels" or _core.is_recording() or bool((rank == n).all())
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """X for which A @ X is as near to B as it can be, of all such X the shortest.
 
@@ -264,9 +274,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     m, n = A.shape[-2:]
     none = infinicore.empty(0, dtype=s.dtype, device=A.device)
     residuals = none
-    if m > n:
+    rank = infinicore.sum(kept, -1) if driver != "gels" else none.to(infinicore.int64)
+    if m > n and _gives_residuals(driver, rank, n):
         rest = infinicore.matmul(A, made) - right
         residuals = infinicore.sum(abs(rest) ** 2, -2)
-    rank = infinicore.sum(kept, -1) if driver != "gels" else none.to(infinicore.int64)
     values = s if driver in ("gelsd", "gelss") else none
     return _LeastSquares(made.squeeze(-1) if is_vector else made, residuals, rank, values)
