@@ -17,6 +17,7 @@ from infinicore.special._normal import computed, where
 __all__ = [
     "bessel_j0",
     "bessel_j1",
+    "i0",
     "i0e",
     "i1",
     "i1e",

@@ -1,4 +1,4 @@
-"""Hurwitz' zeta function."""
+"""Hurwitz' zeta function, and other names of incomplete gamma functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from infinicore._dtype import float64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions.elementwise.gamma import device_of, float_type, zeta_sum
+from infinicore.functions.elementwise.gamma import device_of, float_type, polygamma, zeta_sum
+from infinicore.functions.elementwise.gamma import igamma as gammainc
+from infinicore.functions.elementwise.gamma import igammac as gammaincc
+from infinicore.functions.elementwise.gamma import mvlgamma as multigammaln
 
-__all__ = ["zeta"]
+__all__ = ["gammainc", "gammaincc", "multigammaln", "polygamma", "zeta"]
 
 
 @function

@@ -43,7 +43,7 @@ def _evaluated(name: str, first: Tensor, step: Step, x: Tensor, n: Any) -> Tenso
     for k in range(1, most):
         last, before = step(x, k, last, before), last
         made = infinicore.where(n > k, last, made)
-    return infinicore.where(n < 0, 0.0, made)
+    return infinicore.where(n < 0, 0.0, made)  # type: ignore[no-any-return]
 
 
 def _polynomial(
@@ -67,7 +67,7 @@ def _polynomial(
         elif int(degree) > high:
             made = infinicore.full_like(made, math.nan)
     made = cast_to(made, kind)
-    return made if out is None else write(name, out, made)  # type: ignore[no-any-return]
+    return made if out is None else write(name, out, made)
 
 
 def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Tensor:

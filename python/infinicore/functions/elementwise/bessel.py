@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind: by power series, whose terms are all positive, and by
+"""Modified Bessel functions of the first kind: by power series, whose terms are positive, and by
 asymptotic series beyond."""
 
 from __future__ import annotations
