@@ -36,3 +36,10 @@ def test_as_scipy(name: str, sym: bool) -> None:
         assert np.allclose(got.numpy(force=True), wanted, atol=1e-12)
     with pytest.raises(ValueError, match=name):
         getattr(windows, name)(-1, **ours)
+
+
+@pytest.mark.parametrize("name", windows.__all__)
+def test_one_element(name: str) -> None:
+    given = {"general_cosine": {"a": [0.5, 0.5]}}.get(name, {})
+    for sym in (False, True):
+        assert getattr(windows, name)(1, sym=sym, **given).tolist() == [1]

@@ -37,7 +37,7 @@ def _places(name: str, count: int, sym: bool, dtype: Any, device: Any) -> tuple[
     if kind not in (infinicore.float32, infinicore.float64):
         raise ValueError(f"{name}: dtype is {kind!r}: expected float32 or float64")
     places = infinicore.arange(count, dtype=kind, device=device)
-    return places, count - 1 if sym else count
+    return places, count - 1 if sym or count < 2 else count
 
 
 def general_cosine(
@@ -194,4 +194,4 @@ def kaiser(
     across = places * (2 / last) - 1
     inside = (1 - across * across).clamp_min(0).sqrt() * beta
     whole = i0(infinicore.tensor(float(beta), dtype=places.dtype, device=places.device))
-    return i0(inside) / whole  # type: ignore[no-any-return]
+    return i0(inside) / whole
