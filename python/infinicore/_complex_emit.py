@@ -7,6 +7,7 @@ products are made of four real ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,13 +21,15 @@ from infinicore.op._shapes import broadcast
 
 Tensor = _core.Tensor
 
-# Operators on real matrices -> what they do to complex ones: see functions/linalg/complex.py.
+# Operators -> what they do to complex tensors: see functions/linalg/complex.py.
 FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def emit_complex(this: Function, inputs: Sequence[Any], out: Any, values: dict[str, Any]) -> Any:
     """The result of an operator whose operands are, some of them, complex."""
     name, way = this.name, this.complex_as
+    if not inputs:
+        return _written(this, out, values)
     if name in _HANDLERS:
         made = _HANDLERS[name](list(inputs), values)
     elif name in FORMS:
@@ -131,6 +134,52 @@ def _addcdiv(operands: list[Any], values: dict[str, Any]) -> Tensor:
     return emit("add", added, scaled)  # type: ignore[no-any-return]
 
 
+def _lerp(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    start, end, weight = operands
+    return emit("add", start, emit("mul", weight, emit("sub", end, start)))  # type: ignore[no-any-return]
+
+
+def _ldexp(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    return emit("mul", operands[0], emit("pow", 2.0, operands[1]))  # type: ignore[no-any-return]
+
+
+def _softsign(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    return emit("div", operands[0], emit("add", emit("abs", operands[0]), 1.0))  # type: ignore[no-any-return]
+
+
+def _tanhshrink(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    return emit("sub", operands[0], emit("tanh", operands[0]))  # type: ignore[no-any-return]
+
+
+def _logaddexp(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """The number with the greater real part, and the logarithm of a quotient plus 1."""
+    kind, where = _kind(operands), _device(operands)
+    one, two = (tensor_for(each, kind, where) for each in operands)
+    is_less = emit("less", parts(one)[0], parts(two)[0])
+    high, low = emit("where", is_less, two, one), emit("where", is_less, one, two)
+    rest = emit("log1p", emit("exp", emit("sub", low, high)))
+    # inf - inf is NaN, where both are the same infinity.
+    bare = emit("logical_and", emit("isinf", parts(high)[0]), emit("equal", one, two))
+    return emit("where", bare, high, emit("add", high, rest))  # type: ignore[no-any-return]
+
+
+def _written(this: Function, out: Any, values: dict[str, Any]) -> Tensor:
+    """Operators without operands: what they write goes to the parts of the result."""
+    real, imag = values, values
+    if this.name == "fill":
+        imag = {**values, "value": 0.0}
+    elif this.name == "random_normal":
+        # The variance is that of both parts together.
+        real = {**values, "std": values["std"] * math.sqrt(0.5)}
+        imag = {**real, "mean": 0.0}
+    elif this.name != "random_uniform":
+        raise TypeError(f"{this.name}: complex numbers are not taken: expected real ones")
+    target = out[0] if isinstance(out, (tuple, list)) else out
+    for place, given in zip(parts(target), (real, imag), strict=True):
+        emit(this.name, out=place, **given)
+    return target  # type: ignore[no-any-return]
+
+
 # ---- Folds and scans ----------------------------------------------------------------------------
 
 
@@ -180,6 +229,8 @@ def _prod(operands: list[Any], values: dict[str, Any]) -> Tensor:
     if not rows.shape[0]:
         one = joined(*(tensor_for(v, part_type(rows.dtype), rows.device) for v in (1.0, 0.0)))
         return one.expand(*shape).clone()
+    if rows.shape[0] == 1:
+        return rows.reshape(shape).clone()
     while rows.shape[0] > 1:
         half = rows.shape[0] // 2
         made = emit("mul", rows.narrow(0, 0, half), rows.narrow(0, half, half))
@@ -201,17 +252,20 @@ def _cat(tensors: list[Tensor]) -> Tensor:
 
 
 def _cumprod(operands: list[Any], values: dict[str, Any]) -> Tensor:
-    """Products of 1, 2, 4, ... neighbours."""
-    (z,) = operands
-    dim = values["dim"] % z.ndim if z.ndim else 0
+    return emit_scan("mul", operands[0], values["dim"])
+
+
+def emit_scan(name: str, z: Tensor, dim: int) -> Tensor:
+    """Results of 1, 2, 4, ... neighbours."""
+    dim = dim % z.ndim if z.ndim else 0
     rows = z.movedim(dim, 0) if z.ndim else z.reshape(1)
     size, step = rows.shape[0], 1
     while step < size:
         rest = size - step
-        later = emit("mul", rows.narrow(0, step, rest), rows.narrow(0, 0, rest))
+        later = emit(name, rows.narrow(0, step, rest), rows.narrow(0, 0, rest))
         rows = _cat([rows.narrow(0, 0, step), later])
         step *= 2
-    return (rows.movedim(0, dim) if z.ndim else rows.reshape(())).clone()  # type: ignore[no-any-return]
+    return (rows.movedim(0, dim) if z.ndim else rows.reshape(())).clone()
 
 
 def _var(operands: list[Any], values: dict[str, Any]) -> Tensor:
@@ -242,14 +296,46 @@ def _product(this: Function, operands: list[Any], values: dict[str, Any]) -> Ten
     return joined(real, emit("add", product(ar, bi), product(ai, br)))
 
 
+def _conv(name: str) -> Callable[..., Tensor]:
+    """Convolutions of parts, and the bias added to the channels."""
+
+    def made(operands: list[Any], values: dict[str, Any]) -> Tensor:
+        x, weight, bias = (*operands, None)[:3]
+        result = _product(operator_named(name), [x, weight], values)
+        if bias is None:
+            return result
+        return emit("add", result, bias.view(-1, *(1,) * (result.ndim - 2)))  # type: ignore[no-any-return]
+
+    return made
+
+
+def _pad(operands: list[Any], values: dict[str, Any]) -> Tensor:
+    """A number is added to the real part alone."""
+    real, imag = (emit("rearrange", part) for part in parts(operands[0]))
+    value = values.pop("value", 0.0)
+    return joined(
+        emit("pad", real, value=complex(value).real, **values),
+        emit("pad", imag, value=complex(value).imag, **values),
+    )
+
+
 # By what the operator's declaration says.
 _WAYS = {"form": _map, "parts": _partwise, "product": _product, "truths": _logical}
 _HANDLERS: dict[str, Callable[..., Any]] = {
     "addcdiv": _addcdiv,
     "addcmul": _addcmul,
+    "conv": _conv("conv"),
+    "conv_transpose": _conv("conv_transpose"),
     "cumprod": _cumprod,
+    "grouped_conv": _conv("grouped_conv"),
+    "ldexp": _ldexp,
+    "lerp": _lerp,
+    "logaddexp": _logaddexp,
+    "pad": _pad,
     "prod": _prod,
     "sign": _sign,
+    "softsign": _softsign,
+    "tanhshrink": _tanhshrink,
     "var": _var,
     "var_mean": _var_mean,
 }

@@ -84,13 +84,24 @@ def tensor_for(operand: Any, kind: dtype, where: device) -> Tensor:
     if isinstance(operand, Tensor):
         if operand.dtype is kind:
             return operand
-        if operand._role == "number":
+        if operand._role != "number":
+            return cast_to(operand, kind)
+        if not kind.is_complex:
             return _core.number_as(operand, kind)
-        return cast_to(operand, kind)
+        return cast_to(_core.number_as(operand, PARTS[kind._code]), kind)
+    if kind.is_complex:
+        return _complex_constant(operand, kind, where)
     if kind.is_floating_point:
         operand = float(operand)
     # The text tells apart what is equal: 1 and True, 0.0 and -0.0.
     return _constant(operand, repr(operand), kind, where)
+
+
+def _complex_constant(value: complex, kind: dtype, where: device) -> Tensor:
+    made = _core.empty((), kind, where)
+    for place, part in zip(parts(made), (value.real, value.imag), strict=True):
+        _step(operator_named("cast"), [place, tensor_for(part, place.dtype, where)], {})
+    return made
 
 
 def cast_to(tensor: Tensor, kind: dtype) -> Tensor:
@@ -212,7 +223,7 @@ def emit(name: str, *inputs: Any, out: Any = None, **values: Any) -> Any:
     this = operator_named(name)
     if len(inputs) < len(this.inputs):
         inputs = (*inputs, *(values.pop(slot[0], None) for slot in this.inputs[len(inputs) :]))
-    if is_complex(inputs) and not this.takes_complex:
+    if (is_complex(inputs) or (not inputs and is_complex(out))) and not this.takes_complex:
         return _complex_way[0](this, inputs, out, {**this.defaults, **values})
     given, values = _promoted(this, inputs), {**this.defaults, **values}
     tensors: list[Any] = [None] * this.place_count

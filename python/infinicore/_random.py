@@ -92,7 +92,7 @@ def _permutation(count: int, kind: dtype_class, where: device_class) -> Tensor:
 
 
 def _floats(function: str, kind: dtype_class) -> dtype_class:
-    if not kind.is_floating_point:
+    if not (kind.is_floating_point or kind.is_complex):
         raise TypeError(f"{function}: dtype is {kind!r}: expected a floating-point type")
     return kind
 

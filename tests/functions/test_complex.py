@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag, expm
 
 import infinicore
+from infinicore.nn import functional as F  # noqa: N812
 from kit.place import KIND
 
 RANDOM = np.random.default_rng(7)
@@ -82,7 +84,90 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "roll": (lambda a, b: ic.roll(a, 1, 0), lambda a, b: np.roll(a, 1, 0)),
     "diff": (lambda a, b: ic.diff(a), lambda a, b: np.diff(a)),
     "trace": (lambda a, b: ic.trace(a), lambda a, b: np.trace(a)),
+    "lerp": (lambda a, b: ic.lerp(a, b, 0.5 + 1j), lambda a, b: a + (0.5 + 1j) * (b - a)),
+    "ldexp": (lambda a, b: ic.ldexp(a, ic.tensor(2)), lambda a, b: a * 4),
+    "logaddexp": (lambda a, b: ic.logaddexp(a, b).exp(), lambda a, b: np.exp(a) + np.exp(b)),
+    "logsumexp": (lambda a, b: ic.logsumexp(a, 1), lambda a, b: np.log(np.exp(a).sum(1))),
+    "logcumsumexp": (
+        lambda a, b: ic.logcumsumexp(a, 1).exp(),
+        lambda a, b: np.exp(a).cumsum(1),
+    ),
+    "cov": (lambda a, b: ic.cov(a), lambda a, b: np.cov(a)),
+    "corrcoef": (lambda a, b: ic.corrcoef(a), lambda a, b: np.corrcoef(a)),
+    "dist": (lambda a, b: ic.dist(a, b), lambda a, b: np.linalg.norm(a - b)),
+    "dist of order 4": (
+        lambda a, b: ic.dist(a, b, 4),
+        lambda a, b: (abs(a - b) ** 4).sum() ** 0.25,
+    ),
+    "pairwise_distance": (
+        lambda a, b: F.pairwise_distance(a, b, eps=0),
+        lambda a, b: np.linalg.norm(a - b, axis=-1),
+    ),
+    "l1_loss": (lambda a, b: F.l1_loss(a, b), lambda a, b: abs(a - b).mean()),
+    "triplet_margin_loss": (
+        lambda a, b: F.triplet_margin_loss(a, b, -b, eps=0),
+        lambda a, b: np.maximum(
+            np.linalg.norm(a - b, axis=-1) - np.linalg.norm(a + b, axis=-1) + 1, 0
+        ).mean(),
+    ),
+    "normalize": (
+        lambda a, b: F.normalize(a),
+        lambda a, b: a / np.linalg.norm(a, axis=1, keepdims=True),
+    ),
+    "rms_norm": (
+        lambda a, b: F.rms_norm(a, [4], b[0], 1e-5),
+        lambda a, b: a / np.sqrt((a * a).mean(1, keepdims=True) + 1e-5) * b[0],
+    ),
+    "softsign": (lambda a, b: F.softsign(a), lambda a, b: a / (1 + abs(a))),
+    "tanhshrink": (lambda a, b: F.tanhshrink(a), lambda a, b: a - np.tanh(a)),
+    "pad": (lambda a, b: F.pad(a, (1, 2), value=3.0), lambda a, b: _padded(a)),
+    "conv1d": (
+        lambda a, b: F.conv1d(a[:, None], b[:2, None, :3], b[0, :2]),
+        lambda a, b: _convolved(a, b[:2, :3], b[0, :2]),
+    ),
+    "grouped conv1d": (
+        lambda a, b: F.conv1d(a[None], b[:, None, :3], b[:, 0], groups=3),
+        lambda a, b: np.stack(
+            [_convolved(a[i : i + 1], b[i : i + 1, :3], b[i : i + 1, 0])[0, 0] for i in range(3)]
+        )[None],
+    ),
+    "conv_transpose1d": (
+        lambda a, b: F.conv_transpose1d(a[:, None], b[:1, None]),
+        lambda a, b: np.stack([np.convolve(row, b[0]) for row in a])[:, None],
+    ),
+    "addmm with factors": (
+        lambda a, b: ic.addmm(a[:, :3], a, b.T, alpha=1 + 2j, beta=2 - 1j),
+        lambda a, b: (2 - 1j) * a[:, :3] + (1 + 2j) * (a @ b.T),
+    ),
+    "addbmm": (
+        lambda a, b: ic.addbmm(a[:, :3], a[None], b.T[None], alpha=1 + 2j, beta=2.0),
+        lambda a, b: 2 * a[:, :3] + (1 + 2j) * (a @ b.T),
+    ),
+    "matrix_exp": (lambda a, b: ic.matrix_exp(a[:, :3]), lambda a, b: expm(a[:, :3])),
+    "block_diag": (
+        lambda a, b: ic.block_diag(a, b.real),
+        lambda a, b: block_diag(a, b.real),
+    ),
+    "masked_fill": (
+        lambda a, b: a.masked_fill(a.real > 0, 1 + 2j),
+        lambda a, b: np.where(a.real > 0, 1 + 2j, a),
+    ),
+    "scatter": (
+        lambda a, b: a.scatter(1, ic.zeros(3, 1, dtype=ic.int64), 2.5),
+        lambda a, b: np.concatenate([np.full((3, 1), 2.5), a[:, 1:]], 1),
+    ),
 }
+
+
+def _padded(a: Any) -> Any:
+    return np.pad(a, ((0, 0), (1, 2)), constant_values=3)
+
+
+def _convolved(a: Any, weight: Any, bias: Any) -> Any:
+    rows = [[np.correlate(row, each.conj()) for each in weight] for row in a]
+    return np.array(rows) + bias[:, None]
+
+
 MAPS = [
     "exp",
     "expm1",
@@ -188,3 +273,43 @@ def test_exchange_with_torch() -> None:
     assert np.allclose((ours * 2).numpy(force=True), A * 2)
     if KIND == "cpu":
         assert np.allclose(torch.from_dlpack(ours).numpy(), A)
+
+
+def test_branch_of_running_logarithms() -> None:
+    """Adding one element after the other, the imaginary part never jumps by more than pi / 2."""
+    z = RANDOM.standard_normal(50) - np.arange(50) * 0.05 + 3j * np.arange(50)
+    wanted = [z[0]]
+    for each in z[1:]:
+        low, high = sorted((each, wanted[-1]), key=lambda value: value.real)
+        wanted.append(high + np.log(1 + np.exp(low - high)))
+    assert np.allclose(infinicore.logcumsumexp(infinicore.tensor(z), 0).numpy(force=True), wanted)
+    with pytest.raises(TypeError, match="logcumsumexp"):
+        infinicore.logcumsumexp(infinicore.tensor(z), 0, reverse=True)
+
+
+def test_complex_random_numbers() -> None:
+    infinicore.manual_seed(3)
+    z = infinicore.randn(20000, dtype=infinicore.complex64).numpy(force=True)
+    assert abs(z.mean()) < 0.05
+    assert abs((abs(z) ** 2).mean() - 1) < 0.05
+    z = infinicore.zeros(20000, dtype=infinicore.complex64).uniform_(1, 2).numpy(force=True)
+    for part in (z.real, z.imag):
+        assert part.min() >= 1
+        assert abs(part.mean() - 1.5) < 0.05
+    z = infinicore.rand_like(infinicore.tensor(A)).numpy(force=True)
+    assert z.dtype == np.complex128
+    with pytest.raises(TypeError, match="rand"):
+        infinicore.rand(2, dtype=infinicore.int64)
+
+
+def test_complex_numbers_into_real_tensors() -> None:
+    with pytest.raises(RuntimeError, match="masked_fill: value is complex"):
+        infinicore.zeros(2).masked_fill(infinicore.tensor([True, False]), 1j)
+    with pytest.raises(TypeError, match="bias"):
+        F.conv1d(infinicore.ones(1, 1, 3), infinicore.ones(1, 1, 2), infinicore.tensor([1j]))
+
+
+def test_the_product_of_one_number_is_no_view() -> None:
+    z = infinicore.tensor(1 + 2j)
+    z.prod(0).fill_(0)
+    assert z.item() == 1 + 2j

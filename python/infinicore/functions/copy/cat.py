@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._emit import check_out_type, emit, result_type, tensor_for
+from infinicore._emit import cast_to, check_out_type, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
@@ -29,6 +29,8 @@ __all__ = [
 
 def put(target: Tensor, source: Tensor) -> None:
     """Elements into a view of a result."""
+    if target.dtype.is_complex:
+        source = cast_to(source, target.dtype)
     emit("cast" if target.dtype is not source.dtype else "rearrange", source, out=target)
 
 

@@ -30,6 +30,8 @@ def ldexp(input: Operand, other: Operand, *, out: Any = None) -> Tensor:
     if category(kind) < 2:
         kind = result_type(input, 0.5)
     input = tensor_for(input, kind, input.device)
+    if kind.is_complex:
+        return emit("ldexp", input, other, out=out)
     if category(other.dtype) < 2:
         other = tensor_for(other, int64, other.device)
     else:
@@ -72,9 +74,10 @@ def lerp(start: Tensor, end: Tensor, weight: Operand, *, out: Any = None) -> Ten
     >>> infinicore.lerp(infinicore.zeros(2), infinicore.ones(2), 0.25)
     tensor([0.2500, 0.2500])
     """
+    weight = tensor_for(weight, start.dtype, start.device)
     shape = broadcast([tuple(each.shape) for each in (start, end, weight)])
     start, end = start.expand(*shape), end.expand(*shape)
-    weight = tensor_for(weight, start.dtype, start.device).expand(*shape)
+    weight = weight.expand(*shape)
     return emit("lerp", start, end, weight, out=out)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._complex_parts import is_complex
 from infinicore._device import device
 from infinicore._dtype import bool_, int64
 from infinicore._emit import cast_to, emit, tensor_for
@@ -35,6 +36,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand, *, out: Any = None)
     mask = _mask("masked_fill", mask)
     if isinstance(value, Tensor):
         expect(value.ndim == 0, "masked_fill", "value.ndim", value.ndim, "0")
+    if is_complex(value) and not input.dtype.is_complex:
+        raise RuntimeError(f"masked_fill: value is complex: expected {input.dtype!r}, as the input")
     value = tensor_for(value, input.dtype, input.device)
     return emit("where", mask, value, input, out=out)
 

@@ -102,6 +102,11 @@ def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:
     return real, pivots
 
 
+def matrix_exp(z: Tensor) -> Tensor:
+    made = emit("matrix_exp", whole(z))
+    return _from_rows(made.narrow(z.ndim - 1, 0, z.shape[-1]))
+
+
 def slogdet(z: Tensor) -> tuple[Tensor, Tensor]:
     """The direction of the determinant, and the logarithm of its size."""
     lu, pivots = lu_factor(z)
@@ -133,5 +138,5 @@ def _parity(pivots: Tensor, kind: Any) -> Tensor:
     return cast_to(emit("prod", turned, dim=[pivots.ndim - 1]), kind)
 
 
-for _each in (cholesky, det, eigh, inverse, qr, slogdet, solve, svd):
+for _each in (cholesky, det, eigh, inverse, matrix_exp, qr, slogdet, solve, svd):
     FORMS[_each.__name__] = _each

@@ -95,7 +95,8 @@ def addbmm(
         )
     shape = (batch1.shape[1], batch2.shape[2])
     alpha, beta = _factors(result_type(input, batch1, batch2), alpha, beta)
-    if category(result_type(input, batch1, batch2)) < 2:
+    kind = result_type(input, batch1, batch2)
+    if category(kind) < 2 or kind.is_complex:
         sums = emit("sum", product(batch1, batch2), dim=[0])
         return _added("addbmm", input, emit("mul", cast_to(sums, batch1.dtype), alpha), beta, out)
     return emit("addbmm", input.expand(*shape), batch1, batch2, alpha=alpha, beta=beta, out=out)

@@ -56,6 +56,8 @@ def product(
         raise ValueError(f"{name}: out has shape {tuple(out.shape)}: expected {shape}")
     if out is not None:
         check_out_type(name, out, kind)
+    if kind.is_complex and alpha != 1:
+        return emit("mul", product(a, b, name=name), alpha, out=out)
     if category(kind) < 2:
         made = _integers(rows, columns, batch, kind, alpha)
         made = made.view(*shape) if shape else made.view(())

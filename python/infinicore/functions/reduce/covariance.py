@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
+from infinicore._complex_emit import emit_conj, joined
+from infinicore._complex_parts import parts, real_type
 from infinicore._device import device
 from infinicore._dtype import category, get_default_dtype
 from infinicore._emit import cast_to, emit, result_type, tensor_for
@@ -46,15 +48,15 @@ def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) 
     x = x.reshape(1, x.numel()) if x.ndim < 2 else x
     if aweights is not None:
         kind = result_type(tensor_for(0, kind, x.device).view(1), aweights)
-    weights = None
+    weights, real = None, real_type(x.dtype)
     for each in (fweights, aweights):
         if each is not None:
-            each = cast_to(each, x.dtype)
+            each = cast_to(each, real)
             weights = each if weights is None else emit("mul", weights, each)
     if weights is None:
         count = x.shape[1]
         mean = emit("mean", x, dim=[1], keepdim=True)
-        total: Any = tensor_for(count - correction if count > correction else 0, x.dtype, x.device)
+        total: Any = tensor_for(max(count - correction, 0), real, x.device)
         centred = scaled = emit("sub", x, mean)
     else:
         whole = emit("sum", weights, dim=[0])
@@ -62,13 +64,13 @@ def _covariance(input: Tensor, correction: float, fweights: Any, aweights: Any) 
         if aweights is None or correction == 0:
             total = emit("sub", whole, float(correction))
         else:
-            again = emit("mul", weights, cast_to(aweights, x.dtype))
+            again = emit("mul", weights, cast_to(aweights, real))
             share = emit("div", emit("sum", again, dim=[0]), whole)
             total = emit("sub", whole, emit("mul", share, float(correction)))
         total = emit("maximum", total, 0.0)
         centred = emit("sub", x, mean)
         scaled = emit("mul", centred, weights)
-    made = emit("div", product(scaled, centred.transpose(0, 1)), total)
+    made = emit("div", product(scaled, emit_conj(centred.transpose(0, 1))), total)
     made = cast_to(made, kind)
     return made if made.numel() != 1 else made.view(())
 
@@ -113,6 +115,14 @@ def corrcoef(input: Tensor) -> Tensor:
     made = _covariance(input, 1, None, None)
     if not made.ndim:
         return emit("div", made, made)
-    spread = emit("sqrt", diagonal(made))
+    spread = diagonal(made)
+    spread = emit("sqrt", parts(spread)[0] if made.dtype.is_complex else spread)
     made = emit("div", emit("div", made, spread.unsqueeze(1)), spread)
-    return emit("minimum", emit("maximum", made, -1.0), 1.0)
+    if not made.dtype.is_complex:
+        return _between(made)
+    return joined(*map(_between, parts(made)))
+
+
+def _between(x: Tensor) -> Tensor:
+    """Rounding may lead beyond 1."""
+    return emit("minimum", emit("maximum", x, -1.0), 1.0)  # type: ignore[no-any-return]

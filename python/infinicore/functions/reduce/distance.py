@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore._complex_parts import real_type
 from infinicore._data import tensor
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
@@ -26,7 +27,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2.0) -> Tensor:
     """
     kind = result_type(input, other)
     difference = emit("sub", wide(cast_to(input, kind)), wide(cast_to(other, kind)))
-    return cast_to(vector_norm(difference, p, None, False), kind)
+    return cast_to(vector_norm(difference, p, None, False), real_type(kind))
 
 
 def _rows_apart(a: Tensor, b: Tensor, p: float) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infinicore._complex_parts import real_type
+from infinicore._complex_parts import parts, real_type
 from infinicore._dtype import category, dtype, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function, write
@@ -141,9 +141,10 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None
             kind,
             out,
         )
-    high = folded("logsumexp", "amax", x, dims, True)
+    real = parts(x)[0] if kind.is_complex else x
+    high = folded("logsumexp", "amax", real, dims, True)
     # Nothing is taken away where the largest is infinite: inf - inf would be NaN.
-    high = emit("where", emit("isinf", high), tensor_for(0, x.dtype, x.device), high)
+    high = emit("where", emit("isinf", high), tensor_for(0, real.dtype, x.device), high)
     total = folded("logsumexp", "sum", emit("exp", emit("sub", x, high)), dims, True)
     made = emit("add", emit("log", total), high)
     if not keepdim:
@@ -155,6 +156,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any = None
 def vector_norm(x: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
     """(sum of |x| ** p) ** (1 / p); p = inf, -inf and 0 as limits."""
     size = emit("abs", x)
+    x = size if x.dtype.is_complex else x
     if p == math.inf:
         return folded("norm", "amax", size, dim, keepdim)
     if p == -math.inf:

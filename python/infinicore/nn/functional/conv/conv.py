@@ -38,7 +38,7 @@ def _operands(
             f"[{outputs}]",
         )
     kind = result_type(input, weight)
-    if bias is not None and category(bias.dtype) > 1 and category(kind) < 2:
+    if bias is not None and category(bias.dtype) > max(category(kind), 1):
         raise TypeError(f"{name}: bias has type {bias.dtype!r}: expected that of input, {kind!r}")
     made = [exact_floats(cast_to(each, kind)).contiguous() for each in (x, weight)]
     shift = None if bias is None else exact_floats(cast_to(bias, kind)).contiguous()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from infinicore._complex_parts import real_type
 from infinicore._dtype import int64
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function, write
@@ -268,7 +269,7 @@ def triplet_margin_loss(
     near, far = distance(a, b, p, eps), distance(a, c, p, eps)
     if swap:
         far = emit("minimum", far, distance(b, c, p, eps))
-    kind = result_type(anchor, positive, negative, 0.0)
+    kind = real_type(result_type(anchor, positive, negative, 0.0))
     return _triplet(name, near, far, margin, reduction, kind)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from infinicore._complex_parts import real_type
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
@@ -75,7 +76,8 @@ def l1_loss(
     tensor(2.)
     """
     loss = _weighted("l1_loss", emit("abs", _gap("l1_loss", input, target)), weight)
-    return _settled("l1_loss", loss, reduction, weight, result_type(input, target))
+    kind = real_type(result_type(input, target))
+    return _settled("l1_loss", loss, reduction, weight, kind)
 
 
 @function

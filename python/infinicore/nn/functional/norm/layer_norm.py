@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from infinicore._complex_parts import real_type
 from infinicore._dtype import float64
 from infinicore._emit import emit
-from infinicore._function import function
+from infinicore._function import function, write
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions._operands import filled, has_rows, run_into, with_rows
@@ -103,7 +104,10 @@ def rms_norm(
     count = _product(shape)
     small = epsilon if epsilon is not None else eps
     if small is None:
-        small = _EPSILONS[input.dtype._code]
+        small = _EPSILONS[real_type(input.dtype)._code]
+    if input.dtype.is_complex:
+        made = _complex_rms(input, len(shape), weight, small)
+        return made if out is None else write("rms_norm", out, made)
     scale = _ones(count, input) if weight is None else _flat("rms_norm", weight, shape)
     return _over_last(
         "rms_norm",
@@ -112,6 +116,14 @@ def rms_norm(
         out,
         lambda x, to: _rms(x, scale, small, to),
     )
+
+
+def _complex_rms(x: Tensor, rank: int, weight: Tensor | None, eps: float) -> Tensor:
+    """As for real numbers: the mean is of squares, not of sizes."""
+    dims = list(range(x.ndim - rank, x.ndim))
+    square = emit("mean", emit("mul", x, x), dim=dims, keepdim=True)
+    made = emit("mul", x, emit("rsqrt", emit("add", square, eps)))
+    return made if weight is None else emit("mul", made, weight)  # type: ignore[no-any-return]
 
 
 def _flat(name: str, weight: Tensor, shape: tuple[int, ...], argument: str = "weight") -> Tensor:

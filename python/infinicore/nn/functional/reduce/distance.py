@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from infinicore._complex_parts import real_type
 from infinicore._emit import cast_to, emit, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -16,6 +17,7 @@ __all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
 
 def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:
     """The p-norm along dimensions."""
+    x = emit("abs", x) if x.dtype.is_complex else x
     if p == 2:
         return emit("sqrt", emit("sum", emit("mul", x, x), dim=list(dims), keepdim=keepdim))
     if p == 0:
@@ -50,7 +52,7 @@ def pairwise_distance(
     tensor(5.0000)
     """
     same_shape("pairwise_distance", x1, x2, "x2")
-    kind = result_type(x1, x2, 0.0)
+    kind = real_type(result_type(x1, x2, 0.0))
     return cast_to(distance(wide_floats(x1), wide_floats(x2), p, eps, keepdim), kind)
 
 
