@@ -148,10 +148,15 @@ def _processed(one_value: Callable[[Any], Any], result: Any) -> list[Any]:
 
 
 def _exact(operator: Operator, call: Call, one_value: Callable[[Any], Any]) -> list[Any]:
+    # Integers become floats of the default type.
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
     try:
         return _processed(one_value, run(operator.theirs, change_call(wide, call)))
     except Exception:
         return []
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _close_to(
@@ -188,7 +193,9 @@ def _is_random(operator: Operator, call: Call) -> bool:
     if isinstance(function, types.FunctionType):  # the database's lambdas set a seed of their own
         scope = {**function.__globals__, "wrapper_set_seed": without_seed}
         given = function.__defaults__, function.__closure__
-        function = types.FunctionType(function.__code__, scope, function.__name__, *given)
+        copied = types.FunctionType(function.__code__, scope, function.__name__, *given)
+        copied.__kwdefaults__ = function.__kwdefaults__
+        function = copied
     results = []
     for seed in range(SEEDS):
         torch.manual_seed(seed)

@@ -34,11 +34,10 @@ class Difference:
 
 DIFFERENCES: Sequence[Difference] = (
     Difference(
-        "convolutions, some norms and other functions take no complex tensors",
-        kinds=("refused",),
+        "gives a new tensor; torch's is a view that is computed later",
+        kinds=("view",),
+        operators=("conj",),
         dtypes=("complex64",),
-        message=r"complex|C64|out= is needed",
-        example="nn.functional.conv2d",
     ),
     Difference(
         "a number is accepted where torch asks for a tensor, as in torch's other functions",

@@ -5,7 +5,10 @@ python -m tests.opdb.page        writes the page
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from .differences import DIFFERENCES
 from .rows import TORCH
@@ -19,7 +22,6 @@ OTHERS = {
     "ones": "operators take tensors of 8 dimensions at most",
     "floor_divide": "integers divided by 0 give 0; torch raises an error",
     "Tensor.requires_grad": "there are no gradients: modules are for inference",
-    "conj": "gives a new tensor; torch's is a view that is computed later",
     "manual_seed": "the same seed gives other numbers than torch's",
 }
 _HEAD = """\

@@ -40,19 +40,7 @@ def test_like_torch(worker: Worker, part: int, pytestconfig: pytest.Config) -> N
         for row in worker.ask(name, dtype, most, run_seed())
     ]
     assert rows
-    wrong = [row for row in rows if not (is_right(row) or explain(row))]
-    assert [str(row) for row in wrong if not is_young(row)] == []
-
-
-# Not held against the database yet: what has come lately still differs in some samples, which
-# `python -m tests.opdb` prints.
-YOUNG = ("linalg.", "fft.", "special.", "signal.")
-
-
-def is_young(row: Row) -> bool:
-    text = str(row)
-    is_new = "complex" in text or any(name in text for name in YOUNG)
-    return is_new and row.kind != "crash"
+    assert [str(row) for row in rows if not (is_right(row) or explain(row))] == []
 
 
 def is_right(row: Row) -> bool:
