@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "description.h"
+#include "generator.h"
 #include "infini/ext.h"
 #include "profiler.h"
 #include "recorder.h"
@@ -81,7 +82,7 @@ private:
 
     void launch_random(void *const *pointers, void *work, infinirtStream_t stream) const {
         std::vector<InfiniScalar> numbers = scalars;
-        auto [seed, offset] = take_random(elements(tensors[0]));
+        auto [seed, offset] = thread_generator().take(elements(tensors[0]));
         numbers.at(0).i = int64_t(seed);
         numbers.at(1).i = int64_t(offset);
         launch_plan(pointers, work, stream, numbers.data());
@@ -260,25 +261,6 @@ void run_operator(const char *name, std::initializer_list<Tensor> tensors) {
     for (size_t i = 0; row->runs[0].pointers[i]; ++i)
         arguments.push_back(given.at(size_t(row->runs[0].tensors[i]))[0]);
     perform(step, arguments);
-}
-
-// ---- Random numbers -----------------------------------------------------------------------------
-
-namespace {
-std::atomic<uint64_t> seed{0x9E3779B97F4A7C15u >> 1};
-std::atomic<uint64_t> taken{0};
-}  // namespace
-
-void set_seed(uint64_t value) {
-    seed.store(value);
-    taken.store(0);
-}
-
-uint64_t initial_seed() { return seed.load(); }
-
-std::pair<uint64_t, uint64_t> take_random(uint64_t count) {
-    // Four numbers come from one counter; a run begins with a fresh one.
-    return {seed.load(), taken.fetch_add((count + 3) / 4 * 4)};
 }
 
 }  // namespace infinicore::detail

@@ -102,11 +102,4 @@ INFINI_EXPORT void perform(const std::shared_ptr<const Step> &step,
 // order.
 INFINI_EXPORT void run_operator(const char *name, std::initializer_list<Tensor> tensors);
 
-// ---- Random numbers: one sequence for the process ------------------------------------------------
-
-INFINI_EXPORT void set_seed(uint64_t seed);
-INFINI_EXPORT uint64_t initial_seed();
-// The seed, and the first of `count` numbers that nobody else gets.
-INFINI_EXPORT std::pair<uint64_t, uint64_t> take_random(uint64_t count);
-
 }  // namespace infinicore::detail

@@ -11,6 +11,7 @@ from infinicore._creation import into, need_type
 from infinicore._defaults import kind_of, place
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
+from infinicore._generator import Generator, draw
 from infinicore._random import randn
 from infinicore._tensor import Tensor, attach
 from infinicore.functions._index_checks import check_range, is_known
@@ -33,6 +34,30 @@ def _exponential(input: Tensor, rate: float) -> Tensor:
     emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
     waited = emit("neg", emit("log1p", emit("neg", drawn)))
     return (waited / rate).to(input.dtype)  # type: ignore[no-any-return]
+
+
+@function
+def _cauchy(input: Tensor, median: float, sigma: float) -> Tensor:
+    """median + sigma * tan(pi * (u - 1/2))."""
+    drawn = _core.empty(input.shape, types.float64, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=-math.pi / 2, high=math.pi / 2)
+    return (emit("tan", drawn) * sigma + median).to(input.dtype)  # type: ignore[no-any-return]
+
+
+@function
+def _log_normal(input: Tensor, mean: float, std: float) -> Tensor:
+    drawn = _core.empty(input.shape, types.float64, input.device)
+    emit("random_normal", out=drawn, seed=0, offset=0, mean=mean, std=std)
+    return emit("exp", drawn).to(input.dtype)  # type: ignore[no-any-return]
+
+
+@function
+def _geometric(input: Tensor, p: float) -> Tensor:
+    """ceil(log(1 - u) / log(1 - p)), and 1 at least."""
+    drawn = _core.empty(input.shape, types.float64, input.device)
+    emit("random_uniform", out=drawn, seed=0, offset=0, low=0.0, high=1.0)
+    trials = emit("ceil", emit("log1p", emit("neg", drawn)) / math.log1p(-p))
+    return emit("maximum", trials, 1.0).to(input.dtype)  # type: ignore[no-any-return]
 
 
 @function
@@ -65,20 +90,35 @@ def _drawn(input: Tensor, count: int) -> Tensor:
     return emit("searchsorted", sums.contiguous(), wanted, right=True)  # type: ignore[no-any-return]
 
 
-def bernoulli(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 with the probability that each element gives, else 0.
+def _need_floats(function: str, tensor: Tensor) -> None:
+    if not tensor.dtype.is_floating_point:
+        raise TypeError(f"{function}: the tensor has type {tensor.dtype!r}: expected floats")
+
+
+def bernoulli(
+    input: Tensor, p: Any = None, *, generator: Generator | None = None, out: Any = None
+) -> Tensor:
+    """1 with the probability that each element gives, else 0. With `p`, that is the probability of
+    all, and the input gives the shape and the type.
 
     >>> infinicore.bernoulli(infinicore.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
+    if p is not None:
+        return into("bernoulli", out, input.clone().bernoulli_(p, generator=generator))
     if not isinstance(input, Tensor) or not input.dtype.is_floating_point:
         raise TypeError("bernoulli: expected a tensor of floats, which are probabilities")
     check_range("bernoulli", "input", input, 0, 1)
-    return into("bernoulli", out, _bernoulli(input))
+    return into("bernoulli", out, draw("bernoulli", generator, _bernoulli, input))
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, out: Any = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Any = None,
 ) -> Tensor:
     """Indices that are drawn with the weights in the last dimension, with or without putting them
     back: int64 of shape [num_samples], or [rows, num_samples].
@@ -109,8 +149,8 @@ def multinomial(
             raise RuntimeError(
                 "multinomial: all weights of a row are 0: expected one that is not, at least"
             )
-    found = _drawn(input, num_samples) if replacement else _places(input, num_samples)
-    return into("multinomial", out, found)
+    found = _drawn if replacement else _places
+    return into("multinomial", out, draw("multinomial", generator, found, input, num_samples))
 
 
 def normal(
@@ -118,6 +158,7 @@ def normal(
     std: Any = 1.0,
     size: Any = None,
     *,
+    generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
     out: Any = None,
@@ -133,13 +174,14 @@ def normal(
         if size is None:
             raise TypeError("normal: size is missing: expected it, or a tensor as mean or std")
         made = _core.empty(size, kind_of("normal", dtype), place(device))
-        return into("normal", out, made.normal_(mean, std))
+        return into("normal", out, made.normal_(mean, std, generator=generator))
     from infinicore.op._shapes import broadcast
 
     if isinstance(std, Tensor) and std.dtype.is_floating_point:
         check_range("normal", "std", std, 0, math.inf)
     shape = broadcast([tuple(each.shape) for each in tensors])
-    made = randn(tuple(shape), dtype=tensors[0].dtype, device=tensors[0].device)
+    kind, where = tensors[0].dtype, tensors[0].device
+    made = randn(tuple(shape), dtype=kind, device=where, generator=generator)
     return into("normal", out, _scaled(made, mean, std))
 
 
@@ -150,21 +192,51 @@ else:
 
 
 class _Methods(_Base):
-    def bernoulli_(self, p: Any = 0.5) -> Tensor:
+    def bernoulli_(self, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1, with a probability, and 0 else."""
         if isinstance(p, Tensor):
             check_range("bernoulli_", "p", p, 0, 1)
-            return self.copy_(_bernoulli(p.expand(*self.shape)))
+            return self.copy_(draw("bernoulli_", generator, _bernoulli, p.expand(*self.shape)))
         if not 0 <= p <= 1:
             raise ValueError(f"bernoulli_: p is {p}: expected 0 to 1")
         chances = _core.empty(self.shape, types.float32, self.device).fill_(p)
-        return self.copy_(_bernoulli(chances))
+        return self.copy_(draw("bernoulli_", generator, _bernoulli, chances))
 
-    def exponential_(self, lambd: float = 1.0) -> Tensor:
+    def exponential_(self, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with random numbers of an exponential distribution."""
         if lambd <= 0:
             raise ValueError(f"exponential_: lambd is {lambd}: expected more than 0")
-        return self.copy_(_exponential(self, float(lambd)))
+        return self.copy_(draw("exponential_", generator, _exponential, self, float(lambd)))
+
+    def cauchy_(
+        self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Fill with random numbers of a Cauchy distribution."""
+        _need_floats("cauchy_", self)
+        if not sigma > 0:
+            raise ValueError(f"cauchy_: sigma is {sigma}: expected more than 0")
+        made = draw("cauchy_", generator, _cauchy, self, float(median), float(sigma))
+        return self.copy_(made)
+
+    def log_normal_(
+        self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Fill with e to the power of random numbers of a normal distribution."""
+        _need_floats("log_normal_", self)
+        if not std > 0:
+            raise ValueError(f"log_normal_: std is {std}: expected more than 0")
+        made = draw("log_normal_", generator, _log_normal, self, float(mean), float(std))
+        return self.copy_(made)
+
+    def geometric_(self, p: float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with the number of trials up to the first success, which has probability p."""
+        if not 0 < p < 1:
+            raise ValueError(f"geometric_: p is {p}: expected more than 0 and less than 1")
+        if self.dtype is types.bool_ or self.dtype.is_complex:
+            raise TypeError(
+                f"geometric_: the tensor has type {self.dtype!r}: expected real numbers"
+            )
+        return self.copy_(draw("geometric_", generator, _geometric, self, float(p)))
 
 
 attach(_Methods)

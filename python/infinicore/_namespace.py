@@ -10,6 +10,7 @@ from typing import Any
 
 from infinicore import _core, _dtype, functions
 from infinicore._modules import modules_of
+from infinicore._other_names import rename_methods, with_other_names
 from infinicore._tensor import Tensor
 
 # Modules of the package whose public names (`__all__`) are names of the package.
@@ -23,8 +24,10 @@ _PARTS = (
     "_storage",
     "_indexing",
     "_printing",
+    "_generator",
     "_random",
     "_distributions",
+    "_counts",
     "_complex",
     "_serialization",
     "_array_protocol",
@@ -105,7 +108,13 @@ def collect() -> dict[str, Any]:
     names |= {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
     names["use_ntops"] = False  # operators come from nowhere else
     names |= {"Operand": Operand, "function": function, "result_type": result_type}
+    names = {name: with_other_names(value) for name, value in names.items()}
     _add_methods(names)
+    rename_methods(Tensor)
+    for name, method in vars(Tensor).items():
+        # What works in place is a function, too: infinicore.abs_(x).
+        if name.endswith("_") and not name.startswith("_"):
+            names.setdefault(name, method)
     return names
 
 

@@ -1,8 +1,7 @@
-"""Random tensors. One sequence of numbers serves the process: `manual_seed` begins it anew."""
+"""Random tensors. One generator serves the process, unless `generator` names another one."""
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
@@ -13,11 +12,10 @@ from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._emit import emit
 from infinicore._function import function
+from infinicore._generator import Generator, draw
 from infinicore._tensor import Tensor, attach
 
 __all__ = [
-    "initial_seed",
-    "manual_seed",
     "rand",
     "rand_like",
     "randint",
@@ -25,41 +23,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
-    "seed",
 ]
-
-
-def manual_seed(seed: int) -> None:
-    """Begin the sequence of random numbers that belongs to a seed.
-
-    >>> infinicore.manual_seed(0)
-    """
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(f"manual_seed: seed is {seed!r}: expected an integer")
-    number = seed.__index__()
-    if not -(1 << 63) <= number < 1 << 64:
-        raise ValueError(f"manual_seed: seed is {number}: expected one of 64 bits")
-    _core.manual_seed(number % (1 << 64))
-
-
-def initial_seed() -> int:
-    """The seed of the sequence of random numbers.
-
-    >>> infinicore.manual_seed(7)
-    >>> infinicore.initial_seed()
-    7
-    """
-    return _core.initial_seed()
-
-
-def seed() -> int:
-    """Begin a sequence of random numbers that nobody knows; its seed is returned.
-
-    >>> number = infinicore.seed()
-    """
-    number = random.SystemRandom().getrandbits(63)
-    _core.manual_seed(number)
-    return number
 
 
 # The extension module gives each run of these operators a seed and an offset of its own.
@@ -98,31 +62,41 @@ def _floats(function: str, kind: dtype_class) -> dtype_class:
 
 
 def rand(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Random numbers that are equally frequent from 0 up to 1, which is not among them.
 
     >>> infinicore.rand(2, 3).shape
     infinicore.Size([2, 3])
     """
-    if out is not None:
-        return _uniform(out)
-    kind = _floats("rand", kind_of("rand", dtype))
-    return _uniform(_core.empty(shape_of("rand", sizes, size), kind, place(device)))
+    if out is None:
+        kind = _floats("rand", kind_of("rand", dtype))
+        out = _core.empty(shape_of("rand", sizes, size), kind, place(device))
+    return _uniform(out) if generator is None else draw("rand", generator, _uniform, out)
 
 
 def randn(
-    *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, out: Any = None
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Random numbers of the normal distribution with mean 0 and variance 1.
 
     >>> infinicore.randn(2, 3).shape
     infinicore.Size([2, 3])
     """
-    if out is not None:
-        return _normal(out)
-    kind = _floats("randn", kind_of("randn", dtype))
-    return _normal(_core.empty(shape_of("randn", sizes, size), kind, place(device)))
+    if out is None:
+        kind = _floats("randn", kind_of("randn", dtype))
+        out = _core.empty(shape_of("randn", sizes, size), kind, place(device))
+    return _normal(out) if generator is None else draw("randn", generator, _normal, out)
 
 
 def randint(
@@ -130,6 +104,7 @@ def randint(
     low: Any = None,
     high: Any = None,
     size: Any = None,
+    generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
     out: Any = None,
@@ -155,10 +130,17 @@ def randint(
         raise ValueError(f"randint: low is {first} and high {end}: expected low < high")
     if out is None:
         out = _core.empty(size, kind_of("randint", dtype, types.int64), place(device))
-    return _integers(out, first, int(end))
+    return draw("randint", generator, _integers, out, first, int(end))
 
 
-def randperm(n: int, *, dtype: Any = None, device: Any = None, out: Any = None) -> Tensor:
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+) -> Tensor:
     """The integers from 0 to n - 1 in random order.
 
     >>> infinicore.randperm(4).shape
@@ -167,31 +149,52 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None, out: Any = None) 
     if n < 0:
         raise ValueError(f"randperm: n is {n}: expected 0 or more")
     kind = kind_of("randperm", dtype, types.int64)
-    return into("randperm", out, _permutation(int(n), kind, place(device)))
+    made = draw("randperm", generator, _permutation, int(n), kind, place(device))
+    return into("randperm", out, made)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
     """As `rand`, in the shape, type and on the device of a tensor.
 
     >>> infinicore.rand_like(infinicore.ones(2)).shape
     infinicore.Size([2])
     """
     kind, where = like_of("rand_like", input, dtype, device)
-    return _uniform(_core.empty(input.shape, _floats("rand_like", kind), where))
+    made = _core.empty(input.shape, _floats("rand_like", kind), where)
+    return draw("rand_like", generator, _uniform, made)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
     """As `randn`, in the shape, type and on the device of a tensor.
 
     >>> infinicore.randn_like(infinicore.ones(2)).shape
     infinicore.Size([2])
     """
     kind, where = like_of("randn_like", input, dtype, device)
-    return _normal(_core.empty(input.shape, _floats("randn_like", kind), where))
+    made = _core.empty(input.shape, _floats("randn_like", kind), where)
+    return draw("randn_like", generator, _normal, made)
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
 ) -> Tensor:
     """As `randint`, in the shape, type and on the device of a tensor.
 
@@ -200,7 +203,8 @@ def randint_like(
     """
     kind, where = like_of("randint_like", input, dtype, device)
     first, end = (0, low) if high is None else (low, high)
-    return randint(first, end, tuple(input.shape), dtype=kind, device=where)
+    size = tuple(input.shape)
+    return randint(first, end, size, generator=generator, dtype=kind, device=where)
 
 
 if TYPE_CHECKING:
@@ -210,19 +214,25 @@ else:
 
 
 class _Methods(_Base):
-    def uniform_(self, low: float = 0.0, high: float = 1.0) -> Tensor:
+    def uniform_(
+        self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
         """Fill with random numbers that are equally frequent from low to high."""
         if not low <= high:
             raise ValueError(f"uniform_: low is {low} and high {high}: expected low <= high")
-        return _uniform(self, low, high)
+        return draw("uniform_", generator, _uniform, self, low, high)
 
-    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    def normal_(
+        self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
         """Fill with random numbers of a normal distribution."""
         if not std >= 0:
             raise ValueError(f"normal_: std is {std}: expected 0 or more")
-        return _normal(self, mean, std)
+        return draw("normal_", generator, _normal, self, mean, std)
 
-    def random_(self, low: int = 0, high: int | None = None) -> Tensor:
+    def random_(
+        self, low: int = 0, high: int | None = None, *, generator: Generator | None = None
+    ) -> Tensor:
         """Fill with random integers from low to high - 1; of one number, from 0 on."""
         if high is None:
             # All that the type has, or with one number those below it.
@@ -230,7 +240,7 @@ class _Methods(_Base):
             most = bits[self.itemsize] if bits else 8 * self.itemsize - self.dtype.is_signed
             low, high = (0, low) if low else (0, 1 << min(most, 63))
             high = min(high, (1 << 63) - 1)
-        return _integers(self, low, high)
+        return draw("random_", generator, _integers, self, low, high)
 
 
 attach(_Methods)

@@ -55,9 +55,10 @@ def files(api: Api, first: First) -> dict[str, str]:
     found = exports()
     if not CORE.exists():
         return {}
+    core = _core(found)
     return {
-        "python/infinicore/__init__.pyi": _package(found),
-        "python/infinicore/_core.pyi": _core(found),
+        "python/infinicore/__init__.pyi": _package(found, core),
+        "python/infinicore/_core.pyi": core,
         "python/infinicore/nn/functional/__init__.pyi": _functional(),
     }
 
@@ -159,7 +160,7 @@ def _listed(node: ast.expr) -> list[str]:
 # ---- The package --------------------------------------------------------------------------------
 
 
-def _package(found: list[Found]) -> str:
+def _package(found: list[Found], core: str) -> str:
     types = ast.parse((PACKAGE / "_dtype.py").read_text(encoding="utf-8"))
     dtypes = [
         node.targets[0].id
@@ -195,6 +196,7 @@ def _package(found: list[Found]) -> str:
 {_meanings(set())}
 {_aliases(types)}
 {_definitions(found)}
+{_in_place(core, {each.name for each in found})}
 def _load_once() -> None: ...
 e: _float
 inf: _float
@@ -254,6 +256,21 @@ def _aliases(types: ast.Module) -> str:
                 f"{ast.literal_eval(key)}: dtype\n" for key in node.value.keys if key is not None
             )
     return ""
+
+
+def _in_place(core: str, known: set[str]) -> str:
+    """Methods that work in place as functions, as infinicore._namespace makes them."""
+    (tensor,) = (n for n in ast.parse(core).body if getattr(n, "name", "") == "Tensor")
+    assert isinstance(tensor, ast.ClassDef)
+    lines = []
+    for node in tensor.body:
+        name = getattr(node, "name", "_")
+        if not isinstance(node, ast.FunctionDef) or name in known or name[0] == "_":
+            continue
+        if name.endswith("_"):
+            node.args.args[0].annotation = ast.Name("Tensor")
+            lines.append(ast.unparse(node))
+    return "\n".join(lines)
 
 
 # ---- Methods ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 
 #include "../../core/out_of_memory.h"
 #include "alias_map.h"
+#include "other_names.h"
 #include "signature.h"
 #include "trace_arguments.h"
 
@@ -60,6 +61,23 @@ void forget_recipes(Function &self) {
     gone.swap(*self.recipes);
 }
 
+size_t find_named(const std::vector<Parameter> &parameters, const char *name) {
+    size_t at = 0;
+    while (at < parameters.size() &&
+           PyUnicode_CompareWithASCIIString(parameters[at].name, name) != 0)
+        ++at;
+    return at;
+}
+
+// The parameter that a keyword of another name means; behind all of them if there is none.
+size_t find_meant(const std::vector<Parameter> &parameters, PyObject *keyword) {
+    const auto has = [&](const char *name) {
+        return find_named(parameters, name) < parameters.size();
+    };
+    const char *meant = meant_parameter(keyword, has);
+    return meant ? find_named(parameters, meant) : parameters.size();
+}
+
 // Puts the arguments into the order of the parameters; false with an exception set.
 bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *keywords,
           PyObject **bound) {
@@ -80,6 +98,7 @@ bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *k
         if (at == parameters.size())
             for (at = 0; at < parameters.size(); ++at)
                 if (PyUnicode_Compare(parameters[at].name, keyword) == 0) break;
+        if (at == parameters.size()) at = find_meant(parameters, keyword);
         if (at == parameters.size()) {
             PyErr_Format(PyExc_TypeError, "%s: got an unexpected keyword argument '%U'", name,
                          keyword);
@@ -87,7 +106,7 @@ bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *k
         }
         if (bound[at]) {
             PyErr_Format(PyExc_TypeError, "%s: got several values for argument '%U'", name,
-                         keyword);
+                         parameters[at].name);
             return false;
         }
         bound[at] = args[count + size_t(k)];
@@ -340,10 +359,7 @@ nb::object make_function(const std::string &name, nb::handle body, nb::list para
                                      nb::cast<bool>(nb::object(each[2])), keyword_only});
         made->positional += !keyword_only;
     }
-    made->out = 0;
-    while (made->out < made->parameters->size() &&
-           PyUnicode_CompareWithASCIIString((*made->parameters)[made->out].name, "out") != 0)
-        ++made->out;
+    made->out = find_named(*made->parameters, "out");
     return nb::steal(reinterpret_cast<PyObject *>(made));
 }
 

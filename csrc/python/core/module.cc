@@ -22,6 +22,8 @@ NB_MODULE(_core, m) {
     bind_index_check(m);
     bind_events(m);
     bind_functions(m);
+    bind_other_names(m);
+    bind_generators(m);
     bind_context(m);
     bind_graph(m);
     bind_profile(m);

@@ -122,8 +122,6 @@ nb::list infer(int index, int run, nb::list tensors, nb::handle attributes, nb::
 void bind_steps(nb::module_ &m) {
     m.def("infer", infer, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a);
     m.def("step", step, "index"_a, "run"_a, "tensors"_a, "attributes"_a, "scalars"_a, "bare"_a);
-    m.def("manual_seed", core::set_seed, "seed"_a);
-    m.def("initial_seed", core::initial_seed);
 }
 
 }  // namespace infini::python

@@ -89,6 +89,7 @@ def with_checked_index(made: Any) -> Any:
         return self.copy_(function(self, *args, **keywords))
 
     function.__signature__ = made.__signature__  # type: ignore[attr-defined]
+    in_place.__signature__ = made.__signature__  # type: ignore[attr-defined]
     in_place.__doc__ = made.__doc__
     setattr(Tensor, f"{name}_", in_place)
     return function
