@@ -11,7 +11,12 @@ from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._dtype import get_default_dtype
 
-__all__ = ["get_default_device", "set_default_device"]
+__all__ = [
+    "get_default_device",
+    "get_float32_matmul_precision",
+    "set_default_device",
+    "set_float32_matmul_precision",
+]
 
 
 class _State(threading.local):
@@ -37,6 +42,33 @@ def get_default_device() -> device_class:
     device(type='cpu', index=0)
     """
     return state.where or CPU
+
+
+_PRECISIONS = ("highest", "high", "medium")
+_allowed = ["highest"]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """What products of float32 tensors may be rounded to: "highest", "high" or "medium". They are
+    allowed less and always have the highest, that of float32, on every device.
+
+    >>> infinicore.set_float32_matmul_precision("highest")
+    """
+    if precision not in _PRECISIONS:
+        words = ", ".join(map(repr, _PRECISIONS))
+        raise ValueError(
+            f"set_float32_matmul_precision: precision is {precision!r}: expected one of {words}"
+        )
+    _allowed[0] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` has set.
+
+    >>> infinicore.get_float32_matmul_precision()
+    'highest'
+    """
+    return _allowed[0]
 
 
 def place(device: Any) -> device_class:

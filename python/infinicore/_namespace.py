@@ -30,6 +30,7 @@ _PARTS = (
     "_counts",
     "_complex",
     "_serialization",
+    "_threads",
     "_array_protocol",
     "_event",
     "_graph",

@@ -77,6 +77,7 @@ bool is_instruction_set_ignored() {
 
 const char *instruction_set() { return registry().best; }
 
+// Kernels divide their work and workspaces by what may be; a limit only makes loops narrower.
 size_t thread_count() { return process->pool.size(); }
 
 void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size_t, size_t),
@@ -86,3 +87,10 @@ void parallel_ranges(size_t count, size_t grain, void (*call)(const void *, size
 }
 
 }  // namespace infini::cpu
+
+// For Python: sets how many threads a loop has, unless `wanted` is 0, and returns how many it has.
+extern "C" [[gnu::visibility("default")]] int infini_cpu_threads(int wanted) {
+    infini::cpu::ThreadPool &pool = infini::cpu::process->pool;
+    if (wanted > 0) pool.set_limit(size_t(wanted));
+    return int(pool.limit());
+}

@@ -81,6 +81,10 @@ size_t ThreadPool::default_size() {
     return std::min(granted, size_t(std::clamp(processors(), 1L, long(kThreadSetting.most))));
 }
 
+void ThreadPool::set_limit(size_t threads) {
+    limit_.store(std::clamp<size_t>(threads, 1, size_), std::memory_order_relaxed);
+}
+
 // ---- Pieces -------------------------------------------------------------------------------------
 
 // False: all pieces of the part are taken.
@@ -112,10 +116,10 @@ void ThreadPool::Loop::work(size_t part) const {
 void ThreadPool::run(Loop &loop, size_t grain) {
     // A few pieces for each thread: one that starts late or is held up does fewer of them.
     constexpr size_t kPiecesPerThread = 4;
-    const size_t most = size_ * kPiecesPerThread;
+    const size_t limit = this->limit(), most = limit * kPiecesPerThread;
     loop.piece = std::max({grain, (loop.count + most - 1) / most, size_t(1)});
     loop.pieces = uint32_t((loop.count + loop.piece - 1) / loop.piece);
-    loop.threads = uint32_t(std::min(size_, size_t(loop.pieces)));
+    loop.threads = uint32_t(std::min(limit, size_t(loop.pieces)));
     if (!offer(loop)) return loop.call(loop.body, 0, loop.count);
     const size_t wanted = loop.threads - 1;
     if (started_.load(std::memory_order_relaxed) < wanted) [[unlikely]] {

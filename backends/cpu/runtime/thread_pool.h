@@ -27,12 +27,16 @@ public:
 
     size_t size() const { return size_; }  // threads that can work on a loop, the caller included
 
+    // How many do: at first all of them. Loops that run already keep theirs.
+    size_t limit() const { return limit_.load(std::memory_order_relaxed); }
+    void set_limit(size_t threads);
+
     // Calls body(begin, end) for ranges that together cover [0, count), none smaller than `grain`
     // but the last, in no particular order and on several threads. Returns when all are done.
     // `body` must not throw.
     template <class Body>
     void parallel_for(size_t count, size_t grain, const Body &body) {
-        if (size_ == 1 || count <= grain) {
+        if (limit() == 1 || count <= grain) {
             if (count) body(size_t(0), count);
             return;
         }
@@ -91,6 +95,7 @@ private:
     static void *thread_main(void *pool);
 
     const size_t size_ = default_size();
+    std::atomic<size_t> limit_{size_};
     const bool crowded_;  // more threads than processors
     std::unique_ptr<Seat[]> seats_;
     Place places_[kPlaces];
