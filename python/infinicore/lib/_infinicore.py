@@ -25,72 +25,28 @@ from infinicore._device import Device
 from infinicore._dtype import DataType
 from infinicore._emit import emit
 from infinicore._tensor import Tensor
+from infinicore.functions.binding_names import (
+    fp8_mla_rmsnorm_cache_,
+    fp8_mla_rmsnorm_dual_cache_,
+    moe_topk_softmax_,
+)
 from infinicore.lib._forms import Form
 from infinicore.op._table import FUNCTIONS
 
-__all__ = ["DataType", "Device", "Tensor"]
+__all__ = [
+    "DataType",
+    "Device",
+    "Tensor",
+    "fp8_mla_rmsnorm_cache_",
+    "fp8_mla_rmsnorm_dual_cache_",
+    "moe_topk_softmax_",
+]
 
 
 def topksoftmax(values: Tensor, indices: Tensor, x: Tensor, topk: int, norm: bool = False) -> None:
     """The `topk` largest probabilities of each row of x [tokens, experts] into values [tokens,
     topk] of float32 and indices of int32; with `norm` they sum up to 1."""
     emit("topksoftmax", x, topk=topk, norm=int(norm), out=(values, indices))
-
-
-def moe_topk_softmax_(
-    topk_weights: Tensor,
-    topk_indices: Tensor,
-    gating_output: Tensor,
-    correction_bias: Tensor | None = None,
-    renormalize: bool = False,
-    moe_softcapping: float = 0.0,
-) -> None:
-    """The largest probabilities of each row of scores [tokens, experts] into topk_weights [tokens,
-    topk] of float32 and topk_indices of int32; the bias takes part in the choice only."""
-    emit(
-        "moe_topk_softmax",
-        gating_output,
-        correction_bias,
-        renormalize=renormalize,
-        moe_softcapping=moe_softcapping,
-        out=(topk_weights, topk_indices),
-    )
-
-
-def fp8_mla_rmsnorm_cache_(
-    cache: Tensor,
-    compressed_kv: Tensor,
-    norm_weight: Tensor,
-    rope: Tensor,
-    slot_mapping: Tensor,
-    eps: float,
-) -> None:
-    """Latents [tokens, 512], normalised and in float8, with their rotary keys [tokens, 64] into
-    slots of a cache [pages, block_size, 656] of bytes."""
-    emit("fp8_mla_rmsnorm_cache", cache, compressed_kv, norm_weight, rope, slot_mapping, eps=eps)
-
-
-def fp8_mla_rmsnorm_dual_cache_(
-    cache: Tensor,
-    vendor_cache: Tensor,
-    compressed_kv: Tensor,
-    norm_weight: Tensor,
-    rope: Tensor,
-    slot_mapping: Tensor,
-    eps: float,
-) -> None:
-    """As fp8_mla_rmsnorm_cache_, and what the bytes mean into vendor_cache [pages, block_size,
-    576] of bfloat16."""
-    emit(
-        "fp8_mla_rmsnorm_cache",
-        cache,
-        compressed_kv,
-        norm_weight,
-        rope,
-        slot_mapping,
-        vendor_cache,
-        eps=eps,
-    )
 
 
 _FORMS = {
@@ -101,7 +57,6 @@ _FORMS = {
 for _name, _form in _FORMS.items():
     globals().setdefault(_name, _form)
 __all__ += [name for name in _FORMS if name not in __all__]
-__all__ += ["fp8_mla_rmsnorm_dual_cache_"]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,7 @@ __all__ = [
     "kimi_delta_attention",
     "mamba_selective_scan",
     "recurrent_gated_delta_rule",
+    "rwkv5_wkv",
 ]
 
 
@@ -93,7 +94,7 @@ def recurrent_gated_delta_rule(
 ) -> Tensor:
     """One token of the gated delta rule: q, k [B, 1, Hk, Dk], v [B, 1, Hv, Dv], g and beta
     [B, 1, Hv], state [B, Hv, Dv, Dk], or a pool of states with both index tensors, which is
-    updated.
+    updated. The dimension of the one token may be left out: q [B, Hk, Dk], g [B, Hv].
 
     >>> x, gate = infinicore.ones(1, 1, 1, 1), infinicore.ones(1, 1, 1)
     >>> F.recurrent_gated_delta_rule(x, x, x, gate, gate, infinicore.zeros(1, 1, 1, 1))
@@ -102,8 +103,16 @@ def recurrent_gated_delta_rule(
     name = "recurrent_gated_delta_rule"
     pool = _is_pool(name, initial_state_indices, final_state_indices)
     rest = (initial_state_indices, final_state_indices)
-    rows = (q, k, v, g, beta)
-    return _run(name, initial_state, pool, rows, rest, use_qk_l2norm=use_qk_l2norm)
+    rows = [q, k, v, g, beta]
+    is_one = q.ndim == 3
+    if is_one:
+        ranks = tuple(each.ndim for each in rows)
+        expect(
+            ranks == (3, 3, 3, 2, 2), name, "the ranks", ranks, "3, 3, 3, 2, 2, as that of q is 3"
+        )
+        rows = [each.unsqueeze(1) for each in rows]
+    made = _run(name, initial_state, pool, rows, rest, use_qk_l2norm=use_qk_l2norm)
+    return made.squeeze(1) if is_one else made
 
 
 @function
@@ -212,4 +221,28 @@ def mamba_selective_scan(
     made: Tensor = emit(name, *inputs, held)
     if held is not state:
         copy(name, state, held)
+    return made
+
+
+@function
+def rwkv5_wkv(
+    receptance: Tensor,
+    key: Tensor,
+    value: Tensor,
+    time_decay: Tensor,
+    time_faaaa: Tensor,
+    state: Tensor,
+) -> Tensor:
+    """The time mixing of RWKV-5: receptance, key, value [B, T, H * S]; time_decay, time_faaaa
+    [H, S]; state float32 [B or more, H, S, S], which is updated.
+
+    >>> x, w = infinicore.ones(1, 1, 2), infinicore.ones(1, 2)
+    >>> F.rwkv5_wkv(x, x, x, w, w, infinicore.zeros(1, 1, 2, 2))
+    tensor([[[2., 2.]]])
+    """
+    held = state.contiguous()
+    inputs = (receptance, key, value, time_decay, time_faaaa)
+    made: Tensor = emit("rwkv5_wkv", *(each.contiguous() for each in inputs), held)
+    if held is not state:
+        copy("rwkv5_wkv", state, held)
     return made

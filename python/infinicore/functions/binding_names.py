@@ -1,0 +1,154 @@
+"""Functions that write into their first arguments, with the names and the order of arguments that
+programs of the compiled module use."""
+
+from __future__ import annotations
+
+from infinicore._emit import emit
+from infinicore._tensor import Tensor
+
+__all__ = [
+    "fp8_indexer_logits_",
+    "fp8_indexer_quant_",
+    "fp8_mla_rmsnorm_cache_",
+    "fp8_mla_rmsnorm_dual_cache_",
+    "fp8_sparse_mla_",
+    "fused_fp8_indexer_",
+    "moe_topk_softmax_",
+    "select_last_token_hidden_",
+]
+
+
+def moe_topk_softmax_(
+    topk_weights: Tensor,
+    topk_indices: Tensor,
+    gating_output: Tensor,
+    correction_bias: Tensor | None = None,
+    renormalize: bool = False,
+    moe_softcapping: float = 0.0,
+) -> None:
+    """The largest probabilities of each row of scores [tokens, experts] into topk_weights [tokens,
+    topk] of float32 and topk_indices of int32; the bias takes part in the choice only."""
+    emit(
+        "moe_topk_softmax",
+        gating_output,
+        correction_bias,
+        renormalize=renormalize,
+        moe_softcapping=moe_softcapping,
+        out=(topk_weights, topk_indices),
+    )
+
+
+def fp8_mla_rmsnorm_cache_(
+    cache: Tensor,
+    compressed_kv: Tensor,
+    norm_weight: Tensor,
+    rope: Tensor,
+    slot_mapping: Tensor,
+    eps: float,
+) -> None:
+    """Latents [tokens, 512], normalised and in float8, with their rotary keys [tokens, 64] into
+    slots of a cache [pages, block_size, 656] of bytes."""
+    emit("fp8_mla_rmsnorm_cache", cache, compressed_kv, norm_weight, rope, slot_mapping, eps=eps)
+
+
+def fp8_mla_rmsnorm_dual_cache_(
+    cache: Tensor,
+    vendor_cache: Tensor,
+    compressed_kv: Tensor,
+    norm_weight: Tensor,
+    rope: Tensor,
+    slot_mapping: Tensor,
+    eps: float,
+) -> None:
+    """As fp8_mla_rmsnorm_cache_, and what the bytes mean into vendor_cache [pages, block_size,
+    576] of bfloat16."""
+    emit(
+        "fp8_mla_rmsnorm_cache",
+        cache,
+        compressed_kv,
+        norm_weight,
+        rope,
+        slot_mapping,
+        vendor_cache,
+        eps=eps,
+    )
+
+
+def fp8_indexer_quant_(q_fp8: Tensor, weights_fp32: Tensor, q: Tensor, weights: Tensor) -> None:
+    """Queries [tokens, heads, size] in float8 into q_fp8; their scales, multiplied with the weights
+    [tokens, heads], into weights_fp32."""
+    emit("fp8_indexer_quant", q, weights, out=(q_fp8, weights_fp32))
+
+
+def fused_fp8_indexer_(
+    q_fp8: Tensor,
+    weights_fp32: Tensor,
+    k_cache: Tensor,
+    q_raw: Tensor,
+    k_weights: Tensor,
+    norm_weight: Tensor,
+    norm_bias: Tensor,
+    positions: Tensor,
+    cos_sin_cache: Tensor,
+    slot_mapping: Tensor,
+    rope_dim: int,
+    eps: float,
+    weights_scale: float,
+) -> None:
+    """What the indexer needs of new tokens: rotated queries in float8 into q_fp8, weights with
+    their scales into weights_fp32, and normalised and rotated keys into slots of k_cache."""
+    emit(
+        "fused_fp8_indexer",
+        k_cache,
+        q_raw,
+        k_weights,
+        norm_weight,
+        norm_bias,
+        positions,
+        cos_sin_cache,
+        slot_mapping,
+        rope_dim=rope_dim,
+        eps=eps,
+        weights_scale=weights_scale,
+        out=(q_fp8, weights_fp32),
+    )
+
+
+def fp8_indexer_logits_(
+    logits: Tensor,
+    q_fp8: Tensor,
+    kv_cache: Tensor,
+    block_tables: Tensor,
+    weights_fp32: Tensor,
+    positions: Tensor,
+    request_ids: Tensor,
+) -> None:
+    """The indexer's scores of all keys up to each token's position into logits [tokens, keys]; -inf
+    where there is no such key."""
+    inputs = (q_fp8, kv_cache, block_tables, weights_fp32, positions, request_ids)
+    emit("fp8_indexer_logits", *inputs, out=logits)
+
+
+def fp8_sparse_mla_(
+    output: Tensor,
+    query: Tensor,
+    kv_cache: Tensor,
+    indices: Tensor,
+    topk_lens: Tensor,
+    scale: float,
+) -> None:
+    """Attention of queries [tokens, heads, 576] to the entries of a cache in float8 that the first
+    topk_lens indices of each token name, into output [tokens, heads, 512]."""
+    emit("fp8_sparse_mla", query, kv_cache, indices, topk_lens, scale=scale, out=output)
+
+
+def select_last_token_hidden_(output: Tensor, hidden_states: Tensor, input_offsets: Tensor) -> None:
+    """The last token of each request, of hidden_states [1, tokens, size] that input_offsets
+    [requests + 1] parts, into output [1, requests, size].
+
+    >>> out, offsets = infinicore.zeros(1, 1, 2), infinicore.tensor([0, 3], dtype=infinicore.int32)
+    >>> infinicore.select_last_token_hidden_(out, infinicore.ones(1, 3, 2), offsets)
+    >>> out
+    tensor([[[1., 1.]]])
+    """
+    emit("select_last_token_hidden", hidden_states, input_offsets, out=output)
