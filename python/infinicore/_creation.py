@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from infinicore import _core
 from infinicore import _dtype as types
@@ -12,15 +12,22 @@ from infinicore._device import device as device_class
 from infinicore._dtype import dtype as dtype_class
 from infinicore._elements import copy, fill
 from infinicore._memory_format import memory_format
-from infinicore._tensor import Tensor, attach
+from infinicore._tensor import Tensor
 
 __all__ = [
     "clone",
     "empty",
     "empty_like",
+    "empty_permuted",
     "empty_strided",
     "full",
     "full_like",
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
     "ones",
     "ones_like",
     "strided_empty",
@@ -112,6 +119,33 @@ def empty_strided(
     (1, 2)
     """
     return strided_empty(size, stride, dtype=dtype, device=device, pin_memory=pin_memory)
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor whose dimensions lie in memory in this order, the outermost first, and whose
+    elements are not set.
+
+    >>> infinicore.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    sizes, order = tuple(size), tuple(physical_layout)
+    if sorted(order) != list(range(len(sizes))):
+        raise RuntimeError(
+            f"empty_permuted: physical_layout is {order}: expected the {len(sizes)} dimensions,"
+            " each once"
+        )
+    steps, step = [1] * len(sizes), 1
+    for dim in reversed(order):
+        steps[dim] = step
+        step *= max(sizes[dim], 1)
+    return strided_empty(sizes, steps, dtype=dtype, device=device, pin_memory=pin_memory)
 
 
 def zeros(
@@ -229,35 +263,72 @@ def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tenso
     return input.clone(memory_format=memory_format)
 
 
-if TYPE_CHECKING:
-    _Base = Tensor
-else:
-    _Base = object
+# ---- Of the type and on the device of another one ------------------------------------------------
 
 
-class _Methods(_Base):
-    """New tensors, by default of this type and on this device."""
+def new_empty(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """A tensor of the type and on the device of another one, whose elements are not set.
 
-    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """A tensor whose elements are not set."""
-        return _core.empty(shape_of("new_empty", size), *like_of("new_empty", self, dtype, device))
-
-    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """A tensor of zeros."""
-        return _core.zeros(shape_of("new_zeros", size), *like_of("new_zeros", self, dtype, device))
-
-    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """A tensor of ones."""
-        return _core.ones(shape_of("new_ones", size), *like_of("new_ones", self, dtype, device))
-
-    def new_full(self, size: Any, fill_value: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """A tensor with one value everywhere."""
-        return fill(self.new_empty(size, dtype=dtype, device=device), fill_value)
-
-    def new_tensor(self, data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-        """A tensor of numbers, lists or an array."""
-        kind, where = like_of("new_tensor", self, dtype, device)
-        return tensor(data, dtype=kind, device=where)
+    >>> infinicore.ones(1).new_empty(2, 3).shape
+    infinicore.Size([2, 3])
+    """
+    kind = like_of("new_empty", input, dtype, device)
+    return _core.empty(shape_of("new_empty", sizes, size), *kind)
 
 
-attach(_Methods)
+def new_empty_strided(
+    input: Tensor, size: Any, stride: Any, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """As `new_empty`, with these strides, counted in elements.
+
+    >>> infinicore.ones(1).new_empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    return _core.empty(size, *like_of("new_empty_strided", input, dtype, device), stride)
+
+
+def new_zeros(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Zeros of the type and on the device of a tensor.
+
+    >>> infinicore.ones(1).new_zeros(2)
+    tensor([0., 0.])
+    """
+    kind = like_of("new_zeros", input, dtype, device)
+    return _core.zeros(shape_of("new_zeros", sizes, size), *kind)
+
+
+def new_ones(
+    input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """Ones of the type and on the device of a tensor.
+
+    >>> infinicore.zeros(1).new_ones(2)
+    tensor([1., 1.])
+    """
+    kind = like_of("new_ones", input, dtype, device)
+    return _core.ones(shape_of("new_ones", sizes, size), *kind)
+
+
+def new_full(
+    input: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """One value everywhere, of the type and on the device of a tensor.
+
+    >>> infinicore.zeros(1).new_full((2,), 3)
+    tensor([3., 3.])
+    """
+    return fill(_core.empty(size, *like_of("new_full", input, dtype, device)), fill_value)
+
+
+def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Numbers, lists or an array as a tensor of the type and on the device of another one.
+
+    >>> infinicore.zeros(1).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
+    kind, where = like_of("new_tensor", input, dtype, device)
+    return tensor(data, dtype=kind, device=where)

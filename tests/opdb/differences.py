@@ -47,6 +47,12 @@ DIFFERENCES: Sequence[Difference] = (
         example="maximum",
     ),
     Difference(
+        "complex numbers are conjugated in new memory; torch gives a view that is conjugated later",
+        kinds=("view",),
+        operators=("H", "mH", "adjoint"),
+        dtypes=("complex64",),
+    ),
+    Difference(
         "`equal` compares element by element, as InfiniCore's does; torch's gives one truth value",
         kinds=("type",),
         operators=("equal",),

@@ -21,7 +21,7 @@ OTHERS = {
     "from_numpy": "copies, unless `copy=False` is given",
     "ones": "operators take tensors of 8 dimensions at most",
     "floor_divide": "integers divided by 0 give 0; torch raises an error",
-    "Tensor.requires_grad": "there are no gradients: modules are for inference",
+    "Tensor.requires_grad": "is False: there are no gradients, and modules are for inference",
     "manual_seed": "the same seed gives other numbers than torch's",
 }
 _HEAD = """\

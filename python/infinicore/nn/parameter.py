@@ -24,11 +24,6 @@ class Parameter(Tensor):
             raise ValueError(f"Parameter: data is {type(data).__name__}: expected a Tensor")
         super().__init__(data)
 
-    @property
-    def data(self) -> Tensor:
-        """The tensor itself."""
-        return Tensor(self)
-
     def __repr__(self) -> str:
         return f"Parameter containing:\n{Tensor.__repr__(self)}"
 

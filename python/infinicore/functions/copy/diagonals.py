@@ -14,6 +14,7 @@ from infinicore.functions.copy.cat import put, zeros_in
 from infinicore.functions.copy.views import diagonal
 
 __all__ = [
+    "as_strided_scatter",
     "diag",
     "diag_embed",
     "diagflat",
@@ -130,6 +131,28 @@ def slice_scatter(
     at = dim_of("slice_scatter", input, dim)
     key = (*(slice(None),) * at, slice(start, end, step))
     return _replaced("slice_scatter", input, src, lambda made: made[key])
+
+
+@function
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """A copy with the elements replaced that lie at these sizes and strides in memory.
+
+    >>> infinicore.as_strided_scatter(infinicore.zeros(4), infinicore.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    # The strides are those of the input, which the copy must have as well.
+    made = _core.empty(input.shape, input.dtype, input.device, input.stride())
+    put(made, input)
+    start = input.storage_offset() if storage_offset is None else storage_offset
+    view = made.as_strided(size, stride, start - input.storage_offset())
+    if tuple(view.shape) != tuple(src.shape):
+        raise RuntimeError(
+            f"as_strided_scatter: src has shape {tuple(src.shape)}: expected {tuple(view.shape)}"
+        )
+    put(view, src)
+    return made
 
 
 def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:

@@ -9,7 +9,19 @@ from typing import Any
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of, need_tensor
 
-__all__ = ["chunk", "dsplit", "hsplit", "split", "tensor_split", "unbind", "vsplit"]
+__all__ = [
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "split",
+    "split_with_sizes",
+    "tensor_split",
+    "unbind",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "vsplit",
+]
 
 
 def _parts(input: Tensor, dim: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
@@ -41,6 +53,15 @@ def split(
     return _parts(input, at, [min(given, whole - i * given) for i in range(count)])
 
 
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of a dimension, of these sizes.
+
+    >>> infinicore.split_with_sizes(infinicore.arange(5), [2, 3])[1]
+    tensor([2, 3, 4])
+    """
+    return split(input, tuple(split_sizes), dim)
+
+
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """A dimension in a number of parts of one size; the last may be smaller, or some be missing.
 
@@ -54,14 +75,25 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, at) if size else _parts(input, at, [0] * chunks)
 
 
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+# In torch these may be written without a gradient's knowing; here there are no gradients.
+unsafe_chunk, unsafe_split, unsafe_split_with_sizes = chunk, split, split_with_sizes
+
+
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    sections: Any = None,
+    indices: Any = None,
+) -> tuple[Tensor, ...]:
     """A dimension in a number of parts whose sizes differ by at most 1, or cut at given indices.
 
     >>> infinicore.tensor_split(infinicore.arange(5), 3)[0]
     tensor([0, 1])
     """
     at = dim_of("tensor_split", need_tensor("tensor_split", "input", input), dim)
-    given = indices_or_sections
+    given = _one_of("tensor_split", indices_or_sections, sections, indices)
     if isinstance(given, Tensor):
         given = given.tolist()
     whole = input.shape[at]
@@ -74,13 +106,23 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     return tuple(input.narrow(at, a, max(b - a, 0)) for a, b in pairs)
 
 
+def _one_of(name: str, *given: Any) -> Any:
+    """Where to cut, by place or by one of torch's two names."""
+    named = [each for each in given if each is not None]
+    if len(named) != 1:
+        raise TypeError(f"{name}: got {len(named)} of indices, sections: expected one of them")
+    return named[0]
+
+
 def _cut(name: str, input: Tensor, given: Any, dim: int) -> tuple[Tensor, ...]:
     if isinstance(given, int) and (given < 1 or input.shape[dim] % given):
         raise RuntimeError(f"{name}: {input.shape[dim]} is not divided by {given}")
     return tensor_split(input, given, dim)
 
 
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts side by side: of the second dimension, or the only one.
 
     >>> infinicore.hsplit(infinicore.arange(4), 2)[1]
@@ -89,10 +131,13 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     need_tensor("hsplit", "input", input)
     if input.ndim < 1:
         raise RuntimeError("hsplit: input has no dimensions: expected one or more")
-    return _cut("hsplit", input, indices_or_sections, 1 if input.ndim > 1 else 0)
+    given = _one_of("hsplit", indices_or_sections, sections, indices)
+    return _cut("hsplit", input, given, 1 if input.ndim > 1 else 0)
 
 
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts one below the other: of the first dimension of two or more.
 
     >>> infinicore.vsplit(infinicore.ones(4, 1), 2)[1].shape
@@ -101,10 +146,13 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     need_tensor("vsplit", "input", input)
     if input.ndim < 2:
         raise RuntimeError(f"vsplit: input has {input.ndim} dimensions: expected 2 or more")
-    return _cut("vsplit", input, indices_or_sections, 0)
+    given = _one_of("vsplit", indices_or_sections, sections, indices)
+    return _cut("vsplit", input, given, 0)
 
 
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(
+    input: Tensor, indices_or_sections: Any = None, *, sections: Any = None, indices: Any = None
+) -> tuple[Tensor, ...]:
     """Parts one behind the other: of the third dimension of three or more.
 
     >>> infinicore.dsplit(infinicore.ones(1, 1, 4), 2)[1].shape
@@ -113,7 +161,8 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     need_tensor("dsplit", "input", input)
     if input.ndim < 3:
         raise RuntimeError(f"dsplit: input has {input.ndim} dimensions: expected 3 or more")
-    return _cut("dsplit", input, indices_or_sections, 2)
+    given = _one_of("dsplit", indices_or_sections, sections, indices)
+    return _cut("dsplit", input, given, 2)
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

@@ -27,6 +27,7 @@ __all__ = [
     "contiguous",
     "diagonal",
     "expand",
+    "expand_as",
     "flatten",
     "meshgrid",
     "moveaxis",
@@ -36,6 +37,7 @@ __all__ = [
     "permute",
     "ravel",
     "reshape",
+    "reshape_as",
     "select",
     "squeeze",
     "swapaxes",
@@ -57,6 +59,24 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """
     given = sizes if shape is None else (shape,)
     return need_tensor("reshape", "input", input).reshape(*given)
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """As `reshape`, to the shape of another tensor.
+
+    >>> infinicore.reshape_as(infinicore.ones(6), infinicore.zeros(2, 3)).shape
+    infinicore.Size([2, 3])
+    """
+    return need_tensor("reshape_as", "input", input).reshape_as(other)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view that repeats elements, in the shape of another tensor.
+
+    >>> infinicore.expand_as(infinicore.ones(1), infinicore.zeros(2, 3)).shape
+    infinicore.Size([2, 3])
+    """
+    return need_tensor("expand_as", "input", input).expand_as(other)
 
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
@@ -120,12 +140,12 @@ swapaxes = swapdims = transpose
 
 
 def adjoint(input: Tensor) -> Tensor:
-    """Rows as columns: the last two dimensions exchanged.
+    """Rows as columns: the last two dimensions exchanged, of complex numbers with their conjugates.
 
     >>> infinicore.adjoint(infinicore.ones(2, 3)).shape
     infinicore.Size([3, 2])
     """
-    return need_tensor("adjoint", "input", input).transpose(-2, -1)
+    return need_tensor("adjoint", "input", input).transpose(-2, -1).conj()
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from infinicore._creation import shape_of
 from infinicore._dtype import bool_, category, dtype, int64, uint8
 from infinicore._emit import cast_to, emit, placed, tensor_for
 from infinicore._function import function
@@ -27,6 +28,7 @@ __all__ = [
     "nansum",
     "prod",
     "sum",
+    "sum_to_size",
 ]
 
 
@@ -66,6 +68,26 @@ def sum(
     if dtype is not None:
         input = cast_to(input, dtype)
     return _narrowed("sum", input, dim, keepdim, dtype, out)
+
+
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The sum over what broadcasting a tensor of this size to that of input would repeat.
+
+    >>> infinicore.sum_to_size(infinicore.ones(2, 3), 1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape, wanted = tuple(input.shape), tuple(shape_of("sum_to_size", sizes, size))
+    front = len(shape) - len(wanted)
+    pairs = list(zip(shape[front:], wanted, strict=True)) if front >= 0 else []
+    if front < 0 or [pair for pair in pairs if pair[0] != pair[1] != 1]:
+        raise RuntimeError(
+            f"sum_to_size: size is {wanted}: expected one that broadcasts to {shape}"
+        )
+    behind = [d for d in range(front, len(shape)) if wanted[d - front] == 1 != shape[d]]
+    if wanted and not front and not behind:
+        return input
+    made: Tensor = sum(input, [*range(front), *behind], keepdim=True)
+    return made.view(*wanted) if wanted else made.view(())
 
 
 def _narrowed(

@@ -1,0 +1,161 @@
+"""What programs for torch ask tensors about that is the same for all tensors here: there are no
+gradients, and one dense layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from infinicore import _changes, _core
+from infinicore._tensor import Tensor, attach
+from infinicore.functions._checks import need_tensor
+
+__all__ = [
+    "detach",
+    "is_conj",
+    "is_distributed",
+    "is_inference",
+    "is_neg",
+    "layout",
+    "strided",
+]
+
+
+class layout:  # noqa: N801
+    """How elements lie in memory: `infinicore.strided` is the only one.
+
+    >>> infinicore.ones(2).layout
+    infinicore.strided
+    """
+
+    def __repr__(self) -> str:
+        return "infinicore.strided"
+
+    def __reduce__(self) -> str:
+        return "strided"
+
+
+strided = layout()
+
+# Properties that are False.
+NEVER = (
+    *("is_ipu", "is_maia", "is_meta", "is_mkldnn", "is_mps", "is_mtia", "is_nested"),
+    *("is_quantized", "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"),
+    *("requires_grad", "retains_grad"),
+)
+
+
+def _never(name: str) -> property:
+    return property(lambda self: False, doc=f"{name}: False for all tensors of infinicore.")
+
+
+def detach(input: Tensor) -> Tensor:
+    """Another handle of the same memory.
+
+    >>> infinicore.detach(infinicore.ones(1))
+    tensor([1.])
+    """
+    return need_tensor("detach", "input", input).detach()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether it is a view that is conjugated when it is read: no, `conj` computes.
+
+    >>> infinicore.is_conj(infinicore.ones(1))
+    False
+    """
+    need_tensor("is_conj", "input", input)
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """Whether it is a view that is negated when it is read: no, `neg` computes.
+
+    >>> infinicore.is_neg(infinicore.ones(1))
+    False
+    """
+    need_tensor("is_neg", "input", input)
+    return False
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether it has no gradients: yes.
+
+    >>> infinicore.is_inference(infinicore.ones(1))
+    True
+    """
+    need_tensor("is_inference", "input", input)
+    return True
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Whether its elements are on several machines: no.
+
+    >>> infinicore.is_distributed(infinicore.ones(1))
+    False
+    """
+    need_tensor("is_distributed", "input", input)
+    return False
+
+
+if TYPE_CHECKING:
+    _Base = Tensor
+else:
+    _Base = object
+
+
+class _Methods(_Base):
+    @property
+    def layout(self) -> layout:
+        """infinicore.strided."""
+        return strided
+
+    @property
+    def data(self) -> Tensor:
+        """Another handle of the same memory; what is assigned to it replaces memory and layout."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        _core.rebind(self, need_tensor("data", "the new value", other))
+        _changes.note()
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no gradient flows through it: yes."""
+        return True
+
+    @property
+    def grad(self) -> None:
+        """None: there are no gradients."""
+        return None
+
+    grad_fn = grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """The tensor itself: there are no gradients, so that only False is accepted."""
+        if requires_grad:
+            raise RuntimeError(
+                "requires_grad_: requires_grad is True: expected False, since there are no"
+                " gradients"
+            )
+        return self
+
+    def backward(self, *args: Any, **keywords: Any) -> None:
+        """An error: there are no gradients."""
+        raise RuntimeError("backward: there are no gradients: infinicore is for inference")
+
+    def is_shared(self) -> bool:
+        """Whether other processes have its memory too: no."""
+        return False
+
+    def share_memory_(self) -> Tensor:
+        """An error: memory of tensors is not moved to where other processes see it."""
+        raise RuntimeError(
+            "share_memory_: tensors are not shared between processes: expected the tensor to be"
+            " pickled, or infinicore.rt's IpcGetMemHandle for memory of a device"
+        )
+
+
+attach(_Methods)
+for _name in NEVER:
+    setattr(Tensor, _name, _never(_name))

@@ -1,0 +1,120 @@
+"""Views as copies: the function of a view with `_copy` behind its name gives memory of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from infinicore._complex import view_as_complex, view_as_real
+from infinicore._function import write
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+from infinicore.functions.copy import split as parts
+from infinicore.functions.copy import views
+
+__all__ = [
+    "alias_copy",
+    "as_strided_copy",
+    "detach_copy",
+    "diagonal_copy",
+    "expand_copy",
+    "permute_copy",
+    "select_copy",
+    "slice_copy",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
+    "view_copy",
+]
+
+
+def _copying(view: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a view as one that copies, with `out`."""
+    name = f"{view.__name__.lstrip('_')}_copy"
+
+    @functools.wraps(view)
+    def copied(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        made = view(*args, **keywords)
+        if out is not None:
+            return write(name, out, made)
+        return tuple(each.clone() for each in made) if isinstance(made, tuple) else made.clone()
+
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    given = inspect.signature(view)
+    setattr(copied, "__signature__", given.replace(parameters=[*given.parameters.values(), out]))  # noqa: B010
+    copied.__name__ = copied.__qualname__ = name
+    copied.__module__ = __name__
+    copied.__doc__ = f"As `{name.removesuffix('_copy')}`, in memory of its own."
+    return copied
+
+
+# ---- Views that are no functions of their own ----------------------------------------------------
+
+
+def _alias(input: Tensor) -> Tensor:
+    return need_tensor("alias_copy", "input", input)
+
+
+def _detach(input: Tensor) -> Tensor:
+    return need_tensor("detach_copy", "input", input)
+
+
+def _slice(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    at = dim_of("slice_copy", need_tensor("slice_copy", "input", input), dim)
+    if step < 1:
+        raise ValueError(f"slice_copy: step is {step}: expected 1 or more")
+    key = (*(slice(None),) * at, slice(start, end, step))
+    return input[key]
+
+
+def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    return need_tensor("unfold_copy", "input", input).unfold(dimension, size, step)
+
+
+def _view(input: Tensor, size: Any = None, dtype: Any = None) -> Tensor:
+    made: Any = need_tensor("view_copy", "input", input)
+    return made.view(size if dtype is None else dtype)  # type: ignore[no-any-return]
+
+
+def _permute(input: Tensor, dims: Any) -> Tensor:
+    return views.permute(input, dims)
+
+
+def _expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
+    return views.expand(input, size)
+
+
+def _split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    return parts.split(input, split_size, dim)
+
+
+alias_copy = _copying(_alias)
+as_strided_copy = _copying(views.as_strided)
+detach_copy = _copying(_detach)
+diagonal_copy = _copying(views.diagonal)
+expand_copy = _copying(_expand)
+permute_copy = _copying(_permute)
+select_copy = _copying(views.select)
+slice_copy = _copying(_slice)
+split_copy = _copying(_split)
+split_with_sizes_copy = _copying(parts.split_with_sizes)
+squeeze_copy = _copying(views.squeeze)
+t_copy = _copying(views.t)
+transpose_copy = _copying(views.transpose)
+unbind_copy = _copying(parts.unbind)
+unfold_copy = _copying(_unfold)
+unsqueeze_copy = _copying(views.unsqueeze)
+view_as_complex_copy = _copying(view_as_complex)
+view_as_real_copy = _copying(view_as_real)
+view_copy = _copying(_view)
