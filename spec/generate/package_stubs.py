@@ -4,6 +4,7 @@ methods of `Tensor`. Read off the sources of the functions."""
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ RENAMED |= {"device": "_Device", "device_class": "_Device"}
 TYPES = """\
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 from infinicore._device import device as _Device
 from infinicore._dtype import dtype as _DType
@@ -41,6 +42,7 @@ MEANING = {
 PLAIN_DECORATORS = {"function", "with_checked_index"}  # they leave the parameters as they are
 PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
 PLAIN |= {"Iterator", "Callable"}
+OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}  # as infinicore._other_names has them
 
 
 @dataclass
@@ -244,7 +246,7 @@ def _definitions(found: list[Found]) -> str:
         if each.node is None or not set(decorators) <= PLAIN_DECORATORS:
             lines.append(f"from {each.module} import {each.name} as {each.name}")
         else:
-            lines.append(_signature(each, each.name))
+            lines.append(_signatures(each, each.name))
     return "\n".join(lines)
 
 
@@ -295,10 +297,10 @@ def _core(found: list[Found]) -> str:
     own |= {each.name for each in methods}
     lines = []
     for each in methods:
-        lines.append(_signature(each, each.name, method=True))
+        lines.append(_signatures(each, each.name, method=True))
         if _traced(each) and f"{each.name}_" not in own:
-            lines.append(_signature(each, f"{each.name}_", method=True))
-    body = "".join(f"    {line}\n" for line in dict.fromkeys(lines))
+            lines.append(_signatures(each, f"{each.name}_", method=True))
+    body = "".join(textwrap.indent(f"{line}\n", "    ") for line in dict.fromkeys(lines))
     return f"{stub.replace(MARK, body)}\n{TYPES}{_imports(methods)}{_meanings(known)}"
 
 
@@ -310,21 +312,39 @@ def _first(node: ast.FunctionDef) -> str:
 # ---- Functions ----------------------------------------------------------------------------------
 
 
-def _signature(each: Found, name: str, *, method: bool = False) -> str:
+def _signatures(each: Found, name: str, *, method: bool = False) -> str:
+    """With torch's names of parameters, and with NumPy's where they have other ones."""
+    assert each.node is not None
+    usual = _signature(each, name, method, {})
+    named = {one.arg for one in [*each.node.args.args, *each.node.args.kwonlyargs]}
+    if not named & set(OTHER_NAMES):
+        return usual
+    return f"@overload\n{usual}\n@overload\n{_signature(each, name, method, OTHER_NAMES)}"
+
+
+def _signature(each: Found, name: str, method: bool, others: dict[str, str]) -> str:
+    """With `others`, parameters from the first that has another name on go by name, and that one
+    must be given: so the two forms are told apart."""
     assert each.node is not None
     arguments, homes = each.node.args, each.homes
     plain = [*arguments.posonlyargs, *arguments.args]
     presets = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
-    pairs = list(zip(plain, presets, strict=True))
+    pairs = list(zip(plain, presets, strict=True))[1 if method else 0 :]
+    named = list(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+    if others and not arguments.vararg:
+        cut = next((i for i, (one, _) in enumerate(pairs) if one.arg in others), len(pairs))
+        pairs, named = pairs[:cut], [*pairs[cut:], *named]
     words = ["self"] if method else []
-    words += [_word(one, preset, homes) for one, preset in pairs[1 if method else 0 :]]
+    words += [_word(one, preset, homes) for one, preset in pairs]
     adds_out = _traced(each) and all(one.arg != "out" for one in arguments.kwonlyargs + plain)
     if arguments.vararg:
         words.append("*" + _word(arguments.vararg, None, homes))
-    elif arguments.kwonlyargs or adds_out:
+    elif named or adds_out:
         words.append("*")
-    for one, preset in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        words.append(_word(one, preset, homes))
+    needed = next((one for one, _ in named if one.arg in others), None)
+    for one, preset in named:
+        word = _word(one, None if one is needed else preset, homes)
+        words.append(word.replace(one.arg, others.get(one.arg, one.arg), 1))
     if adds_out:
         words.append("out: Any = None")
     if arguments.kwarg:

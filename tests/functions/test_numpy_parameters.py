@@ -11,7 +11,6 @@ import pytest
 import infinicore
 from infinicore import _core
 
-X = "infinicore.arange(6.0).reshape(2, 3)"
 # The same call with torch's names and with NumPy's: functions that are traced, plain ones, native
 # methods, methods in place.
 CALLS = [
@@ -58,6 +57,12 @@ def test_names_of_operands() -> None:
         assert infinicore.add(**call).tolist() == [2, 3]
     assert infinicore.flatten(x=y).tolist() == [1, 2]
     assert infinicore.argwhere(input=y).tolist() == [[0], [1]]
+
+
+def test_linalg_and_fft() -> None:
+    x = infinicore.arange(6.0).reshape(2, 3)
+    assert infinicore.linalg.norm(x, axis=1).tolist() == infinicore.linalg.norm(x, dim=1).tolist()
+    assert infinicore.fft.rfft(x, axis=0).tolist() == infinicore.fft.rfft(x, dim=0).tolist()
 
 
 BOTH: list[tuple[Callable[..., Any], dict[str, Any]]] = [

@@ -106,3 +106,17 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def names_of_numpy(x: Tensor) -> Tensor:
+    y = x.sum(axis=0, keepdims=True) + infinicore.amax(x, axis=0)
+    first, _ = infinicore.split(y, 2, axis=-1)
+    return infinicore.cat([first, x], axis=0)
+
+
+def random_numbers() -> Tensor:
+    generator = infinicore.Generator().manual_seed(0)
+    x = infinicore.rand(2, 3, generator=generator).transpose_(0, 1)
+    infinicore.abs_(x.normal_(generator=generator))
+    infinicore.set_num_threads(infinicore.get_num_threads())
+    return infinicore.poisson(x.data, generator) if x.requires_grad else x.new_full((2,), 1)

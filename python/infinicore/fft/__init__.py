@@ -7,7 +7,9 @@ On the CPU they are an operator, for any length; on other devices products with 
 
 from __future__ import annotations
 
+from infinicore._other_names import with_other_names
 from infinicore.fft import _functions
 from infinicore.fft._functions import *
 
 __all__ = _functions.__all__
+globals().update({name: with_other_names(globals()[name]) for name in __all__})
