@@ -153,6 +153,10 @@ def test_gated_delta_rule(tokens: int, norm: bool, kind: Any, layout: str) -> No
     if tokens > 1:
         return
     same(F.recurrent_gated_delta_rule(*given, ours(state, layout), use_qk_l2norm=norm), expected)
+    one = F.recurrent_gated_delta_rule(
+        *(each.squeeze(1) for each in given), ours(state, layout), use_qk_l2norm=norm
+    )
+    same(one, expected[:, 0])
     pool = ref.cat([ref.zeros_like(state[:1]), state])
     held, places = ours(pool, layout), ours(ref.tensor([1, 2]))
     made = F.recurrent_gated_delta_rule(

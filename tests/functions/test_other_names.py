@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pickle
 from typing import Any
 
@@ -232,8 +233,34 @@ def test_functions_with_an_order_of_their_own() -> None:
     hidden = infinicore.arange(6, dtype=infinicore.float32).view(1, 3, 2)
     out = infinicore.zeros(1, 2, 2)
     offsets = infinicore.tensor([0, 1, 3], dtype=infinicore.int32)
-    _infinicore.select_last_token_hidden_(out, hidden, offsets)
-    assert out.tolist() == [[[0.0, 1.0], [4.0, 5.0]]]
+    for module in (_infinicore, infinicore):
+        module.select_last_token_hidden_(out.zero_(), hidden, offsets)
+        assert out.tolist() == [[[0.0, 1.0], [4.0, 5.0]]]
+
+
+def test_names_of_the_binding() -> None:
+    """Under `infinicore` they take the results first, as they do in the compiled module."""
+    q, weights = put(normal(0, ref.bfloat16, 2, 3, 128)), put(normal(1, ref.float32, 2, 3))
+    results = []
+    for module in (_infinicore, infinicore):
+        q_fp8 = infinicore.zeros(2, 3, 128, dtype=infinicore.float8)
+        scaled = infinicore.zeros(2, 3)
+        module.fp8_indexer_quant_(q_fp8, scaled, q, weights)
+        cache = infinicore.zeros(1, 64, 132, dtype=infinicore.uint8)
+        tables = infinicore.zeros(1, 1, dtype=infinicore.int32)
+        positions = infinicore.tensor([3, 5])
+        requests = infinicore.zeros(2, dtype=infinicore.int32)
+        logits = infinicore.zeros(2, 8)
+        module.fp8_indexer_logits_(logits, q_fp8, cache, tables, scaled, positions, requests)
+        results.append((scaled.tolist(), q_fp8.view(infinicore.uint8).tolist(), logits.tolist()))
+    assert results[0] == results[1] and results[0][2][0][3:5] == [0.0, float("-inf")]
+    words = "q_fp8 weights_fp32 k_cache q_raw k_weights norm_weight norm_bias positions"
+    words += " cos_sin_cache slot_mapping rope_dim eps weights_scale"
+    assert list(inspect.signature(infinicore.fused_fp8_indexer_).parameters) == words.split()
+    for name in ("fp8_mla_rmsnorm_cache_", "fp8_mla_rmsnorm_dual_cache_", "moe_topk_softmax_"):
+        assert getattr(infinicore, name) is getattr(_infinicore, name)
+    words = "output query kv_cache indices topk_lens scale"
+    assert list(inspect.signature(infinicore.fp8_sparse_mla_).parameters) == words.split()
 
 
 def test_rwkv5() -> None:
@@ -242,7 +269,9 @@ def test_rwkv5() -> None:
     decay, first = (normal(seed, ref.float32, 2, 2) for seed in (3, 4))
     state = normal(5, ref.float32, 1, 2, 2, 2)
     ours = [put(t.clone()) for t in (r, k, v, decay, first, state)]
+    again = infinicore.rwkv5_wkv(*(put(t.clone()) for t in (r, k, v, decay, first, state)))
     made = ref.of(_infinicore.rwkv5_wkv(*ours))
+    same(ref.of(again), made)
     for t in range(3):
         for h in range(2):
             part = slice(2 * h, 2 * h + 2)

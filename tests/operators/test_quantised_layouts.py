@@ -72,6 +72,17 @@ def test_gptq_weights(groups: int, in_order: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("size", [5, K // 2 + 3, K + 1])
+def test_gptq_groups_of_any_size(size: int) -> None:
+    w = Weights(4, -(-K // size), 3)
+    words, zeros = quantised.pack_gptq(w.codes), quantised.pack_gptq_zeros(w.zeros)
+    g_idx = np.arange(K, dtype=np.int32) // size
+    made = call("dequantize_gptq", words, w.scales, zeros, g_idx)
+    np.testing.assert_array_equal(
+        made, quantised.dequantise_gptq(w.codes, w.zeros, w.scales, g_idx)
+    )
+
+
 @pytest.mark.parametrize("bits", [4, 8])
 def test_marlin_repack(bits: int) -> None:
     w = Weights(bits, 1, 3)
