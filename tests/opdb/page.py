@@ -24,6 +24,40 @@ OTHERS = {
     "Tensor.requires_grad": "is False: there are no gradients, and modules are for inference",
     "manual_seed": "the same seed gives other numbers than torch's",
 }
+# Names of torch that there are none of here: patterns of functions and of methods.
+LEFT_OUT = {
+    "gradients, and what only training needs": (
+        "retain_grad register_hook register_post_accumulate_grad_hook grad_dtype output_nr"
+        " reinforce volatile *anomaly* batch_norm_backward_* batch_norm_elemt batch_norm_*stats*"
+        " embedding_renorm_ fake_quantize_* fused_moving_avg_*"
+    ),
+    "sparse tensors": (
+        "sparse_*_tensor sparse_dim sparse_mask sparse_resize_* to_sparse* resize_as_sparse_ *smm"
+        " hspmm spmm saddmm sspaddmm ccol_indices* col_indices* crow_indices* row_indices* indices*"
+        " values values_copy coalesce is_coalesced dense_dim to_dense to_padded_tensor"
+    ),
+    "quantised tensors of torch; there are functions of quantised weights": (
+        "q_* qscheme int_repr dequantize *quantize_per* quantized_* fbgemm_* empty_quantized"
+        " choose_qparams_optimized"
+    ),
+    "names of one vendor's library": (
+        "cudnn_* miopen_* mkldnn_* to_mkldnn is_vulkan_available xpu ipu mtia"
+    ),
+    "automatic precision, symbolic sizes, compiling and scripting": (
+        "*autocast* sym_* compile cond while_loop vmap fork wait import_ir_* parse_* merge_type_*"
+        " unify_type_list compiled_with_cxx11_abi slice_inverse is_inference_mode_enabled"
+    ),
+    "settings of torch's own run time": (
+        "*deterministic* set_flush_denormal *interop_threads *warn_always* init_num_threads"
+        " prepare_multiprocessing_environment profiler_* get_file_path thread_safe_generator"
+        " classproperty is_storage"
+    ),
+    "what torch itself has removed or replaced": (
+        "eig lstsq matrix_rank symeig set_default_tensor_type range new resize resize_as storage"
+        " storage_type"
+    ),
+    "names of dimensions, half complex numbers, subclasses": "name chalf as_subclass module_load",
+}
 _HEAD = """\
 # Differences from torch
 
@@ -34,6 +68,11 @@ tests.opdb.page` from the tables that the tests check against torch's own operat
 | where | what |
 |---|---|
 """
+_LEFT_OUT = """
+## Left out
+
+| what | names |
+|---|---|"""
 
 
 def page() -> str:
@@ -42,7 +81,10 @@ def page() -> str:
         for each in DIFFERENCES
     ]
     rows += [f"| `{name}` | {text} |" for name, text in OTHERS.items()]
-    return _HEAD.format(version=TORCH) + "\n".join(rows) + "\n"
+    left_out = [
+        f"| {reason} | {_names(tuple(each.split()))} |" for reason, each in LEFT_OUT.items()
+    ]
+    return "\n".join([_HEAD.format(version=TORCH) + rows[0], *rows[1:], _LEFT_OUT, *left_out, ""])
 
 
 def _names(operators: tuple[str, ...]) -> str:

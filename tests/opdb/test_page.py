@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 import numpy as np
 import pytest
 
 import infinicore
 from infinicore import nn
 
-from .page import PAGE, page
+from .page import LEFT_OUT, PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -28,3 +30,12 @@ def test_others() -> None:
     z = infinicore.tensor([1j])
     z.conj().fill_(0)
     assert z.tolist() == [1j]
+
+
+def test_what_is_left_out_is_left_out() -> None:
+    functions = {name for name in dir(infinicore) if callable(getattr(infinicore, name))}
+    functions -= {name for name in functions if isinstance(getattr(infinicore, name), type)}
+    for text in LEFT_OUT.values():
+        for pattern in text.split():
+            names = {*functions, *vars(infinicore.Tensor)}
+            assert not fnmatch.filter(names, pattern), pattern
