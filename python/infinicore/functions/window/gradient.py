@@ -1,0 +1,87 @@
+"""Slopes of samples along their dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dims_of, expect
+from infinicore.functions._operands import floats
+
+__all__ = ["gradient"]
+
+
+def _spacings(spacing: Any, count: int) -> list[Any]:
+    """A distance, or coordinates, for each dimension."""
+    if isinstance(spacing, (tuple, list)):
+        expect(len(spacing) == count, "gradient", "the length of spacing", len(spacing), f"{count}")
+        return list(spacing)
+    if isinstance(spacing, Tensor):
+        raise TypeError("gradient: spacing is a tensor: expected a number, or a list of tensors")
+    return [1.0 if spacing is None else spacing] * count
+
+
+def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
+    """Central differences, and those of one side at both ends."""
+    size = x.shape[dim]
+    expect(size > edge_order, "gradient", f"size {dim} of input", size, f"{edge_order + 1} or more")
+
+    def at(first: int, last: int) -> Tensor:
+        return x.narrow(dim, first % size, (last - first) % size + 1)
+
+    if isinstance(spacing, Tensor):
+        expect(
+            tuple(spacing.shape) == (size,),
+            "gradient",
+            "the shape of a spacing",
+            tuple(spacing.shape),
+            f"[{size}]",
+        )
+        gaps = floats(spacing).diff().reshape(-1, *[1] * (x.ndim - dim - 1))
+        first, second = gaps[:-1], gaps[1:]
+        start, after, before, end = gaps[:1], gaps[1:2], gaps[-2:-1], gaps[-1:]
+    else:
+        first = second = start = after = before = end = spacing
+    parts = []
+    if size > 2:
+        down = -second / (first * (first + second))
+        here = (second - first) / (first * second)
+        up = first / (second * (first + second))
+        middle = at(0, -3) * down + at(2, -1) * up
+        parts = [middle + at(1, -2) * here if isinstance(spacing, Tensor) else middle]
+    if edge_order == 1:
+        left = (at(1, 1) - at(0, 0)) / start
+        right = (at(-1, -1) - at(-2, -2)) / end
+    else:
+        left = (
+            at(0, 0) * (-(2 * start + after) / (start * (start + after)))
+            + at(1, 1) * ((start + after) / (start * after))
+            - at(2, 2) * (start / (after * (start + after)))
+        )
+        right = (
+            at(-1, -1) * ((2 * end + before) / (end * (before + end)))
+            - at(-2, -2) * ((before + end) / (before * end))
+            + at(-3, -3) * (end / (before * (before + end)))
+        )
+    return infinicore.cat([left, *parts, right], dim)
+
+
+@function
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """How the samples of input grow along each dimension of `dim` (all by default), as a tuple
+    of tensors. `spacing` is the distance of samples, one for each dimension, or their coordinates,
+    one tensor for each. At both ends differences of order `edge_order` are taken.
+
+    >>> infinicore.gradient(infinicore.tensor([1., 2., 4., 7.]))
+    (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)
+    """
+    expect(edge_order in (1, 2), "gradient", "edge_order", edge_order, "1 or 2")
+    dims: Sequence[int] = dims_of("gradient", input, dim)
+    pairs = zip(dims, _spacings(spacing, len(dims)), strict=True)
+    x = floats(input)
+    return tuple(_slope(x, each, step, edge_order) for each, step in pairs)
