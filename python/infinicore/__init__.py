@@ -18,8 +18,8 @@ from typing import Any
 use_ntops = False  # programs ask for it: whether an optional package of kernels is in use
 
 _MODULES = (
-    *("array_api", "ccl", "context", "fft", "functions", "lib", "library", "linalg", "nn"),
-    *("op", "ops", "rt", "signal", "special", "test", "utils"),
+    *("array_api", "ccl", "context", "fft", "functions", "lib", "library", "linalg"),
+    *("masked", "nn", "op", "ops", "rt", "signal", "special", "test", "utils"),
 )
 
 

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import infinicore
-from infinicore import _namespace, nn
+from infinicore import _namespace, masked, nn
 from infinicore.nn import functional
 from kit.place import ON_HOST
 from kit.requirements import need
@@ -21,6 +21,7 @@ def public():
     for module in _namespace.modules():
         found |= {f"infinicore.{name}": getattr(module, name) for name in module.__all__}
     found |= {f"nn.functional.{name}": getattr(functional, name) for name in functional.__all__}
+    found |= {f"masked.{name}": getattr(masked, name) for name in masked.__all__}
     found |= {f"nn.{name}": getattr(nn, name) for name in nn.__all__ if name != "functional"}
     return {name: value for name, value in sorted(found.items()) if callable(value)}
 
