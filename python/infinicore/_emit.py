@@ -48,8 +48,9 @@ def result_type(*operands: Any) -> dtype:
     for chosen in best:
         if chosen is not None and (made is None or category(chosen) > category(made)):
             # A complex number has the precision of the floats that it meets.
-            wide = made is float64 and chosen is complex64
-            made = complex128 if wide else chosen
+            if made is not None and category(made) == 2:
+                chosen = complex128 if made is float64 else complex64
+            made = chosen
     if made is None:
         raise TypeError("result_type: expected at least one tensor or number")
     return made

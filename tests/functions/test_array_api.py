@@ -221,6 +221,7 @@ def test_information() -> None:
     assert info.default_dtypes()["real floating"] is xp.float32
     assert set(info.dtypes(kind="unsigned integer")) == {"uint8", "uint16", "uint32", "uint64"}
     assert info.default_device() in info.devices()
+    assert isinstance(info.devices(), list)
 
 
 def test_types_meet() -> None:
@@ -266,6 +267,17 @@ def test_axes() -> None:
     assert xp.concat([x, x], axis=None).shape == (12,)
     with pytest.raises(ValueError, match="squeeze"):
         xp.squeeze(x, axis=0)
+
+
+def test_integers_of_numpy_are_axes() -> None:
+    numpy = pytest.importorskip("numpy")
+    x, one, both = xp.ones((2, 3)), numpy.int64(1), numpy.array([0, 1])
+    assert xp.sum(x, axis=one).tolist() == [3, 3]
+    assert xp.cumulative_sum(x, axis=one).tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert xp.max(x, axis=tuple(both)).tolist() == 1
+    assert xp.expand_dims(x, axis=one).shape == (2, 1, 3)
+    assert xp.roll(x, one, axis=both).shape == (2, 3)
+    assert xp.zeros(numpy.int64(4)).shape == (4,)
 
 
 def test_special_values() -> None:

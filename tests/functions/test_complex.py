@@ -227,6 +227,7 @@ def test_types_meet() -> None:
     assert (infinicore.ones(2, dtype=infinicore.float64) * 1j).dtype is c128
     assert (single * 2.5).dtype is c64
     assert infinicore.result_type(infinicore.ones(2), 1j) is c64
+    assert (infinicore.ones(2) * infinicore.tensor(1j, dtype=c128)).dtype is c64
 
 
 def test_complex_numbers_as_exponents() -> None:

@@ -10,6 +10,7 @@ from infinicore._dtype import dtype
 from infinicore._elements import fill
 from infinicore._tensor import Tensor
 from infinicore.array_api._dtypes import as_array, common
+from infinicore.array_api._manipulation import integers
 
 __all__ = [
     "arange",
@@ -29,10 +30,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-
-def _sizes(shape: Any) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def arange(
@@ -69,7 +66,7 @@ def asarray(
 
 def empty(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """An array whose elements are not set."""
-    return infinicore.empty(_sizes(shape), dtype=dtype, device=device)
+    return infinicore.empty(integers(shape), dtype=dtype, device=device)
 
 
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
@@ -79,7 +76,7 @@ def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) 
 
 def zeros(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """An array of zeros."""
-    return infinicore.zeros(_sizes(shape), dtype=dtype, device=device)
+    return infinicore.zeros(integers(shape), dtype=dtype, device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
@@ -89,7 +86,7 @@ def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) 
 
 def ones(shape: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """An array of ones."""
-    return infinicore.ones(_sizes(shape), dtype=dtype, device=device)
+    return infinicore.ones(integers(shape), dtype=dtype, device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
@@ -100,7 +97,7 @@ def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: Any = None) -
 def full(shape: Any, fill_value: Any, *, dtype: dtype | None = None, device: Any = None) -> Tensor:
     """An array with one value everywhere. Its type follows from the value."""
     kind = dtype or kind_of_value(fill_value)
-    return infinicore.full(_sizes(shape), fill_value, dtype=kind, device=device)
+    return infinicore.full(integers(shape), fill_value, dtype=kind, device=device)
 
 
 def full_like(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 import infinicore
@@ -30,9 +31,17 @@ __all__ = [
 ]
 
 
+def integers(value: Any) -> tuple[int, ...]:
+    """One integer or several; NumPy's are integers, too."""
+    try:
+        return (operator.index(value),)
+    except TypeError:
+        return tuple(map(operator.index, value))
+
+
 def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:
     """One axis or several, counted from the front."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = integers(axis)
     for each in axes:
         if not -rank <= each < rank:
             raise IndexError(f"{function}: axis is {each}: expected one of {rank} dimensions")
@@ -68,7 +77,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Tensor:
 
 def expand_dims(x: Tensor, /, axis: Any) -> Tensor:
     """New axes of size 1, at these places of the result."""
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = integers(axis)
     for each in builtins.sorted(axes_of("expand_dims", axes, x.ndim + len(axes))):
         x = x.unsqueeze(each)
     return x
@@ -113,10 +122,10 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
 def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
     """Elements moved on along axes; those that leave at the end come in at the start."""
     if axis is None:
-        total = shift if isinstance(shift, int) else builtins.sum(shift)
+        total = builtins.sum(integers(shift))
         return infinicore.roll(x.reshape(-1), total, 0).reshape(x.shape)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    shifts = (shift,) * len(axes) if isinstance(shift, int) else tuple(shift)
+    axes, shifts = integers(axis), integers(shift)
+    shifts *= len(axes) if len(shifts) == 1 else 1
     for one, at in zip(shifts, axes, strict=True):
         x = infinicore.roll(x, one, axes_of("roll", at, x.ndim)[0])
     return x

@@ -18,6 +18,8 @@ def _line(name: str) -> Any:
     def function(
         x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     ) -> Tensor:
+        if n is not None and n < 1:
+            raise ValueError(f"{name}: n is {n}: expected 1 or more")
         return work(x, n, axis, norm)  # type: ignore[no-any-return]
 
     return _named(function, name, work)
