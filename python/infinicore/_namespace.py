@@ -151,16 +151,19 @@ def _add_methods(names: dict[str, Any]) -> None:
         in_place = f"{name}_"
         is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)
         if is_method and not hasattr(Tensor, in_place) and in_place not in names:
-            setattr(Tensor, in_place, _replacing(value))
+            setattr(Tensor, in_place, _replacing(in_place, value))
     # Equality is elementwise, so tensors are hashed by identity.
     Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def _replacing(function: Any) -> Any:
+def _replacing(name: str, function: Any) -> Any:
     """In place by way of a new tensor, since not every operator may write where it reads."""
+    from infinicore._emit import check_out_type
 
     def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        return self.copy_(function(self, *args, **keywords))
+        made = function(self, *args, **keywords)
+        check_out_type(name, self, made.dtype)
+        return self.copy_(made)
 
     method.__doc__ = function.__doc__
     return method

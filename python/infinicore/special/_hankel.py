@@ -40,14 +40,17 @@ def _nodes(order: float, like: Tensor) -> tuple[Tensor, Tensor]:
 def _hankel(x: Tensor, order: float) -> tuple[Tensor, Tensor]:
     """P and Q: J and Y are sqrt(2 / (pi x)) times (P cos - Q sin) and (P sin + Q cos) of x - order
     pi / 2 - pi / 4."""
+    # Each by itself: what both need of the terms would be written to memory.
+    return _sum_of(x, order, "cos"), _sum_of(x, order, "sin")
+
+
+def _sum_of(x: Tensor, order: float, name: str) -> Tensor:
     u, weights = _nodes(order, x)
     half = emit("mul", emit("div", u, x.unsqueeze(-1)), 0.5)
     size = emit("pow", emit("add", emit("mul", half, half), 1.0), (order - 0.5) / 2)
-    size = emit("mul", size, weights)
     angle = emit("mul", emit("atan", half), order - 0.5)
-    both = (emit("mul", size, emit(name, angle)) for name in ("cos", "sin"))
-    p, q = (emit("sum", each, dim=[each.ndim - 1]) for each in both)
-    return p, q
+    terms = emit("mul", emit("mul", size, weights), emit(name, angle))
+    return emit("sum", terms, dim=[terms.ndim - 1])  # type: ignore[no-any-return]
 
 
 def _decaying(x: Tensor, order: float) -> Tensor:
