@@ -6,6 +6,7 @@ their arguments on, and looks at names only where a keyword is given."""
 from __future__ import annotations
 
 import copyreg
+import functools
 import inspect
 from types import FunctionType
 from typing import Any
@@ -19,6 +20,11 @@ _NATIVE = ("narrow", "select", "squeeze", "stride", "unsqueeze")
 
 def with_other_names(function: Any) -> Any:
     """The function, with the other names of its parameters."""
+    return _renamed(function) if isinstance(function, FunctionType) else function
+
+
+@functools.cache  # so that two names of one function stay that
+def _renamed(function: FunctionType) -> Any:
     names = _parameters(function)
     if not _MEANT & set(names):
         return function

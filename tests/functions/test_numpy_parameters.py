@@ -94,5 +94,7 @@ def test_what_stands_in_front_of_a_function() -> None:
     chunk = infinicore.chunk
     assert isinstance(chunk, _core.Renaming)
     assert "chunk" in repr(chunk) and chunk.__doc__ and chunk.__name__ == "chunk"
+    assert infinicore.swapaxes is infinicore.transpose is not chunk
     again = pickle.loads(pickle.dumps(chunk))
+    assert again is chunk
     assert values(again(infinicore.arange(4), 2, axis=0)) == [[0, 1], [2, 3]]
