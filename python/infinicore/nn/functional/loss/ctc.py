@@ -1,0 +1,137 @@
+"""The loss of sequences that are shorter than what they are read from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore._dtype import int64
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, integers, need_tensor
+from infinicore.functions._index_checks import check_indices, is_known
+from infinicore.functions._operands import wide_floats
+
+__all__ = ["ctc_loss"]
+
+_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}  # torch.ctc_loss takes these numbers
+
+
+def _lengths(argument: str, given: Any, count: int, most: int, like: Tensor) -> Tensor:
+    """One length for each sequence, as a tensor beside the others."""
+    if isinstance(given, (int, Sequence)):
+        given = infinicore.tensor([given] if isinstance(given, int) else list(given), dtype=int64)
+    made = integers("ctc_loss", argument, given).reshape(-1)
+    expect(made.numel() == count, "ctc_loss", f"the size of {argument}", made.numel(), f"{count}")
+    if is_known(made) and count:
+        least, largest = made.min().item(), made.max().item()
+        expect(least >= 0, "ctc_loss", f"the least of {argument}", least, "0 or more")
+        expect(
+            largest <= most, "ctc_loss", f"the largest of {argument}", largest, f"at most {most}"
+        )
+    return made.to(like.device)
+
+
+def _rows(targets: Tensor, lengths: Any) -> Tensor:
+    """Targets that follow one another as rows of one length."""
+    sizes = [lengths] if isinstance(lengths, int) else list(lengths)
+    sizes = [int(each) for each in (lengths.tolist() if isinstance(lengths, Tensor) else sizes)]
+    total = sum(sizes)
+    expect(
+        targets.shape[0] == total, "ctc_loss", "the size of targets", targets.shape[0], f"{total}"
+    )
+    widest = max(sizes, default=0)
+    pad = infinicore.nn.functional.pad
+    rows = [pad(row, (0, widest - row.shape[0])) for row in targets.split(sizes)]
+    return infinicore.stack(rows)
+
+
+@function
+def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Probabilities [T, N, L] of the targets with blanks around each, what forbids to jump over a
+    blank, and the logarithms at the start."""
+    steps, count = log_probs.shape[:2]
+    blanks = infinicore.full_like(targets, blank)
+    labels = infinicore.stack([blanks, targets], 2).reshape(count, -1)
+    labels = infinicore.nn.functional.pad(labels, (0, 1), value=blank)
+    size = labels.shape[1]
+    places = labels.unsqueeze(0).expand(steps, count, size)
+    probabilities = log_probs.gather(2, places)
+    before = infinicore.nn.functional.pad(labels, (2, 0), value=blank).narrow(1, 0, size)
+    may_jump = (labels != blank) & (labels != before)
+    jump = infinicore.zeros_like(probabilities[0]).masked_fill(~may_jump, -math.inf)
+    first = infinicore.arange(size, device=targets.device) < 2
+    start = probabilities[0].masked_fill(~first, -math.inf)
+    return probabilities, jump, start
+
+
+@function
+def _advanced(known: Tensor, probabilities: Tensor, jump: Tensor, is_over: Tensor) -> Tensor:
+    """One step later: each label is kept, or follows the one before, or the one before that."""
+    size = known.shape[1]
+    pad = infinicore.nn.functional.pad
+    one = pad(known, (1, 0), value=-math.inf).narrow(1, 0, size)
+    two = pad(known, (2, 0), value=-math.inf).narrow(1, 0, size) + jump
+    made = known.logaddexp(one).logaddexp(two) + probabilities
+    return infinicore.where(is_over, known, made)
+
+
+@function
+def _finished(known: Tensor, lengths: Tensor, zero_infinity: bool) -> Tensor:
+    """-log of the sum over the last label and the blank behind it."""
+    last = lengths.unsqueeze(1) * 2
+    end = known.gather(1, last)
+    before = known.gather(1, (last - 1).clamp_min(0)).masked_fill(last == 0, -math.inf)
+    loss = -end.logaddexp(before).squeeze(1)
+    return loss.masked_fill(loss == math.inf, 0.0) if zero_infinity else loss
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: Any = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """-log of the probability of all ways to read the targets in log_probs [T, N, C], whose labels
+    may repeat and have `blank` between them. Targets are [N, S], or follow one another in one
+    dimension. The mean is one of losses divided by the lengths of their targets. The dimension N
+    may be missing.
+
+    >>> logs = infinicore.full((2, 1, 2), 0.5).log()
+    >>> F.ctc_loss(logs, infinicore.tensor([[1]]), [2], [1]).exp()
+    tensor(1.3333)
+    """
+    name = "ctc_loss"
+    need_tensor(name, "log_probs", log_probs)
+    reduction = _REDUCTIONS.get(reduction, reduction)
+    if reduction not in _REDUCTIONS.values():
+        raise ValueError(f"{name}: reduction is {reduction!r}: expected 'none', 'mean' or 'sum'")
+    expect(log_probs.ndim in (2, 3), name, "log_probs.ndim", log_probs.ndim, "2 or 3")
+    logs = wide_floats(log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1))
+    steps, count, classes = logs.shape
+    expect(0 <= blank < classes, name, "blank", blank, f"0 to {classes - 1}")
+    expect(steps > 0, name, "the number of steps", steps, "1 or more")
+    labels = integers(name, "targets", targets)
+    if labels.ndim == 1 and log_probs.ndim == 3:
+        labels = _rows(labels, target_lengths)
+    labels = labels.reshape(count, -1)
+    check_indices(name, labels, classes, 2)
+    ends = _lengths("input_lengths", input_lengths, count, steps, logs)
+    sizes = _lengths("target_lengths", target_lengths, count, labels.shape[1], logs)
+    probabilities, jump, known = _prepared(logs, labels.contiguous(), blank)
+    is_over = infinicore.arange(steps, device=logs.device).reshape(-1, 1, 1) >= ends.reshape(-1, 1)
+    for step in range(1, steps):
+        known = _advanced(known, probabilities[step], jump, is_over[step])
+    loss = _finished(known, sizes, bool(zero_infinity))
+    if reduction == "mean":
+        loss = (loss / sizes.clamp_min(1)).mean()
+    elif reduction == "sum":
+        loss = loss.sum()
+    elif log_probs.ndim == 2:
+        loss = loss.squeeze(0)
+    return loss.to(log_probs.dtype)
