@@ -111,6 +111,8 @@ def test_attention(batch_first: bool) -> None:
     keys = {**given, "kdim": 6, "vdim": 4, "bias": False}
     compare("MultiheadAttention", (8, 2), keys, (5, 3, 8), (5, 3, 6), (5, 3, 4))
     compare("MultiheadAttention", (8, 2), given, (5, 8), (4, 8), (4, 8))
+    more = {**given, "add_bias_kv": True, "add_zero_attn": True}
+    compare("MultiheadAttention", (8, 2), more, (5, 3, 8), (5, 3, 8), (5, 3, 8))
     for norm_first in (False, True):
         layer = {**given, "norm_first": norm_first, "activation": "gelu"}
         compare("TransformerEncoderLayer", (8, 2, 16), layer, (5, 3, 8))

@@ -8,13 +8,21 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infinicore.nn import functional, of_functions
+from infinicore.nn import functional, losses, of_functions
+from infinicore.nn.activation import PReLU, RReLU, Softmax2d
+from infinicore.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from infinicore.nn.attention import (
     MultiheadAttention,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from infinicore.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
+from infinicore.nn.containers import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
 from infinicore.nn.conv import (
     BatchNorm1d,
     BatchNorm2d,
@@ -29,10 +37,27 @@ from infinicore.nn.conv import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from infinicore.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
+from infinicore.nn.images import (
+    CrossMapLRN2d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 from infinicore.nn.layers import (
     GELU,
-    Dropout,
+    Bilinear,
     Embedding,
+    EmbeddingBag,
     GroupNorm,
     Identity,
     LayerNorm,
@@ -47,7 +72,17 @@ from infinicore.nn.layers import (
 from infinicore.nn.loading import load_safetensors, read_safetensors, save_safetensors
 from infinicore.nn.module import IncompatibleKeys, Module
 from infinicore.nn.of_functions import Flatten, Unflatten
-from infinicore.nn.parameter import Parameter
+from infinicore.nn.parameter import Buffer, Parameter
+from infinicore.nn.rnn import (
+    GRU,
+    LSTM,
+    RNN,
+    GRUCell,
+    LSTMCell,
+    RNNBase,
+    RNNCell,
+    RNNCellBase,
+)
 from infinicore.nn.rope import RoPE
 from infinicore.nn.rope_scaling import (
     Llama3RopeScalingConfig,
@@ -55,12 +90,38 @@ from infinicore.nn.rope_scaling import (
     RopeScalingConfig,
     YarnRopeScalingConfig,
 )
+from infinicore.nn.transformer import Transformer, TransformerDecoder, TransformerDecoderLayer
 
 if TYPE_CHECKING:
     from infinicore.nn import parallel
 
 __all__ = [
+    "PReLU",
+    "RReLU",
+    "Softmax2d",
+    "AdaptiveLogSoftmaxWithLoss",
+    "ParameterDict",
+    "AlphaDropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "FeatureAlphaDropout",
+    "CrossMapLRN2d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "Bilinear",
+    "EmbeddingBag",
+    "Buffer",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
     "GELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
@@ -73,12 +134,14 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Identity",
     "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
+    "LSTMCell",
     "LayerNorm",
     "Linear",
     "Llama3RopeScalingConfig",
@@ -90,6 +153,9 @@ __all__ = [
     "Parameter",
     "ParameterList",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "ReLU",
     "RoPE",
     "RopeScalingConfig",
@@ -107,6 +173,7 @@ __all__ = [
     "parallel",
     "read_safetensors",
     "save_safetensors",
+    *losses.LOSSES,
     *of_functions.MODULES,
 ]
 
@@ -115,6 +182,7 @@ def __getattr__(name: str) -> Any:
     # On first use: it needs the collectives, which most programs do not.
     if name == "parallel":
         return importlib.import_module("infinicore.nn.parallel")
-    if name in of_functions.MODULES:
-        return of_functions.MODULES[name]
+    for made in (losses.LOSSES, of_functions.MODULES):
+        if name in made:
+            return made[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,20 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import infinicore
 from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.containers import ModuleList
 from infinicore.nn.layers import LayerNorm, Linear, new_parameter
 from infinicore.nn.module import Module
-
-
-def _additive(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask as numbers that are added to scores: -inf where it is true."""
-    if mask is None or mask.dtype is not infinicore.bool:
-        return mask
-    zero = infinicore.zeros(mask.shape, dtype=like.dtype, device=like.device)
-    return zero.masked_fill(mask, float("-inf"))
 
 
 class MultiheadAttention(Module):
@@ -47,10 +38,9 @@ class MultiheadAttention(Module):
             raise ValueError(
                 f"MultiheadAttention: embed_dim is {embed_dim}: expected a multiple of {num_heads}"
             )
-        if add_bias_kv or add_zero_attn:
-            raise ValueError("MultiheadAttention: add_bias_kv and add_zero_attn are not there")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.head_dim, self.batch_first = embed_dim // num_heads, batch_first
+        self.add_zero_attn = add_zero_attn
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self._same = self.kdim == embed_dim and self.vdim == embed_dim
         kind = (device, dtype)
@@ -65,19 +55,9 @@ class MultiheadAttention(Module):
         else:
             self.register_parameter("in_proj_bias", None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        if self._same:
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        given = zip((query, key, value), weights, biases, strict=True)
-        return [self._heads(F.linear(x, weight, bias)) for x, weight, bias in given]
-
-    def _heads(self, x: Tensor) -> Tensor:
-        """[B, T, E] -> [B, heads, T, E / heads]"""
-        return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
+        for name in ("bias_k", "bias_v"):
+            made = new_parameter((1, 1, embed_dim), *kind) if add_bias_kv else None
+            self.register_parameter(name, made)
 
     def forward(
         self,
@@ -91,37 +71,37 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """The result and, if wanted, the weights."""
-        batched = query.ndim == 3
-        if not batched:
-            query, key, value = (each.unsqueeze(0) for each in (query, key, value))
-        elif not self.batch_first:
+        turned = self.batch_first and query.ndim == 3
+        if turned:
             query, key, value = (each.transpose(0, 1) for each in (query, key, value))
-        q, k, v = self._projected(query, key, value)
-        mask = _additive(attn_mask, q)
-        if mask is not None and mask.ndim == 3:
-            mask = mask.reshape(q.shape[0], self.num_heads, *mask.shape[1:])
-        padding = _additive(key_padding_mask, q)
-        if padding is not None:
-            padding = padding.reshape(q.shape[0], 1, 1, k.shape[2])
-            mask = padding if mask is None else mask + padding
-        weights = None
-        if need_weights:
-            scores = (q * self.head_dim**-0.5) @ k.transpose(-2, -1)
-            scores = scores if mask is None else scores + mask
-            weights = F.softmax(scores, -1)
-            made = weights @ v
-            weights = weights.mean(1) if average_attn_weights else weights
-        else:
-            if mask is not None:
-                mask = mask.expand(q.shape[0], self.num_heads, q.shape[2], k.shape[2])
-            made = F.scaled_dot_product_attention(
-                q, k, v, mask, is_causal=is_causal and mask is None
-            )
-        made = made.transpose(1, 2).reshape(q.shape[0], q.shape[2], self.embed_dim)
-        made = self.out_proj(made)
-        if not batched:
-            return made.squeeze(0), None if weights is None else weights.squeeze(0)
-        return (made if self.batch_first else made.transpose(0, 1)), weights
+        separate: dict[str, Any] = {}
+        if not self._same:
+            names = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+            separate = {name: getattr(self, name) for name in names}
+        made, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight if self._same else None,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            self.training,
+            key_padding_mask,
+            need_weights,
+            attn_mask,
+            not self._same,
+            **separate,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return (made.transpose(0, 1) if turned else made), weights
 
 
 class TransformerEncoderLayer(Module):

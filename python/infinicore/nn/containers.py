@@ -177,3 +177,74 @@ class ParameterList(Module):
 
     def __iter__(self) -> Iterator[Parameter]:
         return iter([each for each in self._parameters.values() if each is not None])
+
+
+class ParameterDict(Module):
+    """Parameters by name. Tensors that are assigned become parameters.
+
+    >>> infinicore.nn.ParameterDict({"a": infinicore.ones(2)})["a"].shape
+    infinicore.Size([2])
+    """
+
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def __getitem__(self, key: str) -> Any:
+        found = self._parameters[str(key)]
+        assert found is not None
+        return found
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.register_parameter(
+            str(key), value if isinstance(value, Parameter) else Parameter(value)
+        )
+
+    def __delitem__(self, key: str) -> None:
+        del self._parameters[str(key)]
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self._parameters))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._parameters
+
+    def keys(self) -> Iterable[str]:
+        return self._parameters.keys()
+
+    def values(self) -> Iterable[Any]:
+        return self._parameters.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._parameters.items()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._parameters.get(str(key), default)
+
+    def pop(self, key: str) -> Any:
+        found = self[key]
+        del self[key]
+        return found
+
+    def clear(self) -> None:
+        for key in list(self):
+            del self[key]
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, parameters: Mapping[str, Any] | Iterable[Any]) -> None:
+        pairs: Any = parameters.items() if isinstance(parameters, Mapping) else parameters
+        for key, value in pairs:
+            self[key] = value
+
+    def copy(self) -> ParameterDict:
+        return ParameterDict(dict(self.items()))

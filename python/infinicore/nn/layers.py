@@ -108,6 +108,96 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
+class EmbeddingBag(Module):
+    """Sums, means or largest elements of rows of weight [num_embeddings, embedding_dim], for each
+    bag of indices.
+
+    >>> infinicore.nn.EmbeddingBag(10, 4)
+    EmbeddingBag(10, 4, mode='mean')
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq or sparse:
+            raise ValueError("EmbeddingBag: max_norm, scale_grad_by_freq, sparse are for training")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.mode, self.padding_idx = mode, padding_idx
+        self.include_last_offset = include_last_offset
+        sizes = (num_embeddings, embedding_dim)
+        if _weight is not None and tuple(_weight.shape) != sizes:
+            raise ValueError(
+                f"EmbeddingBag: _weight has shape {tuple(_weight.shape)}: expected {sizes}"
+            )
+        self.weight = new_parameter(sizes, device, dtype) if _weight is None else Parameter(_weight)
+
+    def forward(
+        self,
+        input: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+
+
+class Bilinear(Module):
+    """input1 @ weight[k] @ input2 + bias[k], with weight [out, in1, in2].
+
+    >>> infinicore.nn.Bilinear(2, 3, 4)
+    Bilinear(in1_features=2, in2_features=3, out_features=4, bias=True)
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        self.weight = new_parameter((out_features, in1_features, in2_features), device, dtype)
+        made = new_parameter((out_features,), device, dtype) if bias else None
+        self.register_parameter("bias", made)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features},"
+            f" out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
 class RMSNorm(Module):
     """Root mean square normalisation over the last dimension.
 
@@ -201,10 +291,6 @@ class Identity(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input
-
-
-class Dropout(Identity):
-    """In inference nothing is dropped."""
 
 
 class ReLU(Module):

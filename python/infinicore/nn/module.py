@@ -11,7 +11,7 @@ from infinicore import _changes
 from infinicore._tensor import Tensor
 from infinicore.nn._registry import Handle, Registry
 from infinicore.nn._state import owners_of, set_slots, slot_values, tensor_from
-from infinicore.nn.parameter import Parameter
+from infinicore.nn.parameter import Buffer, Parameter
 
 Self = TypeVar("Self", bound="Module")
 
@@ -121,6 +121,9 @@ class Module:
         elif isinstance(value, Module):
             self._forget(name)
             self._modules[name] = value
+        elif isinstance(value, Buffer):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)
         elif name in self._buffers and (value is None or isinstance(value, Tensor)):
             self._buffers[name] = value
         elif name in self._parameters and (value is None or isinstance(value, Tensor)):

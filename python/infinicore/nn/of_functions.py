@@ -23,6 +23,9 @@ AvgPool3d  avg_pool3d  kernel_size stride=None padding=0 ceil_mode=False count_i
 MaxPool{n}d  max_pool{n}d  kernel_size stride=None padding=0 dilation=1 return_indices=False ceil_mode=False
 LPPool1d  lp_pool1d  norm_type kernel_size stride=None ceil_mode=False
 LPPool2d  lp_pool2d  norm_type kernel_size stride=None ceil_mode=False
+LPPool3d  lp_pool3d  norm_type kernel_size stride=None ceil_mode=False
+FractionalMaxPool2d  fractional_max_pool2d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
+FractionalMaxPool3d  fractional_max_pool3d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
 CELU  celu  alpha=1.0 inplace=False
 ELU  elu  alpha=1.0 inplace=False
 GLU  glu  dim=-1
@@ -54,25 +57,39 @@ PairwiseDistance  pairwise_distance  p=2.0 eps=1e-06 keepdim=False
 """  # noqa: E501
 
 
-def _module(name: str, function: str, words: list[str]) -> Any:
-    work = getattr(F, function)
-    parameters = []
+def signature_of(words: list[str]) -> inspect.Signature:
+    """Parameters `name` or `name=default`; those behind `*` are given by name only."""
+    parameters: list[inspect.Parameter] = []
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for word in words:
         label, has_default, text = word.partition("=")
+        if label == "*":
+            kind = inspect.Parameter.KEYWORD_ONLY
+            continue
         default = ast.literal_eval(text) if has_default else inspect.Parameter.empty
-        parameters.append(
-            inspect.Parameter(label, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-        )
-    signature = inspect.Signature(parameters)
+        parameters.append(inspect.Parameter(label, kind, default=default))
+    return inspect.Signature(parameters)
+
+
+def bound_to(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> dict[str, Any]:
+    """The value of each parameter in a call."""
+    try:
+        bound = signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _module(name: str, function: str, words: list[str]) -> Any:
+    work, signature = getattr(F, function), signature_of(words)
+    parameters = list(signature.parameters.values())
 
     def init(self: Any, *args: Any, **keywords: Any) -> None:
         Module.__init__(self)
-        try:
-            bound = signature.bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{name}: {error}") from None
-        bound.apply_defaults()
-        for label, value in bound.arguments.items():
+        for label, value in bound_to(name, signature, args, keywords).items():
             setattr(self, label, value)
 
     def forward(self: Any, *inputs: Tensor) -> Any:
@@ -81,9 +98,7 @@ def _module(name: str, function: str, words: list[str]) -> Any:
     def extra_repr(self: Any) -> str:
         return ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in parameters)
 
-    init.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *parameters]
-    )
+    init.__signature__ = signature_of(["self", *words])  # type: ignore[attr-defined]
     body = {"__init__": init, "forward": forward, "extra_repr": extra_repr, "__module__": __name__}
     text = f"`functional.{function}` as a module."
     return type(name, (Module,), {**body, "__doc__": text})

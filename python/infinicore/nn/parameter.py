@@ -35,3 +35,31 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return Parameter, (self.data,)
+
+
+class Buffer(Tensor):
+    """A tensor that a module lists among its buffers once it is assigned. It shares the memory of
+    `data`; with `persistent` it is part of the state.
+
+    >>> module = infinicore.nn.Module()
+    >>> module.scale = infinicore.nn.Buffer(infinicore.ones(1))
+    >>> list(module.state_dict())
+    ['scale']
+    """
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        if data is None:
+            from infinicore._creation import empty
+
+            data = empty((0,))
+        if not isinstance(data, Tensor):
+            raise ValueError(f"Buffer: data is {type(data).__name__}: expected a Tensor")
+        super().__init__(data)
+        self.persistent = persistent
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _buffer, (Tensor(self), self.persistent)
+
+
+def _buffer(data: Tensor, persistent: bool) -> Buffer:
+    return Buffer(data, persistent=persistent)
