@@ -8,8 +8,8 @@ namespace infini::cuda {
 
 using Error = infinirtError_t;
 
-enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kSolver, kCollectives };
-constexpr int kPartCount = 7;
+enum class Part { kRuntime, kDriver, kCompiler, kBlas, kDnn, kSolver, kFourier, kCollectives };
+constexpr int kPartCount = 8;
 
 // A function by its name without the vendor's prefix: find(Part::kRuntime, "StreamCreate"). Null
 // when the library is not there or lacks it. Looks through symbols: keep what it gives.

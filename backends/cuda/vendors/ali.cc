@@ -39,6 +39,7 @@ const Vendor vendor = {
             {"cublas", kBlas, nullptr, kUnrelated, "cuBLAS of the PPU SDK"},
             {"cudnn", nullptr, nullptr, kUnrelated, "cuDNN of the PPU SDK"},
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of the PPU SDK"},
+            {"cufft", nullptr, nullptr, kUnrelated, "cuFFT of the PPU SDK"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of the PPU SDK"},
         },
     .renames = kCudaRenames,

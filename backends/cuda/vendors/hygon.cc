@@ -83,6 +83,7 @@ const Vendor vendor = {
             {"hipblas", kBlas, nullptr, kUnrelated, "hipBLAS"},
             {"miopen", nullptr, nullptr, kUnrelated, "MIOpen"},
             {"hipsolverDn", nullptr, nullptr, kUnrelated, "hipSOLVER"},
+            {"hipfft", nullptr, nullptr, kUnrelated, "hipFFT"},
             {"nccl", kCollectives, nullptr, kUnrelated, "RCCL"},
         },
     .renames = kRenames,

@@ -36,6 +36,7 @@ const Vendor vendor = {
             {"cublas", kBlas, nullptr, kUnrelated, "cuBLAS of CoreX"},
             {"cudnn", nullptr, nullptr, kUnrelated, "cuDNN of CoreX"},
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of CoreX"},
+            {"cufft", nullptr, nullptr, kUnrelated, "cuFFT of CoreX"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of CoreX"},
         },
     .renames = kCudaRenames,

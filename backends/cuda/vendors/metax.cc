@@ -66,6 +66,7 @@ const Vendor vendor = {
             {"mcblas", kBlas, nullptr, kUnrelated, "mcBLAS"},
             {"mcdnn", nullptr, nullptr, kUnrelated, "mcDNN"},
             {"mcsolverDn", nullptr, nullptr, kUnrelated, "mcSOLVER"},
+            {"mcfft", nullptr, nullptr, kUnrelated, "mcFFT"},
             {"mccl", kCollectives, nullptr, kUnrelated, "MCCL", "mcclCommMcDevice"},
         },
     .renames = kRenames,

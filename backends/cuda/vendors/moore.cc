@@ -56,6 +56,7 @@ const Vendor vendor = {
             {"mublas", kBlas, nullptr, kUnrelated, "muBLAS"},
             {"mudnn", nullptr, nullptr, kUnrelated, "muDNN"},
             {"musolverDn", nullptr, nullptr, kUnrelated, "muSOLVER"},
+            {"mufft", nullptr, nullptr, kUnrelated, "muFFT"},
             {"mccl", kCollectives, nullptr, kUnrelated, "MCCL", "mcclCommMuDevice"},
         },
     .renames = kRenames,

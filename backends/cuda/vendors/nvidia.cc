@@ -11,6 +11,7 @@ constexpr const char *kCompilerParts[] = {"libnvrtc-builtins.so*", nullptr};
 constexpr const char *kBlas[] = {"libcublasLt.so.13", "libcublasLt.so.12", nullptr};
 constexpr const char *kDnn[] = {"libcudnn.so.9", nullptr};
 constexpr const char *kSolver[] = {"libcusolver.so.12", "libcusolver.so.11", nullptr};
+constexpr const char *kFourier[] = {"libcufft.so.12", "libcufft.so.11", nullptr};
 constexpr const char *kCollectives[] = {"libnccl.so.2", nullptr};
 
 constexpr const char *kToolkits[] = {"CUDA_HOME", "CUDA_PATH", "/usr/local/cuda",
@@ -39,6 +40,7 @@ const Vendor vendor = {
             {"cublasLt", kBlas, nullptr, 0, "cuBLASLt"},
             {"cudnn", kDnn, nullptr, kUnrelated, "cuDNN"},
             {"cusolverDn", kSolver, nullptr, 1, "cuSOLVER"},
+            {"cufft", kFourier, nullptr, 1, "cuFFT"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL"},
         },
     .toolkit_paths = kToolkits,

@@ -38,6 +38,7 @@ const Vendor vendor = {
             {"cublas", kBlas, nullptr, kUnrelated, "cuBLAS of Denglin's SDK"},
             {"cudnn", nullptr, nullptr, kUnrelated, "cuDNN of Denglin's SDK"},
             {"cusolverDn", nullptr, nullptr, kUnrelated, "cuSOLVER of Denglin's SDK"},
+            {"cufft", nullptr, nullptr, kUnrelated, "cuFFT of Denglin's SDK"},
             {"nccl", kCollectives, nullptr, kUnrelated, "NCCL of Denglin's SDK"},
         },
     .renames = kCudaRenames,

@@ -8,7 +8,13 @@ from typing import Any
 
 import infinicore
 from infinicore._tensor import Tensor
-from infinicore.fft._transform import as_complex, floats, transform, transform_real
+from infinicore.fft._transform import (
+    as_complex,
+    floats,
+    transform,
+    transform_half,
+    transform_real,
+)
 
 __all__ = [
     "fft",
@@ -62,17 +68,10 @@ def _sized(function: str, x: Tensor, n: int | None, dim: int) -> Tensor:
     if n < 1:
         raise RuntimeError(f"{function}: n is {n}: expected 1 or more")
     if n <= size:
-        return x.narrow(dim, 0, n)
+        return x if n == size else x.narrow(dim, 0, n)
     shape = [*x.shape]
     shape[dim] = n - size
     return infinicore.cat([x, infinicore.zeros(shape, dtype=x.dtype, device=x.device)], dim)
-
-
-def _along(x: Tensor, dim: int, work: Any) -> Tensor:
-    """A function of the last dimension, along another."""
-    if dim == x.ndim - 1:
-        return work(x)  # type: ignore[no-any-return]
-    return work(x.movedim(dim, -1)).movedim(-1, dim)  # type: ignore[no-any-return]
 
 
 def _write(out: Any, made: Tensor) -> Tensor:
@@ -84,7 +83,7 @@ def _c2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     at = _dim(name, x, dim)
     x = _sized(name, x, n, at)
     scale = _scale(name, norm, x.shape[at], inverse)
-    return _along(x, at, lambda each: transform(each, inverse, scale))
+    return transform(x, (at,), inverse, scale)
 
 
 def fft(
@@ -127,7 +126,7 @@ def _r2c(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
     at = _dim(name, x, dim)
     x = _sized(name, x, n, at)
     scale = _scale(name, norm, x.shape[at], inverse)
-    return _along(x, at, lambda each: transform_real(each.contiguous(), scale))
+    return transform_real(x, (at,), inverse, scale)
 
 
 def irfft(
@@ -149,24 +148,7 @@ def _c2r(name: str, x: Tensor, n: Any, dim: int, norm: Any, inverse: bool) -> Te
         raise RuntimeError(f"{name}: n is {size}: expected 1 or more")
     half = _sized(name, x, size // 2 + 1, at)
     scale = _scale(name, norm, size, inverse)
-
-    def work(given: Tensor) -> Tensor:
-        if not inverse:
-            given = infinicore.conj(given)
-        rest = size - given.shape[-1]
-        # Parts that are real in a transform of real numbers count as such.
-        first = infinicore.real(given[..., :1]) + 0j
-        inner = given[..., 1 : size - size // 2] if size > 1 else given[..., :0]
-        pieces = [first, inner]
-        if size % 2 == 0:
-            pieces.append(infinicore.real(given[..., size // 2 : size // 2 + 1]) + 0j)
-        if rest > 0:
-            mirrored = infinicore.flip(given[..., 1 : rest + 1], (given.ndim - 1,))
-            pieces.append(infinicore.conj(mirrored))
-        whole = infinicore.cat([piece.to(given.dtype) for piece in pieces], -1)
-        return infinicore.real(transform(whole, True, scale)).clone()
-
-    return _along(half, at, work)
+    return transform_half(half, (at,), size, inverse, scale)
 
 
 def hfft(
@@ -188,7 +170,7 @@ def ihfft(
     >>> infinicore.fft.ihfft(infinicore.ones(2)).shape
     infinicore.Size([2])
     """
-    return _write(out, infinicore.conj(_r2c("ihfft", input, n, dim, norm, True)))
+    return _write(out, _r2c("ihfft", input, n, dim, norm, True))
 
 
 # ---- Several dimensions -------------------------------------------------------------------------
@@ -208,11 +190,21 @@ def _dims(function: str, x: Tensor, s: Any, dim: Any) -> tuple[list[Any], list[i
     return sizes, dims
 
 
+def _sized_each(name: str, x: Tensor, sizes: list[Any], dims: list[int]) -> Tensor:
+    for n, at in zip(sizes, dims, strict=True):
+        x = _sized(name, x, n, at)
+    return x
+
+
+def _scale_each(name: str, norm: Any, x: Tensor, dims: list[int], inverse: bool) -> float:
+    return _scale(name, norm, math.prod(x.shape[at] for at in dims), inverse)
+
+
 def _each(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     sizes, dims = _dims(name, x, s, dim)
-    for n, at in zip(sizes, dims, strict=True):
-        x = _c2c(name, x, n, at, norm, inverse)
-    return x if dims else as_complex(name, x)
+    x = _sized_each(name, as_complex(name, x), sizes, dims)
+    scale = _scale_each(name, norm, x, dims, inverse)
+    return transform(x, tuple(dims), inverse, scale) if dims else x
 
 
 def fftn(
@@ -252,19 +244,23 @@ def _half_first(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool
     sizes, dims = _dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name}: expected at least one dimension")
-    made = _r2c(name, x, sizes[-1], dims[-1], norm, inverse)
-    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
-        made = _c2c(name, made, n, at, norm, inverse)
-    return made
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}: expected a tensor of real numbers")
+    x = _sized_each(name, floats(x), sizes, dims)
+    return transform_real(x, tuple(dims), inverse, _scale_each(name, norm, x, dims, inverse))
 
 
 def _half_last(name: str, x: Tensor, s: Any, dim: Any, norm: Any, inverse: bool) -> Tensor:
     sizes, dims = _dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name}: expected at least one dimension")
-    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
-        x = _c2c(name, x, n, at, norm, inverse)
-    return _c2r(name, x, sizes[-1], dims[-1], norm, inverse)
+    x = _sized_each(name, as_complex(name, x), sizes[:-1], dims[:-1])
+    size = 2 * (x.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
+    if size < 1:
+        raise RuntimeError(f"{name}: n is {size}: expected 1 or more")
+    x = _sized(name, x, size // 2 + 1, dims[-1])
+    count = size * math.prod(x.shape[at] for at in dims[:-1])
+    return transform_half(x, tuple(dims), size, inverse, _scale(name, norm, count, inverse))
 
 
 def irfftn(
@@ -297,13 +293,7 @@ def ihfftn(
     >>> infinicore.fft.ihfftn(infinicore.ones(2, 4)).shape
     infinicore.Size([2, 3])
     """
-    sizes, dims = _dims("ihfftn", input, s, dim)
-    if not dims:
-        raise RuntimeError("ihfftn: expected at least one dimension")
-    made = ihfft(input, sizes[-1], dims[-1], norm)
-    for n, at in zip(sizes[:-1], dims[:-1], strict=True):
-        made = _c2c("ihfftn", made, n, at, norm, True)
-    return _write(out, made)
+    return _write(out, _half_first("ihfftn", input, s, dim, norm, True))
 
 
 def _pair(function: Any, text: str) -> Any:

@@ -1,13 +1,14 @@
-"""The transform of one dimension: by the device's operator, or as products with small matrices."""
+"""Transforms: by the device's operators, or as products with small matrices."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from infinicore import _core
-from infinicore._complex_emit import joined
-from infinicore._complex_parts import WHOLES, parts
+from infinicore._complex_emit import emit_conj, joined
+from infinicore._complex_parts import PARTS, WHOLES, parts
 from infinicore._dtype import category, complex64, float32, float64, get_default_dtype
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
@@ -32,28 +33,95 @@ def floats(x: Tensor) -> Tensor:
 
 
 @function
-def transform(input: Tensor, inverse: bool, scale: float) -> Tensor:
-    """Along the last dimension."""
-    if input.device.type != "cpu":
-        return _by_products(input, inverse, scale)
+def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
+    """Along dimensions, the last one first: the others then lie in cache, and change in place."""
+    if not _has_operator(input):
+        return _all_by_products(input, dims, inverse, scale)
     made = _core.empty(input.shape, input.dtype, input.device)
-    given = [emit("rearrange", part) for part in parts(input)]
-    emit("fft", *given, out=list(parts(made)), inverse=inverse, scale=scale)
+    _transform_into(made, input, dims, inverse, scale)
     return made
 
 
 @function
-def transform_real(input: Tensor, scale: float) -> Tensor:
-    """Of real numbers: the first half of the result, which tells the other."""
+def transform_real(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
+    """Of real numbers: half of the result in the last dimension, which tells the rest."""
+    last, size = dims[-1], input.shape[dims[-1]]
     whole = WHOLES[input.dtype._code]
-    size = input.shape[-1]
-    if input.device.type != "cpu":
-        made = _by_products(cast_to(input, whole), False, scale)
-        return emit("rearrange", made.narrow(made.ndim - 1, 0, size // 2 + 1))  # type: ignore[no-any-return]
-    zero = tensor_for(0.0, input.dtype, input.device).expand(*input.shape)
-    real, imag = emit("fft", input, emit("rearrange", zero), inverse=False, scale=scale)
-    half = [each.narrow(each.ndim - 1, 0, size // 2 + 1) for each in (real, imag)]
-    return joined(*half)
+    if not _has_operator(input):
+        made = _all_by_products(cast_to(input, whole), dims, inverse, scale)
+        return _dense(made.narrow(last, 0, size // 2 + 1))
+    made = _core.empty(_with_size(input, last, size // 2 + 1), whole, input.device)
+    result = [part.transpose(last, -1) for part in parts(made)]
+    emit("rfft", input.transpose(last, -1), out=result, inverse=inverse, scale=scale)
+    _transform_into(made, made, dims[:-1], inverse, 1.0)
+    return made
+
+
+@function
+def transform_half(
+    input: Tensor, dims: Sequence[int], size: int, inverse: bool, scale: float
+) -> Tensor:
+    """Real numbers of the first half of their transform in the last dimension."""
+    last = dims[-1]
+    if not _has_operator(input):
+        return _whole_by_products(input, dims, size, inverse, scale)
+    if len(dims) > 1:
+        made = _core.empty(input.shape, input.dtype, input.device)
+        _transform_into(made, input, dims[:-1], inverse, 1.0)
+        input = made
+    result = _core.empty(_with_size(input, last, size), PARTS[input.dtype._code], input.device)
+    given = [part.transpose(last, -1) for part in parts(input)]
+    to = result.transpose(last, -1)
+    emit("irfft", *given, out=to, size=size, inverse=inverse, scale=scale)
+    return result
+
+
+def _transform_into(
+    made: Tensor, source: Tensor, dims: Sequence[int], inverse: bool, scale: float
+) -> None:
+    for dim in reversed(dims):
+        given, result = ([each.transpose(dim, -1) for each in parts(x)] for x in (source, made))
+        emit("fft", *given, out=result, inverse=inverse, scale=scale)
+        source, scale = made, 1.0
+
+
+def _with_size(x: Tensor, dim: int, size: int) -> list[int]:
+    return [size if at == dim else each for at, each in enumerate(x.shape)]
+
+
+def _has_operator(input: Tensor) -> bool:
+    return input.device.type in ("cpu", "cuda", "musa")
+
+
+def _dense(input: Tensor) -> Tensor:
+    return emit("rearrange", input)  # type: ignore[no-any-return]
+
+
+def _all_by_products(x: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
+    for dim in dims:
+        made = _by_products(_dense(x.transpose(dim, -1)), inverse, scale)
+        x, scale = _dense(made.transpose(dim, -1)), 1.0
+    return x
+
+
+def _whole_by_products(
+    x: Tensor, dims: Sequence[int], size: int, inverse: bool, scale: float
+) -> Tensor:
+    x = _all_by_products(x, dims[:-1], inverse, 1.0)
+    half = _dense(x.transpose(dims[-1], -1))
+    made = _core.empty((*half.shape[:-1], size), half.dtype, half.device)
+    last, rest = half.ndim - 1, size - half.shape[-1]
+    if not inverse:
+        half = emit_conj(half)
+    emit("rearrange", half, out=made.narrow(last, 0, half.shape[-1]))
+    if rest:
+        other = emit("flip", emit_conj(half.narrow(last, 1, rest)), dims=[last])
+        emit("rearrange", other, out=made.narrow(last, half.shape[-1], rest))
+    zero = tensor_for(0.0, PARTS[half.dtype._code], half.device)
+    for place in (0, size // 2) if size % 2 == 0 else (0,):  # what is real in such a transform
+        imag = parts(made.narrow(last, place, 1))[1]
+        emit("rearrange", zero.expand(*imag.shape), out=imag)
+    return _dense(parts(_by_products(made, True, scale))[0].transpose(dims[-1], -1))
 
 
 def _by_products(x: Tensor, inverse: bool, scale: float) -> Tensor:

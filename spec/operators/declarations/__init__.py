@@ -12,9 +12,9 @@ import pkgutil
 # One name for each family, the same in every tree: declarations, kernels of every back end, device
 # code, Python functions, tests and reference pages.
 FAMILIES = (
-    *("attention", "blas", "cache", "conv", "copy", "elementwise", "index", "linalg", "loss"),
-    *("matmul", "moe", "norm", "quant", "random", "recurrence", "reduce", "rope", "scan", "sort"),
-    "window",
+    *("attention", "blas", "cache", "conv", "copy", "elementwise", "fft", "index", "linalg"),
+    *("loss", "matmul", "moe", "norm", "quant", "random", "recurrence", "reduce", "rope"),
+    *("scan", "sort", "window"),
 )
 
 for _family in FAMILIES:

@@ -109,11 +109,6 @@ def unitary(draw: Draw, name: str, columns: Any) -> None:
     near(draw, name, product, np.broadcast_to(np.eye(product.shape[-1]), product.shape), 1.0)
 
 
-def check_fft(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
-    wanted = whole(expected, "y")
-    near(draw, "y", whole(got, "y"), wanted, 0.0)
-
-
 def check_lu_factor(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     lu, x = whole(got, "lu"), whole(inputs, "a").copy()
     k = min(x.shape[-2:])
@@ -188,13 +183,6 @@ CASES: dict[str, Rules] = {
     "qr": matrices(check_qr, sizes=("M",)),
     "svd": matrices(check_svd, sizes=("M",)),
     "eigh": matrices(check_eigh),
-    "fft": Rules(
-        symbols={"*B": ((), (2,), (3, 4)), "N": (1, 2, 3, 8, 12, 30, 37, 100)},
-        attributes={"inverse": (0, 1), "scale": (1.0, 0.25)},
-        compare=check_fft,
-        kinds=("usual", "one", "empty", "scalar", "large"),
-        large={"*B": ((40,),), "N": (1000,)},
-    ),
     "lu_factor": matrices(check_lu_factor, sizes=("M",)),
     "complex_qr": matrices(check_complex_qr, sizes=("M",)),
     "complex_svd": matrices(check_complex_svd, sizes=("M",)),

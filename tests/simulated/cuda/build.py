@@ -61,11 +61,12 @@ LIBRARIES = {
     "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
     "products/libcusolver.so.11": ["solver.cc"],
+    "products/libcufft.so.11": ["fft.cc"],
     "products/libcudnn.so.9": ["primitives.cc", "primitives_run.cc", "convolutions.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
 # Whose functions are all exported.
-PLAIN = ("products.cc", "primitives.cc", "convolutions.cc", "solver.cc")
+PLAIN = ("products.cc", "primitives.cc", "convolutions.cc", "solver.cc", "fft.cc")
 
 
 def run(*command: str | Path) -> None:
@@ -139,8 +140,8 @@ def folder(root: Path) -> Path:
 def use(root: Path) -> None:
     """Lets this process and those that it starts find the simulation in CUDA's place.
 
-    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt, cuDNN and cuSOLVER are simulated, too; without them our
-    own kernels do their work.
+    INFINI_SIMULATED_PRODUCTS=1: cuBLASLt, cuDNN, cuSOLVER and cuFFT are simulated, too; without
+    them our own kernels do their work.
     """
     libraries = folder(root)
     products = f":{libraries / 'products'}" if "INFINI_SIMULATED_PRODUCTS" in os.environ else ""

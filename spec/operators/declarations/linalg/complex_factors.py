@@ -1,5 +1,4 @@
-"""Linear algebra on complex matrices, given as tensors of real and of imaginary parts, and
-Fourier transforms.
+"""Linear algebra on complex matrices, given as tensors of real and of imaginary parts.
 
 All factors are computed in double precision.
 """
@@ -20,29 +19,6 @@ def _split(*results: Any) -> tuple[Any, ...]:
     for each in results:
         made += [each.real, each.imag] if each.dtype.kind == "c" else [each]
     return tuple(made)
-
-
-@operator(
-    "FFT(!y_real, !y_imag, x_real, x_imag, bool inverse, double scale)",
-    """
-    out y_real  F32|F64  [*B, N]
-    out y_imag  =y_real  [*B, N]
-    x_real      =y_real  [*B, N]
-    x_imag      =y_real  [*B, N]
-    """,
-    kernel=True,
-    host_only=True,
-)
-def fft(x_real: Array, x_imag: Array, *, inverse: bool, scale: float) -> Any:
-    """The Fourier transform along the last dimension, times a number: the sums of x[k] e^(-2 pi i j
-    k / N) for each j; with e^(2 pi i j k / N) if `inverse`."""
-    import numpy as np
-
-    x = x_real + 1j * x_imag
-    if not x.size:
-        return _split(x)
-    made = np.fft.ifft(x) * x.shape[-1] if inverse else np.fft.fft(x)
-    return _split(made * scale)
 
 
 @operator(

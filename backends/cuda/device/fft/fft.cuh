@@ -1,0 +1,104 @@
+// Fourier transforms: tensors of parts into dense lines of complex or real numbers, and back; and
+// the stages of our own transform, where the vendor's library is not there.
+#pragma once
+
+#include "offsets.h"
+
+namespace infini {
+
+struct FourierParams {
+    void *re, *im;  // a tensor's; im is null where it has no imaginary parts
+    Offsets lines, im_lines;
+    int64_t step, im_step;
+    int64_t count, size, full;  // lines; numbers of a dense line; numbers that are transformed
+    void *dense, *other;        // pairs of T, or T; other: what a stage writes
+    double scale, im_scale;     // im_scale of a load: -1 conjugates
+    int64_t radix, left, side;  // of a stage
+    double direction;           // -1, or 1 of the inverse
+};
+
+}  // namespace infini
+
+#ifdef INFINI_DEVICE  // the rest is for the device
+
+using namespace infini;
+
+// What dense lines have: T; pairs of T; pairs that are the first half of a transform of real
+// numbers; the whole of such a transform, of which the tensor has the first half.
+enum { kNumbers = 0, kPairs = 1, kHalf = 2, kMirrored = 3 };
+
+#ifdef INFINI_KERNEL_FFT_LOAD
+INFINI_ENTRY(FourierParams, kThreads, 1) {
+    const T *re = static_cast<const T *>(p.re), *im = static_cast<const T *>(p.im);
+    T *to = static_cast<T *>(p.dense);
+    const int64_t all = p.count * p.size;
+    INFINI_ROLLED
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < all;
+         i += int64_t(gridDim.x) * kThreads) {
+        const int64_t line = i / p.size, k = i - line * p.size;
+        const bool is_mirrored = kDense == kMirrored && 2 * k > p.full;
+        const int64_t at = is_mirrored ? p.full - k : k;
+        const T x = re[p.lines(line) + at * p.step];
+        if constexpr (kDense == kNumbers) {
+            to[i] = x;
+        } else {
+            // These have no imaginary part in a transform of real numbers.
+            const bool is_real = kDense != kPairs && (k == 0 || 2 * k == p.full);
+            T y = 0;
+            if (im && !is_real)
+                y = im[p.im_lines(line) + at * p.im_step] *
+                    T(is_mirrored ? -p.im_scale : p.im_scale);
+            to[2 * i] = x, to[2 * i + 1] = y;
+        }
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_FFT_STORE
+// The first numbers of each dense line, as many as the tensor has (kDense of them are pairs).
+INFINI_ENTRY(FourierParams, kThreads, 1) {
+    T *re = static_cast<T *>(p.re), *im = static_cast<T *>(p.im);
+    const T *from = static_cast<const T *>(p.dense);
+    const int64_t taken = p.full, all = p.count * taken;
+    INFINI_ROLLED
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < all;
+         i += int64_t(gridDim.x) * kThreads) {
+        const int64_t line = i / taken, k = i - line * taken, at = line * p.size + k;
+        const int64_t to = p.lines(line) + k * p.step;
+        if constexpr (kDense == kNumbers) {
+            re[to] = from[at] * T(p.scale);
+        } else {
+            re[to] = from[2 * at] * T(p.scale);
+            if (im) im[p.im_lines(line) + k * p.im_step] = from[2 * at + 1] * T(p.im_scale);
+        }
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_FFT_STAGE
+// Stockham's method: y[side (radix q + k) + r] of x[side (q + left i) + r]. A thread makes a number.
+INFINI_ENTRY(FourierParams, kThreads, 1) {
+    const T *x = static_cast<const T *>(p.dense);
+    T *y = static_cast<T *>(p.other);
+    const int64_t all = p.count * p.size, round = p.radix * p.left;
+    INFINI_ROLLED
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < all;
+         i += int64_t(gridDim.x) * kThreads) {
+        const int64_t line = i / p.size, at = i - line * p.size;
+        const int64_t group = at / p.side, r = at - group * p.side;
+        const int64_t q = group / p.radix, k = group - q * p.radix;
+        double re = 0, im = 0;
+        INFINI_ROLLED
+        for (int64_t j = 0; j < p.radix; ++j) {
+            const int64_t from = line * p.size + p.side * (q + p.left * j) + r;
+            const int64_t turn = k * (j * p.left + q) % round;
+            const double angle = p.direction * 2.0 * double(turn) / double(round);
+            const double c = cospi(angle), s = sinpi(angle), a = x[2 * from], b = x[2 * from + 1];
+            re += a * c - b * s, im += a * s + b * c;
+        }
+        y[2 * i] = T(re), y[2 * i + 1] = T(im);
+    }
+}
+#endif
+
+#endif  // INFINI_DEVICE

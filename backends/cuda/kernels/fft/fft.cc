@@ -1,0 +1,188 @@
+// fft, rfft, irfft: by the vendor's library, else by stages of our own; on dense lines either way,
+// which tensors are copied to and from unless they are dense themselves.
+#include "device/fft/fft.cuh"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/fft/fft_library.h"
+#include "kernels/lines.h"
+
+namespace infini::cuda {
+namespace {
+
+enum class Kind { kComplex, kFromReal, kToReal };
+enum Dense { kNumbers, kPairs, kHalf, kMirrored };  // as in fft.cuh
+constexpr int64_t kThreads = 256;
+using Compiled = std::shared_ptr<const Kernel>;
+
+// A tensor of complex numbers, or of real ones.
+struct Side {
+    Lines re, im;
+    int place = 0;
+    bool has_imag = false;
+
+    Side() = default;
+    Side(const Operation &operation, int place, bool has_imag)
+        : re(operation.tensor(place), -1), place(place), has_imag(has_imag) {
+        if (has_imag) im = Lines(operation.tensor(place + 1), -1);
+    }
+
+    // Its memory, if the library can take it as dense lines of `size`; else null.
+    void *dense(const Arguments &a, size_t element, int64_t size) const {
+        char *data = a.pointer<char>(place);
+        const int64_t each = has_imag ? 2 : 1;
+        auto fits = [=](const Lines &lines) {
+            const bool is_one = lines.count() == 1;
+            return lines.step == each &&
+                   (is_one || (lines.offsets.even() && lines.offsets.step() == each * size));
+        };
+        if (!fits(re) || !is_aligned(data, 2 * element)) return nullptr;
+        if (has_imag && (!fits(im) || a.pointer<char>(place + 1) != data + element)) return nullptr;
+        return data;
+    }
+
+    FourierParams params(const Arguments &a) const {
+        FourierParams p = {};
+        p.re = a.pointer<void>(place), p.im = has_imag ? a.pointer<void>(place + 1) : nullptr;
+        p.lines = re.offsets, p.im_lines = im.offsets, p.step = re.step, p.im_step = im.step;
+        p.count = re.count();
+        return p;
+    }
+};
+
+class FourierPlan final : public Plan {
+public:
+    FourierPlan(const Operation &operation, Kind kind)
+        : kind_(kind), dtype_(operation.tensor(0).dtype), bytes_(dtype_bytes(dtype_)) {
+        const bool to_real = kind == Kind::kToReal;
+        inverse_ = operation.integer(to_real ? 1 : 0) != 0;
+        scale_ = operation.number(to_real ? 2 : 1);
+        y_ = Side(operation, 0, !to_real);
+        x_ = Side(operation, to_real ? 1 : 2, kind != Kind::kFromReal);
+        n_ = kind == Kind::kFromReal ? x_.re.size : y_.re.size;
+        count_ = y_.re.count();
+    }
+    bool is_empty() const { return n_ == 0 || count_ == 0; }
+
+    void prepare(Device &device) {
+        const bool is_double = dtype_ == INFINI_DTYPE_F64;
+        using namespace fourier;
+        const int types[2][3] = {{kSingle, kSingleFromReal, kSingleToReal},
+                                 {kDouble, kDoubleFromReal, kDoubleToReal}};
+        library_ = fourier::Lines::get(device.index, types[is_double][int(kind_)], n_, count_);
+        const int64_t half = n_ / 2 + 1;
+        if (library_) {
+            from_ = kind_ == Kind::kFromReal ? kNumbers : kind_ == Kind::kToReal ? kHalf : kPairs;
+            to_ = kind_ == Kind::kToReal ? kNumbers : kPairs;
+            from_size_ = kind_ == Kind::kToReal ? half : n_;
+            to_size_ = kind_ == Kind::kFromReal ? half : n_;
+            area_ = room(library_->bytes());
+        } else {
+            from_ = kind_ == Kind::kToReal ? kMirrored : kPairs, to_ = kPairs;
+            from_size_ = to_size_ = n_;
+            find_factors();
+        }
+        a_ = room(size_t(count_ * from_size_) * bytes_ * (from_ == kNumbers ? 1 : 2));
+        b_ = room(size_t(count_ * to_size_) * bytes_ * (to_ == kNumbers ? 1 : 2));
+        load_ = compile(device, "fft/fft.cuh:load", from_);
+        store_ = compile(device, "fft/fft.cuh:store", to_);
+        if (!library_) stage_ = compile(device, "fft/fft.cuh:stage", kPairs);
+    }
+
+    Error run(const Arguments &a, const Stream &stream) const override {
+        char *memory = a.workspace();
+        void *from = memory + a_, *to = memory + b_;
+        // The library may overwrite what it makes real numbers of.
+        void *given =
+            library_ && kind_ != Kind::kToReal ? x_.dense(a, bytes_, from_size_) : nullptr;
+        const bool turns = kind_ == Kind::kToReal || (kind_ == Kind::kComplex && inverse_);
+        if (given) {
+            from = given;
+        } else {
+            FourierParams p = x_.params(a);
+            p.size = from_size_, p.full = n_, p.dense = from;
+            p.im_scale = kind_ == Kind::kToReal && !inverse_ ? -1 : 1;
+            INFINI_CUDA_TRY(load_->launch(stream, blocks(stream, from_size_), kThreads, p));
+        }
+        const double sign = kind_ == Kind::kFromReal && inverse_ ? -1 : 1;
+        if (library_) {
+            void *wanted = scale_ == 1 && sign == 1 ? y_.dense(a, bytes_, to_size_) : nullptr;
+            if (wanted) to = wanted;
+            INFINI_CUDA_TRY(library_->run(stream.handle, memory + area_, from, to,
+                                          turns ? fourier::kBackward : fourier::kForward));
+            if (wanted) return infinirtSuccess;
+        } else {
+            INFINI_CUDA_TRY(run_stages(stream, from, to, turns));
+        }
+        FourierParams p = y_.params(a);
+        p.size = to_size_, p.full = y_.re.size, p.dense = to;
+        p.scale = scale_, p.im_scale = sign * scale_;
+        return store_->launch(stream, blocks(stream, y_.re.size), kThreads, p);
+    }
+
+private:
+    size_t room(size_t bytes) {
+        const size_t offset = workspace;
+        workspace += size_t(round_up(int64_t(bytes), 256));
+        return offset;
+    }
+    Compiled compile(Device &device, const char *file, int dense) const {
+        Source source(file);
+        source.type("T", dtype_).constant("kThreads", kThreads).constant("kDense", dense);
+        return device.compile(source);
+    }
+    int64_t blocks(const Stream &stream, int64_t size) const {
+        return stream.device.blocks_for(count_ * size, kThreads);
+    }
+
+    void find_factors() {
+        int64_t rest = n_;
+        for (int64_t r = 4; rest > 1; r = r == 4 ? 2 : r == 2 ? 3 : r + 2) {
+            if (r > 2 && r != 4 && r * r > rest) r = rest;
+            while (rest % r == 0) factors_.push_back(r), rest /= r;
+        }
+    }
+    // The result comes to be in `to`.
+    Error run_stages(const Stream &stream, void *from, void *&to, bool turns) const {
+        FourierParams p = {};
+        p.count = count_, p.size = n_, p.direction = turns ? 1 : -1;
+        p.dense = from, p.other = to, p.left = n_, p.side = 1;
+        for (int64_t radix : factors_) {
+            p.radix = radix, p.left /= radix;
+            INFINI_CUDA_TRY(stage_->launch(stream, blocks(stream, n_), kThreads, p));
+            p.side *= radix;
+            std::swap(p.dense, p.other);
+        }
+        to = p.dense;
+        return infinirtSuccess;
+    }
+
+    const Kind kind_;
+    const int dtype_;
+    const size_t bytes_;
+    bool inverse_ = false;
+    double scale_ = 1;
+    Side x_, y_;
+    int64_t n_ = 0, count_ = 0, from_size_ = 0, to_size_ = 0;
+    int from_ = kPairs, to_ = kPairs;  // what the dense lines have
+    size_t a_ = 0, b_ = 0, area_ = 0;  // offsets in the workspace
+    std::vector<int64_t> factors_;     // of our own transform
+    Compiled load_, store_, stage_;
+    std::shared_ptr<fourier::Lines> library_;  // null: our own transform
+};
+
+std::unique_ptr<Plan> plan_fft(const Operation &operation, Device &device) {
+    const Kind kind = operation.is("rfft")    ? Kind::kFromReal
+                      : operation.is("irfft") ? Kind::kToReal
+                                              : Kind::kComplex;
+    auto plan = std::make_unique<FourierPlan>(operation, kind);
+    if (plan->is_empty()) return make_empty_plan();
+    plan->prepare(device);
+    return plan;
+}
+
+INFINI_CUDA_KERNEL("fft", plan_fft);
+
+}  // namespace
+}  // namespace infini::cuda

@@ -1,0 +1,94 @@
+#include "kernels/fft/fft_library.h"
+
+#include <map>
+#include <tuple>
+
+namespace infini::cuda::fourier {
+
+const Library *Library::get() {
+    static const auto found = [] {
+        struct Found {
+            Library library{};
+            bool complete = true;
+        } found;
+        auto take = [&](auto &to, const char *word) {
+            to = function<std::remove_reference_t<decltype(to)>>(Part::kFourier, word);
+            found.complete = found.complete && to;
+        };
+        Library &l = found.library;
+        take(l.create, "Create"), take(l.destroy, "Destroy");
+        take(l.set_auto_allocation, "SetAutoAllocation");
+        take(l.make_plan, "MakePlanMany64");
+        take(l.set_stream, "SetStream"), take(l.set_work_area, "SetWorkArea");
+        take(l.single, "ExecC2C"), take(l.double_, "ExecZ2Z");
+        take(l.single_from_real, "ExecR2C"), take(l.double_from_real, "ExecD2Z");
+        take(l.single_to_real, "ExecC2R"), take(l.double_to_real, "ExecZ2D");
+        return found;
+    }();
+    return found.complete ? &found.library : nullptr;
+}
+
+std::shared_ptr<Lines> Lines::get(int device, int type, int64_t n, int64_t count) {
+    using Key = std::tuple<int, int, int64_t, int64_t>;
+    static std::mutex lock;
+    static auto &known = *new std::map<Key, std::weak_ptr<Lines>>;
+    const Library *library = Library::get();
+    if (!library) return nullptr;
+    std::lock_guard guard(lock);
+    std::weak_ptr<Lines> &place = known[{device, type, n, count}];
+    std::shared_ptr<Lines> found = place.lock();
+    if (found) return found;
+    std::shared_ptr<Lines> made(new Lines(*library, device, type));
+    if (!made->make(n, count)) return nullptr;
+    place = made;
+    return made;
+}
+
+bool Lines::make(int64_t n, int64_t count) {
+    OnDevice here(device_);
+    OutsideCapture outside;  // the library allocates its tables
+    if (library_.create(&handle_) != 0) {
+        handle_ = -1;
+        return false;
+    }
+    if (library_.set_auto_allocation(handle_, 0) != 0) return false;
+    const bool is_half = type_ != kSingle && type_ != kDouble;
+    const bool to_real = type_ == kSingleToReal || type_ == kDoubleToReal;
+    Long size = n, half = n / 2 + 1;
+    Long &in = is_half && to_real ? half : size, &out = is_half && !to_real ? half : size;
+    return library_.make_plan(handle_, 1, &size, &in, 1, in, &out, 1, out, type_, count, &bytes_) ==
+           0;
+}
+
+Lines::~Lines() {
+    if (handle_ < 0) return;
+    OnDevice here(device_);
+    OutsideCapture outside;
+    library_.destroy(handle_);
+}
+
+Error Lines::run(void *stream, void *area, void *from, void *to, int direction) {
+    auto checked = [](int code, const char *word) { return check(Part::kFourier, code, word); };
+    std::lock_guard guard(lock_);
+    if (const Error error = checked(library_.set_stream(handle_, stream), "SetStream"))
+        return error;
+    if (bytes_)
+        if (const Error error = checked(library_.set_work_area(handle_, area), "SetWorkArea"))
+            return error;
+    switch (type_) {
+        case kSingle:
+            return checked(library_.single(handle_, from, to, direction), "ExecC2C");
+        case kSingleFromReal:
+            return checked(library_.single_from_real(handle_, from, to), "ExecR2C");
+        case kSingleToReal:
+            return checked(library_.single_to_real(handle_, from, to), "ExecC2R");
+        case kDouble:
+            return checked(library_.double_(handle_, from, to, direction), "ExecZ2Z");
+        case kDoubleFromReal:
+            return checked(library_.double_from_real(handle_, from, to), "ExecD2Z");
+        default:
+            return checked(library_.double_to_real(handle_, from, to), "ExecZ2D");
+    }
+}
+
+}  // namespace infini::cuda::fourier
