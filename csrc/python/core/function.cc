@@ -71,7 +71,8 @@ size_t find_named(const std::vector<Parameter> &parameters, const char *name) {
 
 // The parameter that a keyword of another name means; behind all of them if there is none. Out of
 // the way of usual calls.
-[[gnu::cold, gnu::noinline]] size_t find_meant(const std::vector<Parameter> &parameters, PyObject *keyword) {
+[[gnu::cold, gnu::noinline]] size_t find_meant(const std::vector<Parameter> &parameters,
+                                               PyObject *keyword) {
     const auto has = [&](const char *name) {
         return find_named(parameters, name) < parameters.size();
     };
