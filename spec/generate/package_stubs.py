@@ -13,8 +13,7 @@ from . import functions, text
 
 PART = "python"
 
-MODULES = ("array_api", "context", "fft", "linalg", "masked", "nn")
-MODULES += ("op", "rt", "signal", "special", "utils")
+MODULES = "array_api context fft linalg masked nn op rt signal special utils".split()
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "python" / "core" / "_core.pyi"
