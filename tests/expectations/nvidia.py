@@ -7,8 +7,6 @@ import itertools
 import os
 from typing import Any
 
-from kit.cuda_kernels import HOST_ONLY
-
 TAGS = {
     "asynchronous",  # a submit returns before its work is done
     "ipc",
@@ -26,7 +24,6 @@ EXCLUDED |= {
     f"collectives/test_{name}": "about transports of the CPU"
     for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
-EXCLUDED |= HOST_ONLY
 EXPECTED_FAILURES: dict[str, str] = {}
 
 # All streams share eight queues of the hardware (CUDA_DEVICE_MAX_CONNECTIONS): one that is held

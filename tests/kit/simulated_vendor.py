@@ -3,8 +3,6 @@
 The core does the aligned face over the vendor's streams, so words and checks are the core's.
 """
 
-from .cuda_kernels import HOST_ONLY
-
 TAGS = {
     *("asynchronous", "core-words", "checked-handles", "parallel-host-functions", "host-work"),
     *("managed", "peer"),
@@ -20,7 +18,6 @@ EXCLUDED |= {
     f"collectives/test_{name}": "about transports of the CPU"
     for name in ("processes", "mpi", "hosts", "launch", "bootstrap", "exchange", "links")
 }
-EXCLUDED |= HOST_ONLY
 EXPECTED_FAILURES: dict[str, str] = {}
 # Of vendors whose attributes have CUDA's numbers, so that all of them can be asked.
 BY_NUMBERS = {

@@ -21,11 +21,7 @@ from spec.operators.language.model import Operator
 from .cases import all_cases
 
 CASES = all_cases()
-SUPPORTED = [
-    operator
-    for operator in OPERATORS
-    if not operator.unsupported and not operator.options.get("host_only")
-]
+SUPPORTED = [operator for operator in OPERATORS if not operator.unsupported]
 # Name: layout of inputs, layout of outputs.
 LAYOUTS: dict[str, tuple[Rule, Rule]] = {
     "contiguous": (contiguous, contiguous),

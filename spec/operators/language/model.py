@@ -227,7 +227,7 @@ def operator(
     inputs do not tell -> expressions; both in Python. `wide`: programs compute floats in F64.
     `complex_as`, what becomes of complex operands: "form", an operator `complex_<name>` is made of
     the definition; "parts", each part by itself; "product", four products of parts; "truths",
-    whether they are 0. `host_only`: the CPU alone has a kernel yet."""
+    whether they are 0."""
 
     def declare(definition: Callable[..., Any]) -> Callable[..., Any]:
         name = definition.__name__.rstrip("_")

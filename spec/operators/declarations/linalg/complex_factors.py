@@ -31,7 +31,6 @@ def _split(*results: Any) -> tuple[Any, ...]:
     a_imag       =lu_real  [*B, M, N]
     """,
     kernel=True,
-    host_only=True,
 )
 def lu_factor(a_real: Array, a_imag: Array) -> Any:
     """A unit lower triangular L and an upper triangular U in one matrix, with a = P L U; pivots[k]
@@ -67,7 +66,6 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
     x_imag      =q_real  [*B, M, N]
     """,
     kernel=True,
-    host_only=True,
 )
 def complex_qr(x_real: Array, x_imag: Array) -> Any:
     """A q with orthonormal columns and an upper triangular r with x = q r."""
@@ -88,7 +86,6 @@ def complex_qr(x_real: Array, x_imag: Array) -> Any:
     x_imag       =u_real  [*B, M, N]
     """,
     kernel=True,
-    host_only=True,
 )
 def complex_svd(x_real: Array, x_imag: Array) -> Any:
     """The singular values s, from the largest to the smallest, with the singular vectors: x = u
@@ -108,7 +105,6 @@ def complex_svd(x_real: Array, x_imag: Array) -> Any:
     x_imag      =w       [*B, N, N]
     """,
     kernel=True,
-    host_only=True,
 )
 def complex_eigh(x_real: Array, x_imag: Array) -> Any:
     """The eigenvalues w of a Hermitian matrix, from the smallest to the largest, and its
@@ -129,7 +125,6 @@ def complex_eigh(x_real: Array, x_imag: Array) -> Any:
     x_imag      =w_real  [*B, N, N]
     """,
     kernel=True,
-    host_only=True,
 )
 def eig(x_real: Array, x_imag: Array) -> Any:
     """The eigenvalues w of a square matrix, in no order, and eigenvectors of size 1, the columns of
