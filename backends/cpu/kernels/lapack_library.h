@@ -25,6 +25,24 @@ struct Lapack {
                    double *vt, Int ldvt, double *work, Int lwork, int *iwork, int *info, size_t);
     void (*dsyevd)(Char job, Char triangle, Int n, double *a, Int lda, double *w, double *work,
                    Int lwork, int *iwork, Int liwork, int *info, size_t, size_t);
+    void (*dgeev)(Char left, Char right, Int n, double *a, Int lda, double *wr, double *wi,
+                  double *vl, Int ldvl, double *vr, Int ldvr, double *work, Int lwork, int *info,
+                  size_t, size_t);
+    // Of complex numbers, pairs of doubles.
+    void (*zgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
+    void (*zgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
+                   int *info);
+    void (*zungqr)(Int m, Int n, Int k, double *a, Int lda, const double *tau, double *work,
+                   Int lwork, int *info);
+    void (*zgesdd)(Char job, Int m, Int n, double *a, Int lda, double *s, double *u, Int ldu,
+                   double *vt, Int ldvt, double *work, Int lwork, double *rwork, int *iwork,
+                   int *info, size_t);
+    void (*zheevd)(Char job, Char triangle, Int n, double *a, Int lda, double *w, double *work,
+                   Int lwork, double *rwork, Int lrwork, int *iwork, Int liwork, int *info, size_t,
+                   size_t);
+    void (*zgeev)(Char left, Char right, Int n, double *a, Int lda, double *w, double *vl, Int ldvl,
+                  double *vr, Int ldvr, double *work, Int lwork, double *rwork, int *info, size_t,
+                  size_t);
 };
 
 // Null: there is none. The first call opens the library.

@@ -74,6 +74,13 @@ struct Library {
         find(table.dorgqr, "dorgqr_");
         find(table.dgesdd, "dgesdd_");
         find(table.dsyevd, "dsyevd_");
+        find(table.dgeev, "dgeev_");
+        find(table.zgetrf, "zgetrf_");
+        find(table.zgeqrf, "zgeqrf_");
+        find(table.zungqr, "zungqr_");
+        find(table.zgesdd, "zgesdd_");
+        find(table.zheevd, "zheevd_");
+        find(table.zgeev, "zgeev_");
         if (!problem.empty()) return;
         if (std::strstr(get_config(), "USE64BITINT")) {
             problem = path + " takes integers of 64 bits; expected 32";

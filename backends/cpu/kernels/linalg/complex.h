@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "linalg/dense.h"
+#include "linalg/lapack.h"
 
 namespace infini::cpu {
 
@@ -43,6 +43,8 @@ struct ComplexMatrices {
 
     ComplexMatrices(const Operation &operation, int place, int trailing)
         : re(operation.tensor(place), trailing), im(operation.tensor(place + 1), trailing) {}
+    ComplexMatrices(const Matrices &re, const Matrices &im) : re(re), im(im) {}
+    ComplexMatrices transposed() const { return {re.transposed(), im.transposed()}; }
     int64_t rows() const { return re.rows; }
     int64_t columns() const { return re.columns; }
     int64_t size() const { return re.size(); }

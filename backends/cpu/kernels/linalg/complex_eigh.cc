@@ -68,7 +68,32 @@ std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation) {
         w.store(a.pointer<void>(0), index, values);
         v.store(a, 1, index, m, spare);
     };
-    return plan_batch(x.count(), 5 * n * n + 2 * n, n * n * n * 64, body);
+    const int64_t lwork = 2 * n + n * n, lrwork = 1 + 5 * n + 2 * n * n, liwork = 3 + 5 * n;
+    // By columns x is its conjugate, of which the upper triangle is read: vectors come out by rows,
+    // conjugated.
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
+        Complex *rows = as_complex(room), *made = rows + n * n;
+        double *values = &made[n * n].re, *work = values + n, *rwork = work + 2 * lwork;
+        double *spare = rwork + lrwork;
+        int *iwork = reinterpret_cast<int *>(spare + n * n), info = 0;
+        const int size = int(n), lsize = int(lwork), lrsize = int(lrwork), lisize = int(liwork);
+        x.load(rows, a, 3, index, spare);
+        for (int64_t i = 0; i < n; ++i) {  // what is not read may be anything
+            rows[i * n + i].im = 0;
+            std::fill(rows + i * n + i + 1, rows + (i + 1) * n, Complex{});
+        }
+        if (!is_finite(room, 2 * n * n)) return false;
+        lapack.zheevd("V", "U", &size, room, &size, values, work, &lsize, rwork, &lrsize, iwork,
+                      &lisize, &info, 1, 1);
+        if (info != 0) return false;
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t k = 0; k < n; ++k) made[k * n + i] = conj(rows[i * n + k]);
+        w.store(a.pointer<void>(0), index, values);
+        v.store(a, 1, index, made, spare);
+        return true;
+    };
+    return plan_with_lapack(x.re, kLapackComplex, 5 * n * n + n + 2 * lwork + lrwork + liwork,
+                            by_lapack, 5 * n * n + 2 * n, n * n * n * 64, body);
 }
 
 INFINI_KERNEL("complex_eigh", plan_complex_eigh);

@@ -52,19 +52,39 @@ std::unique_ptr<Plan> plan_complex_qr(const Operation &operation) {
     const ComplexMatrices q(operation, 0, 2), r(operation, 2, 2), x(operation, 4, 2);
     const int64_t m = x.rows(), n = x.columns(), k = std::min(m, n);
     const int64_t doubles = 2 * (m * n + m * k + k * n + m + k) + std::max(m * n, m * m);
-    return plan_batch(x.count(), doubles, m * n * k * 8,
-                      [=](const Arguments &a, int64_t index, double *room) {
-                          Complex *matrix = as_complex(room), *left = matrix + m * n;
-                          Complex *right = left + m * k, *v = right + k * n;
-                          Complex *taus = v + m;
-                          double *spare = &taus[k].re;
-                          x.load(matrix, a, 4, index, spare);
-                          const double scale = scale_down(matrix, m * n);
-                          factor_complex_qr(matrix, m, n, left, right, v, taus);
-                          for (int64_t i = 0; i < k * n; ++i) right[i] = right[i] * scale;
-                          q.store(a, 0, index, left, spare);
-                          r.store(a, 2, index, right, spare);
-                      });
+    const ComplexMatrices q_columns = q.transposed(), x_columns = x.transposed();
+    const int64_t lwork = kLapackBlock * n;
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
+        Complex *matrix = as_complex(room), *right = matrix + m * n, *tau = right + k * n;
+        double *work = &tau[k].re, *spare = work + 2 * lwork;
+        const int rows = int(m), columns = int(n), count = int(k), size = int(lwork);
+        int info = 0;
+        x_columns.load(matrix, a, 4, index, spare);
+        if (!is_finite(room, 2 * m * n)) return false;
+        lapack.zgeqrf(&rows, &columns, room, &rows, &tau->re, work, &size, &info);
+        if (info != 0) return false;
+        for (int64_t i = 0; i < k; ++i)
+            for (int64_t j = 0; j < n; ++j)
+                right[i * n + j] = j < i ? Complex{} : matrix[j * m + i];
+        lapack.zungqr(&rows, &count, &count, room, &rows, &tau->re, work, &size, &info);
+        if (info != 0) return false;
+        q_columns.store(a, 0, index, matrix, spare);
+        r.store(a, 2, index, right, spare);
+        return true;
+    };
+    auto body = [=](const Arguments &a, int64_t index, double *room) {
+        Complex *matrix = as_complex(room), *left = matrix + m * n;
+        Complex *right = left + m * k, *v = right + k * n, *taus = v + m;
+        double *spare = &taus[k].re;
+        x.load(matrix, a, 4, index, spare);
+        const double scale = scale_down(matrix, m * n);
+        factor_complex_qr(matrix, m, n, left, right, v, taus);
+        for (int64_t i = 0; i < k * n; ++i) right[i] = right[i] * scale;
+        q.store(a, 0, index, left, spare);
+        r.store(a, 2, index, right, spare);
+    };
+    return plan_with_lapack(x.re, kLapackComplex, 3 * m * n + 2 * k * (n + 1) + 2 * lwork,
+                            by_lapack, doubles, m * n * k * 8, body);
 }
 
 INFINI_KERNEL("complex_qr", plan_complex_qr);

@@ -115,8 +115,31 @@ std::unique_ptr<Plan> plan_complex_svd(const Operation &operation) {
         vh.store(a, 3, index, two, spare);
     };
     const int64_t spare = std::max(rows * columns, m * k) + k;
-    return plan_batch(x.count(), 2 * (rows * columns + 2 * m * k + k * k) + 2 * k + spare + m * m,
-                      m * k * k * 64, body);
+    const int64_t lwork = k * k + 2 * k + kLapackBlock * (m + k);
+    const int64_t lrwork = std::max(5 * k * k + 5 * k, 2 * m * k + 2 * k * k + k);
+    // By columns x is its transpose, conj(V) S U^T: V^H and U come out by rows.
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
+        Complex *matrix = as_complex(room), *left = matrix + rows * columns;
+        Complex *right = left + rows * k;
+        double *values = &right[k * columns].re, *work = values + k, *rwork = work + 2 * lwork;
+        double *own = rwork + lrwork;
+        int *iwork = reinterpret_cast<int *>(own + rows * columns), info = 0;
+        const int height = int(columns), width = int(rows), count = int(k), size = int(lwork);
+        x.load(matrix, a, 5, index, own);
+        if (!is_finite(room, 2 * rows * columns)) return false;
+        lapack.zgesdd("S", &height, &width, room, &height, values, &right->re, &height, &left->re,
+                      &count, work, &size, rwork, iwork, &info, 1);
+        if (info != 0) return false;
+        u.store(a, 0, index, left, own);
+        s.store(a.pointer<void>(2), index, values);
+        vh.store(a, 3, index, right, own);
+        return true;
+    };
+    const int64_t lapack_doubles =
+        3 * rows * columns + 2 * k * (rows + columns) + k + 2 * lwork + lrwork + 4 * k;
+    const int64_t doubles = 2 * (rows * columns + 2 * m * k + k * k) + 2 * k + spare + m * m;
+    return plan_with_lapack(x.re, kLapackComplex, lapack_doubles, by_lapack, doubles,
+                            m * k * k * 64, body);
 }
 
 INFINI_KERNEL("complex_svd", plan_complex_svd);

@@ -163,7 +163,42 @@ std::unique_ptr<Plan> plan_eig(const Operation &operation) {
         w.store(a, 0, index, values, spare);
         v.store(a, 2, index, vectors, spare);
     };
-    return plan_batch(x.count(), 7 * n * n + 5 * n, n * n * n * 64, body);
+    const ComplexMatrices v_columns = v.transposed(), x_columns = x.transposed();
+    const int64_t lwork = kLapackBlock * n;
+    auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t index, double *room) {
+        Complex *matrix = as_complex(room), *vectors = matrix + n * n, *values = vectors + n * n;
+        double *work = &values[n].re, *rwork = work + 2 * lwork, *spare = rwork + 2 * n;
+        const int size = int(n), lsize = int(lwork);
+        int info = 0;
+        x_columns.load(matrix, a, 4, index, spare);
+        if (!is_finite(room, 2 * n * n)) return false;
+        bool is_real = true;
+        for (int64_t i = 0; i < n * n; ++i) is_real &= matrix[i].im == 0;
+        if (is_real) {
+            for (int64_t i = 0; i < n * n; ++i) room[i] = matrix[i].re;
+            double *re = rwork, *im = re + n, *made = room + n * n;
+            lapack.dgeev("N", "V", &size, room, &size, re, im, nullptr, &size, made, &size, work,
+                         &lsize, &info, 1, 1);
+            if (info != 0) return false;
+            // Of a pair of conjugates: the real parts, then the imaginary ones.
+            for (int64_t k = 0; k < n; ++k) {
+                values[k] = {re[k], im[k]};
+                const bool second = im[k] < 0, is_pair = im[k] != 0;
+                const double *at = made + (second ? k - 1 : k) * n;
+                for (int64_t i = 0; i < n; ++i)
+                    vectors[k * n + i] = {at[i], !is_pair ? 0.0 : second ? -at[i + n] : at[i + n]};
+            }
+        } else {
+            lapack.zgeev("N", "V", &size, room, &size, &values->re, nullptr, &size, &vectors->re,
+                         &size, work, &lsize, rwork, &info, 1, 1);
+            if (info != 0) return false;
+        }
+        w.store(a, 0, index, values, spare);
+        v_columns.store(a, 2, index, vectors, spare);
+        return true;
+    };
+    return plan_with_lapack(x.re, kLapackComplex, 5 * n * n + 4 * n + 2 * lwork, by_lapack,
+                            7 * n * n + 5 * n, n * n * n * 64, body);
 }
 
 INFINI_KERNEL("eig", plan_eig);

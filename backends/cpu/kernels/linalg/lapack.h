@@ -15,14 +15,15 @@ struct LapackCase {
     int64_t from;  // the smaller dimension from which it is faster than our own on one thread
     int64_t gain;  // how many times, for matrices of 512 and more
 };
+constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
 constexpr LapackCase kLapackCholesky = {32, 3};
 constexpr LapackCase kLapackEigh = {128, 4};
 constexpr LapackCase kLapackLu = {160, 3};
 constexpr LapackCase kLapackQr = {192, 4};
 constexpr LapackCase kLapackSvd = {24, 12};
+constexpr LapackCase kLapackComplex = {8, kLapackThreads};  // our own are plain loops
 constexpr int64_t kLapackBlock = 64;    // more columns of workspace do not make it faster
 constexpr int64_t kLapackMost = 16384;  // sizes of workspaces stay within an int
-constexpr int64_t kLapackThreads = 64;  // OpenBLAS has buffers for twice as many callers
 
 // Null: our own kernel is faster for these matrices, or there is no library.
 inline const Lapack *lapack_for(const Matrices &x, const LapackCase &which) {
