@@ -30,6 +30,7 @@ import checks
 import operator_report
 import report
 from operator_cases import Call, Case, Tensors, Work, walking
+from operator_cases_factors import factoring
 from operator_cases_models import computing
 from operator_limits import Machine, Native, measure, measure_operators, native_products
 
@@ -156,7 +157,7 @@ def is_slow(case: Case) -> bool:
 
 
 def chosen(rows: Sequence[str], quick: bool) -> Iterator[Case]:
-    for case in (*walking(), *computing()):
+    for case in (*walking(), *computing(), *factoring()):
         if report.wanted(case.title, rows) and not (quick and is_slow(case)):
             yield case
 
