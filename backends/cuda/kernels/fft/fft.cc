@@ -11,9 +11,9 @@
 namespace infini::cuda {
 namespace {
 
-enum class Kind { kComplex, kFromReal, kToReal };
+enum class Transform { kComplex, kFromReal, kToReal };
 enum Dense { kNumbers, kPairs, kHalf, kMirrored };  // as in fft.cuh
-constexpr int64_t kThreads = 256;
+constexpr int64_t kFftThreads = 256;
 using Compiled = std::shared_ptr<const Kernel>;
 
 // A tensor of complex numbers, or of real ones.
@@ -53,14 +53,14 @@ struct Side {
 
 class FourierPlan final : public Plan {
 public:
-    FourierPlan(const Operation &operation, Kind kind)
+    FourierPlan(const Operation &operation, Transform kind)
         : kind_(kind), dtype_(operation.tensor(0).dtype), bytes_(dtype_bytes(dtype_)) {
-        const bool to_real = kind == Kind::kToReal;
+        const bool to_real = kind == Transform::kToReal;
         inverse_ = operation.integer(to_real ? 1 : 0) != 0;
         scale_ = operation.number(to_real ? 2 : 1);
         y_ = Side(operation, 0, !to_real);
-        x_ = Side(operation, to_real ? 1 : 2, kind != Kind::kFromReal);
-        n_ = kind == Kind::kFromReal ? x_.re.size : y_.re.size;
+        x_ = Side(operation, to_real ? 1 : 2, kind != Transform::kFromReal);
+        n_ = kind == Transform::kFromReal ? x_.re.size : y_.re.size;
         count_ = y_.re.count();
     }
     bool is_empty() const { return n_ == 0 || count_ == 0; }
@@ -73,13 +73,15 @@ public:
         library_ = fourier::Lines::get(device.index, types[is_double][int(kind_)], n_, count_);
         const int64_t half = n_ / 2 + 1;
         if (library_) {
-            from_ = kind_ == Kind::kFromReal ? kNumbers : kind_ == Kind::kToReal ? kHalf : kPairs;
-            to_ = kind_ == Kind::kToReal ? kNumbers : kPairs;
-            from_size_ = kind_ == Kind::kToReal ? half : n_;
-            to_size_ = kind_ == Kind::kFromReal ? half : n_;
+            from_ = kind_ == Transform::kFromReal ? kNumbers
+                    : kind_ == Transform::kToReal ? kHalf
+                                                  : kPairs;
+            to_ = kind_ == Transform::kToReal ? kNumbers : kPairs;
+            from_size_ = kind_ == Transform::kToReal ? half : n_;
+            to_size_ = kind_ == Transform::kFromReal ? half : n_;
             area_ = room(library_->bytes());
         } else {
-            from_ = kind_ == Kind::kToReal ? kMirrored : kPairs, to_ = kPairs;
+            from_ = kind_ == Transform::kToReal ? kMirrored : kPairs, to_ = kPairs;
             from_size_ = to_size_ = n_;
             find_factors();
         }
@@ -95,17 +97,18 @@ public:
         void *from = memory + a_, *to = memory + b_;
         // The library may overwrite what it makes real numbers of.
         void *given =
-            library_ && kind_ != Kind::kToReal ? x_.dense(a, bytes_, from_size_) : nullptr;
-        const bool turns = kind_ == Kind::kToReal || (kind_ == Kind::kComplex && inverse_);
+            library_ && kind_ != Transform::kToReal ? x_.dense(a, bytes_, from_size_) : nullptr;
+        const bool turns =
+            kind_ == Transform::kToReal || (kind_ == Transform::kComplex && inverse_);
         if (given) {
             from = given;
         } else {
             FourierParams p = x_.params(a);
             p.size = from_size_, p.full = n_, p.dense = from;
-            p.im_scale = kind_ == Kind::kToReal && !inverse_ ? -1 : 1;
-            INFINI_CUDA_TRY(load_->launch(stream, blocks(stream, from_size_), kThreads, p));
+            p.im_scale = kind_ == Transform::kToReal && !inverse_ ? -1 : 1;
+            INFINI_CUDA_TRY(load_->launch(stream, blocks(stream, from_size_), kFftThreads, p));
         }
-        const double sign = kind_ == Kind::kFromReal && inverse_ ? -1 : 1;
+        const double sign = kind_ == Transform::kFromReal && inverse_ ? -1 : 1;
         if (library_) {
             void *wanted = scale_ == 1 && sign == 1 ? y_.dense(a, bytes_, to_size_) : nullptr;
             if (wanted) to = wanted;
@@ -118,7 +121,7 @@ public:
         FourierParams p = y_.params(a);
         p.size = to_size_, p.full = y_.re.size, p.dense = to;
         p.scale = scale_, p.im_scale = sign * scale_;
-        return store_->launch(stream, blocks(stream, y_.re.size), kThreads, p);
+        return store_->launch(stream, blocks(stream, y_.re.size), kFftThreads, p);
     }
 
 private:
@@ -129,11 +132,11 @@ private:
     }
     Compiled compile(Device &device, const char *file, int dense) const {
         Source source(file);
-        source.type("T", dtype_).constant("kThreads", kThreads).constant("kDense", dense);
+        source.type("T", dtype_).constant("kThreads", kFftThreads).constant("kDense", dense);
         return device.compile(source);
     }
     int64_t blocks(const Stream &stream, int64_t size) const {
-        return stream.device.blocks_for(count_ * size, kThreads);
+        return stream.device.blocks_for(count_ * size, kFftThreads);
     }
 
     void find_factors() {
@@ -150,7 +153,7 @@ private:
         p.dense = from, p.other = to, p.left = n_, p.side = 1;
         for (int64_t radix : factors_) {
             p.radix = radix, p.left /= radix;
-            INFINI_CUDA_TRY(stage_->launch(stream, blocks(stream, n_), kThreads, p));
+            INFINI_CUDA_TRY(stage_->launch(stream, blocks(stream, n_), kFftThreads, p));
             p.side *= radix;
             std::swap(p.dense, p.other);
         }
@@ -158,7 +161,7 @@ private:
         return infinirtSuccess;
     }
 
-    const Kind kind_;
+    const Transform kind_;
     const int dtype_;
     const size_t bytes_;
     bool inverse_ = false;
@@ -173,9 +176,9 @@ private:
 };
 
 std::unique_ptr<Plan> plan_fft(const Operation &operation, Device &device) {
-    const Kind kind = operation.is("rfft")    ? Kind::kFromReal
-                      : operation.is("irfft") ? Kind::kToReal
-                                              : Kind::kComplex;
+    const Transform kind = operation.is("rfft")    ? Transform::kFromReal
+                           : operation.is("irfft") ? Transform::kToReal
+                                                   : Transform::kComplex;
     auto plan = std::make_unique<FourierPlan>(operation, kind);
     if (plan->is_empty()) return make_empty_plan();
     plan->prepare(device);

@@ -46,30 +46,30 @@ std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device,
     return make_plan(run, size_t(blocks * params.room) * sizeof(double));
 }
 
-struct Sizes {
+struct FactorSizes {
     int64_t m, n, k;
 
-    Sizes(const Operation &operation, int place)
+    FactorSizes(const Operation &operation, int place)
         : m(operation.tensor(place).size(-2)),
           n(operation.tensor(place).size(-1)),
           k(std::min(m, n)) {}
 };
 
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation, Device &device) {
-    const Sizes s(operation, 3);
+    const FactorSizes s(operation, 3);
     return plan_complex(operation, device,
                         {"linalg/complex_factors.cuh:lu", {2, 2, 1}, 2 * s.m * s.n});
 }
 
 std::unique_ptr<Plan> plan_complex_qr(const Operation &operation, Device &device) {
-    const Sizes s(operation, 4);
+    const FactorSizes s(operation, 4);
     return plan_complex(
         operation, device,
         {"linalg/complex_factors.cuh:qr", {2, 2, 2, 2}, 2 * s.m * (s.n + s.k) + s.k});
 }
 
 std::unique_ptr<Plan> plan_complex_svd(const Operation &operation, Device &device) {
-    const Sizes s(operation, 5);
+    const FactorSizes s(operation, 5);
     return plan_complex(operation, device,
                         {"linalg/complex_jacobi.cuh:svd",
                          {2, 2, 1, 2, 2},
@@ -77,14 +77,14 @@ std::unique_ptr<Plan> plan_complex_svd(const Operation &operation, Device &devic
 }
 
 std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation, Device &device) {
-    const Sizes s(operation, 3);
+    const FactorSizes s(operation, 3);
     return plan_complex(
         operation, device,
         {"linalg/complex_jacobi.cuh:eigh", {1, 2, 2}, 4 * s.n * s.n + 2 * s.n + 6 * s.n});
 }
 
 std::unique_ptr<Plan> plan_eig(const Operation &operation, Device &device) {
-    const Sizes s(operation, 4);
+    const FactorSizes s(operation, 4);
     return plan_complex(operation, device,
                         {"linalg/eig.cuh", {1, 1, 2, 2}, 6 * s.n * s.n + 3 * s.n});
 }
