@@ -43,13 +43,13 @@ class Info:
                 raise ValueError(f"dtypes: kind is {each!r}: expected one of {', '.join(KINDS)}")
         return {name: named(name) for each in kinds for name in KINDS[each]}
 
-    def devices(self) -> list[Any]:
+    def devices(self) -> tuple[Any, ...]:
         """All devices that arrays can be on."""
-        return [
+        return tuple(
             infinicore.device(word, index)
             for word in _WORDS_OF
             for index in range(infinicore.context.get_device_count(word))
-        ]
+        )
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807
