@@ -34,12 +34,10 @@ def floats(x: Tensor) -> Tensor:
 
 @function
 def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    """Along dimensions, the last one first: the others then lie in cache, and change in place."""
+    """Along dimensions, the last one first."""
     if not _has_operator(input):
         return _all_by_products(input, dims, inverse, scale)
-    made = _core.empty(input.shape, input.dtype, input.device)
-    _transform_into(made, input, dims, inverse, scale)
-    return made
+    return _transform_each(input, dims, inverse, scale)
 
 
 @function
@@ -53,8 +51,7 @@ def transform_real(input: Tensor, dims: Sequence[int], inverse: bool, scale: flo
     made = _core.empty(_with_size(input, last, size // 2 + 1), whole, input.device)
     result = [part.transpose(last, -1) for part in parts(made)]
     emit("rfft", input.transpose(last, -1), out=result, inverse=inverse, scale=scale)
-    _transform_into(made, made, dims[:-1], inverse, 1.0)
-    return made
+    return _transform_each(made, dims[:-1], inverse, 1.0)
 
 
 @function
@@ -65,10 +62,7 @@ def transform_half(
     last = dims[-1]
     if not _has_operator(input):
         return _whole_by_products(input, dims, size, inverse, scale)
-    if len(dims) > 1:
-        made = _core.empty(input.shape, input.dtype, input.device)
-        _transform_into(made, input, dims[:-1], inverse, 1.0)
-        input = made
+    input = _transform_each(input, dims[:-1], inverse, 1.0)
     result = _core.empty(_with_size(input, last, size), PARTS[input.dtype._code], input.device)
     given = [part.transpose(last, -1) for part in parts(input)]
     to = result.transpose(last, -1)
@@ -76,13 +70,13 @@ def transform_half(
     return result
 
 
-def _transform_into(
-    made: Tensor, source: Tensor, dims: Sequence[int], inverse: bool, scale: float
-) -> None:
+def _transform_each(x: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
     for dim in reversed(dims):
-        given, result = ([each.transpose(dim, -1) for each in parts(x)] for x in (source, made))
+        made = _core.empty(x.shape, x.dtype, x.device)
+        given, result = ([each.transpose(dim, -1) for each in parts(one)] for one in (x, made))
         emit("fft", *given, out=result, inverse=inverse, scale=scale)
-        source, scale = made, 1.0
+        x, scale = made, 1.0
+    return x
 
 
 def _with_size(x: Tensor, dim: int, size: int) -> list[int]:
