@@ -12,7 +12,6 @@ from infinicore._dtype import bool_, int64
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
 from infinicore.functions.index.nonzero import nonzero
-from infinicore.linalg import matrix_norm, vector_norm
 from infinicore.nn import functional as F  # noqa: N812
 
 __all__ = [
@@ -108,6 +107,8 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False, *, out: Any =
     >>> infinicore.frobenius_norm(infinicore.tensor([[3.0, 4.0]]), (0, 1))
     tensor(5.)
     """
+    from infinicore.linalg import vector_norm  # not loaded before somebody asks for it
+
     made: Tensor = vector_norm(input, 2, dim, keepdim, out=out)
     return made
 
@@ -120,6 +121,8 @@ def nuclear_norm(
     >>> infinicore.nuclear_norm(infinicore.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
+    from infinicore.linalg import matrix_norm  # not loaded before somebody asks for it
+
     made: Tensor = matrix_norm(input, "nuc", dim, keepdim, out=out)
     return made
 
