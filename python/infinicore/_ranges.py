@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import builtins
 import math
 from typing import Any
 
@@ -17,7 +18,9 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.op._operator import function as operator_named
 
-__all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
+__all__ = ["arange", "eye", "linspace", "logspace", "range", "tril_indices", "triu_indices"]
+
+_counted = builtins.range  # a function below has its name
 
 
 def _number(function: str, name: str, value: Any) -> Any:
@@ -79,6 +82,27 @@ def arange(
     else:
         result = _arange(count, start, step, kind, where)
     return into("arange", out, result if result.dtype is kind else result.to(kind))
+
+
+def range(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
+    """start, start + step, ... up to end, which is one of them: floats, unless `dtype` says
+    otherwise. With one number it is the end.
+
+    >>> infinicore.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
+    start, step = _number("range", "start", start), _number("range", "step", step)
+    if end is None:
+        start, end = 0, start
+    end = _number("range", "end", end)
+    if step == 0 or (end - start) / step < 0:
+        raise ValueError(
+            f"range: step is {step}: expected one that leads from {start} towards {end}"
+        )
+    count = math.floor((end - start) / step) + 1
+    return _arange(count, start, step, kind_of("range", dtype, None), place(device))  # type: ignore[no-any-return]
 
 
 @function
@@ -180,7 +204,7 @@ def eye(
     return into("eye", out, _eye(n, columns, kind, place(device)))
 
 
-def _indices(rows: list[range], kind: dtype_class, where: device_class) -> Tensor:
+def _indices(rows: list[builtins.range], kind: dtype_class, where: device_class) -> Tensor:
     """Coordinates of elements: columns in each row."""
     down, across = array.array("q"), array.array("q")
     for i, columns in enumerate(rows):
@@ -199,7 +223,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    rows = [range(max(0, min(col, i + offset + 1))) for i in range(row)]
+    rows = [_counted(0, max(0, min(col, i + offset + 1))) for i in _counted(row)]
     return _indices(rows, kind_of("tril_indices", dtype, types.int64), place(device))
 
 
@@ -212,5 +236,5 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    rows = [range(max(0, min(col, i + offset)), col) for i in range(row)]
+    rows = [_counted(max(0, min(col, i + offset)), col) for i in _counted(row)]
     return _indices(rows, kind_of("triu_indices", dtype, types.int64), place(device))

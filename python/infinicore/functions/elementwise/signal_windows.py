@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ from infinicore._dtype import get_default_dtype
 from infinicore._ranges import arange
 from infinicore._tensor import Tensor
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"]
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
 def _phase(name: str, length: int, periodic: bool, dtype: Any, device: Any) -> Tensor:
@@ -84,3 +85,23 @@ def bartlett_window(
     if window_length == 1:
         return phase + 1
     return 1 - (phase * 2 - 1).abs()
+
+
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+) -> Tensor:
+    """Kaiser's window [window_length].
+
+    >>> infinicore.kaiser_window(3, periodic=False).round(decimals=2)
+    tensor([0., 1., 0.])
+    """
+    # On first use: its functions are made of those of this package.
+    windows = importlib.import_module("infinicore.signal.windows")
+    return windows.kaiser(  # type: ignore[no-any-return]
+        window_length, beta=beta, sym=not periodic, dtype=dtype, device=device
+    )

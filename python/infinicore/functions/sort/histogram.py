@@ -50,7 +50,9 @@ def _bincount(input: Tensor, weights: Any, length: int) -> Tensor:
     return emit("bincount", input, weights, out=target, length=length)
 
 
-def _edges(name: str, input: Tensor, low: float, high: float, margin: float) -> tuple[float, float]:
+def range_of(
+    name: str, input: Tensor, low: float, high: float, margin: float
+) -> tuple[float, float]:
     """The range of a histogram: that of the values if it is empty, and around a single value as
     much as the margin to either side."""
     if low == high:
@@ -85,7 +87,7 @@ def histc(
     need_tensor("histc", "input", input)
     if bins < 1:
         raise RuntimeError(f"histc: bins is {bins}: expected 1 or more")
-    low, high = _edges("histc", input, float(min), float(max), 1.0)
+    low, high = range_of("histc", input, float(min), float(max), 1.0)
     return _histc(input, int(bins), low, high, out=out)
 
 
@@ -109,7 +111,7 @@ def histogram(
         edges = bins.clone()
     else:
         low, high = map(float, range) if range else (0.0, 0.0)
-        low, high = _edges("histogram", input, low, high, 0.5)
+        low, high = range_of("histogram", input, low, high, 0.5)
         edges = linspace(low, high, int(bins) + 1, dtype=input.dtype, device=input.device)
     made = _histogram(input, edges, weight, density)
     result = Histogram(made, edges)

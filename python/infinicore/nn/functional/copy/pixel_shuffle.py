@@ -6,7 +6,7 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect
 
-__all__ = ["channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
+__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
 
 @function
@@ -65,3 +65,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     )
     split = input.reshape(rows, groups, channels // groups, *input.shape[2:])
     return split.transpose(1, 2).reshape(*input.shape)
+
+
+native_channel_shuffle = channel_shuffle

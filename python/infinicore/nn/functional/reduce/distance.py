@@ -11,8 +11,9 @@ from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import dimension, same_shape
 from infinicore.functions._operands import wide_floats
+from infinicore.functions.reduce.distance import pdist
 
-__all__ = ["cosine_similarity", "normalize", "pairwise_distance"]
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 
 def norm_of(x: Tensor, p: float, dims: Sequence[int], keepdim: bool) -> Tensor:

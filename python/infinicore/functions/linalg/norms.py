@@ -1,0 +1,68 @@
+"""Norms and factors with names that torch had before `linalg`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import infinicore
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import dim_of, need_tensor
+
+__all__ = ["frobenius_norm", "lu", "norm_except_dim", "nuclear_norm"]
+
+
+def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares over one dimension or two; over all without `dim`.
+
+    >>> infinicore.frobenius_norm(infinicore.tensor([[3., 4.]]))
+    tensor(5.)
+    """
+    need_tensor("frobenius_norm", "input", input)
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(f"frobenius_norm: dim is {dims}: expected 2 dimensions at most")
+    return infinicore.linalg.vector_norm(input, 2, dims or None, keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices.
+
+    >>> infinicore.nuclear_norm(infinicore.eye(2)).round()
+    tensor(2.)
+    """
+    need_tensor("nuclear_norm", "input", input)
+    if isinstance(dim, bool):  # torch's older form has no dim
+        dim, keepdim = (-2, -1), dim
+    return infinicore.linalg.matrix_norm(input, "nuc", tuple(dim), keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norm over all dimensions but one, which stay with size 1; over all if `dim` is -1.
+
+    >>> infinicore.norm_except_dim(infinicore.tensor([[3., 4.], [0., 1.]]))
+    tensor([[5.],
+            [1.]])
+    """
+    need_tensor("norm_except_dim", "v", v)
+    if dim == -1:
+        return infinicore.linalg.vector_norm(v, pow)
+    kept = dim_of("norm_except_dim", v, dim)
+    others = tuple(each for each in range(v.ndim) if each != kept)
+    return infinicore.linalg.vector_norm(v, pow, others, True)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """Both triangular factors in one matrix, and the rows that were exchanged; with `get_infos`
+    also where a factor is singular.
+
+    >>> infinicore.lu(infinicore.tensor([[2.]]))[0]
+    tensor([[2.]])
+    """
+    need_tensor("lu", "A", A)
+    made = tuple(infinicore.linalg.lu_factor_ex(A, pivot=pivot))
+    made = made if get_infos else made[:2]
+    if out is None:
+        return made
+    for one, each in zip(out, made, strict=True):
+        one.copy_(each)
+    return out

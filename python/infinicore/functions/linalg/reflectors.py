@@ -1,0 +1,118 @@
+"""Householder's reflectors: the factors of a matrix, and products with them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import infinicore
+from infinicore._function import write
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect, need_tensor
+
+__all__ = ["geqrf", "ormqr"]
+
+
+class Reflectors(NamedTuple):
+    """R above reflectors, which have 1 on the diagonal, and their factors."""
+
+    a: Tensor
+    tau: Tensor
+
+
+def _conj(x: Tensor) -> Tensor:
+    return x.conj() if x.dtype.is_complex else x
+
+
+def _reflector(column: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """v with v[0] = 1, tau and beta, with (I - tau v v^H)^H column = beta e0: LAPACK's choice."""
+    first, rest = column[..., :1], column[..., 1:]
+    tail = infinicore.linalg.vector_norm(rest, 2, -1, True)
+    real = first.real if column.dtype.is_complex else first
+    length = infinicore.hypot(infinicore.abs(first), tail)
+    beta = infinicore.where(real > 0, -length, length)
+    idle = tail == 0
+    if column.dtype.is_complex:
+        idle = idle & (first.imag == 0)
+    safe = infinicore.where(idle, infinicore.ones_like(beta), beta)
+    tau = (safe - first) / safe
+    divisor = infinicore.where(idle, infinicore.ones_like(first), first - safe)
+    rest = infinicore.where(idle, infinicore.zeros_like(rest), rest / divisor)
+    tau = infinicore.where(idle, infinicore.zeros_like(tau), tau)
+    beta = infinicore.where(idle, first, beta.to(first.dtype))
+    return rest, tau, beta
+
+
+def geqrf(input: Tensor, *, out: Any = None) -> Any:
+    """The factors of a matrix as LAPACK has them: R in the upper triangle, and below it the
+    reflectors whose product is Q, with `tau`.
+
+    >>> infinicore.geqrf(infinicore.tensor([[3.], [4.]])).a
+    tensor([[-5.0000],
+            [ 0.5000]])
+    """
+    need_tensor("geqrf", "input", input)
+    expect(input.ndim >= 2, "geqrf", "input.ndim", input.ndim, "2 or more")
+    rows, columns = input.shape[-2:]
+    a = input.clone()
+    taus = []
+    for i in range(min(rows, columns)):
+        rest, tau, beta = _reflector(a[..., i:, i])
+        right = a[..., i:, i + 1 :]
+        if right.shape[-1]:
+            v = infinicore.cat([infinicore.ones_like(beta), rest], -1)
+            across = (_conj(v).unsqueeze(-2) @ right) * _conj(tau).unsqueeze(-1)
+            right.copy_(right - v.unsqueeze(-1) * across)
+        a[..., i:, i].copy_(infinicore.cat([beta, rest], -1))
+        taus.append(tau)
+    empty = input.new_empty(*input.shape[:-2], 0)
+    result = Reflectors(a, infinicore.cat(taus, -1) if taus else empty)
+    return result if out is None else write("geqrf", out, result)
+
+
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """Q @ other, or other @ Q if not `left`, with the Q that `geqrf` gave as `input` and `tau`, or
+    with its adjoint if `transpose`.
+
+    >>> a, tau = infinicore.geqrf(infinicore.tensor([[3.], [4.]]))
+    >>> infinicore.ormqr(a, tau, infinicore.tensor([[3.], [4.]]), transpose=True).round()
+    tensor([[-5.],
+            [ 0.]])
+    """
+    for argument, each in (("input", input), ("tau", tau), ("other", other)):
+        need_tensor("ormqr", argument, each)
+    for argument, each in (("input", input), ("other", other)):
+        expect(each.ndim >= 2, "ormqr", f"{argument}.ndim", each.ndim, "2 or more")
+    rows, count = input.shape[-2], tau.shape[-1]
+    side = other.shape[-2 if left else -1]
+    expect(side == rows, "ormqr", f"size {-2 if left else -1} of other", side, f"{rows}")
+    expect(
+        count <= input.shape[-1],
+        "ormqr",
+        "the last size of tau",
+        count,
+        f"at most {input.shape[-1]}",
+    )
+    lead = tuple(input.shape[:-2])
+    expect(
+        tuple(tau.shape[:-1]) == lead, "ormqr", "tau.shape", tuple(tau.shape), f"{lead} in front"
+    )
+    made = other.clone()
+    steps = range(count)
+    for i in reversed(steps) if left is not transpose else steps:
+        one = infinicore.ones_like(input[..., i, i : i + 1])
+        v = infinicore.cat([one, input[..., i + 1 :, i]], -1)
+        factor = tau[..., i].reshape(*lead, 1, 1)
+        factor = _conj(factor) if transpose else factor
+        column, row = v.unsqueeze(-1), _conj(v).unsqueeze(-2)
+        part = made[..., i:, :] if left else made[..., i:]
+        moved = factor * (column @ (row @ part) if left else (part @ column) @ row)
+        part.copy_(part - moved)
+    return made if out is None else write("ormqr", out, made)  # type: ignore[no-any-return]

@@ -1,0 +1,109 @@
+"""Norms under the names of torch's own operators, which give the statistics too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import infinicore
+from infinicore._function import function
+from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
+from infinicore.functions._operands import wide
+
+__all__ = ["native_batch_norm", "native_group_norm", "native_layer_norm"]
+
+
+def _kind(input: Tensor, weight: Tensor | None) -> Any:
+    """The type of the statistics: that of the input, or float32 for halves with wide weights."""
+    return input.dtype if weight is None or weight.dtype is input.dtype else wide(input).dtype
+
+
+def _moments(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """Means, and 1 / sqrt(variance + eps)."""
+    mean = x.mean(dims, True)
+    gap = x - mean
+    return mean, ((gap * gap).mean(dims, True) + eps).rsqrt()
+
+
+@function
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.layer_norm`, with the means and the inverse deviations.
+
+    >>> infinicore.native_layer_norm(infinicore.tensor([1., 3.]), [2], None, None, 0.0)[0]
+    tensor([-1.,  1.])
+    """
+    sizes = tuple(normalized_shape)
+    made = infinicore.nn.functional.layer_norm(input, sizes, weight, bias, eps)
+    dims = tuple(range(input.ndim - len(sizes), input.ndim))
+    mean, inverse = _moments(wide(input), dims, eps)
+    kind = _kind(input, weight)
+    return made, mean.to(kind), inverse.to(kind)
+
+
+@function
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.group_norm`, with the means and the inverse deviations [N, group].
+
+    >>> x = infinicore.tensor([[1., 3.]])
+    >>> infinicore.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)[0]
+    tensor([[-1.,  1.]])
+    """
+    expect(
+        input.numel() == N * C * HxW,
+        "native_group_norm",
+        "input.numel()",
+        input.numel(),
+        f"{N} * {C} * {HxW}",
+    )
+    made = infinicore.nn.functional.group_norm(input, group, weight, bias, eps)
+    rows = wide(input).reshape(N, group, C // group * HxW)
+    mean, inverse = _moments(rows, (2,), eps)
+    kind = _kind(input, weight)
+    return made, mean.squeeze(2).to(kind), inverse.squeeze(2).to(kind)
+
+
+@function
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`nn.functional.batch_norm`, with the means and the inverse deviations of the input if it is
+    normalised by them, else nothing.
+
+    >>> x, zero, one = infinicore.tensor([[2.]]), infinicore.zeros(1), infinicore.ones(1)
+    >>> infinicore.native_batch_norm(x, None, None, zero, one, False, 0.1, 0.0)[0]
+    tensor([[2.]])
+    """
+    made = infinicore.nn.functional.batch_norm(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    x, kind = wide(input), _kind(input, weight)
+    if not training:
+        nothing = infinicore.zeros(0, dtype=kind, device=x.device)
+        return made, nothing, nothing.clone()
+    mean, inverse = _moments(x, (0, *range(2, x.ndim)), eps)
+    size = math.prod(mean.shape)
+    return made, mean.reshape(size).to(kind), inverse.reshape(size).to(kind)
