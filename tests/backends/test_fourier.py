@@ -21,7 +21,7 @@ def test_operators():
     need("c++")
     simulated.folder(root())
     command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", str(SUITE)]
-    command += ["--device", "nvidia", "--simulated", "-k", "fft and mixed and not large"]
+    command += ["--device", "nvidia", "--simulated", "-k", "fft and not large"]
     done = process.run(
         command,
         timeout=200,
