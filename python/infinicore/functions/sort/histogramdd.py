@@ -31,7 +31,7 @@ def _counted(points: Tensor, edges: list[Tensor], weight: Any, density: bool) ->
         place = infinicore.searchsorted(edge, column, right=True) - 1
         # The last edge belongs to the last part.
         place = infinicore.where(column == edge[-1], count - 1, place)
-        inside = inside & (place >= 0) & (place < count)
+        inside = inside & (column >= edge[0]) & (column <= edge[-1]) & (place >= 0)
         at = at * count + place
     at = infinicore.where(inside, at, total)
     amount = infinicore.ones_like(points[:, 0]) if weight is None else weight.reshape(-1)
