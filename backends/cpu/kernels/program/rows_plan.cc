@@ -29,12 +29,13 @@ Rows::Rows(LoopNest nest, bool invariant) : nest_(std::move(nest)) {
 void Rows::choose_direction(bool invariant) {
     const Walk &kept = nest_.kept;
     Walk &folded = nest_.folded;
-    if (kept.count && nest_.row_size == 1) {
+    const bool long_lines = kept.count && kept.size[kept.count - 1] >= 16;
+    if (long_lines && nest_.row_size == 1) {
         // Rows of one element are columns of one line.
         folded.count = 1, folded.size[0] = 1;
         for (Slot &slot : nest_.slots) slot.folded[0] = 0;
-        across_ = kept.size[kept.count - 1] >= 16;
-    } else if (kept.count && folded.count && kept.size[kept.count - 1] >= 16) {
+        across_ = true;
+    } else if (long_lines && folded.count) {
         // Across when most of what is read lies along the last kept dimension.
         int64_t along = 0, across = 0;
         for (const Stage &stage : nest_.stages) {
