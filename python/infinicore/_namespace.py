@@ -34,7 +34,7 @@ _PARTS = (
     "_complex",
     "_serialization",
     "_threads",
-    "_aten_names",
+    "_dropouts",
     "_array_protocol",
     "_event",
     "_graph",

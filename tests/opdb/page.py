@@ -53,7 +53,7 @@ LEFT_OUT = {
         " classproperty is_storage"
     ),
     "what torch itself has removed or replaced": (
-        "eig lstsq matrix_rank symeig set_default_tensor_type range new resize resize_as storage"
+        "eig lstsq matrix_rank symeig set_default_tensor_type new resize resize_as storage"
         " storage_type"
     ),
     "names of dimensions, half complex numbers, subclasses": "name chalf as_subclass module_load",

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 
 import infinicore
 from infinicore._tensor import Tensor
+from infinicore.functions._checks import expect
 
 __all__ = ["constant_pad_nd"]
 
 
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex = 0) -> Tensor:
     """`nn.functional.pad` with a value.
 
     >>> infinicore.constant_pad_nd(infinicore.ones(1), [1, 0])
     tensor([0., 1.])
     """
-    return infinicore.nn.functional.pad(input, tuple(pad), "constant", value)
+    padded = infinicore.nn.functional.pad
+    if not isinstance(value, complex):
+        return padded(input, tuple(pad), "constant", value)
+    expect(input.is_complex(), "constant_pad_nd", "value", value, f"a number of {input.dtype}")
+    parts = ((input.real, value.real), (input.imag, value.imag))
+    return infinicore.complex(*(padded(part, tuple(pad), "constant", n) for part, n in parts))
