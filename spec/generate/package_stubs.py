@@ -13,7 +13,19 @@ from . import functions, text
 
 PART = "python"
 
-MODULES = "array_api context fft linalg masked nn op rt signal special utils".split()
+MODULES = [
+    "array_api",
+    "context",
+    "fft",
+    "linalg",
+    "masked",
+    "nn",
+    "op",
+    "rt",
+    "signal",
+    "special",
+    "utils",
+]
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "infinicore"
 CORE = ROOT / "csrc" / "python" / "core" / "_core.pyi"

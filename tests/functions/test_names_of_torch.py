@@ -148,7 +148,8 @@ def test_pools_with_indices() -> None:
             got = getattr(F, f"fractional_max_pool{rank}d_with_indices")(x, **given)
             name = f"fractional_max_pool{rank}d"
             same(got, getattr(F, name)(x, **given, return_indices=True))
-    assert infinicore.max_pool2d_with_indices is F.max_pool2d_with_indices
+    x = tensor(RANDOM.standard_normal((2, 3, 6, 6)))
+    same(infinicore.max_pool2d_with_indices(x, 2), F.max_pool2d_with_indices(x, 2))
 
 
 def test_samplers() -> None:
