@@ -240,6 +240,8 @@ class _Methods(_Base):
             most = bits[self.itemsize] if bits else 8 * self.itemsize - self.dtype.is_signed
             low, high = (0, low) if low else (0, 1 << min(most, 63))
             high = min(high, (1 << 63) - 1)
+        if not low < high:
+            raise RuntimeError(f"random_: low is {low} and high is {high}: expected low < high")
         return draw("random_", generator, _integers, self, low, high)
 
 

@@ -1,7 +1,7 @@
 """Tensors and what holds them, in files: `save` and `load`.
 
 A file is a pickle. `load` makes tensors, numbers, text and containers only: a file from a stranger
-can't call anything else.
+can neither call anything else nor change a class or a function of this process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import os
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from infinicore._device import device
 from infinicore._tensor import Tensor
@@ -30,7 +30,17 @@ _ALLOWED = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+# Containers that a file fills from another one. Of a number or a range they would fill the memory.
+_FILLED: tuple[Any, ...] = (set, frozenset, bytearray)
+
+
+_STEPS: dict[int, Any] = dict(pickle._Unpickler.dispatch)
+
+
+class _Unpickler(pickle._Unpickler):  # the one in Python: its steps can be checked
+    dispatch: ClassVar[dict[int, Any]] = dict(_STEPS)
+    stack: list[Any]
+
     def find_class(self, module: str, name: str) -> Any:
         if name in _ALLOWED.get(module, ()):
             return super().find_class(module, name)
@@ -38,6 +48,39 @@ class _Unpickler(pickle.Unpickler):
             f"load: the file names {module}.{name}: expected tensors, numbers, text and"
             " containers; weights_only=False takes anything, of files that you trust"
         )
+
+    def load_build(self) -> None:
+        """The state of an object: never of a class or a function."""
+        changed = self.stack[-2]
+        if callable(changed):
+            raise pickle.UnpicklingError(f"load: the file changes {changed!r}: expected a value")
+        _STEPS[pickle.BUILD[0]](self)
+
+    def load_reduce(self) -> None:
+        made, given = self.stack[-2:]
+        if made in _FILLED and not all(isinstance(each, (list, tuple, bytes)) for each in given):
+            raise pickle.UnpicklingError(
+                f"load: the file fills a {made.__name__} from {given!r}: expected a list"
+            )
+        _STEPS[pickle.REDUCE[0]](self)
+
+    def refuse(self) -> None:
+        raise pickle.UnpicklingError("load: the file has a step of old pickles: expected save's")
+
+    dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.OBJ[0]] = dispatch[pickle.INST[0]] = refuse
+
+
+def _unpickled(handle: Any) -> Any:
+    try:
+        return _Unpickler(handle).load()
+    except (pickle.UnpicklingError, OSError):
+        raise
+    except Exception as error:  # whatever bytes that are no pickle lead to
+        raise pickle.UnpicklingError(
+            f"load: the file is not one that save wrote: {type(error).__name__}: {error}"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -73,7 +116,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     with _opened(f, "rb") as handle:
         if map_location is not None:
             handle = io.BytesIO(handle.read())
-        made = (_Unpickler(handle) if weights_only else pickle.Unpickler(handle)).load()
+        made = _unpickled(handle) if weights_only else pickle.Unpickler(handle).load()
     return made if map_location is None else _moved(made, device(map_location))
 
 

@@ -54,3 +54,20 @@ def test_constants() -> None:
     assert (infinicore.pi, infinicore.e, infinicore.inf) == (math.pi, math.e, math.inf)
     assert math.isnan(infinicore.nan)
     assert infinicore.ones(2)[infinicore.newaxis].shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        b"cinfinicore._device\nSize\nN}Vnumel\nI7\ns\x86b.",  # a method of a class
+        b"cinfinicore._tensor\nrebuild\nN}V__defaults__\nI1\ns\x86b.",  # a function's defaults
+        b"(cbuiltins\nbytearray\nI1000000000000\no.",  # as much memory as it likes
+        b"cbuiltins\nset\n(cbuiltins\nrange\n(I1000000000000\ntRtR.",
+        b"",
+        b"text",
+    ],
+)
+def test_a_hostile_file_changes_nothing(file: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="^load: the file"):
+        infinicore.load(io.BytesIO(file))
+    assert infinicore.ones(2, 3).shape.numel() == 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import infinicore
 from infinicore._tensor import Tensor
@@ -11,7 +12,7 @@ from infinicore.functions._checks import expect
 __all__ = ["constant_pad_nd"]
 
 
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
     """`nn.functional.pad` with a value.
 
     >>> infinicore.constant_pad_nd(infinicore.ones(1), [1, 0])

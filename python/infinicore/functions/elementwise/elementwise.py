@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from infinicore._complex_emit import joined
 from infinicore._dtype import bool_, category, int64
 from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import Operand, function
@@ -158,6 +159,10 @@ def nan_to_num(
     kind = input.dtype
     if category(kind) < 2:
         return emit("rearrange", input, out=out)
+    if kind.is_complex:
+        given = nan, posinf, neginf
+        parts = (nan_to_num(part, *given) for part in (input.real, input.imag))
+        return emit("rearrange", joined(*parts), out=out)
     top = LARGEST[kind._code]
     nan = 0.0 if nan is None else nan
     high, low = (

@@ -13,7 +13,7 @@ from infinicore._function import Operand, function, write
 from infinicore._mask_indices import mask_indices
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
-from infinicore.functions._index_checks import check_indices
+from infinicore.functions._index_checks import check_indices, is_known
 from infinicore.op._shapes import broadcast
 
 _CPU = device("cpu")
@@ -80,6 +80,14 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = No
             f"masked_scatter: source has type {source.dtype!r}: expected that of input,"
             f" {input.dtype!r}"
         )
+    if is_known(mask):
+        shape = broadcast([tuple(input.shape), tuple(mask.shape)])
+        held = int(mask.expand(*shape).sum().item())
+        if held > source.numel():
+            raise RuntimeError(
+                f"masked_scatter: source has {source.numel()} elements: expected {held} or more,"
+                " as many as the mask holds"
+            )
     return _masked_scatter(input, mask, source, out=out)
 
 
