@@ -22,6 +22,10 @@ OTHERS = {
     "ones": "operators take tensors of 8 dimensions at most",
     "floor_divide": "integers divided by 0 give 0; torch raises an error",
     "Tensor.requires_grad": "is False: there are no gradients, and modules are for inference",
+    "add": "`out=` has the result's shape, in every function; torch resizes it",
+    "Tensor.to": "floats outside an integer type become its least or greatest; torch's wrap",
+    "Tensor.resize_": "to more elements takes new memory, which other views do not share",
+    "nn.functional.rms_norm": "eps is 1e-5 unless it is given, as InfiniCore's; torch's is tiny",
     "manual_seed": "the same seed gives other numbers than torch's",
 }
 # Names of torch that there are none of here: patterns of functions and of methods.

@@ -27,6 +27,14 @@ def test_others() -> None:
         infinicore.ones((2,) * 9)
     assert (infinicore.tensor([1]) // 0).tolist() == [0]
     assert infinicore.ones(1).requires_grad is False
+    with pytest.raises(ValueError, match="out"):
+        infinicore.add(infinicore.ones(4), 1, out=infinicore.empty(0))
+    assert infinicore.tensor([-1.5, 300.0]).to(infinicore.uint8).tolist() == [0, 255]
+    x = infinicore.zeros(4)
+    x[1:].resize_(9).fill_(1)
+    assert x.tolist() == [0, 0, 0, 0]
+    small = infinicore.tensor([[0.01]])
+    assert nn.functional.rms_norm(small, (1,)).item() < 0.96
     z = infinicore.tensor([1j])
     z.conj().fill_(0)
     assert z.tolist() == [1j]

@@ -68,6 +68,6 @@ def test_constants() -> None:
     ],
 )
 def test_a_hostile_file_changes_nothing(file: bytes) -> None:
-    with pytest.raises(pickle.UnpicklingError, match="^load: the file"):
+    with pytest.raises(pickle.UnpicklingError, match="load: the file"):
         infinicore.load(io.BytesIO(file))
     assert infinicore.ones(2, 3).shape.numel() == 6

@@ -88,7 +88,8 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     x = cast_to(cast_to(input, kind), float64)
     made = zeta_sum(tensor_for(n + 1.0, float64, x.device), x)
     whole = emit("logical_and", emit("less_equal", x, 0.0), emit("equal", x, emit("floor", x)))
-    made = emit("mul", emit("where", whole, math.inf, made), float(math.factorial(n)))
+    factor = float(math.factorial(n)) if n <= 170 else math.inf  # beyond, more than a float64
+    made = emit("mul", emit("where", whole, math.inf, made), factor)
     return cast_to(made if n % 2 else emit("neg", made), kind)
 
 
