@@ -171,7 +171,7 @@ def test_underlying_types() -> None:
 @pytest.mark.parametrize(
     ("module", "names"),
     [
-        ("matmul", ["matmul"]),
+        ("matmul", ["matmul", "matmul_"]),
         ("add_rms_norm", ["add_rms_norm", "add_rms_norm_inplace"]),
         ("fused_rotary_embedding", ["fused_rotary_embedding_"]),
         ("moe_topk_vendor", ["moe_topk_sigmoid_vendor", "moe_topk_softmax_vendor"]),
