@@ -24,7 +24,10 @@ def _sampled(
     align_corners: bool,
 ) -> Tensor:
     expect(rank in (None, input.ndim), name, "input.ndim", input.ndim, f"{rank}")
-    for argument, value in (("interpolation_mode", interpolation_mode), ("padding", padding_mode)):
+    for argument, value in (
+        ("interpolation_mode", interpolation_mode),
+        ("padding_mode", padding_mode),
+    ):
         expect(value in (0, 1, 2), name, argument, value, "0, 1 or 2")
     return infinicore.nn.functional.grid_sample(
         input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners)
