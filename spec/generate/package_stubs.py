@@ -335,8 +335,8 @@ def _signatures(each: Found, name: str, *, method: bool = False) -> str:
 
 
 def _signature(each: Found, name: str, method: bool, others: dict[str, str]) -> str:
-    """With `others`, parameters from the first that has another name on go by name, and that one
-    must be given: so the two forms are told apart."""
+    """With `others`, the parameters from the first renamed one on are keywords, and that one is
+    required: otherwise type checkers report overlapping overloads."""
     assert each.node is not None
     arguments, homes = each.node.args, each.homes
     plain = [*arguments.posonlyargs, *arguments.args]

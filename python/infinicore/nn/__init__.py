@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 from infinicore.nn import functional, losses, of_functions
 from infinicore.nn.activation import PReLU, RReLU, Softmax2d
 from infinicore.nn.adaptive import AdaptiveLogSoftmaxWithLoss
-from infinicore.nn.attention import (
-    MultiheadAttention,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from infinicore.nn.attention import MultiheadAttention
 from infinicore.nn.containers import (
     ModuleDict,
     ModuleList,
@@ -90,7 +86,13 @@ from infinicore.nn.rope_scaling import (
     RopeScalingConfig,
     YarnRopeScalingConfig,
 )
-from infinicore.nn.transformer import Transformer, TransformerDecoder, TransformerDecoderLayer
+from infinicore.nn.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 if TYPE_CHECKING:
     from infinicore.nn import parallel

@@ -1,31 +1,24 @@
-"""The decoder of a transformer, and a transformer."""
+"""The layers of a transformer, its encoder and decoder, and a transformer."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import infinicore
 from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
-from infinicore.nn.attention import (
-    MultiheadAttention,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from infinicore.nn.attention import MultiheadAttention
 from infinicore.nn.containers import ModuleList
 from infinicore.nn.dropout import Dropout
 from infinicore.nn.layers import LayerNorm, Linear
 from infinicore.nn.module import Module
 
 
-class TransformerDecoderLayer(Module):
-    """Attention of a sequence to itself and to a memory, and a network for each element, each with
-    a norm.
+class _Layer(Module):
+    """Attentions and a network for each element, each with a norm and a dropout."""
 
-    >>> infinicore.nn.TransformerDecoderLayer(8, 2, 16).norm3
-    LayerNorm((8,), eps=1e-05, elementwise_affine=True)
-    """
+    attentions: ClassVar[tuple[str, ...]] = ("self_attn",)
 
     def __init__(
         self,
@@ -43,18 +36,67 @@ class TransformerDecoderLayer(Module):
     ) -> None:
         super().__init__()
         kind: dict[str, Any] = {"device": device, "dtype": dtype}
-        given = (d_model, nhead, dropout, bias)
-        self.self_attn = MultiheadAttention(*given, batch_first=batch_first, **kind)
-        self.multihead_attn = MultiheadAttention(*given, batch_first=batch_first, **kind)
+        for name in self.attentions:
+            given = (d_model, nhead, dropout, bias)
+            setattr(self, name, MultiheadAttention(*given, batch_first=batch_first, **kind))
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kind)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **kind)
         self.norm_first = norm_first
-        for i in (1, 2, 3):
+        parts = range(1, len(self.attentions) + 2)
+        for i in parts:
             setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **kind))
-        for i in (1, 2, 3):
+        for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
+
+    @staticmethod
+    def _attend(
+        attention: Any, x: Tensor, keys: Tensor, mask: Any, padding: Any, is_causal: bool
+    ) -> Tensor:
+        return attention(  # type: ignore[no-any-return]
+            x, keys, keys, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+        )[0]
+
+    def _feed(self, x: Tensor) -> Tensor:
+        inside = self.dropout(self.activation(self.linear1(x)))
+        last = getattr(self, f"dropout{len(self.attentions) + 1}")
+        return last(self.linear2(inside))  # type: ignore[no-any-return]
+
+
+class TransformerEncoderLayer(_Layer):
+    """Attention of a sequence to itself and a network for each element, each with a norm.
+
+    >>> infinicore.nn.TransformerEncoderLayer(8, 2, 16).norm1
+    LayerNorm((8,), eps=1e-05, elementwise_affine=True)
+    """
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        masks = (src_mask, src_key_padding_mask, is_causal)
+        x = src
+        if self.norm_first:
+            y = self.norm1(x)
+            x = x + self.dropout1(self._attend(self.self_attn, y, y, *masks))
+            return x + self._feed(self.norm2(x))  # type: ignore[no-any-return]
+        x = self.norm1(x + self.dropout1(self._attend(self.self_attn, x, x, *masks)))
+        return self.norm2(x + self._feed(x))  # type: ignore[no-any-return]
+
+
+class TransformerDecoderLayer(_Layer):
+    """Attention of a sequence to itself and to a memory, and a network for each element, each with
+    a norm.
+
+    >>> infinicore.nn.TransformerDecoderLayer(8, 2, 16).norm3
+    LayerNorm((8,), eps=1e-05, elementwise_affine=True)
+    """
+
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -79,17 +121,32 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self.dropout2(self._attend(self.multihead_attn, x, memory, *other)))
         return self.norm3(x + self._feed(x))  # type: ignore[no-any-return]
 
-    @staticmethod
-    def _attend(
-        attention: Any, x: Tensor, keys: Tensor, mask: Any, padding: Any, is_causal: bool
-    ) -> Tensor:
-        return attention(  # type: ignore[no-any-return]
-            x, keys, keys, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
-        )[0]
 
-    def _feed(self, x: Tensor) -> Tensor:
-        inside = self.dropout(self.activation(self.linear1(x)))
-        return self.dropout3(self.linear2(inside))  # type: ignore[no-any-return]
+class TransformerEncoder(Module):
+    """Copies of a layer, one after the other, and a norm at the end if there is one."""
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+        return src if self.norm is None else self.norm(src)
 
 
 class TransformerDecoder(Module):

@@ -23,6 +23,18 @@ def _gates(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, argument: 
     return infinicore.nn.functional.linear(x, weight, bias)
 
 
+def _sum_of_gates(
+    name: str,
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+) -> Tensor:
+    return _gates(name, input, w_ih, b_ih, "input") + _gates(name, hx, w_hh, b_hh, "hx")
+
+
 @function
 def rnn_tanh_cell(
     input: Tensor,
@@ -38,10 +50,8 @@ def rnn_tanh_cell(
     >>> infinicore.rnn_tanh_cell(one, one, one, one)
     tensor([[0.9640]])
     """
-    name = "rnn_tanh_cell"
-    return infinicore.tanh(
-        _gates(name, input, w_ih, b_ih, "input") + _gates(name, hx, w_hh, b_hh, "hx")
-    )
+    gates = _sum_of_gates("rnn_tanh_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
+    return infinicore.tanh(gates)
 
 
 @function
@@ -59,10 +69,8 @@ def rnn_relu_cell(
     >>> infinicore.rnn_relu_cell(one, one, one, one)
     tensor([[2.]])
     """
-    name = "rnn_relu_cell"
-    return infinicore.nn.functional.relu(
-        _gates(name, input, w_ih, b_ih, "input") + _gates(name, hx, w_hh, b_hh, "hx")
-    )
+    gates = _sum_of_gates("rnn_relu_cell", input, hx, w_ih, w_hh, b_ih, b_hh)
+    return infinicore.nn.functional.relu(gates)
 
 
 @function
