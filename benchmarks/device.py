@@ -28,6 +28,7 @@ from typing import Any
 import checks
 from device_cases import BYTES, Case, Set, Way, all_cases
 from device_clocks import Device, best_of, ours_replayed, theirs_replayed
+from device_factors import factor_rows
 from device_host import host_rows
 from report import wanted
 
@@ -153,6 +154,7 @@ def work(options: argparse.Namespace) -> None:
     budget = 0.0 if options.tiny else 0.25
     for case in all_cases(device.ic, device.torch, options.tiny):
         rows[case.title] = lambda case=case: run_case(device, case, budget)
+    rows |= factor_rows(device)
     rows |= host_rows(device)
     for title, measure in rows.items():
         if title in done or not wanted(title, options.rows):
