@@ -14,6 +14,7 @@ from infinicore._emit import cast_to, emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 
+_TOGETHER = 3  # dimensions that libraries take at once
 _WIDTH = 64  # of the matrices that longer transforms are cut into, where there is no operator
 
 
@@ -34,10 +35,10 @@ def floats(x: Tensor) -> Tensor:
 
 @function
 def transform(input: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    """Along dimensions, the last one first."""
+    """Along dimensions, whose order does not matter."""
     if not _has_operator(input):
         return _all_by_products(input, dims, inverse, scale)
-    return _transform_each(input, dims, inverse, scale)
+    return _transform_each(input, sorted(dims), inverse, scale)
 
 
 @function
@@ -49,9 +50,16 @@ def transform_real(input: Tensor, dims: Sequence[int], inverse: bool, scale: flo
         made = _all_by_products(cast_to(input, whole), dims, inverse, scale)
         return _dense(made.narrow(last, 0, size // 2 + 1))
     made = _core.empty(_with_size(input, last, size // 2 + 1), whole, input.device)
-    result = [part.transpose(last, -1) for part in parts(made)]
-    emit("rfft", input.transpose(last, -1), out=result, inverse=inverse, scale=scale)
-    return _transform_each(made, dims[:-1], inverse, 1.0)
+    rest, now = _split(dims)
+    emit(
+        "rfft",
+        _last(input, now),
+        out=[_last(part, now) for part in parts(made)],
+        inverse=inverse,
+        scale=scale,
+        ndim=len(now),
+    )
+    return _transform_each(made, rest, inverse, 1.0)
 
 
 @function
@@ -62,21 +70,37 @@ def transform_half(
     last = dims[-1]
     if not _has_operator(input):
         return _whole_by_products(input, dims, size, inverse, scale)
-    input = _transform_each(input, dims[:-1], inverse, 1.0)
+    rest, now = _split(dims)
+    input = _transform_each(input, rest, inverse, 1.0)
     result = _core.empty(_with_size(input, last, size), PARTS[input.dtype._code], input.device)
-    given = [part.transpose(last, -1) for part in parts(input)]
-    to = result.transpose(last, -1)
-    emit("irfft", *given, out=to, size=size, inverse=inverse, scale=scale)
+    given = [_last(part, now) for part in parts(input)]
+    to = _last(result, now)
+    emit("irfft", *given, out=to, size=size, inverse=inverse, scale=scale, ndim=len(now))
     return result
 
 
 def _transform_each(x: Tensor, dims: Sequence[int], inverse: bool, scale: float) -> Tensor:
-    for dim in reversed(dims):
+    while dims:
         made = _core.empty(x.shape, x.dtype, x.device)
-        given, result = ([each.transpose(dim, -1) for each in parts(one)] for one in (x, made))
-        emit("fft", *given, out=result, inverse=inverse, scale=scale)
+        dims, now = dims[:-_TOGETHER], dims[-_TOGETHER:]
+        given, result = ([_last(each, now) for each in parts(one)] for one in (x, made))
+        emit("fft", *given, out=result, inverse=inverse, scale=scale, ndim=len(now))
         x, scale = made, 1.0
     return x
+
+
+def _split(dims: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The dimensions that go with the last one, which comes last among them, and the others."""
+    others = sorted(dims[:-1])
+    count = max(0, len(others) - (_TOGETHER - 1))
+    return others[:count], [*others[count:], dims[-1]]
+
+
+def _last(x: Tensor, dims: Sequence[int]) -> Tensor:
+    """The view in which these dimensions are the last ones."""
+    if tuple(dims) == tuple(range(x.ndim - len(dims), x.ndim)):
+        return x
+    return x.permute(*(at for at in range(x.ndim) if at not in dims), *dims)
 
 
 def _with_size(x: Tensor, dim: int, size: int) -> list[int]:

@@ -24,7 +24,12 @@ def lines(**more: Any) -> Rules:
             "N": (1, 2, 3, 8, 12, 30, 37, 64, 100),
             **more.pop("symbols", {}),
         },
-        attributes={"inverse": (0, 1), "scale": (1.0, 0.25), **more.pop("attributes", {})},
+        attributes={
+            "inverse": (0, 1),
+            "scale": (1.0, 0.25),
+            "ndim": lambda draw: int(draw.integers(1, len(draw["*B"]) + 2)),
+            **more.pop("attributes", {}),
+        },
         compare=check,
         kinds=("usual", "one", "empty", "scalar", "large"),
         large={"*B": ((40,),), "N": (1000,)},

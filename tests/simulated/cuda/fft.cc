@@ -2,6 +2,7 @@
 // refuses the library would refuse, or do wrongly.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -23,7 +24,8 @@ constexpr int kC2C = 0x29, kR2C = 0x2a, kC2R = 0x2c, kZ2Z = 0x69, kD2Z = 0x6a, k
 struct Lines {
     int type = 0;  // 0: not made yet
     bool allocates = true;
-    long long n = 0, batch = 0;
+    long long n = 0, batch = 0;     // n: of the last dimension; batch: lines of all others
+    std::vector<long long> others;  // sizes of transformed dimensions before the last
     void *stream = nullptr, *area = nullptr;
     size_t bytes = 0;
 };
@@ -57,39 +59,58 @@ int enqueue(void *stream, const char *name, std::function<void()> work) {
     return launch(stream, call, &kept.back()) == 0 ? kSuccess : kFailed;
 }
 
+using Complex = std::complex<double>;
+
+std::vector<Complex> roots_of(long long n, int direction) {
+    std::vector<Complex> roots;
+    for (long long k = 0; k < n; ++k)
+        roots.push_back(std::polar(1.0, direction * 2 * M_PI * double(k) / double(n)));
+    return roots;
+}
+
+// Along a dimension of n blocks of `inner` numbers.
+void transform_blocks(std::vector<Complex> &data, long long n, long long inner, int direction) {
+    const auto roots = roots_of(n, direction), given = data;
+    for (size_t i = 0; i < data.size(); ++i) {
+        const long long at = static_cast<long long>(i), j = at / inner % n;
+        const long long first = at - j * inner;
+        data[i] = 0;
+        for (long long k = 0; k < n; ++k)
+            data[i] += given[size_t(first + k * inner)] * roots[size_t(j * k % n)];
+    }
+}
+
 // T: numbers. In and out have the numbers of a line that the library would read and write.
 template <class T>
 void transform(const Lines &lines, const T *from, T *to, int direction) {
-    using Complex = std::complex<double>;
     const long long n = lines.n, half = n / 2 + 1;
     const bool from_real = lines.type == kR2C || lines.type == kD2Z;
     const bool to_real = lines.type == kC2R || lines.type == kZ2D;
-    std::vector<Complex> roots, x(static_cast<size_t>(n));
-    for (long long k = 0; k < n; ++k)
-        roots.push_back(std::polar(1.0, direction * 2 * M_PI * double(k) / double(n)));
+    const long long given = to_real ? half : n, made = from_real ? half : n;
+    std::vector<Complex> all(size_t(lines.batch * given)), x(static_cast<size_t>(n));
+    for (size_t i = 0; i < all.size(); ++i)
+        all[i] = from_real ? Complex(double(from[i]))
+                           : Complex(double(from[2 * i]), double(from[2 * i + 1]));
+    long long inner = given;
+    for (size_t i = lines.others.size(); i-- > 0; inner *= lines.others[i])
+        transform_blocks(all, lines.others[i], inner, direction);
+    const auto roots = roots_of(n, direction);
     for (long long line = 0; line < lines.batch; ++line) {
         for (long long k = 0; k < n; ++k) {
             Complex &z = x[static_cast<size_t>(k)];
-            if (from_real) {
-                z = double(from[line * n + k]);
-            } else if (to_real) {
-                const long long at = line * half + std::min(k, n - k);
-                z = {double(from[2 * at]), double(from[2 * at + 1]) * (2 * k > n ? -1 : 1)};
-                if (k == 0 || 2 * k == n) z = z.real();
-            } else {
-                z = {double(from[2 * (line * n + k)]), double(from[2 * (line * n + k) + 1])};
-            }
+            z = all[size_t(line * given + (to_real ? std::min(k, n - k) : k))];
+            if (to_real && 2 * k > n) z = std::conj(z);
+            if (to_real && (k == 0 || 2 * k == n)) z = z.real();
         }
-        for (long long j = 0; j < (from_real ? half : n); ++j) {
+        for (long long j = 0; j < made; ++j) {
             Complex sum = 0;
             for (long long k = 0; k < n; ++k)
                 sum += x[static_cast<size_t>(k)] * roots[static_cast<size_t>(j * k % n)];
-            if (to_real) {
-                to[line * n + j] = T(sum.real());
-            } else {
-                const long long at = line * (from_real ? half : n) + j;
+            const long long at = line * made + j;
+            if (to_real)
+                to[at] = T(sum.real());
+            else
                 to[2 * at] = T(sum.real()), to[2 * at + 1] = T(sum.imag());
-            }
         }
     }
     // The library may use its input as room.
@@ -142,13 +163,21 @@ int cufftMakePlanMany64(int plan, int rank, long long *n, long long *in, long lo
     if (lines->allocates) return wrong("the work area should be the caller's");
     const bool from_real = type == kR2C || type == kD2Z, to_real = type == kC2R || type == kZ2D;
     if (!from_real && !to_real && type != kC2C && type != kZ2Z) return wrong("a type");
-    if (rank != 1 || n[0] < 1 || batch < 1 || !in || !out || in_step != 1 || out_step != 1)
+    if (rank < 1 || rank > 3 || batch < 1 || !in || !out || in_step != 1 || out_step != 1)
         return wrong("a layout");
-    const long long half = n[0] / 2 + 1;
-    if (in_distance != (to_real ? half : n[0]) || out_distance != (from_real ? half : n[0]))
-        return wrong("a distance of lines");
-    lines->type = type, lines->n = n[0], lines->batch = batch;
-    *bytes = lines->bytes = n[0] % 2 ? 0 : 64;  // some need no work area
+    long long in_block = 1, out_block = 1;
+    for (int i = 0; i < rank; ++i) {
+        const bool is_last = i == rank - 1;
+        const long long half = is_last ? n[i] / 2 + 1 : n[i];
+        if (n[i] < 1 || in[i] != (to_real ? half : n[i]) || out[i] != (from_real ? half : n[i]))
+            return wrong("a size");
+        in_block *= in[i], out_block *= out[i];
+        if (!is_last) lines->others.push_back(n[i]);
+    }
+    if (in_distance != in_block || out_distance != out_block) return wrong("a distance of blocks");
+    lines->type = type, lines->n = n[rank - 1], lines->batch = batch;
+    for (const long long size : lines->others) lines->batch *= size;
+    *bytes = lines->bytes = lines->n % 2 ? 0 : 64;  // some need no work area
     return kSuccess;
 }
 int cufftSetStream(int plan, void *stream) {

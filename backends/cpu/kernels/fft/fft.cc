@@ -1,4 +1,5 @@
-// fft, rfft, irfft: lines of complex numbers, given as two tensors of parts, and of real ones.
+// fft, rfft, irfft: lines of complex numbers, given as two tensors of parts, and of real ones. Along
+// several dimensions a pass follows another.
 #include <map>
 #include <mutex>
 #include <utility>
@@ -161,30 +162,34 @@ void join_real(Signal<T> to, Signal<T> x, const T *w, int64_t h, int64_t lines) 
 
 enum class Kind { kComplex, kFromReal, kToReal };
 
+// A tensor of complex numbers; of real ones only `re`.
+struct PartLines {
+    Lines re, im;
+};
+template <class T>
+struct PartData {
+    T *re = nullptr, *im = nullptr;
+};
+
+// A pass: along one dimension.
 template <class T>
 struct Transform {
     Kind kind;
-    bool inverse, is_packed;  // is_packed: two real numbers as one complex
-    int64_t n, half, core;    // core: complex numbers of a line that are transformed
+    bool inverse;
     T scale;
-    Lines y, x, y_im, x_im;
-    int x_at;  // the first input's place
+    PartLines y, x;
+    int64_t n, half, core;  // core: complex numbers of a line that are transformed
+    bool is_packed;         // two real numbers as one complex
     std::shared_ptr<const Fourier<T>> fourier;
     std::vector<T> twiddles;  // of real numbers
 
-    Transform(const Operation &operation, Kind kind)
-        : kind(kind),
-          inverse(operation.integer(kind == Kind::kToReal ? 1 : 0) != 0),
-          scale(T(operation.number(kind == Kind::kToReal ? 2 : 1))) {
-        const int last = operation.tensor(0).ndim - 1;
-        x_at = kind == Kind::kToReal ? 1 : 2;
-        y = Lines(operation.tensor(0), last), x = Lines(operation.tensor(x_at), last);
-        if (kind != Kind::kToReal) y_im = Lines(operation.tensor(1), last);
-        if (kind != Kind::kFromReal) x_im = Lines(operation.tensor(x_at + 1), last);
-        n = kind == Kind::kFromReal ? x.size : y.size;
+    Transform(Kind kind, bool inverse, double scale, PartLines to, PartLines from)
+        : kind(kind), inverse(inverse), scale(T(scale)), y(std::move(to)), x(std::move(from)) {
+        n = kind == Kind::kFromReal ? x.re.size : y.re.size;
         half = n / 2 + 1;
         is_packed = kind != Kind::kComplex && n % 2 == 0;
         core = is_packed ? n / 2 : n;
+        make_tables();
     }
 
     void make_tables() {
@@ -201,47 +206,48 @@ struct Transform {
     // Lines whose elements are neighbours are transformed one by one, if vectors fit into them.
     int64_t side() const {
         constexpr int64_t kSide = 64 / int64_t(sizeof(T)), kLongSide = kSide / 2;
-        const bool is_near = x.step <= 2 && y.step <= 2 && x.step > 0 && y.step > 0;
+        const bool is_near = x.re.step <= 2 && y.re.step <= 2 && x.re.step > 0 && y.re.step > 0;
         if (fourier->is_long() || (is_near && core >= 64 && core % 4 == 0)) return 1;
-        return std::min(x.count(), core > 2048 ? kLongSide : kSide);
+        return std::min(x.re.count(), core > 2048 ? kLongSide : kSide);
     }
     int64_t room(int64_t side) const {
         return 2 * core * side + fourier->room(side) +
                (kind == Kind::kComplex ? 0 : 2 * half * side);
     }
 
-    void run(const Arguments &a, int64_t first, int64_t lines, T *room) const {
+    void run(PartData<T> to, PartData<T> from, int64_t first, int64_t lines, T *room) const {
         Signal<T> z = {room, room + core * lines};
         T *rest = room + 2 * core * lines;
         const Signal<T> ends = {rest, rest + half * lines};  // of real numbers: with both ends
         if (kind != Kind::kComplex) rest += 2 * half * lines;
-        load(a, first, lines, z, ends);
+        load(from, first, lines, z, ends);
         // With its parts exchanged, a signal is transformed back.
         const bool back = kind == Kind::kToReal || (kind == Kind::kComplex && inverse);
         if (back) std::swap(z.re, z.im);
         Signal<T> made = fourier->run(z, rest, lines);
         if (back) std::swap(made.re, made.im);
-        store(a, first, lines, made, ends);
+        store(to, first, lines, made, ends);
     }
 
-    void load(const Arguments &a, int64_t first, int64_t lines, Signal<T> z, Signal<T> ends) const {
-        const T *re = a.pointer<T>(x_at), *im = a.pointer<T>(x_at + (kind != Kind::kFromReal));
-        const Starts from(x, first, lines);
+    void load(PartData<T> data, int64_t first, int64_t lines, Signal<T> z, Signal<T> ends) const {
+        const T *re = data.re, *im = data.im;
+        const int64_t step = x.re.step;
+        const Starts from(x.re, first, lines);
         if (kind == Kind::kFromReal) {
             if (is_packed) {
-                load_lines(z.re, re, from, 2 * x.step, core, lines);
-                load_lines(z.im, re + x.step, from, 2 * x.step, core, lines);
+                load_lines(z.re, re, from, 2 * step, core, lines);
+                load_lines(z.im, re + step, from, 2 * step, core, lines);
             } else {
-                load_lines(z.re, re, from, x.step, core, lines);
+                load_lines(z.re, re, from, step, core, lines);
                 std::fill_n(z.im, core * lines, T(0));
             }
             return;
         }
-        const Starts from_im(x_im, first, lines);
+        const Starts from_im(x.im, first, lines);
         const Signal<T> to = kind == Kind::kComplex || !is_packed ? z : ends;
         const int64_t count = kind == Kind::kComplex ? n : half;
-        load_lines(to.re, re, from, x.step, count, lines);
-        load_lines(to.im, im, from_im, x_im.step, count, lines);
+        load_lines(to.re, re, from, step, count, lines);
+        load_lines(to.im, im, from_im, x.im.step, count, lines);
         if (kind == Kind::kComplex) return;
         if (!inverse)
             for (int64_t q = 0; q < half * lines; ++q) to.im[q] = -to.im[q];
@@ -254,16 +260,17 @@ struct Transform {
             }
     }
 
-    void store(const Arguments &a, int64_t first, int64_t lines, Signal<T> made,
+    void store(PartData<T> data, int64_t first, int64_t lines, Signal<T> made,
                Signal<T> ends) const {
-        T *re = a.pointer<T>(0), *im = a.pointer<T>(1);
-        const Starts to(y, first, lines);
+        T *re = data.re, *im = data.im;
+        const int64_t step = y.re.step;
+        const Starts to(y.re, first, lines);
         if (kind == Kind::kToReal) {
-            if (!is_packed) return store_lines(re, made.re, to, y.step, n, lines, scale);
-            if (y.step == 1 && lines == 1)
+            if (!is_packed) return store_lines(re, made.re, to, step, n, lines, scale);
+            if (step == 1 && lines == 1)
                 return store_pairs(re, made, to, 2, core, lines, scale, scale);
-            store_lines(re, made.re, to, 2 * y.step, core, lines, scale);
-            return store_lines(re + y.step, made.im, to, 2 * y.step, core, lines, scale);
+            store_lines(re, made.re, to, 2 * step, core, lines, scale);
+            return store_lines(re + step, made.im, to, 2 * step, core, lines, scale);
         }
         if (kind == Kind::kFromReal && is_packed) {
             split_real(ends, made, twiddles.data(), core, lines);
@@ -271,13 +278,88 @@ struct Transform {
         }
         const T sign = kind == Kind::kFromReal && inverse ? T(-1) : T(1);
         const int64_t count = kind == Kind::kComplex ? n : half;
-        const Starts to_im(y_im, first, lines);
-        bool are_neighbours = im == re + 1 && y.step == y_im.step;
+        const Starts to_im(y.im, first, lines);
+        bool are_neighbours = im == re + 1 && step == y.im.step;
         for (int64_t i = 0; i < lines; ++i) are_neighbours &= to.at[i] == to_im.at[i];
         if (are_neighbours)
-            return store_pairs(re, made, to, y.step, count, lines, scale, sign * scale);
-        store_lines(re, made.re, to, y.step, count, lines, scale);
-        store_lines(im, made.im, to_im, y_im.step, count, lines, sign * scale);
+            return store_pairs(re, made, to, step, count, lines, scale, sign * scale);
+        store_lines(re, made.re, to, step, count, lines, scale);
+        store_lines(im, made.im, to_im, y.im.step, count, lines, sign * scale);
+    }
+};
+
+enum Place { kGiven, kResult, kKept };  // kKept: complex numbers in the workspace
+
+template <class T>
+struct Pass {
+    Transform<T> transform;
+    Place from, to;
+    int64_t side, blocks, slots;  // lines of a block; blocks; threads that are worth it
+    size_t bytes;                 // of a thread's room
+
+    Pass(Transform<T> made, Place from, Place to)
+        : transform(std::move(made)), from(from), to(to), side(transform.side()) {
+        constexpr int64_t kWork = 8192;  // numbers that are worth a thread
+        const int64_t count = transform.y.re.count();
+        blocks = (count + side - 1) / side;
+        slots = std::clamp<int64_t>(transform.core * count / kWork, 1,
+                                    std::min(blocks, int64_t(thread_count())));
+        bytes = (size_t(transform.room(side)) * sizeof(T) + 63) / 64 * 64;
+    }
+
+    void run(const PartData<T> *data, char *rooms) const {
+        const int64_t count = transform.y.re.count();
+        parallel_for(size_t(slots), 1, [&](size_t begin, size_t end) {
+            for (int64_t slot = int64_t(begin); slot < int64_t(end); ++slot) {
+                T *room = reinterpret_cast<T *>(rooms + size_t(slot) * bytes);
+                for (int64_t b = blocks * slot / slots; b < blocks * (slot + 1) / slots; ++b)
+                    transform.run(data[to], data[from], b * side, std::min(side, count - b * side),
+                                  room);
+            }
+        });
+    }
+};
+
+// The passes of an operation. Real numbers come first, or last, of these.
+template <class T>
+struct Planner {
+    const Operation &operation;
+    const Kind kind;
+    const bool to_real = kind == Kind::kToReal, inverse = operation.integer(to_real) != 0;
+    const int x_at = to_real ? 1 : 2, rank = int(operation.integer(2 + to_real));
+    std::vector<Pass<T>> passes = {};
+
+    PartLines lines(int place, bool is_complex, int axis) const {
+        const Tensor re = operation.tensor(place);
+        PartLines made = {Lines(re, re.ndim - 1 - axis), {}};
+        if (is_complex) made.im = Lines(operation.tensor(place + 1), re.ndim - 1 - axis);
+        return made;
+    }
+    PartLines lines_of(Place place, int axis) const {
+        if (place == kGiven) return lines(x_at, kind != Kind::kFromReal, axis);
+        if (place == kResult) return lines(0, !to_real, axis);
+        Tensor dense = operation.tensor(x_at);
+        int64_t strides[Shape::kMost], next = 2;
+        for (int i = dense.ndim - 1; i >= 0; --i) strides[i] = next, next *= dense.shape[i];
+        dense.strides = strides;
+        const Lines made(dense, dense.ndim - 1 - axis);
+        return {made, made};
+    }
+    void add(Kind kind, double scale, Place from, Place to, int axis) {
+        passes.push_back(
+            {{kind, inverse, scale, lines_of(to, axis), lines_of(from, axis)}, from, to});
+    }
+
+    // axis 0 is the last dimension.
+    void add_all() {
+        const double scale = operation.number(1 + to_real);
+        if (!to_real) add(kind, scale, kGiven, kResult, 0);
+        for (int axis = rank - 1; axis > 0; --axis)
+            if (!to_real)
+                add(Kind::kComplex, 1, kResult, kResult, axis);
+            else
+                add(Kind::kComplex, 1, axis == rank - 1 ? kGiven : kKept, kKept, axis);
+        if (to_real) add(kind, scale, rank > 1 ? kKept : kGiven, kResult, 0);
     }
 };
 
@@ -286,25 +368,25 @@ std::unique_ptr<Plan> plan_of(const Operation &operation) {
     const Kind kind = operation.is("rfft")    ? Kind::kFromReal
                       : operation.is("irfft") ? Kind::kToReal
                                               : Kind::kComplex;
-    auto made = std::make_shared<Transform<T>>(operation, kind);
-    const int64_t count = made->y.count();
-    if (made->n == 0 || count == 0) return make_plan([](const Arguments &) {});
-    made->make_tables();
-    const int64_t side = made->side(), blocks = (count + side - 1) / side;
-    constexpr int64_t kWork = 8192;  // numbers that are worth a thread
-    const int64_t slots = std::clamp<int64_t>(made->core * count / kWork, 1,
-                                              std::min(blocks, int64_t(thread_count())));
-    const size_t bytes = (size_t(made->room(side)) * sizeof(T) + 63) / 64 * 64;
-    auto run = [=, made = std::shared_ptr<const Transform<T>>(made)](const Arguments &a) {
-        parallel_for(size_t(slots), 1, [&](size_t begin, size_t end) {
-            for (int64_t slot = int64_t(begin); slot < int64_t(end); ++slot) {
-                T *room = reinterpret_cast<T *>(a.workspace() + size_t(slot) * bytes);
-                for (int64_t b = blocks * slot / slots; b < blocks * (slot + 1) / slots; ++b)
-                    made->run(a, b * side, std::min(side, count - b * side), room);
-            }
-        });
+    if (operation.tensor(0).numel() == 0) return make_plan([](const Arguments &) {});
+    Planner<T> planner{operation, kind};
+    planner.add_all();
+    size_t rooms = 0;
+    for (const Pass<T> &pass : planner.passes)
+        rooms = std::max(rooms, size_t(pass.slots) * pass.bytes);
+    const bool keeps = planner.to_real && planner.rank > 1;
+    const size_t kept = keeps ? 2 * size_t(operation.tensor(planner.x_at).numel()) * sizeof(T) : 0;
+    const int x_at = planner.x_at, x_im = x_at + (kind != Kind::kFromReal);
+    const int y_im = kind == Kind::kToReal ? 0 : 1;
+    auto passes = std::make_shared<const std::vector<Pass<T>>>(std::move(planner.passes));
+    auto run = [=](const Arguments &a) {
+        T *temporary = reinterpret_cast<T *>(a.workspace() + rooms);
+        const PartData<T> data[] = {{a.pointer<T>(x_at), a.pointer<T>(x_im)},
+                                    {a.pointer<T>(0), a.pointer<T>(y_im)},
+                                    {temporary, temporary + 1}};
+        for (const Pass<T> &pass : *passes) pass.run(data, a.workspace());
     };
-    return make_plan(run, size_t(slots) * bytes);
+    return make_plan(run, rooms + kept);
 }
 
 std::unique_ptr<Plan> plan_fft(const Operation &operation) {

@@ -1,5 +1,5 @@
-// fft, rfft, irfft: by the vendor's library, else by stages of our own; on dense lines either way,
-// which tensors are copied to and from unless they are dense themselves.
+// fft, rfft, irfft: by the vendor's library, else by stages of our own; on dense blocks of lines
+// either way, which tensors are copied to and from unless they are dense themselves.
 #include "device/fft/fft.cuh"
 
 #include <algorithm>
@@ -62,6 +62,9 @@ public:
         x_ = Side(operation, to_real ? 1 : 2, kind != Transform::kFromReal);
         n_ = kind == Transform::kFromReal ? x_.re.size : y_.re.size;
         count_ = y_.re.count();
+        const Tensor y = operation.tensor(0);
+        for (int i = -int(operation.integer(to_real ? 3 : 2)); i < -1; ++i)
+            others_.push_back(y.size(i)), around_ *= y.size(i);
     }
     bool is_empty() const { return n_ == 0 || count_ == 0; }
 
@@ -70,26 +73,32 @@ public:
         using namespace fourier;
         const int types[2][3] = {{kSingle, kSingleFromReal, kSingleToReal},
                                  {kDouble, kDoubleFromReal, kDoubleToReal}};
-        library_ = fourier::Lines::get(device.index, types[is_double][int(kind_)], n_, count_);
+        auto sizes = others_;
+        sizes.push_back(n_);
+        library_ = fourier::Blocks::get(device.index, types[is_double][int(kind_)], sizes,
+                                        count_ / around_);
         const int64_t half = n_ / 2 + 1;
+        const bool to_real = kind_ == Transform::kToReal;
         if (library_) {
             from_ = kind_ == Transform::kFromReal ? kNumbers
-                    : kind_ == Transform::kToReal ? kHalf
+                    : to_real && is_line()        ? kHalf
                                                   : kPairs;
-            to_ = kind_ == Transform::kToReal ? kNumbers : kPairs;
-            from_size_ = kind_ == Transform::kToReal ? half : n_;
+            to_ = to_real ? kNumbers : kPairs;
+            from_size_ = to_real ? half : n_;
             to_size_ = kind_ == Transform::kFromReal ? half : n_;
             area_ = room(library_->bytes());
         } else {
-            from_ = kind_ == Transform::kToReal ? kMirrored : kPairs, to_ = kPairs;
-            from_size_ = to_size_ = n_;
-            find_factors();
+            from_ = to_real && is_line() ? kMirrored : kPairs, to_ = kPairs;
+            from_size_ = to_real && !is_line() ? half : n_, to_size_ = n_;
+            if (to_real && !is_line()) mirror_ = compile(device, "fft/fft.cuh:load", kMirrored);
+            stage_ = compile(device, "fft/fft.cuh:stage", kPairs);
         }
-        a_ = room(size_t(count_ * from_size_) * bytes_ * (from_ == kNumbers ? 1 : 2));
+        // Stages go back and forth between the two.
+        const int64_t from = library_ ? from_size_ : n_;
+        a_ = room(size_t(count_ * from) * bytes_ * (from_ == kNumbers ? 1 : 2));
         b_ = room(size_t(count_ * to_size_) * bytes_ * (to_ == kNumbers ? 1 : 2));
         load_ = compile(device, "fft/fft.cuh:load", from_);
         store_ = compile(device, "fft/fft.cuh:store", to_);
-        if (!library_) stage_ = compile(device, "fft/fft.cuh:stage", kPairs);
     }
 
     Error run(const Arguments &a, const Stream &stream) const override {
@@ -139,26 +148,50 @@ private:
         return stream.device.blocks_for(count_ * size, kFftThreads);
     }
 
-    void find_factors() {
-        int64_t rest = n_;
-        for (int64_t r = 4; rest > 1; r = r == 4 ? 2 : r == 2 ? 3 : r + 2) {
-            if (r > 2 && r != 4 && r * r > rest) r = rest;
-            while (rest % r == 0) factors_.push_back(r), rest /= r;
-        }
-    }
-    // The result comes to be in `to`.
+    bool is_line() const { return others_.empty(); }
+
+    // The result comes to be in `to`. Dimensions before the last come first: of half a transform of
+    // real numbers the other half follows then.
     Error run_stages(const Stream &stream, void *from, void *&to, bool turns) const {
         FourierParams p = {};
-        p.count = count_, p.size = n_, p.direction = turns ? 1 : -1;
-        p.dense = from, p.other = to, p.left = n_, p.side = 1;
-        for (int64_t radix : factors_) {
+        p.direction = turns ? 1 : -1, p.dense = from, p.other = to;
+        int64_t inner = from_size_;
+        for (size_t i = others_.size(); i-- > 0; inner *= others_[i])
+            INFINI_CUDA_TRY(run_dimension(stream, p, others_[i], inner, count_ * from_size_));
+        if (mirror_) INFINI_CUDA_TRY(run_mirror(stream, p));
+        INFINI_CUDA_TRY(run_dimension(stream, p, n_, 1, count_ * n_));
+        to = p.dense;
+        return infinirtSuccess;
+    }
+    // Along a dimension of n blocks of `inner` numbers, which are `all` together.
+    Error run_dimension(const Stream &stream, FourierParams &p, int64_t n, int64_t inner,
+                        int64_t all) const {
+        p.size = n * inner, p.count = all / p.size, p.left = n, p.side = inner;
+        for (int64_t radix : factors_of(n)) {
             p.radix = radix, p.left /= radix;
-            INFINI_CUDA_TRY(stage_->launch(stream, blocks(stream, n_), kFftThreads, p));
+            const int64_t blocks = stream.device.blocks_for(all, kFftThreads);
+            INFINI_CUDA_TRY(stage_->launch(stream, blocks, kFftThreads, p));
             p.side *= radix;
             std::swap(p.dense, p.other);
         }
-        to = p.dense;
         return infinirtSuccess;
+    }
+    Error run_mirror(const Stream &stream, FourierParams &p) const {
+        FourierParams m = {};
+        m.re = p.dense, m.im = static_cast<char *>(p.dense) + bytes_;
+        m.lines.add(count_, 2 * from_size_), m.im_lines = m.lines;
+        m.step = m.im_step = 2, m.count = count_, m.size = m.full = n_;
+        m.dense = p.other, m.im_scale = 1;
+        std::swap(p.dense, p.other);
+        return mirror_->launch(stream, blocks(stream, n_), kFftThreads, m);
+    }
+    static std::vector<int64_t> factors_of(int64_t n) {
+        std::vector<int64_t> found;
+        for (int64_t r = 4; n > 1; r = r == 4 ? 2 : r == 2 ? 3 : r + 2) {
+            if (r > 2 && r != 4 && r * r > n) r = n;
+            while (n % r == 0) found.push_back(r), n /= r;
+        }
+        return found;
     }
 
     const Transform kind_;
@@ -170,9 +203,10 @@ private:
     int64_t n_ = 0, count_ = 0, from_size_ = 0, to_size_ = 0;
     int from_ = kPairs, to_ = kPairs;  // what the dense lines have
     size_t a_ = 0, b_ = 0, area_ = 0;  // offsets in the workspace
-    std::vector<int64_t> factors_;     // of our own transform
-    Compiled load_, store_, stage_;
-    std::shared_ptr<fourier::Lines> library_;  // null: our own transform
+    std::vector<int64_t> others_;      // sizes of transformed dimensions before the last
+    int64_t around_ = 1;               // lines of a block: their product
+    Compiled load_, store_, stage_, mirror_;
+    std::shared_ptr<fourier::Blocks> library_;  // null: our own transform
 };
 
 std::unique_ptr<Plan> plan_fft(const Operation &operation, Device &device) {

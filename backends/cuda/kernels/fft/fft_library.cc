@@ -1,6 +1,8 @@
 #include "kernels/fft/fft_library.h"
 
+#include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace infini::cuda::fourier {
@@ -28,23 +30,23 @@ const Library *Library::get() {
     return found.complete ? &found.library : nullptr;
 }
 
-std::shared_ptr<Lines> Lines::get(int device, int type, int64_t n, int64_t count) {
-    using Key = std::tuple<int, int, int64_t, int64_t>;
+std::shared_ptr<Blocks> Blocks::get(int device, int type, const Sizes &sizes, int64_t count) {
+    using Key = std::tuple<int, int, Sizes, int64_t>;
     static std::mutex lock;
-    static auto &known = *new std::map<Key, std::weak_ptr<Lines>>;
+    static auto &known = *new std::map<Key, std::weak_ptr<Blocks>>;
     const Library *library = Library::get();
-    if (!library) return nullptr;
+    if (!library || sizes.size() > kMostDims) return nullptr;
     std::lock_guard guard(lock);
-    std::weak_ptr<Lines> &place = known[{device, type, n, count}];
-    std::shared_ptr<Lines> found = place.lock();
+    std::weak_ptr<Blocks> &place = known[{device, type, sizes, count}];
+    std::shared_ptr<Blocks> found = place.lock();
     if (found) return found;
-    std::shared_ptr<Lines> made(new Lines(*library, device, type));
-    if (!made->make(n, count)) return nullptr;
+    std::shared_ptr<Blocks> made(new Blocks(*library, device, type));
+    if (!made->make(sizes, count)) return nullptr;
     place = made;
     return made;
 }
 
-bool Lines::make(int64_t n, int64_t count) {
+bool Blocks::make(const Sizes &sizes, int64_t count) {
     OnDevice here(device_);
     OutsideCapture outside;  // the library allocates its tables
     if (library_.create(&handle_) != 0) {
@@ -54,20 +56,25 @@ bool Lines::make(int64_t n, int64_t count) {
     if (library_.set_auto_allocation(handle_, 0) != 0) return false;
     const bool is_half = type_ != kSingle && type_ != kDouble;
     const bool to_real = type_ == kSingleToReal || type_ == kDoubleToReal;
-    Long size = n, half = n / 2 + 1;
-    Long &in = is_half && to_real ? half : size, &out = is_half && !to_real ? half : size;
-    return library_.make_plan(handle_, 1, &size, &in, 1, in, &out, 1, out, type_, count, &bytes_) ==
-           0;
+    std::vector<Long> whole(sizes.begin(), sizes.end()), half = whole;
+    half.back() = half.back() / 2 + 1;
+    std::vector<Long> &in = is_half && to_real ? half : whole;
+    std::vector<Long> &out = is_half && !to_real ? half : whole;
+    auto product = [](const std::vector<Long> &all) {
+        return std::accumulate(all.begin(), all.end(), Long(1), std::multiplies<>());
+    };
+    return library_.make_plan(handle_, int(sizes.size()), whole.data(), in.data(), 1, product(in),
+                              out.data(), 1, product(out), type_, count, &bytes_) == 0;
 }
 
-Lines::~Lines() {
+Blocks::~Blocks() {
     if (handle_ < 0) return;
     OnDevice here(device_);
     OutsideCapture outside;
     library_.destroy(handle_);
 }
 
-Error Lines::run(void *stream, void *area, void *from, void *to, int direction) {
+Error Blocks::run(void *stream, void *area, void *from, void *to, int direction) {
     auto checked = [](int code, const char *word) { return check(Part::kFourier, code, word); };
     std::lock_guard guard(lock_);
     if (const Error error = checked(library_.set_stream(handle_, stream), "SetStream"))

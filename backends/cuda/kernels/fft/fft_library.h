@@ -2,8 +2,10 @@
 // of its headers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "libraries.h"
 
@@ -42,23 +44,26 @@ struct Library {
     static const Library *get();
 };
 
-// The library's plan for dense lines of n numbers. It belongs to one device, and is kept for the
-// next plan of the same kind.
-class Lines {
+// The library's plan for dense blocks of numbers: `sizes` are those of the dimensions that are
+// transformed. It belongs to one device, and is kept for the next plan of the same kind.
+class Blocks {
 public:
+    using Sizes = std::vector<int64_t>;
+    static constexpr size_t kMostDims = 3;
+
     // Null: the library does not take this.
-    static std::shared_ptr<Lines> get(int device, int type, int64_t n, int64_t count);
-    ~Lines();
-    Lines(const Lines &) = delete;
+    static std::shared_ptr<Blocks> get(int device, int type, const Sizes &sizes, int64_t count);
+    ~Blocks();
+    Blocks(const Blocks &) = delete;
 
     size_t bytes() const { return bytes_; }  // of `area`
     // Enqueued, also into a capture: the library supports CUDA graphs.
     Error run(void *stream, void *area, void *from, void *to, int direction);
 
 private:
-    Lines(const Library &library, int device, int type)
+    Blocks(const Library &library, int device, int type)
         : library_(library), device_(device), type_(type) {}
-    bool make(int64_t n, int64_t count);
+    bool make(const Sizes &sizes, int64_t count);
 
     const Library &library_;
     const int device_, type_;
