@@ -21,9 +21,9 @@ from kit.place import put
 FLOATS = ["f32", "f16", "bf16"]
 
 
-def same(got: ref.Tensor, expected: ref.Tensor) -> None:
+def same(got: ref.Tensor, expected: ref.Tensor, roundings: int = 0) -> None:
     rounded = expected.to(got.dtype)
-    assert_within(got, rounded, bound(rounded, LENGTH))
+    assert_within(got, rounded, bound(rounded, LENGTH, roundings=roundings))
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -321,4 +321,4 @@ def test_latent_caches_of_bytes() -> None:
     for sparse in (_infinicore.fp8_sparse_mla_, infinicore.sparse_flash_mla_):
         out = infinicore.zeros(1, 2, 512, dtype=infinicore.bfloat16)
         sparse(out, ours[0], cache.view(-1, 1, 656), ours[1], ours[2], 0.04)
-        same(ref.of(out)[0], right)
+        same(ref.of(out)[0], right, roundings=1)  # matrix units take rounded probabilities

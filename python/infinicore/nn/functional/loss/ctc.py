@@ -22,7 +22,8 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}  # torch.ctc_loss takes these num
 def _lengths(argument: str, given: Any, count: int, most: int, like: Tensor) -> Tensor:
     """One length for each sequence, as a tensor beside the others."""
     if isinstance(given, (int, Sequence)):
-        given = infinicore.tensor([given] if isinstance(given, int) else list(given), dtype=int64)
+        given = [given] if isinstance(given, int) else list(given)
+        given = infinicore.tensor(given, dtype=int64, device="cpu")  # so that they can be checked
     made = integers("ctc_loss", argument, given).reshape(-1)
     expect(made.numel() == count, "ctc_loss", f"the size of {argument}", made.numel(), f"{count}")
     if is_known(made) and count:
