@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import infinicore
@@ -193,6 +194,22 @@ def test_bmm_strided() -> None:
     made = infinicore.bmm_strided(put(a), put(b), out=out)
     assert made is out
     ref.assert_close(ref.of(out), a @ b)
+
+
+@pytest.mark.parametrize("dtype", [infinicore.float32, infinicore.bfloat16, infinicore.float16])
+@pytest.mark.parametrize("sizes", [(40, 77, 1100), (40, 77, 4160), (56, 256, 704), (33, 130, 2624)])
+def test_long_sums_of_cut_tiles(dtype: Any, sizes: tuple[int, int, int]) -> None:
+    """More terms than are summed at a time, and columns that do not fill tiles: as of weights."""
+    m, n, k = sizes
+    random = np.random.default_rng(n)
+    x, w = (
+        infinicore.tensor(random.standard_normal(each), dtype=dtype) for each in ((m, k), (n, k))
+    )
+    got = infinicore.nn.functional.linear(x, w).double().numpy(force=True)
+    wide = [each.double().numpy(force=True) for each in (x, w)]
+    unit = 2.0**-8 if dtype == infinicore.bfloat16 else 2.0**-11
+    allowed = unit * np.abs(wide[0] @ wide[1].T) + 2.0**-20 * (np.abs(wide[0]) @ np.abs(wide[1]).T)
+    assert (np.abs(got - wide[0] @ wide[1].T) <= allowed).all()
 
 
 def test_chain() -> None:

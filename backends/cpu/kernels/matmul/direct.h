@@ -218,10 +218,8 @@ private:
 
     // Rows from row + m0 on times columns from n0 on.
     void compute(Word *a, int64_t row, int64_t count, int64_t m0, int64_t n0) const {
-        // The last tile begins early enough to be whole: its first columns are another's, too, or
-        // lie before n0.
-        alignas(64) Sum all[(Tile::kColumns + Tile::kGroupColumns) * kStride];
-        Sum *sums = all + Tile::kColumns * kStride;
+        alignas(64) Sum sums[Tile::kGroupColumns * kStride];
+        // The last tile begins early enough to be whole: its first columns are another's, too.
         const auto begin_of = [&](int64_t j) {
             return std::min(n0 + j * Tile::kColumns, p.n - Tile::kColumns);
         };
@@ -236,11 +234,13 @@ private:
                 for (int64_t i = 0; i < down; ++i) {
                     if (j + 1 < tiles) b.fetch(p.b, begin_of(j + 1), k0, i, down);
                     Tile::multiply(b, panel(a, count, block, m0 / kPanel + i), step_count<D>(k),
-                                   sums + (column - n0) * kStride + i * kPanel, kStride,
+                                   sums + j * Tile::kColumns * kStride + i * kPanel, kStride,
                                    block == 0);
                 }
             }
         }
+        drop_columns(sums + (tiles - 1) * Tile::kColumns * kStride,
+                     n0 + (tiles - 1) * Tile::kColumns - begin_of(tiles - 1));
         alignas(64) Sum out[kPanel * Tile::kGroupColumns];
         for (int64_t i = 0; i < down; ++i) {
             for (int64_t j = 0; j < width; j += 16)
@@ -250,6 +250,13 @@ private:
             finish_tile(p, out, Tile::kGroupColumns, row + m0 + i * kPanel, n0,
                         std::min(kPanel, height - i * kPanel), width);
         }
+    }
+
+    // The first columns of a tile go.
+    static void drop_columns(Sum *tile, int64_t count) {
+        if (count > 0)
+            std::memmove(tile, tile + count * kStride,
+                         size_t((Tile::kColumns - count) * kStride) * sizeof(Sum));
     }
 
     // 16 x 16 of them.
