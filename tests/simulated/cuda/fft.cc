@@ -154,27 +154,20 @@ int cufftSetAutoAllocation(int plan, int is_automatic) {
     lines->allocates = is_automatic != 0;
     return kSuccess;
 }
-int cufftMakePlanMany64(int plan, int rank, long long *n, long long *in, long long in_step,
-                        long long in_distance, long long *out, long long out_step,
-                        long long out_distance, int type, long long batch, size_t *bytes) {
+int cufftMakePlanMany64(int plan, int rank, long long *n, long long *in, long long, long long,
+                        long long *out, long long, long long, int type, long long batch,
+                        size_t *bytes) {
     const std::lock_guard guard(lock);
     Lines *lines = find(plan);
     if (!lines || lines->type) return wrong("no such plan, or it is made", kInvalidPlan);
     if (lines->allocates) return wrong("the work area should be the caller's");
     const bool from_real = type == kR2C || type == kD2Z, to_real = type == kC2R || type == kZ2D;
     if (!from_real && !to_real && type != kC2C && type != kZ2Z) return wrong("a type");
-    if (rank < 1 || rank > 3 || batch < 1 || !in || !out || in_step != 1 || out_step != 1)
-        return wrong("a layout");
-    long long in_block = 1, out_block = 1;
+    if (rank < 1 || rank > 3 || batch < 1 || in || out) return wrong("a layout");
     for (int i = 0; i < rank; ++i) {
-        const bool is_last = i == rank - 1;
-        const long long half = is_last ? n[i] / 2 + 1 : n[i];
-        if (n[i] < 1 || in[i] != (to_real ? half : n[i]) || out[i] != (from_real ? half : n[i]))
-            return wrong("a size");
-        in_block *= in[i], out_block *= out[i];
-        if (!is_last) lines->others.push_back(n[i]);
+        if (n[i] < 1) return wrong("a size");
+        if (i < rank - 1) lines->others.push_back(n[i]);
     }
-    if (in_distance != in_block || out_distance != out_block) return wrong("a distance of blocks");
     lines->type = type, lines->n = n[rank - 1], lines->batch = batch;
     for (const long long size : lines->others) lines->batch *= size;
     *bytes = lines->bytes = lines->n % 2 ? 0 : 64;  // some need no work area

@@ -75,6 +75,21 @@ INFINI_ENTRY(FourierParams, kThreads, 1) {
 }
 #endif
 
+#ifdef INFINI_KERNEL_FFT_SCALE
+// `count` neighbours of T, in place: a thread has pairs of them.
+INFINI_ENTRY(FourierParams, kThreads, 1) {
+    using Two = Vec<T, 2>;
+    Two *all = static_cast<Two *>(p.dense);
+    const T first = T(p.scale), second = T(kDense == kNumbers ? p.scale : p.im_scale);
+    const int64_t begin = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+    for (int64_t i = begin; i < p.count / 2; i += int64_t(gridDim.x) * kThreads) {
+        const Two x = all[i];
+        all[i] = Two{x[0] * first, x[1] * second};
+    }
+    if (begin == 0 && p.count % 2) static_cast<T *>(p.dense)[p.count - 1] *= first;
+}
+#endif
+
 #ifdef INFINI_KERNEL_FFT_STAGE
 // Stockham's method: y[side (radix q + k) + r] of x[side (q + left i) + r]. A thread makes a number.
 INFINI_ENTRY(FourierParams, kThreads, 1) {

@@ -99,41 +99,59 @@ public:
         b_ = room(size_t(count_ * to_size_) * bytes_ * (to_ == kNumbers ? 1 : 2));
         load_ = compile(device, "fft/fft.cuh:load", from_);
         store_ = compile(device, "fft/fft.cuh:store", to_);
+        if (library_ && (scale_ != 1 || im_scale() != 1))
+            scaling_ = compile(device, "fft/fft.cuh:scale", to_);
     }
 
     Error run(const Arguments &a, const Stream &stream) const override {
         char *memory = a.workspace();
         void *from = memory + a_, *to = memory + b_;
-        // The library may overwrite what it makes real numbers of.
-        void *given =
-            library_ && kind_ != Transform::kToReal ? x_.dense(a, bytes_, from_size_) : nullptr;
         const bool turns =
             kind_ == Transform::kToReal || (kind_ == Transform::kComplex && inverse_);
-        if (given) {
-            from = given;
-        } else {
-            FourierParams p = x_.params(a);
-            p.size = from_size_, p.full = n_, p.dense = from;
-            p.im_scale = kind_ == Transform::kToReal && !inverse_ ? -1 : 1;
-            INFINI_CUDA_TRY(load_->launch(stream, blocks(stream, from_size_), kFftThreads, p));
-        }
-        const double sign = kind_ == Transform::kFromReal && inverse_ ? -1 : 1;
-        if (library_) {
-            void *wanted = scale_ == 1 && sign == 1 ? y_.dense(a, bytes_, to_size_) : nullptr;
-            if (wanted) to = wanted;
-            INFINI_CUDA_TRY(library_->run(stream.handle, memory + area_, from, to,
-                                          turns ? fourier::kBackward : fourier::kForward));
-            if (wanted) return infinirtSuccess;
-        } else {
+        INFINI_CUDA_TRY(load(a, stream, from));
+        if (!library_) {
             INFINI_CUDA_TRY(run_stages(stream, from, to, turns));
+            return store(a, stream, to);
         }
-        FourierParams p = y_.params(a);
-        p.size = to_size_, p.full = y_.re.size, p.dense = to;
-        p.scale = scale_, p.im_scale = sign * scale_;
-        return store_->launch(stream, blocks(stream, y_.re.size), kFftThreads, p);
+        void *wanted = y_.dense(a, bytes_, to_size_);
+        INFINI_CUDA_TRY(library_->run(stream.handle, memory + area_, from, wanted ? wanted : to,
+                                      turns ? fourier::kBackward : fourier::kForward));
+        return wanted ? scale(stream, wanted) : store(a, stream, to);
     }
 
 private:
+    // `from` becomes the tensor's own memory where that will do. The library may overwrite what it
+    // makes real numbers of.
+    Error load(const Arguments &a, const Stream &stream, void *&from) const {
+        void *given = library_ ? x_.dense(a, bytes_, from_size_) : nullptr;
+        const bool is_kept = kind_ != Transform::kToReal;
+        if (given && is_kept) {
+            from = given;
+            return infinirtSuccess;
+        }
+        if (given && inverse_ && from_ == kPairs)
+            return copy_bytes(stream, from, given, size_t(count_ * from_size_) * 2 * bytes_);
+        FourierParams p = x_.params(a);
+        p.size = from_size_, p.full = n_, p.dense = from;
+        p.im_scale = is_kept || inverse_ ? 1 : -1;
+        return load_->launch(stream, blocks(stream, from_size_), kFftThreads, p);
+    }
+    double im_scale() const { return kind_ == Transform::kFromReal && inverse_ ? -scale_ : scale_; }
+    Error store(const Arguments &a, const Stream &stream, void *to) const {
+        FourierParams p = y_.params(a);
+        p.size = to_size_, p.full = y_.re.size, p.dense = to;
+        p.scale = scale_, p.im_scale = im_scale();
+        return store_->launch(stream, blocks(stream, y_.re.size), kFftThreads, p);
+    }
+    Error scale(const Stream &stream, void *dense) const {
+        if (!scaling_) return infinirtSuccess;
+        FourierParams p = {};
+        p.dense = dense, p.count = count_ * to_size_ * (to_ == kNumbers ? 1 : 2);
+        p.scale = scale_, p.im_scale = im_scale();
+        const int64_t blocks = stream.device.blocks_for(p.count / 2, kFftThreads);
+        return scaling_->launch(stream, blocks, kFftThreads, p);
+    }
+
     size_t room(size_t bytes) {
         const size_t offset = workspace;
         workspace += size_t(round_up(int64_t(bytes), 256));
@@ -205,7 +223,7 @@ private:
     size_t a_ = 0, b_ = 0, area_ = 0;  // offsets in the workspace
     std::vector<int64_t> others_;      // sizes of transformed dimensions before the last
     int64_t around_ = 1;               // lines of a block: their product
-    Compiled load_, store_, stage_, mirror_;
+    Compiled load_, store_, scaling_, stage_, mirror_;
     std::shared_ptr<fourier::Blocks> library_;  // null: our own transform
 };
 

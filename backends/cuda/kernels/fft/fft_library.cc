@@ -1,8 +1,6 @@
 #include "kernels/fft/fft_library.h"
 
-#include <functional>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace infini::cuda::fourier {
@@ -54,17 +52,10 @@ bool Blocks::make(const Sizes &sizes, int64_t count) {
         return false;
     }
     if (library_.set_auto_allocation(handle_, 0) != 0) return false;
-    const bool is_half = type_ != kSingle && type_ != kDouble;
-    const bool to_real = type_ == kSingleToReal || type_ == kDoubleToReal;
-    std::vector<Long> whole(sizes.begin(), sizes.end()), half = whole;
-    half.back() = half.back() / 2 + 1;
-    std::vector<Long> &in = is_half && to_real ? half : whole;
-    std::vector<Long> &out = is_half && !to_real ? half : whole;
-    auto product = [](const std::vector<Long> &all) {
-        return std::accumulate(all.begin(), all.end(), Long(1), std::multiplies<>());
-    };
-    return library_.make_plan(handle_, int(sizes.size()), whole.data(), in.data(), 1, product(in),
-                              out.data(), 1, product(out), type_, count, &bytes_) == 0;
+    // Without sizes of memory the library takes blocks to be dense, which it is fastest for.
+    std::vector<Long> given(sizes.begin(), sizes.end());
+    return library_.make_plan(handle_, int(sizes.size()), given.data(), nullptr, 1, 0, nullptr, 1,
+                              0, type_, count, &bytes_) == 0;
 }
 
 Blocks::~Blocks() {
