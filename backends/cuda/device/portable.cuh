@@ -15,8 +15,6 @@ namespace infini::ptx {
 
 INFINI_DEVICE uint32_t float_bits(float x) { return __float_as_uint(x); }
 
-INFINI_DEVICE void launch_dependents() {}
-
 INFINI_DEVICE float exp2_approx(float x) { return ::exp2f(x); }
 INFINI_DEVICE float reciprocal_approx(float x) { return 1.0f / x; }
 INFINI_DEVICE float divide_full(float a, float b) { return a / b; }

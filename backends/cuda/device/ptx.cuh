@@ -6,12 +6,15 @@
 #ifndef INFINI_PTX_CUH
 #define INFINI_PTX_CUH
 
-// Where the architecture can, a kernel is launched while the one before it ends: that one's results
-// are there after the wait.
+// Where the architecture can (programmatic dependent launch), a kernel is launched while the one
+// before it runs: that one's results are there after the wait. Then the kernel after this one may be
+// launched, which waits in turn.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define INFINI_AWAIT_EARLIER asm volatile("griddepcontrol.wait;" ::: "memory")
+#define INFINI_ADMIT_LATER asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
 #else
 #define INFINI_AWAIT_EARLIER
+#define INFINI_ADMIT_LATER
 #endif
 // clang-format off
 // `early` runs before that wait, and must not depend on what earlier kernels write.
@@ -21,6 +24,7 @@
         infini_entry(const __grid_constant__ Params p) { \
         early(p); \
         INFINI_AWAIT_EARLIER; \
+        INFINI_ADMIT_LATER; \
         infini_body(p); \
     } \
     static __device__ __forceinline__ void infini_body(const Params &p)
@@ -31,13 +35,6 @@
 #define INFINI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 
 namespace infini::ptx {
-
-// The next kernel may be launched; it waits for the end of this one before it does anything.
-INFINI_DEVICE void launch_dependents() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
 
 // ---- Float32 on the special function unit: about 22 bits ----------------------------------------
 

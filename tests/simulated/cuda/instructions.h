@@ -27,7 +27,6 @@ struct TensorMap;
 
 namespace ptx {
 
-inline void launch_dependents() {}
 inline void prefetch_l2(const void *from, int bytes) { simulated::prefetch(from, bytes); }
 
 inline float exp2_approx(float x) { return ::exp2f(x); }

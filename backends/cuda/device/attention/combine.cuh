@@ -113,7 +113,6 @@ INFINI_ENTRY(CombineSplitsParams, kCombineThreads, 1) {
 namespace infini {
 
 INFINI_ENTRY(AttentionParams, kCombineThreads, 1) {
-    ptx::launch_dependents();
     const unsigned each = gridDim.x / unsigned(p.sequences * p.heads);
     const unsigned unit = blockIdx.x / each;
     const int index = int(unit / unsigned(p.heads)), head = int(unit) - index * p.heads;

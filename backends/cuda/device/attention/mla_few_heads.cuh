@@ -260,7 +260,6 @@ struct Consumer {
 INFINI_ENTRY(AttentionSm90Params, kThreads, 1) {
     INFINI_DYNAMIC_SHARED(memory);
     INFINI_SHARED Shared shared;
-    ptx::launch_dependents();
     if (threadIdx.x == 0) shared.ring.start(4);
     __syncthreads();
     const Walk walk(p, int(blockIdx.x), p.splits);
