@@ -105,6 +105,17 @@ def test_sequences(blank: int) -> None:
     assert np.isclose(alone.item(), wanted[0])
 
 
+def test_blanks_among_targets() -> None:
+    torch = need("torch")
+    logs = torch.randn(20, 4, 5).log_softmax(-1)
+    targets, sizes = torch.randint(0, 5, (4, 6)), torch.full((4,), 6)
+    wanted = torch.nn.functional.ctc_loss(logs, targets, [20] * 4, sizes.tolist(), reduction="none")
+    got = F.ctc_loss(
+        tensor(logs.numpy()), tensor(targets.numpy()), [20] * 4, [6] * 4, reduction="none"
+    )
+    assert np.allclose(got.numpy(force=True), wanted, rtol=1e-4)
+
+
 def test_sequences_that_cannot_be() -> None:
     logs = infinicore.zeros(1, 1, 2)
     target = tensor([[1, 1]])

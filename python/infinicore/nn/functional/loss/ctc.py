@@ -61,7 +61,7 @@ def _prepared(log_probs: Tensor, targets: Tensor, blank: int) -> tuple[Tensor, T
     places = labels.unsqueeze(0).expand(steps, count, size)
     probabilities = log_probs.gather(2, places)
     before = infinicore.nn.functional.pad(labels, (2, 0), value=blank).narrow(1, 0, size)
-    may_jump = (labels != blank) & (labels != before)
+    may_jump = labels != before  # torch looks at nothing else, also of blanks in targets
     jump = infinicore.zeros_like(probabilities[0]).masked_fill(~may_jump, -math.inf)
     first = infinicore.arange(size, device=targets.device) < 2
     start = probabilities[0].masked_fill(~first, -math.inf)
