@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import int64
+from infinicore._dtype import int32
 from infinicore._emit import emit, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -158,12 +158,17 @@ def as_strided_scatter(
 def _triangle(input: Tensor, keeps: str, diagonal: int, out: Any) -> Tensor:
     if input.ndim < 2:
         raise RuntimeError(f"{keeps}: input has {input.ndim} dimensions: expected 2 or more")
-    rows, columns = (
-        emit("arange", out=_core.empty((size,), int64, input.device), start=0, step=1)
-        for size in input.shape[-2:]
+    rows, columns = input.shape[-2:]
+    above = max(-rows, min(diagonal, columns))
+    # Places in one range of numbers: that of a row lies `above` behind that of its column.
+    row, column = max(above, 0), max(-above, 0)
+    size = max(row + rows, column + columns)
+    places = emit("arange", out=_core.empty((size,), int32, input.device), start=0, step=1)
+    kept = emit(
+        "less_equal" if keeps == "tril" else "greater_equal",
+        places.narrow(0, column, columns),
+        places.narrow(0, row, rows).unsqueeze(1),
     )
-    distance = emit("sub", columns, rows.unsqueeze(1))
-    kept = emit("less_equal" if keeps == "tril" else "greater_equal", distance, diagonal)
     zero = tensor_for(0, input.dtype, input.device)
     return emit("where", kept, input, zero, out=out)
 
