@@ -21,6 +21,28 @@ F function(Part part, const char *word) {
     return reinterpret_cast<F>(find(part, word));
 }
 
+// Functions of a library, taken by their names into a struct of pointers.
+class FunctionTable {
+public:
+    explicit FunctionTable(Part part) : part_(part) {}
+
+    template <class F>
+    void take_optional(F &to, const char *word) const {
+        to = function<F>(part_, word);
+    }
+    template <class F>
+    void take(F &to, const char *word) {
+        take_optional(to, word);
+        is_complete_ = is_complete_ && to;
+    }
+    // Whether all are there that were not optional.
+    bool is_complete() const { return is_complete_; }
+
+private:
+    const Part part_;
+    bool is_complete_ = true;
+};
+
 // Why the library is not there, and what to do; null when it is.
 const char *problem(Part part);
 

@@ -6,26 +6,19 @@
 namespace infini::cuda::fourier {
 
 const Library *Library::get() {
-    static const auto found = [] {
-        struct Found {
-            Library library{};
-            bool complete = true;
-        } found;
-        auto take = [&](auto &to, const char *word) {
-            to = function<std::remove_reference_t<decltype(to)>>(Part::kFourier, word);
-            found.complete = found.complete && to;
-        };
-        Library &l = found.library;
-        take(l.create, "Create"), take(l.destroy, "Destroy");
-        take(l.set_auto_allocation, "SetAutoAllocation");
-        take(l.make_plan, "MakePlanMany64");
-        take(l.set_stream, "SetStream"), take(l.set_work_area, "SetWorkArea");
-        take(l.single, "ExecC2C"), take(l.double_, "ExecZ2Z");
-        take(l.single_from_real, "ExecR2C"), take(l.double_from_real, "ExecD2Z");
-        take(l.single_to_real, "ExecC2R"), take(l.double_to_real, "ExecZ2D");
-        return found;
+    static Library l{};
+    static const bool is_complete = [] {
+        FunctionTable table(Part::kFourier);
+        table.take(l.create, "Create"), table.take(l.destroy, "Destroy");
+        table.take(l.set_auto_allocation, "SetAutoAllocation");
+        table.take(l.make_plan, "MakePlanMany64");
+        table.take(l.set_stream, "SetStream"), table.take(l.set_work_area, "SetWorkArea");
+        table.take(l.single, "ExecC2C"), table.take(l.double_, "ExecZ2Z");
+        table.take(l.single_from_real, "ExecR2C"), table.take(l.double_from_real, "ExecD2Z");
+        table.take(l.single_to_real, "ExecC2R"), table.take(l.double_to_real, "ExecZ2D");
+        return table.is_complete();
     }();
-    return found.complete ? &found.library : nullptr;
+    return is_complete ? &l : nullptr;
 }
 
 std::shared_ptr<Blocks> Blocks::get(int device, int type, const Sizes &sizes, int64_t count) {
