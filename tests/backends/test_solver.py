@@ -15,12 +15,13 @@ from simulated.cuda import build as simulated
 SUITE = process.TESTS / "operators" / "test_large_matrices.py"
 # The tests of an operator, and the functions that they call.
 GROUPS = {
-    "det": {"getrf"},
+    "det or lu_factor": {"getrf"},
     "inverse or solve": {"getrf", "getrs"},
-    "cholesky": {"potrf"},
+    "cholesky": {"potrf", "potrfBatched"},
     "qr": {"geqrf", "orgqr"},
-    "svd": {"gesvd"},
-    "eigh or triangle": {"syevd"},
+    "svd": {"gesvdj", "gesvdjBatched"},
+    "eigh or triangle": {"syevd", "syevBatched"},
+    "eig-": {"geev"},
 }
 
 
@@ -42,6 +43,36 @@ def test_large_matrices(group: str):
     assert done.returncode == 0, done.stdout
     said = re.findall(r"simulated cuSOLVER: (.+)", done.stderr)
     assert {line.removeprefix("calls ") for line in said} == GROUPS[group]
+
+
+# Prints how far a product of factors is from the matrix, whose rows are many or few.
+FACTORS = """
+import infinicore as ic
+
+ic.manual_seed(1)
+for shape in ((40, 36), (36, 40)):
+    x = ic.complex(ic.randn(*shape), ic.randn(*shape)).to("nvidia")
+    u, s, vh = ic.linalg.svd(x, full_matrices=False)
+    print((u * s.unsqueeze(0) @ vh - x).abs().max().item())
+"""
+
+
+def test_without_convergence():
+    """What Jacobi's method has not finished is done by another one."""
+    need("c++")
+    folder = simulated.folder(root())
+    done = process.run(
+        [sys.executable, "-c", FACTORS],
+        timeout=200,
+        INFINI_NVIDIA_LIBRARIES=f"{folder}:{folder / 'products'}",
+        INFINI_SIMULATED_TRACE="1",
+        INFINI_SIMULATED_JACOBI_STOPS="1",
+        INFINI_DEVICE=None,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(float(line) < 1e-4 for line in done.stdout.split())
+    said = set(re.findall(r"simulated cuSOLVER: calls (.+)", done.stderr))
+    assert said == {"gesvdj", "gesvd"}
 
 
 # Prints how far results are from the CPU's, of a matrix that the library would take.

@@ -49,6 +49,9 @@ POINTWISE = KernelCase(
 MATRICES = [
     KernelCase(operator, "F32", "large", symbols={"*B": (1,), "N": 192})
     for operator in ("det", "inverse", "eigh")
+] + [
+    KernelCase(operator, "F64", "large", symbols={"*B": (1,), "M": 70, "N": 64})
+    for operator in ("lu_factor", "complex_svd")
 ]
 
 pytestmark = pytest.mark.requires("nvrtc", "c++")

@@ -1,4 +1,4 @@
-"""Linear algebra on matrices so large that a device may have its vendor's library do it."""
+"""Linear algebra on matrices, and batches of them, that a device may have its vendor's library do."""
 
 from __future__ import annotations
 
@@ -51,7 +51,24 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Values]]] = [
     ("qr", {"*B": (), "M": 192, "N": 220}, {}, {}),
     ("svd", {"*B": (), "M": 220, "N": 192}, {}, {}),
     ("svd", {"*B": (2,), "M": 192, "N": 200}, {}, {}),
-    ("eigh", {"*B": (2,), "N": 192}, {}, {}),
+    ("eigh", {"*B": (), "N": 192}, {}, {}),
+    # Of many small matrices at a time, and complex ones.
+    ("cholesky", {"*B": (3, 2), "N": 30}, {"upper": 0}, {}),
+    ("cholesky", {"*B": (), "N": 40}, {"upper": 1}, {}),
+    ("svd", {"*B": (3,), "M": 30, "N": 25}, {}, {}),
+    ("svd", {"*B": (2, 2), "M": 14, "N": 26}, {}, {}),
+    ("eigh", {"*B": (4,), "N": 20}, {}, {}),
+    ("lu_factor", {"*B": (2,), "M": 70, "N": 64}, {}, {}),
+    ("lu_factor", {"*B": (), "M": 64, "N": 80}, {}, {}),
+    ("complex_qr", {"*B": (3,), "M": 60, "N": 50}, {}, {}),
+    ("complex_qr", {"*B": (), "M": 48, "N": 64}, {}, {}),
+    ("complex_svd", {"*B": (3,), "M": 20, "N": 16}, {}, {}),
+    ("complex_svd", {"*B": (2,), "M": 16, "N": 30}, {}, {}),
+    ("complex_svd", {"*B": (), "M": 50, "N": 40}, {}, {}),
+    ("complex_svd", {"*B": (), "M": 34, "N": 45}, {}, {}),
+    ("complex_eigh", {"*B": (3,), "N": 20}, {}, {}),
+    ("complex_eigh", {"*B": (), "N": 40}, {}, {}),
+    ("eig", {"*B": (), "N": 48}, {}, {}),
 ]
 
 
@@ -86,7 +103,15 @@ def test_results(make: Maker, case: Any, dtype: str, layout: Any) -> None:
     run(trial(make, case, dtype, layout))
 
 
-@pytest.mark.parametrize("case", [CASES[0], CASES[6]], ids=lambda case: case[0])
+CAPTURED = [
+    CASES[0],
+    CASES[6],
+    ("complex_qr", {"*B": (), "M": 50, "N": 48}, {}, {}),
+    ("complex_eigh", {"*B": (2,), "N": 14}, {}, {}),
+]
+
+
+@pytest.mark.parametrize("case", CAPTURED, ids=lambda case: case[0])
 def test_in_a_capture(make: Maker, case: Any) -> None:
     trial(make, case, "F32", contiguous).four_ways()
 
@@ -114,6 +139,13 @@ def with_nan(draw: Draw, shape: Shape) -> Any:
     return x
 
 
+def with_nan_in_a_corner(draw: Draw, shape: Shape) -> Any:
+    """Positive definite matrices, but for the first one."""
+    x = np.broadcast_to(np.eye(*shape[-2:]), shape) * 4 + draw.normal(shape) * 0.01
+    x.reshape(-1, *shape[-2:])[0, -1, 0] = np.nan
+    return x
+
+
 def with_nan_above(draw: Draw, shape: Shape) -> Any:
     """Where a symmetric matrix is not read."""
     x = regular(draw, shape)
@@ -134,6 +166,9 @@ WITHOUT: list[tuple[str, dict[str, Any], Values, dict[str, float]]] = [
     ("cholesky", {"*B": (2,), "N": 192}, indefinite, {"y": np.nan}),
     ("svd", {"*B": (2,), "M": 200, "N": 192}, with_nan, dict.fromkeys(("u", "s", "vh"), np.nan)),
     ("eigh", {"*B": (2,), "N": 192}, with_nan, {"w": np.nan, "v": np.nan}),
+    ("cholesky", {"*B": (3,), "N": 30}, with_nan_in_a_corner, {"y": np.nan}),
+    ("svd", {"*B": (3,), "M": 20, "N": 20}, with_nan_in_a_corner, {"s": np.nan, "vh": np.nan}),
+    ("eigh", {"*B": (3,), "N": 20}, with_nan_in_a_corner, {"w": np.nan, "v": np.nan}),
 ]
 
 

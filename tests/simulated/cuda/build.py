@@ -60,13 +60,20 @@ LIBRARIES = {
     "libnvrtc.so.12": ["compiler.cc"],
     "libnccl.so.2": ["nccl.cc", "nccl_run.cc"],
     "products/libcublasLt.so.12": ["products.cc"],
-    "products/libcusolver.so.11": ["solver.cc"],
+    "products/libcusolver.so.11": ["solver.cc", "solver_typed.cc"],
     "products/libcufft.so.11": ["fft.cc"],
     "products/libcudnn.so.9": ["primitives.cc", "primitives_run.cc", "convolutions.cc"],
     "engine/backends/libinfini_simulated.so": ["device.cc"],
 }
 # Whose functions are all exported.
-PLAIN = ("products.cc", "primitives.cc", "convolutions.cc", "solver.cc", "fft.cc")
+PLAIN = (
+    "products.cc",
+    "primitives.cc",
+    "convolutions.cc",
+    "solver.cc",
+    "solver_typed.cc",
+    "fft.cc",
+)
 
 
 def run(*command: str | Path) -> None:

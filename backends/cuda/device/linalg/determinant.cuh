@@ -21,9 +21,9 @@ struct MultiplyScaled {
 
 // From the diagonal of the n x n factors in m. is_swapped(k): row k was swapped with a later one.
 // `pivots` were found; fewer than n: the matrix is singular, or the next one is NaN.
-template <class IsSwapped>
+template <class Element, class IsSwapped>
 INFINI_DEVICE void store_determinant(const MatrixParams &y, const MatrixParams &z, int64_t index,
-                                     const double *m, int64_t n, int64_t pivots,
+                                     const Element *m, int64_t n, int64_t pivots,
                                      IsSwapped is_swapped) {
     ScaledProduct product = {1, 0};
     if (pivots == n) {
@@ -35,7 +35,7 @@ INFINI_DEVICE void store_determinant(const MatrixParams &y, const MatrixParams &
         product = fold_large_block<kThreads>(product, MultiplyScaled());
     }
     if (thread() != 0) return;
-    const double none = pivots < n ? m[pivots * n + pivots] * 0 : 0;  // NaN stays
+    const double none = pivots < n ? double(m[pivots * n + pivots]) * 0 : 0;  // NaN stays
     if constexpr (kResult == 0) {
         const int64_t e = product.exponent;
         const int exponent = int(e < -4000 ? -4000 : e > 4000 ? 4000 : e);

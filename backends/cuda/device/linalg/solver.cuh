@@ -1,4 +1,6 @@
-// What surrounds calls of the vendor's library: tensors into columns of doubles, and back.
+// What surrounds calls of the vendor's library: tensors into dense columns, and back. T: of tensors;
+// S: float or double, that is computed in. Of complex matrices (kComplex) both parts of an element
+// lie side by side in columns, and are two tensors.
 #pragma once
 
 #include "dense.cuh"
@@ -6,12 +8,14 @@
 namespace infini {
 
 struct SolverParams {
-    MatrixParams m, z;  // a tensor; z: the logarithms of slogdet
-    int64_t index;      // of the matrix in the batch
-    double *columns;    // column k begins at k * lead
-    int64_t lead;
-    int32_t *status;        // 0: there is no result; 1: the library's verdict
-    const int32_t *pivots;  // that rows were swapped with, the first is 1
+    MatrixParams m[2], z;   // real and imaginary parts; z: the logarithms of slogdet
+    int64_t first, count;   // matrices of the batch
+    void *columns;          // column k of the first matrix begins at element k * lead
+    int64_t lead, pitch;    // pitch: from one matrix to the next
+    void **pointers;        // to the matrices, for functions that want them so; null: none
+    int32_t *status;        // of each matrix: not 0: there is no result
+    const int32_t *info;    // of each matrix: the library's verdict
+    const int64_t *pivots;  // of each matrix: rows that were swapped with, the first is 1
     double least;           // a pivot that is not greater counts as none
 };
 
@@ -28,85 +32,133 @@ INFINI_DEVICE bool is_in(int64_t triangle, uint32_t row, uint32_t column) {
     return triangle == kWhole || (triangle == kLowerTriangle ? row >= column : row <= column);
 }
 
+// visit(matrix, row, column) by all threads of the grid. Neighbouring threads have neighbouring
+// rows, or columns.
+template <bool by_rows, class Visit>
+INFINI_DEVICE void over_elements(const SolverParams &p, const Visit &visit) {
+    const uint32_t inner = uint32_t(by_rows ? p.m->rows : p.m->columns);
+    const uint32_t size = uint32_t(p.m->rows * p.m->columns), all = size * uint32_t(p.count);
+    INFINI_ROLLED
+    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < all; i += gridDim.x * kThreads) {
+        const uint32_t matrix = i / size, rest = i - matrix * size;
+        const uint32_t outer = rest / inner, step = rest - outer * inner;
+        visit(matrix, by_rows ? step : outer, by_rows ? outer : step);
+    }
+}
+
+template <class E>
+INFINI_DEVICE E *element(const SolverParams &p, int part, uint32_t matrix, uint32_t row,
+                         uint32_t column) {
+    const MatrixParams &m = p.m[part];
+    return static_cast<E *>(m.data) + m.batch(p.first + matrix) + row * m.row_step +
+           column * m.column_step;
+}
+INFINI_DEVICE int64_t place(const SolverParams &p, uint32_t matrix, uint32_t row, uint32_t column) {
+    return matrix * p.pitch + column * p.lead + row;
+}
+
 }  // namespace infini
 
 using namespace infini;
 
 #ifdef INFINI_KERNEL_SOLVER_LOAD
 // With kFinite, NaN and infinity become 0 and there is no result: iterations of the library may not
-// end with them, and its search for pivots passes over them.
+// end with them, and its search for pivots passes over them. Matrices of which a triangle is read are
+// Hermitian, and their diagonals real.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
-    const T *from = static_cast<const T *>(p.m.data) + p.m.batch(p.index);
-    const uint32_t rows = uint32_t(p.m.rows), count = rows * uint32_t(p.m.columns);
-    INFINI_ROLLED
-    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) {
-        const uint32_t column = i / rows, row = i - column * rows;
-        double value = 0;
-        if (is_in(kTriangle, row, column))
-            value = convert<double>(from[row * p.m.row_step + column * p.m.column_step]);
-        if (kFinite && !(fabs(value) < infinity<double>())) value = 0, p.status[0] = 1;
-        p.columns[column * p.lead + row] = value;
-    }
+    S *columns = static_cast<S *>(p.columns);
+    over_elements<true>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
+        constexpr int kParts = kComplex ? 2 : 1;
+        const int64_t at = place(p, matrix, row, column);
+        if (p.pointers && row == 0 && column == 0)
+            p.pointers[matrix] = columns + matrix * p.pitch * kParts;
+        const bool is_read = is_in(kTriangle, row, column);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) {
+            const bool is_zero = !is_read || (part && kTriangle != kWhole && row == column);
+            S value = is_zero ? S(0) : convert<S>(*element<T>(p, part, matrix, row, column));
+            if (kFinite && !(fabs(value) < infinity<S>())) value = 0, p.status[matrix] = 1;
+            columns[at * kParts + part] = value;
+        }
+    });
 }
 #endif
 
 #ifdef INFINI_KERNEL_SOLVER_IDENTITY
 INFINI_ENTRY(SolverParams, kThreads, 1) {
-    const uint32_t rows = uint32_t(p.m.rows), count = rows * uint32_t(p.m.columns);
-    INFINI_ROLLED
-    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads)
-        p.columns[i] = i / rows == i % rows ? 1.0 : 0.0;
+    S *columns = static_cast<S *>(p.columns);
+    over_elements<true>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
+        const int64_t at = place(p, matrix, row, column);
+        const S one = row == column ? S(1) : S(0);
+        if constexpr (kComplex)
+            columns[2 * at] = one, columns[2 * at + 1] = 0;
+        else
+            columns[at] = one;
+    });
 }
 #endif
 
 #ifdef INFINI_KERNEL_SOLVER_STORE
+// kVerdict: of a matrix that the library found no result for there is none. kLast: nor if the last
+// element is NaN. kConjugate: of the elements the conjugates.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
-    T *to = static_cast<T *>(p.m.data) + p.m.batch(p.index);
-    const bool failed = p.status[0] || p.status[1];
-    const uint32_t columns = uint32_t(p.m.columns), count = uint32_t(p.m.rows) * columns;
-    INFINI_ROLLED
-    for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) {
-        const uint32_t row = i / columns, column = i - row * columns;
-        double value = 0;
-        if (failed)
-            value = not_a_number<double>();
-        else if (is_in(kTriangle, row, column))
-            value = p.columns[column * p.lead + row];
-        to[row * p.m.row_step + column * p.m.column_step] = convert<T>(value);
-    }
+    const S *columns = static_cast<const S *>(p.columns);
+    over_elements<false>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
+        constexpr int kParts = kComplex ? 2 : 1;
+        bool failed = p.status[matrix] || (kVerdict && p.info[matrix]);
+        if constexpr (kLast) {
+            const uint32_t end = uint32_t(p.lead) - 1;
+            const S last = columns[place(p, matrix, end, end) * kParts];
+            failed = failed || last != last;
+        }
+        const int64_t at = place(p, matrix, row, column);
+        const bool is_given = is_in(kTriangle, row, column);
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) {
+            S value = is_given ? columns[at * kParts + part] : S(0);
+            if (kConjugate && part == 1) value = -value;
+            if (failed) value = not_a_number<S>();
+            *element<T>(p, part, matrix, row, column) = convert<T>(value);
+        }
+    });
 }
 #endif
 
-#ifdef INFINI_KERNEL_SOLVER_DIAGONAL
+#ifdef INFINI_KERNEL_SOLVER_PIVOTS
+INFINI_ENTRY(SolverParams, kThreads, 1) {
+    over_elements<false>(p, [&](uint32_t matrix, uint32_t, uint32_t column) {
+        const int64_t pivot = p.pivots[matrix * p.m->columns + column];
+        *element<int32_t>(p, 0, matrix, 0, column) = int32_t(pivot);
+    });
+}
+#endif
+
+#ifdef INFINI_KERNEL_SOLVER_DETERMINANT
 #include "determinant.cuh"
 
-// Looks for the first pivot that is missing: gives the determinant, or (kResult >= 3) notes whether
-// there is a result. By one block.
 struct Earlier {
     INFINI_DEVICE int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
 };
 
+// A block for each matrix looks for the first pivot that is missing.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
-    const int64_t n = p.lead;
+    const int64_t matrix = blockIdx.x, n = p.lead;
+    S *columns = static_cast<S *>(p.columns) + matrix * p.pitch;
     int64_t found = n;
     INFINI_ROLLED
     for (int64_t k = thread(); k < n; k += kThreads)
-        if (!(fabs(p.columns[k * n + k]) > p.least)) {
+        if (!(fabs(columns[k * n + k]) > S(p.least))) {
             found = k;
             break;
         }
     found = fold_large_block<kThreads>(found, Earlier());
-    if constexpr (kResult >= 3) {
-        if (thread() == 0 && found < n) p.status[0] = 1;
-    } else {
-        if (p.status[0]) {  // the input was not finite, so the determinant is NaN
-            found = 0;
-            if (thread() == 0) p.columns[0] = not_a_number<double>();
-        }
-        const int32_t *pivots = p.pivots;
-        auto is_swapped = [=](int64_t k) { return pivots[k] != k + 1; };
-        store_determinant(p.m, p.z, p.index, p.columns, n, found, is_swapped);
+    if (p.status[matrix]) {  // the input was not finite, so the determinant is NaN
+        found = 0;
+        if (thread() == 0) columns[0] = not_a_number<S>();
     }
+    const int64_t *pivots = p.pivots + matrix * n;
+    auto is_swapped = [=](int64_t k) { return pivots[k] != k + 1; };
+    store_determinant(p.m[0], p.z, p.first + matrix, columns, n, found, is_swapped);
 }
 #endif
 

@@ -1,39 +1,31 @@
-// Factors and eigenvalues of complex matrices, in double precision: a block for each matrix.
+// Factors and eigenvalues of complex matrices: by the vendor's library where that is faster, else a
+// block for each matrix, in double precision.
 #include <algorithm>
 
 #include "device/linalg/complex.cuh"
-#include "kernels/linalg/dense.h"
+#include "kernels/linalg/solver.h"
 
 namespace infini::cuda {
 namespace {
 
-// What an operator has: `trailing` dimensions of each result, the place of the first input, and the
-// doubles that a block needs for a matrix.
+// What an operator has: `trailing` dimensions of each result, and the doubles that a block needs for
+// a matrix. Inputs follow the results.
 struct ComplexWork {
     const char *source;
     std::vector<int> trailing;
     int64_t doubles;
 };
 
-std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device,
-                                   const ComplexWork &work) {
-    const int first = int(work.trailing.size());
-    ComplexParams params = {};
-    for (int i = 0; i < first; ++i)
-        params.y[i] = matrices_of(operation.tensor(i), work.trailing[size_t(i)]);
-    for (int i = 0; i < 2; ++i) params.x[i] = matrices_of(operation.tensor(first + i), 2);
-    params.count = params.x->batch.count;
-    if (params.count == 0 || params.x->rows == 0 || params.x->columns == 0)
-        return make_empty_plan();
+// A block for each matrix, in no more than `most_bytes` of workspace.
+std::unique_ptr<Plan> plan_complex_blocks(Device &device, const char *source, int dtype,
+                                          ComplexParams params, int first, size_t most_bytes) {
     const int64_t largest = std::max(params.x->rows, params.x->columns);
     const int64_t threads = largest <= 32 ? 64 : largest <= 128 ? 128 : 256;
-    Source source(work.source);
-    source.type("T", operation.tensor(0).dtype).constant("kThreads", threads);
-    const auto kernel = device.compile(source);
-    params.room = round_up(work.doubles, 32);
-    constexpr int64_t kMostBytes = int64_t(1) << 30;
+    Source text(source);
+    const auto kernel = device.compile(text.type("T", dtype).constant("kThreads", threads));
     const int64_t resident = std::max(1, kernel->resident_blocks(unsigned(threads)));
-    const int64_t fit = std::max<int64_t>(1, kMostBytes / (params.room * int64_t(sizeof(double))));
+    const size_t room_bytes = size_t(params.room) * sizeof(double);
+    const int64_t fit = std::max<int64_t>(1, int64_t(most_bytes / room_bytes));
     const int64_t blocks =
         std::min({params.count, int64_t(device.multiprocessors) * resident, fit});
     auto run = [=](const Arguments &a, const Stream &stream) -> Error {
@@ -43,7 +35,58 @@ std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device,
         p.rooms = reinterpret_cast<double *>(a.workspace());
         return kernel->launch(stream, blocks, unsigned(threads), p);
     };
-    return make_plan(run, size_t(blocks * params.room) * sizeof(double));
+    return make_plan(run, size_t(blocks) * room_bytes);
+}
+
+// The operands of the library: two parts each, but values that are real.
+SolverWork solver_work(Factorization what, int dtype, const ComplexParams &p,
+                       const std::vector<int> &trailing) {
+    SolverWork made{what, dtype, true};
+    const int first = int(trailing.size());
+    auto pair = [&](int i) { return SolverOperand(p.y[i], i, p.y[i + 1], i + 1); };
+    auto one = [&](int i) { return SolverOperand(p.y[i], i); };
+    made.x = SolverOperand(p.x[0], first, p.x[1], first + 1);
+    switch (what) {
+        case Factorization::kLu:
+            made.y = pair(0), made.z = one(2);
+            break;
+        case Factorization::kSvd:
+            made.y = pair(0), made.z = one(2), made.w = pair(3);
+            if (p.x->rows < p.x->columns) {  // of the transpose U and V change places
+                std::swap(made.y, made.w);
+                made.x = transposed(made.x);
+                made.y = transposed(made.y), made.w = transposed(made.w);
+            }
+            break;
+        case Factorization::kEigh:
+            made.y = one(0), made.z = pair(1);
+            break;
+        default:
+            made.y = pair(0), made.z = pair(2);
+    }
+    return made;
+}
+
+std::unique_ptr<Plan> plan_complex(const Operation &operation, Device &device, Factorization what,
+                                   const ComplexWork &work) {
+    const int first = int(work.trailing.size());
+    const int dtype = operation.tensor(0).dtype;
+    ComplexParams params = {};
+    for (int i = 0; i < first; ++i)
+        params.y[i] = matrices_of(operation.tensor(i), work.trailing[size_t(i)]);
+    for (int i = 0; i < 2; ++i) params.x[i] = matrices_of(operation.tensor(first + i), 2);
+    params.count = params.x->batch.count;
+    params.room = round_up(work.doubles, 32);
+    if (params.count == 0 || params.x->rows == 0 || params.x->columns == 0)
+        return make_empty_plan();
+    auto own = [=](Device &on, size_t most_bytes) {
+        return plan_complex_blocks(on, work.source, dtype, params, first, most_bytes);
+    };
+    SolverWork solver = solver_work(what, dtype, params, work.trailing);
+    solver.own = own, solver.own_bytes = size_t(params.room) * sizeof(double);
+    if (auto made = plan_solver(device, solver)) return made;
+    constexpr size_t kMostBytes = size_t(1) << 30;
+    return own(device, kMostBytes);
 }
 
 struct FactorSizes {
@@ -57,20 +100,20 @@ struct FactorSizes {
 
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 3);
-    return plan_complex(operation, device,
+    return plan_complex(operation, device, Factorization::kLu,
                         {"linalg/complex_factors.cuh:lu", {2, 2, 1}, 2 * s.m * s.n});
 }
 
 std::unique_ptr<Plan> plan_complex_qr(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 4);
     return plan_complex(
-        operation, device,
+        operation, device, Factorization::kQr,
         {"linalg/complex_factors.cuh:qr", {2, 2, 2, 2}, 2 * s.m * (s.n + s.k) + s.k});
 }
 
 std::unique_ptr<Plan> plan_complex_svd(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 5);
-    return plan_complex(operation, device,
+    return plan_complex(operation, device, Factorization::kSvd,
                         {"linalg/complex_jacobi.cuh:svd",
                          {2, 2, 1, 2, 2},
                          4 * s.m * s.n + 2 * s.k * s.k + 2 * s.k});
@@ -79,13 +122,13 @@ std::unique_ptr<Plan> plan_complex_svd(const Operation &operation, Device &devic
 std::unique_ptr<Plan> plan_complex_eigh(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 3);
     return plan_complex(
-        operation, device,
+        operation, device, Factorization::kEigh,
         {"linalg/complex_jacobi.cuh:eigh", {1, 2, 2}, 4 * s.n * s.n + 2 * s.n + 6 * s.n});
 }
 
 std::unique_ptr<Plan> plan_eig(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 4);
-    return plan_complex(operation, device,
+    return plan_complex(operation, device, Factorization::kEig,
                         {"linalg/eig.cuh", {1, 1, 2, 2}, 6 * s.n * s.n + 3 * s.n});
 }
 

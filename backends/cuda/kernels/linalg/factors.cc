@@ -1,5 +1,5 @@
-// Factors, determinants and solutions, in double precision: by the vendor's library where that is
-// faster, else a block for each matrix.
+// Factors, determinants and solutions: by the vendor's library where that is faster, else a block
+// for each matrix, in double precision.
 #include <algorithm>
 
 #include "kernels/linalg/solver.h"
@@ -8,11 +8,6 @@ namespace infini::cuda {
 namespace {
 
 using L = LinalgParams;
-
-std::unique_ptr<Plan> plan(Device &device, Factorization what, const BlockWork &work) {
-    if (auto made = plan_solver(device, what, work)) return made;
-    return plan_blocks(device, work);
-}
 
 Source equations(int result) {
     Source source("linalg/factors.cuh:equations");
@@ -23,7 +18,7 @@ std::unique_ptr<Plan> plan_det(const Operation &operation, Device &device) {
     L params = {};
     params.x = matrices_of(operation.tensor(1), 2), params.y = matrices_of(operation.tensor(0), 0);
     const int64_t n = params.x.rows;
-    return plan(
+    return plan_solver_or_blocks(
         device, Factorization::kDet,
         {equations(0), params, {{&L::y, 0}, {&L::x, 1}}, operation.tensor(1).dtype, n * n + n});
 }
@@ -33,12 +28,12 @@ std::unique_ptr<Plan> plan_slogdet(const Operation &operation, Device &device) {
     params.y = matrices_of(operation.tensor(0), 0), params.z = matrices_of(operation.tensor(1), 0);
     params.x = matrices_of(operation.tensor(2), 2);
     const int64_t n = params.x.rows;
-    return plan(device, Factorization::kSlogdet,
-                {equations(1),
-                 params,
-                 {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
-                 operation.tensor(2).dtype,
-                 n * n + n});
+    return plan_solver_or_blocks(device, Factorization::kSlogdet,
+                                 {equations(1),
+                                  params,
+                                  {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
+                                  operation.tensor(2).dtype,
+                                  n * n + n});
 }
 
 std::unique_ptr<Plan> plan_logdet(const Operation &operation, Device &device) {
@@ -47,21 +42,22 @@ std::unique_ptr<Plan> plan_logdet(const Operation &operation, Device &device) {
     params.y = matrices_of(y, y.ndim), params.x = matrices_of(x, 2);
     params.least = x.dtype == INFINI_DTYPE_F64 ? 1e-12 : 1e-6;
     const int64_t n = params.x.rows;
-    return plan(device, Factorization::kLogdet,
-                {equations(2), params, {{&L::y, 0}, {&L::x, 1}}, x.dtype, n * n + n});
+    return plan_solver_or_blocks(
+        device, Factorization::kLogdet,
+        {equations(2), params, {{&L::y, 0}, {&L::x, 1}}, x.dtype, n * n + n});
 }
 
 std::unique_ptr<Plan> plan_inverse(const Operation &operation, Device &device) {
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     const int64_t n = params.x.rows;
-    return plan(device, Factorization::kInverse,
-                {equations(3),
-                 params,
-                 {{&L::y, 0}, {&L::x, 1}},
-                 operation.tensor(1).dtype,
-                 2 * n * n + n + 1,
-                 2});
+    return plan_solver_or_blocks(device, Factorization::kInverse,
+                                 {equations(3),
+                                  params,
+                                  {{&L::y, 0}, {&L::x, 1}},
+                                  operation.tensor(1).dtype,
+                                  2 * n * n + n + 1,
+                                  2});
 }
 
 std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
@@ -69,13 +65,13 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     params.b = matrices_of(operation.tensor(2), 2);
     const int64_t n = params.x.rows;
-    return plan(device, Factorization::kSolve,
-                {equations(4),
-                 params,
-                 {{&L::y, 0}, {&L::x, 1}, {&L::b, 2}},
-                 operation.tensor(1).dtype,
-                 n * n + n + n * params.b.columns + 1,
-                 2});
+    return plan_solver_or_blocks(device, Factorization::kSolve,
+                                 {equations(4),
+                                  params,
+                                  {{&L::y, 0}, {&L::x, 1}, {&L::b, 2}},
+                                  operation.tensor(1).dtype,
+                                  n * n + n + n * params.b.columns + 1,
+                                  2});
 }
 
 std::unique_ptr<Plan> plan_cholesky(const Operation &operation, Device &device) {
@@ -83,12 +79,12 @@ std::unique_ptr<Plan> plan_cholesky(const Operation &operation, Device &device) 
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     if (operation.integer(0)) params.y = transposed(params.y), params.x = transposed(params.x);
     const int64_t n = params.x.rows;
-    return plan(device, Factorization::kCholesky,
-                {Source("linalg/factors.cuh:cholesky"),
-                 params,
-                 {{&L::y, 0}, {&L::x, 1}},
-                 operation.tensor(1).dtype,
-                 n * n});
+    return plan_solver_or_blocks(device, Factorization::kCholesky,
+                                 {Source("linalg/factors.cuh:cholesky"),
+                                  params,
+                                  {{&L::y, 0}, {&L::x, 1}},
+                                  operation.tensor(1).dtype,
+                                  n * n});
 }
 
 std::unique_ptr<Plan> plan_qr(const Operation &operation, Device &device) {
@@ -97,12 +93,12 @@ std::unique_ptr<Plan> plan_qr(const Operation &operation, Device &device) {
     params.x = matrices_of(operation.tensor(2), 2);
     const int64_t rows = params.x.rows, columns = params.x.columns;
     const int64_t count = std::min(rows, columns);
-    return plan(device, Factorization::kQr,
-                {Source("linalg/factors.cuh:qr"),
-                 params,
-                 {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
-                 operation.tensor(2).dtype,
-                 rows * columns + rows * count + count});
+    return plan_solver_or_blocks(device, Factorization::kQr,
+                                 {Source("linalg/factors.cuh:qr"),
+                                  params,
+                                  {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
+                                  operation.tensor(2).dtype,
+                                  rows * columns + rows * count + count});
 }
 
 std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
@@ -118,13 +114,14 @@ std::unique_ptr<Plan> plan_svd(const Operation &operation, Device &device) {
     }
     const int64_t rows = params.x.rows, columns = params.x.columns;
     const int64_t doubles = 2 * rows * columns + 3 * columns * columns + 3 * columns + 1;
-    return plan(device, Factorization::kSvd,
-                {Source("linalg/svd.cuh"),
-                 params,
-                 {{&L::y, wide ? 2 : 0}, {&L::z, 1}, {&L::w, wide ? 0 : 2}, {&L::x, 3}},
-                 operation.tensor(3).dtype,
-                 doubles,
-                 4});
+    return plan_solver_or_blocks(
+        device, Factorization::kSvd,
+        {Source("linalg/svd.cuh"),
+         params,
+         {{&L::y, wide ? 2 : 0}, {&L::z, 1}, {&L::w, wide ? 0 : 2}, {&L::x, 3}},
+         operation.tensor(3).dtype,
+         doubles,
+         4});
 }
 
 std::unique_ptr<Plan> plan_eigh(const Operation &operation, Device &device) {
@@ -134,13 +131,13 @@ std::unique_ptr<Plan> plan_eigh(const Operation &operation, Device &device) {
     params.x = matrices_of(operation.tensor(2), 2);
     const int64_t n = params.x.rows;
     if (n == 0) return make_empty_plan();
-    return plan(device, Factorization::kEigh,
-                {Source("linalg/eigh.cuh"),
-                 params,
-                 {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
-                 operation.tensor(2).dtype,
-                 2 * n * n + 6 * n,
-                 3});
+    return plan_solver_or_blocks(device, Factorization::kEigh,
+                                 {Source("linalg/eigh.cuh"),
+                                  params,
+                                  {{&L::y, 0}, {&L::z, 1}, {&L::x, 2}},
+                                  operation.tensor(2).dtype,
+                                  2 * n * n + 6 * n,
+                                  3});
 }
 
 std::unique_ptr<Plan> plan_matrix_exp(const Operation &operation, Device &device) {

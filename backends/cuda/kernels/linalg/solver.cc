@@ -1,293 +1,135 @@
 #include "kernels/linalg/solver.h"
 
 #include <algorithm>
-#include <mutex>
 
-#include "device/linalg/solver.cuh"
-#include "kernels/linalg/solver_library.h"
-#include "loaded.h"
+#include "kernels/linalg/solver_plan.h"
 
 namespace infini::cuda {
 namespace {
 
-using solver::Borrowed;
-using Compiled = std::shared_ptr<const Kernel>;
+using solver::Library;
 
-constexpr int64_t kThreads = 256;
-enum Triangle { kWhole, kLowerTriangle, kUpperTriangle };  // as in solver.cuh
+enum class Way { kOwn, kEach, kTogether };
 
-// The library does one matrix after another, our own kernels do all at the same time, each slowly.
-// On an H200 torch with the library, in float32, was this many times as fast for one matrix
-// (n = 128, 512, 1024): det 1.8, 5, 13; inverse and solve 2.2, 10, 30; qr 1.9, 29, 90; svd 8, 31;
-// cholesky 5, 42, 146. So the library is chosen for up to n / `share` matrices.
-bool is_library_faster(Factorization what, const MatrixParams &x) {
-    constexpr int64_t kLeast = 192;
-    const int64_t n = std::min(x.rows, x.columns);
-    if (n < kLeast) return false;
-    int64_t share = 96;
-    if (what == Factorization::kInverse || what == Factorization::kSolve) share = 64;
-    if (what == Factorization::kQr) share = 48;
-    if (what == Factorization::kCholesky) share = 24;
-    return x.batch.count <= n / share;
-}
-
-class SolverPlan final : public Plan {
+// Most functions of the library do one matrix after another, our own kernels do all at the same
+// time, each slowly: the library is chosen from `least` rows and columns on, for up to n / `share`
+// matrices. Some functions do many together.
+//
+// On an H200 torch with the library took, for one matrix of 32, 256 and 1024 (in microseconds):
+// det 116, 417, 2040; qr 112, 778, 4600; cholesky 59, 120, 412; svd 284, 6470; eigh 300, 2220; eig
+// 2600, 54000; complex det 124, 473, 2440; complex qr 125, 909, 5310. Our own: det 79; qr 140; svd
+// 1660; eigh 1040; eig 3300, 450000; complex det 123, 7350, 423000; complex qr 224, 24200, 1300000;
+// for 1000 of 8: cholesky 15, svd 250 (torch: 500), eigh 110 (138).
+class Choice {
 public:
-    SolverPlan(const solver::Library &library, Factorization what, const BlockWork &work)
-        : l_(library), what_(what), work_(work) {}
+    Choice(const Library &library, const SolverWork &work)
+        : l_(library),
+          index_(solver::ElementType{work.dtype == INFINI_DTYPE_F64, work.is_complex}.index()),
+          is_complex_(work.is_complex),
+          rows_(work.x.shape().rows),
+          n_(std::min(rows_, work.x.shape().columns)),
+          batch_(work.x.shape().batch.count) {}
 
-    // False: the library does not take this.
-    bool prepare(Device &device) {
-        const LinalgParams &p = work_.params;
-        const int m = int(p.x.rows), n = int(p.x.columns), count = std::min(m, n);
-        const Borrowed borrowed(l_, device.index, solver::kNoStream);
-        const solver::Handle h = borrowed.handle();
-        if (!h) return false;
-        int more = 0;  // doubles of the library's own
-        bool is_taken = false;
-        status_ = room(3 * sizeof(int));
-        pivots_ = room(size_t(n) * sizeof(int));
-        a_ = doubles(m, n);
-        switch (what_) {
-            case Factorization::kSolve:
-                sides_ = int(p.b.columns);
-                [[fallthrough]];
+    Way of(Factorization what) const {
+        switch (what) {
             case Factorization::kInverse:
-                if (what_ == Factorization::kInverse) sides_ = n;
-                b_ = doubles(n, sides_);
-                [[fallthrough]];
-            case Factorization::kDet:
-            case Factorization::kSlogdet:
-            case Factorization::kLogdet:
-                is_taken = l_.getrf_size(h, n, n, nullptr, n, &work_size_) == 0;
-                break;
+            case Factorization::kSolve:
+                return is_complex_ ? each(24, 16) : each(64, 64);
             case Factorization::kCholesky:
-                is_taken = l_.potrf_size(h, solver::kLower, n, nullptr, n, &work_size_) == 0;
-                break;
+                return of_cholesky();
             case Factorization::kQr:
-                b_ = doubles(1, count);
-                is_taken = l_.geqrf_size(h, m, n, nullptr, m, &work_size_) == 0 &&
-                           l_.orgqr_size(h, m, count, count, nullptr, m, nullptr, &more) == 0;
-                work_size_ = std::max(work_size_, more);
-                break;
+                return is_complex_ ? each(48, 16) : each(96, 48);
             case Factorization::kSvd:
-                b_ = doubles(1, n), c_ = doubles(m, n), d_ = doubles(n, n);
-                is_taken = l_.gesvd_size(h, m, n, &work_size_) == 0;
-                break;
+                return of_svd();
             case Factorization::kEigh:
-                b_ = doubles(1, n);
-                is_taken = l_.syevd_size(h, solver::kWithVectors, solver::kLower, n, nullptr, n,
-                                         nullptr, &work_size_) == 0;
-                break;
+                return of_eigh();
+            case Factorization::kEig:
+                return l_.geev && l_.geev_size ? each(48, 32) : Way::kOwn;
+            default:
+                return is_complex_ ? each(64, 32) : each(96, 96);
         }
-        memory_ = doubles(1, work_size_);
-        workspace = std::max(workspace, size_t(round_up(work_.doubles, 32)) * sizeof(double));
-        if (is_taken) compile(device);
-        return is_taken;
-    }
-
-    Error run(const Arguments &arguments, const Stream &stream) const override {
-        // The library may wait for the device.
-        if (is_capturing(stream.device.index, stream.handle)) return run_own(arguments, stream);
-        OutsideCapture outside;  // of another thread's
-        const Borrowed borrowed(l_, stream.device.index, stream.handle);
-        INFINI_CUDA_TRY(borrowed.error());
-        Call call{*this, stream, borrowed.handle(), arguments.workspace(),
-                  work_.with_data(arguments)};
-        for (call.index = 0; call.index < work_.params.x.batch.count; ++call.index)
-            INFINI_CUDA_TRY(call.run());
-        return infinirtSuccess;
     }
 
 private:
-    struct Call {
-        const SolverPlan &plan;
-        const Stream &stream;
-        const solver::Handle handle;
-        char *const memory;
-        const LinalgParams p;
-        int64_t index = 0;
-
-        double *at(size_t offset) const { return reinterpret_cast<double *>(memory + offset); }
-        int *numbers(size_t offset) const { return reinterpret_cast<int *>(memory + offset); }
-        double *a() const { return at(plan.a_); }
-        double *b() const { return at(plan.b_); }
-        double *work() const { return at(plan.memory_); }
-        int *pivots() const { return numbers(plan.pivots_); }
-        int *verdict(int i) const { return numbers(plan.status_) + i; }
-
-        SolverParams params(const MatrixParams &m, double *columns, int64_t lead) const {
-            SolverParams made = {};
-            made.m = m, made.z = p.z, made.index = index;
-            made.columns = columns, made.lead = lead;
-            made.status = numbers(plan.status_), made.pivots = pivots(), made.least = p.least;
-            return made;
-        }
-        Error move(const Compiled &kernel, const MatrixParams &m, double *columns,
-                   int64_t lead) const {
-            const int64_t blocks = stream.device.blocks_for(m.rows * m.columns, kThreads);
-            return kernel->launch(stream, blocks, kThreads, params(m, columns, lead));
-        }
-        Error inspect_diagonal() const {
-            return plan.diagonal_->launch(stream, 1, kThreads, params(p.y, a(), p.x.rows));
-        }
-
-        Error run() const {
-            INFINI_CUDA_TRY(fill_bytes(stream, memory + plan.status_, 0, 3 * sizeof(int)));
-            INFINI_CUDA_TRY(move(plan.load_, p.x, a(), p.x.rows));
-            switch (plan.what_) {
-                case Factorization::kCholesky:
-                    return run_cholesky();
-                case Factorization::kQr:
-                    return run_qr();
-                case Factorization::kSvd:
-                    return run_svd();
-                case Factorization::kEigh:
-                    return run_eigh();
-                default:
-                    return run_lu();
-            }
-        }
-        Error run_lu() const {
-            const solver::Library &l = plan.l_;
-            const int n = int(p.x.rows);
-            INFINI_CUDA_TRY(check(Part::kSolver,
-                                  l.getrf(handle, n, n, a(), n, work(), pivots(), verdict(1)),
-                                  "Dgetrf"));
-            INFINI_CUDA_TRY(inspect_diagonal());
-            if (!plan.load_sides_) return infinirtSuccess;  // it was a determinant
-            const bool is_inverse = plan.what_ == Factorization::kInverse;
-            INFINI_CUDA_TRY(move(plan.load_sides_, is_inverse ? p.x : p.b, b(), n));
-            INFINI_CUDA_TRY(check(Part::kSolver,
-                                  l.getrs(handle, solver::kAsIs, n, plan.sides_, a(), n, pivots(),
-                                          b(), n, verdict(2)),
-                                  "Dgetrs"));
-            return move(plan.store_, p.y, b(), n);
-        }
-        Error run_cholesky() const {
-            const int n = int(p.x.rows);
-            INFINI_CUDA_TRY(check(Part::kSolver,
-                                  plan.l_.potrf(handle, solver::kLower, n, a(), n, work(),
-                                                plan.work_size_, verdict(1)),
-                                  "Dpotrf"));
-            INFINI_CUDA_TRY(inspect_diagonal());
-            return move(plan.store_, p.y, a(), n);
-        }
-        Error run_qr() const {
-            const solver::Library &l = plan.l_;
-            const int m = int(p.x.rows), n = int(p.x.columns), count = std::min(m, n);
-            INFINI_CUDA_TRY(check(
-                Part::kSolver,
-                l.geqrf(handle, m, n, a(), m, b(), work(), plan.work_size_, verdict(1)), "Dgeqrf"));
-            INFINI_CUDA_TRY(move(plan.store_upper_, p.z, a(), m));
-            INFINI_CUDA_TRY(check(
-                Part::kSolver,
-                l.orgqr(handle, m, count, count, a(), m, b(), work(), plan.work_size_, verdict(2)),
-                "Dorgqr"));
-            return move(plan.store_, p.y, a(), m);
-        }
-        Error run_svd() const {
-            const int m = int(p.x.rows), n = int(p.x.columns);
-            double *u = at(plan.c_), *vt = at(plan.d_);
-            INFINI_CUDA_TRY(
-                check(Part::kSolver,
-                      plan.l_.gesvd(handle, solver::kEconomy, solver::kEconomy, m, n, a(), m, b(),
-                                    u, m, vt, n, work(), plan.work_size_, nullptr, verdict(1)),
-                      "Dgesvd"));
-            INFINI_CUDA_TRY(move(plan.store_, p.y, u, m));
-            INFINI_CUDA_TRY(move(plan.store_, p.z, b(), 1));
-            return move(plan.store_, p.w, vt, n);
-        }
-        Error run_eigh() const {
-            const int n = int(p.x.rows);
-            INFINI_CUDA_TRY(check(Part::kSolver,
-                                  plan.l_.syevd(handle, solver::kWithVectors, solver::kLower, n,
-                                                a(), n, b(), work(), plan.work_size_, verdict(1)),
-                                  "Dsyevd"));
-            INFINI_CUDA_TRY(move(plan.store_, p.y, b(), 1));
-            return move(plan.store_, transposed(p.z), a(), n);  // our own kernel makes rows
-        }
-    };
-
-    size_t room(size_t bytes) {
-        const size_t offset = workspace;
-        workspace += size_t(round_up(int64_t(bytes), 256));
-        return offset;
+    Way each(int64_t least, int64_t share) const {
+        const bool is_few = batch_ <= std::max<int64_t>(1, n_ / share);
+        return n_ >= least && is_few ? Way::kEach : Way::kOwn;
     }
-    size_t doubles(int64_t rows, int64_t columns) {
-        return room(size_t(rows * columns) * sizeof(double));
+    Way of_cholesky() const {
+        if (n_ < 24) return Way::kOwn;
+        if (batch_ == 1 || !l_.potrf_batched[index_]) return each(24, 24);
+        return each(192, 24) == Way::kEach ? Way::kEach : Way::kTogether;
+    }
+    Way of_svd() const {
+        if (!l_.has_jacobi(index_)) return each(192, 96);
+        if (rows_ > solver::kLargestJacobi) return each(13, 24);
+        return n_ > 24 || (n_ > 12 && batch_ <= 256) ? Way::kTogether : Way::kOwn;
+    }
+    Way of_eigh() const {
+        if (n_ <= 12) return Way::kOwn;
+        if (!l_.syev_batched || !l_.syev_batched_size) return each(is_complex_ ? 13 : 128, 64);
+        return batch_ == 1 || n_ > 512 ? Way::kEach : Way::kTogether;
     }
 
-    void compile(Device &device) {
-        auto made = [&](const char *file, auto... constants) {
-            Source source(file);
-            source.type("T", work_.dtype).constant("kThreads", kThreads);
-            (source.constant(constants.first, constants.second), ...);
-            return device.compile(source);
-        };
-        using Constant = std::pair<const char *, int64_t>;
-        auto load = [&](int triangle, bool finite) {
-            return made("linalg/solver.cuh:load", Constant("kTriangle", triangle),
-                        Constant("kFinite", finite));
-        };
-        auto store = [&](int triangle) {
-            return made("linalg/solver.cuh:store", Constant("kTriangle", triangle));
-        };
-        const bool is_symmetric =
-            what_ == Factorization::kCholesky || what_ == Factorization::kEigh;
-        const bool finite = what_ != Factorization::kCholesky && what_ != Factorization::kQr;
-        load_ = load(is_symmetric ? kLowerTriangle : kWhole, finite);
-        if (what_ <= Factorization::kCholesky)
-            diagonal_ =
-                made("linalg/solver.cuh:diagonal", Constant("kResult", std::min(int(what_), 3)));
-        if (what_ == Factorization::kInverse) load_sides_ = made("linalg/solver.cuh:identity");
-        if (what_ == Factorization::kSolve) load_sides_ = load(kWhole, false);
-        if (what_ == Factorization::kQr) store_upper_ = store(kUpperTriangle);
-        if (what_ >= Factorization::kInverse)
-            store_ = store(what_ == Factorization::kCholesky ? kLowerTriangle : kWhole);
-    }
-
-    // Made when it is first needed: nobody waits for its compilation otherwise.
-    Error run_own(const Arguments &arguments, const Stream &stream) const try {
-        {
-            std::lock_guard guard(own_lock_);
-            if (!own_) {
-                OutsideCapture outside;
-                CompileTogether kernels;
-                auto made = plan_blocks(stream.device, work_, workspace);
-                kernels.finish();
-                own_ = std::move(made);
-            }
-        }
-        return own_->run(arguments, stream);
-    } catch (const Refusal &refusal) {
-        return fail(infinirtErrorInvalidValue, "%s", refusal.sentence.c_str());
-    }
-
-    const solver::Library &l_;
-    const Factorization what_;
-    const BlockWork work_;
-    int sides_ = 0, work_size_ = 0;
-    // Offsets in the workspace. b: right-hand sides, tau, or values; c and d: singular vectors.
-    size_t status_ = 0, pivots_ = 0, a_ = 0, b_ = 0, c_ = 0, d_ = 0, memory_ = 0;
-    Compiled load_, load_sides_, diagonal_, store_, store_upper_;
-    mutable std::mutex own_lock_;
-    mutable std::unique_ptr<Plan> own_;
+    const Library &l_;
+    const int index_;
+    const bool is_complex_;
+    const int64_t rows_, n_, batch_;
 };
+
+solver::Made make(const Library &library, const SolverWork &work, Way way) {
+    const bool together = way == Way::kTogether;
+    switch (work.what) {
+        case Factorization::kCholesky:
+            return solver::make_cholesky(library, work, together);
+        case Factorization::kQr:
+            return solver::make_qr(library, work);
+        case Factorization::kSvd:
+            return solver::make_svd(library, work, together);
+        case Factorization::kEigh:
+            return solver::make_eigh(library, work, together);
+        case Factorization::kEig:
+            return solver::make_eig(library, work);
+        default:
+            return solver::make_lu(library, work);
+    }
+}
 
 }  // namespace
 
-std::unique_ptr<Plan> plan_solver(Device &device, Factorization what, const BlockWork &work) {
-    const LinalgParams &p = work.params;
-    constexpr int64_t kMost = 16384;  // above, the library's workspaces leave 32 bits
-    const int64_t sides = what == Factorization::kSolve ? p.b.columns : 1;
-    const int64_t largest = std::max({p.x.rows, p.x.columns, sides});
-    const bool is_empty = p.x.batch.count == 0 || sides == 0;
-    if (is_empty || largest > kMost || !is_library_faster(what, p.x)) return nullptr;
-    const solver::Library *library = solver::Library::get();
+std::unique_ptr<Plan> plan_solver(Device &device, const SolverWork &work) {
+    const MatrixParams &x = work.x.shape();
+    constexpr int64_t kMost = 16384;  // above, workspaces of some functions leave 32 bits
+    const int64_t sides = work.what == Factorization::kSolve ? work.b.shape().columns : 1;
+    const int64_t largest = std::max({x.rows, x.columns, sides});
+    const bool is_empty = x.batch.count == 0 || x.rows == 0 || x.columns == 0 || sides == 0;
+    if (is_empty || largest > kMost) return nullptr;
+    const Library *library = Library::get();
     if (!library) return nullptr;
-    auto plan = std::make_unique<SolverPlan>(*library, what, work);
+    const Way way = Choice(*library, work).of(work.what);
+    if (way == Way::kOwn) return nullptr;
+    solver::Made plan = make(*library, work, way);
     return plan->prepare(device) ? std::move(plan) : nullptr;
+}
+
+std::unique_ptr<Plan> plan_solver_or_blocks(Device &device, Factorization what,
+                                            const BlockWork &work) {
+    const LinalgParams &p = work.params;
+    SolverWork made{what, work.dtype};
+    auto operand = [&](MatrixParams LinalgParams::*member) {
+        for (const Operand &one : work.operands)
+            if (one.member == member) return SolverOperand(p.*member, one.pointer);
+        return SolverOperand();
+    };
+    made.x = operand(&LinalgParams::x), made.b = operand(&LinalgParams::b);
+    made.y = operand(&LinalgParams::y), made.z = operand(&LinalgParams::z);
+    made.w = operand(&LinalgParams::w);
+    if (what == Factorization::kEigh) made.z = transposed(made.z);  // our own kernel makes rows
+    made.least = p.least;
+    made.own_bytes = size_t(round_up(work.doubles, 32)) * sizeof(double);
+    made.own = [=](Device &on, size_t most_bytes) { return plan_blocks(on, work, most_bytes); };
+    if (auto plan = plan_solver(device, made)) return plan;
+    return plan_blocks(device, work);
 }
 
 }  // namespace infini::cuda

@@ -3,95 +3,126 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace infini::cuda::solver {
 namespace {
 
 constexpr size_t kMostHandles = 8;  // of a device, before one changes streams
+constexpr int kMostSweeps = 400;    // of Jacobi's method
 
-struct Spare {
-    Handle handle;
-    void *stream;
-};
-struct HandlePool {
-    std::vector<Spare> spare;
+struct SessionPool {
+    std::vector<Session> spare;
     size_t made = 0;
 };
 
 std::mutex pools_lock;
 
 // Leaked: other threads may still call while the process exits.
-HandlePool &pool_of(int device) {
-    static auto &pools = *new std::map<int, HandlePool>;
+SessionPool &pool_of(int device) {
+    static auto &pools = *new std::map<int, SessionPool>;
     return pools[device];
+}
+
+// Functions of one type each: of real and complex numbers they may have different words.
+template <class F>
+void take_types(FunctionTable &table, F (&to)[4], const char *real, const char *complex,
+                bool is_optional) {
+    for (int i = 0; i < 4; ++i) {
+        const std::string word = std::string(1, "SDCZ"[i]) + (i < 2 ? real : complex);
+        is_optional ? table.take_optional(to[i], word.c_str()) : table.take(to[i], word.c_str());
+    }
+}
+
+bool take_all(Library &l) {
+    FunctionTable table(Part::kSolver);
+    table.take(l.create, "Create"), table.take(l.set_stream, "SetStream");
+    table.take(l.create_params, "CreateParams");
+    table.take(l.getrf_size, "Xgetrf_bufferSize"), table.take(l.getrf, "Xgetrf");
+    table.take(l.getrs, "Xgetrs");
+    table.take(l.potrf_size, "Xpotrf_bufferSize"), table.take(l.potrf, "Xpotrf");
+    table.take(l.geqrf_size, "Xgeqrf_bufferSize"), table.take(l.geqrf, "Xgeqrf");
+    take_types(table, l.orgqr_size, "orgqr_bufferSize", "ungqr_bufferSize", false);
+    take_types(table, l.orgqr, "orgqr", "ungqr", false);
+    table.take(l.gesvd_size, "Xgesvd_bufferSize"), table.take(l.gesvd, "Xgesvd");
+    table.take(l.syevd_size, "Xsyevd_bufferSize"), table.take(l.syevd, "Xsyevd");
+
+    auto types = [&](auto &to, const char *word) { take_types(table, to, word, word, true); };
+    types(l.potrf_batched, "potrfBatched");
+    table.take_optional(l.create_jacobi, "CreateGesvdjInfo");
+    table.take_optional(l.set_tolerance, "XgesvdjSetTolerance");
+    table.take_optional(l.set_most_sweeps, "XgesvdjSetMaxSweeps");
+    types(l.gesvdj_size, "gesvdj_bufferSize"), types(l.gesvdj, "gesvdj");
+    types(l.gesvdj_batched_size, "gesvdjBatched_bufferSize");
+    types(l.gesvdj_batched, "gesvdjBatched");
+    table.take_optional(l.syev_batched_size, "XsyevBatched_bufferSize");
+    table.take_optional(l.syev_batched, "XsyevBatched");
+    table.take_optional(l.geev_size, "Xgeev_bufferSize");
+    table.take_optional(l.geev, "Xgeev");
+    return table.is_complete();
 }
 
 }  // namespace
 
 const Library *Library::get() {
-    static const auto found = [] {
-        struct Found {
-            Library library{};
-            bool complete = true;
-        } found;
-        auto take = [&](auto &to, const char *word) {
-            to = function<std::remove_reference_t<decltype(to)>>(Part::kSolver, word);
-            found.complete = found.complete && to;
-        };
-        Library &l = found.library;
-        take(l.create, "Create"), take(l.set_stream, "SetStream");
-        take(l.getrf_size, "Dgetrf_bufferSize"), take(l.getrf, "Dgetrf");
-        take(l.getrs, "Dgetrs");
-        take(l.potrf_size, "Dpotrf_bufferSize"), take(l.potrf, "Dpotrf");
-        take(l.geqrf_size, "Dgeqrf_bufferSize"), take(l.geqrf, "Dgeqrf");
-        take(l.orgqr_size, "Dorgqr_bufferSize"), take(l.orgqr, "Dorgqr");
-        take(l.gesvd_size, "Dgesvd_bufferSize"), take(l.gesvd, "Dgesvd");
-        take(l.syevd_size, "Dsyevd_bufferSize"), take(l.syevd, "Dsyevd");
-        return found;
-    }();
-    return found.complete ? &found.library : nullptr;
+    static Library library{};
+    static const bool is_complete = take_all(library);
+    return is_complete ? &library : nullptr;
 }
 
-Borrowed::Borrowed(const Library &library, int device, void *stream)
-    : device_(device), stream_(stream) {
+bool Library::has_jacobi(int index) const {
+    return create_jacobi && set_tolerance && set_most_sweeps && gesvdj_size[index] &&
+           gesvdj[index] && gesvdj_batched_size[index] && gesvdj_batched[index];
+}
+
+Borrowed::Borrowed(const Library &library, int device, void *stream) : device_(device) {
     {
         std::lock_guard guard(pools_lock);
-        HandlePool &pool = pool_of(device);
+        SessionPool &pool = pool_of(device);
         auto with = [&](void *one) {
             return std::find_if(pool.spare.begin(), pool.spare.end(),
-                                [=](const Spare &spare) { return spare.stream == one; });
+                                [=](const Session &spare) { return spare.stream == one; });
         };
         auto found = with(stream);
         if (found == pool.spare.end()) found = with(kNoStream);
         const bool any = stream == kNoStream || pool.made >= kMostHandles;
         if (found == pool.spare.end() && any) found = pool.spare.begin();
         if (found != pool.spare.end()) {
-            handle_ = found->handle;
-            if (stream == kNoStream) stream_ = found->stream;
+            session_ = *found;
             pool.spare.erase(found);
         } else {
             ++pool.made;
         }
     }
-    if (!handle_) {  // takes long: others need not wait for it
+    if (!session_.handle) {  // takes long: others need not wait for it
         use_device(device);
-        created_ = library.create(&handle_);
+        status_ = make(library);
     }
-    if (created_ == 0 && stream != kNoStream) bound_ = library.set_stream(handle_, stream);
-    if (created_ != 0 || bound_ != 0) handle_ = nullptr;
+    if (status_ || stream == kNoStream) return;
+    word_ = "SetStream";
+    status_ = library.set_stream(session_.handle, stream);
+    session_.stream = stream;
 }
 
-Error Borrowed::error() const {
-    return created_ ? check(Part::kSolver, created_, "Create")
-                    : check(Part::kSolver, bound_, "SetStream");
+int Borrowed::make(const Library &library) {
+    word_ = "Create";
+    if (const int status = library.create(&session_.handle)) return status;
+    word_ = "CreateParams";
+    if (const int status = library.create_params(&session_.params)) return status;
+    if (!library.create_jacobi || !library.set_most_sweeps) return 0;
+    word_ = "CreateGesvdjInfo";
+    if (const int status = library.create_jacobi(&session_.jacobi)) return status;
+    return library.set_most_sweeps(session_.jacobi, kMostSweeps);
 }
+
+Error Borrowed::error() const { return check(Part::kSolver, status_, word_); }
 
 Borrowed::~Borrowed() {
     std::lock_guard guard(pools_lock);
-    HandlePool &pool = pool_of(device_);
-    if (handle_)
-        pool.spare.push_back({handle_, stream_});
+    SessionPool &pool = pool_of(device_);
+    if (!status_)
+        pool.spare.push_back(session_);
     else
         --pool.made;
 }
