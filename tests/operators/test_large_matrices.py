@@ -1,4 +1,4 @@
-"""Linear algebra on matrices, and batches of them, that a device may have its vendor's library do."""
+"""Linear algebra on matrices, or batches of them, that a device's vendor may have a library for."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import infinicore
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import eig as _eig
+from infinicore.functions.linalg.linalg import _svd
 from infinicore.linalg._matrices import adjoint, into, matrices
 from infinicore.linalg._solvers import checked, failures
 
@@ -119,8 +120,7 @@ def svd(
     """
     if driver is not None and driver not in ("gesvd", "gesvdj", "gesvda"):
         raise RuntimeError(f"svd: driver is {driver!r}: expected gesvd, gesvdj or gesvda")
-    u, s, v = infinicore.svd(matrices("svd", A), not full_matrices)
-    return into(out, _SVD(u, s, adjoint(v).contiguous()))
+    return into(out, _SVD(*_svd(matrices("svd", A), not full_matrices)))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:

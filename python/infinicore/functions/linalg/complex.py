@@ -8,8 +8,10 @@ from typing import Any
 from infinicore import _core
 from infinicore._complex_emit import FORMS, emit_conj, joined
 from infinicore._complex_parts import part_type, parts
-from infinicore._emit import cast_to, emit, tensor_for
+from infinicore._dtype import int32
+from infinicore._emit import _step, cast_to, emit, tensor_for
 from infinicore._tensor import Tensor
+from infinicore.op._operator import function as operator_named
 
 __all__: list[str] = []
 
@@ -68,35 +70,57 @@ def cholesky(z: Tensor, upper: bool) -> Tensor:
     return emit_conj(lower.transpose(-1, -2)) if upper else lower
 
 
-def _dense(z: Tensor) -> list[Tensor]:
-    return [emit("rearrange", part) for part in parts(z)]
+def _made(z: Tensor, *sizes: int) -> Tensor:
+    """A complex tensor of the same batch."""
+    return _core.empty((*z.shape[:-2], *sizes), z.dtype, z.device)
+
+
+def _made_real(z: Tensor, *sizes: int) -> Tensor:
+    return _core.empty((*z.shape[:-2], *sizes), part_type(z.dtype), z.device)
+
+
+def _run(name: str, *tensors: Tensor) -> None:
+    """An operator that takes complex tensors, the results first, as their parts."""
+    each = [parts(one) if one.dtype.is_complex else (one,) for one in tensors]
+    _step(operator_named(name), [part for one in each for part in one], {})
 
 
 def qr(z: Tensor) -> tuple[Tensor, Tensor]:
-    q_real, q_imag, r_real, r_imag = emit("complex_qr", *_dense(z))
-    return joined(q_real, q_imag), joined(r_real, r_imag)
+    m, n = z.shape[-2:]
+    q, r = _made(z, m, min(m, n)), _made(z, min(m, n), n)
+    _run("complex_qr", q, r, z)
+    return q, r
 
 
 def svd(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    u_real, u_imag, s, v_real, v_imag = emit("complex_svd", *_dense(z))
-    return joined(u_real, u_imag), s, joined(v_real, v_imag)
+    m, n = z.shape[-2:]
+    k = min(m, n)
+    u, s, vh = _made(z, m, k), _made_real(z, k), _made(z, k, n)
+    _run("complex_svd", u, s, vh, z)
+    return u, s, vh
 
 
 def eigh(z: Tensor) -> tuple[Tensor, Tensor]:
-    w, v_real, v_imag = emit("complex_eigh", *_dense(z))
-    return w, joined(v_real, v_imag)
+    n = z.shape[-1]
+    w, v = _made_real(z, n), _made(z, n, n)
+    _run("complex_eigh", w, v, z)
+    return w, v
 
 
 def eig(z: Tensor) -> tuple[Tensor, Tensor]:
-    w_real, w_imag, v_real, v_imag = emit("eig", *_dense(z))
-    return joined(w_real, w_imag), joined(v_real, v_imag)
+    n = z.shape[-1]
+    w, v = _made(z, n), _made(z, n, n)
+    _run("eig", w, v, z)
+    return w, v
 
 
 def lu_factor(z: Tensor) -> tuple[Tensor, Tensor]:
     """L and U in one, and the rows exchanged; of real matrices real."""
     if z.dtype.is_complex:
-        real, imag, pivots = emit("lu_factor", *_dense(z))
-        return joined(real, imag), pivots
+        lu = _made(z, *z.shape[-2:])
+        pivots = _core.empty((*z.shape[:-2], min(z.shape[-2:])), int32, z.device)
+        _run("lu_factor", lu, pivots, z)
+        return lu, pivots
     zero = tensor_for(0.0, z.dtype, z.device).expand(*z.shape)
     real, _, pivots = emit("lu_factor", z, emit("rearrange", zero))
     return real, pivots

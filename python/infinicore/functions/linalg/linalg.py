@@ -21,7 +21,6 @@ from infinicore._tensor import Tensor
 from infinicore.functions._checks import dim_of
 from infinicore.functions._results import Eigen, Factors, SignAndLog, SingularValues
 from infinicore.functions.copy.cat import cat, stack, zeros_in
-from infinicore.functions.copy.diagonals import tril
 from infinicore.functions.copy.views import broadcast_tensors, diagonal
 from infinicore.functions.matmul.matmul import product
 from infinicore.op._shapes import broadcast
@@ -185,19 +184,26 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     >>> infinicore.svd(infinicore.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
     """
+    if not compute_uv:
+        x = _matrices("svd", input, False)
+        batch, (m, n) = x.shape[:-2], x.shape[-2:]
+        u, v = zeros_in((*batch, m, m), x), zeros_in((*batch, n, n), x)
+        return SingularValues(_back(u, input), _back(emit("svd", x)[1], input), _back(v, input))
+    u, s, vh = _svd(input, some)
+    return SingularValues(u, s, emit("rearrange", _adjoint(vh)))
+
+
+@function
+def _svd(input: Tensor, some: bool) -> Any:
+    """U, S and the conjugate transpose of V."""
     x = _matrices("svd", input, False)
     u, s, vh = emit("svd", x)
     m, n = x.shape[-2:]
-    if not compute_uv:
-        batch = x.shape[:-2]
-        u, v = zeros_in((*batch, m, m), x), zeros_in((*batch, n, n), x)
-        return SingularValues(_back(u, input), _back(s, input), _back(v, input))
-    v = emit("rearrange", _adjoint(vh))
     if not some and m > n:
         u = cat([u, _complement(u)], -1)
     if not some and n > m:
-        v = cat([v, _complement(v)], -1)
-    return SingularValues(_back(u, input), _back(s, input), _back(v, input))
+        vh = cat([vh, _adjoint(_complement(_adjoint(vh)))], -2)
+    return _back(u, input), _back(s, input), _back(vh, input)
 
 
 @function
@@ -211,9 +217,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> Any:
     if UPLO not in ("L", "U"):
         raise ValueError(f"eigh: UPLO is {UPLO!r}: expected 'L' or 'U'")
     x = _matrices("eigh", input)
-    x = x if UPLO == "L" else _adjoint(x)
-    low = tril(x, -1)
-    values, vectors = emit("eigh", emit("add", tril(x), _adjoint(low)))
+    values, vectors = emit("eigh", x if UPLO == "L" else _adjoint(x))
     return Eigen(_back(values, input), _back(vectors, input))
 
 

@@ -1,6 +1,6 @@
 """Linear algebra on complex matrices, given as tensors of real and of imaginary parts.
 
-All factors are computed in double precision.
+Our own kernels compute factors in double precision, a vendor's library in the type of the tensors.
 """
 
 from __future__ import annotations

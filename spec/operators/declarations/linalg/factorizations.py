@@ -1,6 +1,6 @@
 """Linear algebra on batches of matrices: determinants, equations, factors, the exponential.
 
-All of it is computed in double precision.
+Our own kernels compute in double precision, a vendor's library in the type of the tensors.
 """
 
 from __future__ import annotations
