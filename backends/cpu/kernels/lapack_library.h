@@ -30,6 +30,9 @@ struct Lapack {
                   size_t, size_t);
     // Of complex numbers, pairs of doubles.
     void (*zgetrf)(Int m, Int n, double *a, Int lda, int *pivots, int *info);
+    void (*zgetrs)(Char transposed, Int n, Int columns, const double *a, Int lda, Int pivots,
+                   double *b, Int ldb, int *info, size_t);
+    void (*zpotrf)(Char triangle, Int n, double *a, Int lda, int *info, size_t);
     void (*zgeqrf)(Int m, Int n, double *a, Int lda, double *tau, double *work, Int lwork,
                    int *info);
     void (*zungqr)(Int m, Int n, Int k, double *a, Int lda, const double *tau, double *work,

@@ -76,6 +76,8 @@ struct Library {
         find(table.dsyevd, "dsyevd_");
         find(table.dgeev, "dgeev_");
         find(table.zgetrf, "zgetrf_");
+        find(table.zgetrs, "zgetrs_");
+        find(table.zpotrf, "zpotrf_");
         find(table.zgeqrf, "zgeqrf_");
         find(table.zungqr, "zungqr_");
         find(table.zgesdd, "zgesdd_");

@@ -121,6 +121,30 @@ def check_lu_factor(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     near(draw, "l u", lower @ np.triu(lu[..., :k, :]), x, sizes(x) * k)
 
 
+def check_complex_inverse(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    check_inverse(draw, {"x": whole(inputs, "x")}, {"y": whole(got, "y")}, expected)
+
+
+def check_complex_solve(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    given = {name: whole(inputs, name) for name in ("a", "b")}
+    check_solve(draw, given, {"x": whole(got, "x")}, expected)
+
+
+def check_complex_cholesky(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
+    x, y = whole(inputs, "x"), whole(got, "y")
+    low, diagonal = np.tril(x, -1), np.diagonal(x, axis1=-2, axis2=-1).real
+    full = low + np.swapaxes(low.conj(), -1, -2) + np.eye(x.shape[-1]) * diagonal[..., None, :]
+    if x.size == 0:
+        return
+    least, most = (np.linalg.eigvalsh(full)[..., place] for place in (0, -1))
+    assert np.isnan(y[least < -1e-3 * np.abs(most)]).all(), "it is not positive definite"
+    good = least > 1e-3 * most
+    full, y = full[good], y[good]
+    assert (np.triu(y, 1) == 0).all()
+    assert (np.diagonal(y, axis1=-2, axis2=-1).real > 0).all()
+    near(draw, "y y^H", y @ np.swapaxes(y.conj(), -1, -2), full, sizes(full))
+
+
 def check_complex_qr(draw: Draw, inputs: Any, got: Any, expected: Any) -> None:
     q, r, x = whole(got, "q"), whole(got, "r"), whole(inputs, "x")
     assert (np.tril(r, -1) == 0).all()
@@ -160,6 +184,11 @@ def positive(draw: Draw, shape: Shape) -> Any:
     return whole + unread(draw.normal(shape), -1 if draw["upper"] else 1)
 
 
+def positive_real(draw: Draw, shape: Shape) -> Any:
+    """Real parts of Hermitian matrices that are positive definite whatever the imaginary ones."""
+    return draw.normal(shape) + np.eye(shape[-1]) * 8 * shape[-1]
+
+
 def matrices(compare: Any, **more: Any) -> Rules:
     return Rules(
         symbols={
@@ -193,6 +222,9 @@ CASES: dict[str, Rules] = {
     "svd": matrices(check_svd, sizes=("M",)),
     "eigh": matrices(check_eigh),
     "lu_factor": matrices(check_lu_factor, sizes=("M",)),
+    "complex_inverse": matrices(check_complex_inverse),
+    "complex_solve": matrices(check_complex_solve, sizes=("K",)),
+    "complex_cholesky": matrices(check_complex_cholesky, values={"x_real": positive_real}),
     "complex_qr": matrices(check_complex_qr, sizes=("M",)),
     "complex_svd": rotated(check_complex_svd, sizes=("M",)),
     "complex_eigh": rotated(check_complex_eigh),

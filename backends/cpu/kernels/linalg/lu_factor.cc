@@ -1,33 +1,8 @@
 // lu_factor: L and U of complex matrices in one, with the rows that were exchanged.
-#include "linalg/complex.h"
+#include "linalg/complex_lu.h"
 
 namespace infini::cpu {
 namespace {
-
-// LAPACK's measure of elements when it looks for a pivot.
-double measure(Complex z) { return std::abs(z.re) + std::abs(z.im); }
-
-// pivots[k], from 1 on: the row that was exchanged with row k, as in LAPACK.
-void factor_complex_lu(Complex *m, int64_t rows, int64_t columns, int64_t *pivots) {
-    for (int64_t k = 0; k < std::min(rows, columns); ++k) {
-        int64_t best = k;
-        for (int64_t i = k + 1; i < rows; ++i)
-            if (measure(m[i * columns + k]) > measure(m[best * columns + k])) best = i;
-        pivots[k] = best + 1;
-        if (best != k) std::swap_ranges(m + k * columns, m + (k + 1) * columns, m + best * columns);
-        const Complex pivot = m[k * columns + k];
-        if (pivot.re == 0 && pivot.im == 0) continue;
-        const Complex *line = m + k * columns;
-        const size_t grain = size_t(std::max<int64_t>(4, 16384 / std::max<int64_t>(1, columns)));
-        parallel_for(size_t(rows - k - 1), grain, [=](size_t begin, size_t end) {
-            for (int64_t i = k + 1 + int64_t(begin); i < k + 1 + int64_t(end); ++i) {
-                Complex *row = m + i * columns;
-                const Complex factor = row[k] = row[k] / pivot;
-                for (int64_t j = k + 1; j < columns; ++j) row[j] -= factor * line[j];
-            }
-        });
-    }
-}
 
 std::unique_ptr<Plan> plan_lu_factor(const Operation &operation) {
     const ComplexMatrices lu(operation, 0, 2), x(operation, 3, 2);

@@ -8,6 +8,7 @@ namespace infini {
 
 struct ComplexParams {
     MatrixParams x[2];    // real and imaginary parts
+    MatrixParams b[2];    // of right-hand sides
     MatrixParams y[5];    // results, in the order of the operator
     double *rooms;        // a block's own memory: `room` doubles each
     int64_t count, room;  // matrices

@@ -1,4 +1,4 @@
-// lu_factor and complex_qr: a block for each matrix.
+// lu_factor, complex_solve, complex_cholesky and complex_qr: a block for each matrix.
 #pragma once
 
 #include "complex.cuh"
@@ -7,11 +7,64 @@
 
 using namespace infini;
 
-#ifdef INFINI_KERNEL_COMPLEX_FACTORS_LU
+#if defined(INFINI_KERNEL_COMPLEX_FACTORS_LU) || defined(INFINI_KERNEL_COMPLEX_FACTORS_SOLVE)
 struct EarlierRow {
     INFINI_DEVICE int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
 };
 
+INFINI_DEVICE void swap_rows(Complex *m, int64_t columns, int64_t one, int64_t two) {
+    INFINI_ROLLED
+    for (int64_t j = thread(); j < columns; j += kThreads) {
+        const Complex kept = m[one * columns + j];
+        m[one * columns + j] = m[two * columns + j], m[two * columns + j] = kept;
+    }
+}
+// Rows from `first` to `last` minus `factors`, of that pitch, times row k.
+INFINI_CALLED void subtract_row(Complex *c, int64_t columns, int64_t from, int64_t first,
+                                int64_t last, int64_t k, const Complex *factors, int64_t pitch) {
+    const int64_t width = columns - from;
+    INFINI_ROLLED
+    for (int64_t e = thread(); e < (last - first) * width; e += kThreads) {
+        const int64_t i = first + e / width, j = from + e % width;
+        c[i * columns + j] = c[i * columns + j] - factors[i * pitch] * c[k * columns + j];
+    }
+}
+
+// m becomes its factors; swapped(k, row) is called by all threads.
+template <class Swapped>
+INFINI_DEVICE void factor_complex_lu(Complex *m, int64_t rows, int64_t columns,
+                                     const Swapped &swapped) {
+    INFINI_ROLLED
+    for (int64_t k = 0; k < rows && k < columns; ++k) {
+        double most = -1;
+        INFINI_ROLLED
+        for (int64_t i = k + thread(); i < rows; i += kThreads) {
+            const double here = size(m[i * columns + k]);
+            if (here > most) most = here;  // a NaN is none
+        }
+        most = block_most(most);
+        int64_t best = rows;
+        INFINI_ROLLED
+        for (int64_t i = k + thread(); i < rows && best == rows; i += kThreads)
+            if (size(m[i * columns + k]) == most) best = i;
+        best = fold_large_block<kThreads>(best, EarlierRow());
+        if (best == rows) best = k;
+        swapped(k, best);
+        if (best != k) swap_rows(m, columns, k, best);
+        __syncthreads();
+        const Complex pivot = m[k * columns + k];
+        if (pivot.re == 0 && pivot.im == 0) continue;
+        INFINI_ROLLED
+        for (int64_t i = k + 1 + thread(); i < rows; i += kThreads)
+            m[i * columns + k] = divide(m[i * columns + k], pivot);
+        __syncthreads();
+        subtract_row(m, columns, k + 1, k + 1, rows, k, m + k, columns);
+        __syncthreads();
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_COMPLEX_FACTORS_LU
 INFINI_ENTRY(ComplexParams, kThreads, 1) {
     const int64_t rows = p.x->rows, columns = p.x->columns;
     Complex *m = as_complex(p.rooms + blockIdx.x * p.room);
@@ -19,45 +72,96 @@ INFINI_ENTRY(ComplexParams, kThreads, 1) {
         load_complex(m, p.x, index);
         __syncthreads();
         int32_t *pivots = static_cast<int32_t *>(p.y[2].data) + p.y[2].batch(index);
-        INFINI_ROLLED
-        for (int64_t k = 0; k < rows && k < columns; ++k) {
-            double most = -1;
-            INFINI_ROLLED
-            for (int64_t i = k + thread(); i < rows; i += kThreads) {
-                const double here = size(m[i * columns + k]);
-                if (here > most) most = here;  // a NaN is none
-            }
-            most = block_most(most);
-            int64_t best = rows;
-            INFINI_ROLLED
-            for (int64_t i = k + thread(); i < rows && best == rows; i += kThreads)
-                if (size(m[i * columns + k]) == most) best = i;
-            best = fold_large_block<kThreads>(best, EarlierRow());
-            if (best == rows) best = k;
+        factor_complex_lu(m, rows, columns, [&](int64_t k, int64_t best) {
             if (thread() == 0) pivots[k * p.y[2].column_step] = int32_t(best + 1);
-            if (best != k) {
-                INFINI_ROLLED
-                for (int64_t j = thread(); j < columns; j += kThreads) {
-                    const Complex kept = m[k * columns + j];
-                    m[k * columns + j] = m[best * columns + j], m[best * columns + j] = kept;
-                }
-            }
-            __syncthreads();
-            const Complex pivot = m[k * columns + k];
-            if (pivot.re == 0 && pivot.im == 0) continue;
-            INFINI_ROLLED
-            for (int64_t i = k + 1 + thread(); i < rows; i += kThreads)
-                m[i * columns + k] = divide(m[i * columns + k], pivot);
-            __syncthreads();
-            const int64_t width = columns - k - 1;
-            INFINI_ROLLED
-            for (int64_t e = thread(); e < (rows - k - 1) * width; e += kThreads) {
-                const int64_t i = k + 1 + e / width, j = k + 1 + e % width;
-                m[i * columns + j] = m[i * columns + j] - m[i * columns + k] * m[k * columns + j];
-            }
-            __syncthreads();
-        }
+        });
         store_complex(p.y, index, [=](int64_t i, int64_t k) { return m[i * columns + k]; });
+        __syncthreads();
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_COMPLEX_FACTORS_SOLVE
+// kInverse: the right-hand sides are those of the identity.
+INFINI_ENTRY(ComplexParams, kThreads, 1) {
+    const int64_t n = p.x->rows, columns = p.y->columns;
+    Complex *m = as_complex(p.rooms + blockIdx.x * p.room), *sides = m + n * n;
+    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+        load_complex(m, p.x, index);
+        if constexpr (kInverse)
+            set_complex_identity(sides, n, n);
+        else
+            load_complex(sides, p.b, index);
+        __syncthreads();
+        factor_complex_lu(m, n, n, [=](int64_t k, int64_t best) {
+            if (best != k) swap_rows(sides, columns, k, best);
+        });
+        double missing = 0;
+        INFINI_ROLLED
+        for (int64_t k = thread(); k < n; k += kThreads)
+            if (!(size(m[k * n + k]) > 0)) missing = 1;
+        missing = block_most(missing);
+        INFINI_ROLLED
+        for (int64_t k = 0; k < n; ++k) {
+            __syncthreads();
+            subtract_row(sides, columns, 0, k + 1, n, k, m + k, n);
+        }
+        INFINI_ROLLED
+        for (int64_t k = n - 1; k >= 0; --k) {
+            __syncthreads();
+            INFINI_ROLLED
+            for (int64_t j = thread(); j < columns; j += kThreads)
+                sides[k * columns + j] = divide(sides[k * columns + j], m[k * n + k]);
+            __syncthreads();
+            subtract_row(sides, columns, 0, 0, k, k, m + k, n);
+        }
+        __syncthreads();
+        store_complex(p.y, index, [=](int64_t i, int64_t k) {
+            const double nan = not_a_number<double>();
+            return missing != 0 ? Complex{nan, nan} : sides[i * columns + k];
+        });
+        __syncthreads();
+    }
+}
+#endif
+
+#ifdef INFINI_KERNEL_COMPLEX_FACTORS_CHOLESKY
+// The lower triangle of m becomes the factor. False: m is not positive definite.
+INFINI_DEVICE bool factor_hermitian(Complex *m, int64_t n) {
+    INFINI_ROLLED
+    for (int64_t k = 0; k < n; ++k) {
+        __syncthreads();
+        const double square = m[k * n + k].re;
+        if (!(square > 0)) return false;
+        const double pivot = sqrt(square);
+        __syncthreads();
+        if (thread() == 0) m[k * n + k] = {pivot, 0};
+        INFINI_ROLLED
+        for (int64_t i = k + 1 + thread(); i < n; i += kThreads)
+            m[i * n + k] = m[i * n + k] * (1 / pivot);
+        __syncthreads();
+        const int64_t rest = n - k - 1;
+        INFINI_ROLLED
+        for (int64_t e = thread(); e < rest * rest; e += kThreads) {
+            const int64_t i = k + 1 + e / rest, j = k + 1 + e % rest;
+            if (j <= i) m[i * n + j] = m[i * n + j] - m[i * n + k] * conj(m[j * n + k]);
+        }
+    }
+    return true;
+}
+
+INFINI_ENTRY(ComplexParams, kThreads, 1) {
+    const int64_t n = p.x->rows;
+    Complex *m = as_complex(p.rooms + blockIdx.x * p.room);
+    for (int64_t index = blockIdx.x; index < p.count; index += gridDim.x) {
+        load_complex(m, p.x, index);
+        const bool is_definite = factor_hermitian(m, n);
+        __syncthreads();
+        store_complex(p.y, index, [=](int64_t i, int64_t k) {
+            const double nan = not_a_number<double>();
+            if (!is_definite) return Complex{nan, nan};
+            return k > i ? Complex{0, 0} : m[i * n + k];
+        });
         __syncthreads();
     }
 }

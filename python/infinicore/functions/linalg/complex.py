@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from infinicore import _core
-from infinicore._complex_emit import FORMS, emit_conj, joined
+from infinicore._complex_emit import FORMS, joined
 from infinicore._complex_parts import part_type, parts
 from infinicore._dtype import int32
 from infinicore._emit import _step, cast_to, emit, tensor_for
@@ -40,36 +40,6 @@ def _from_rows(made: Tensor) -> Tensor:
     return joined(made.narrow(made.ndim - 2, 0, m), made.narrow(made.ndim - 2, m, m))
 
 
-def inverse(z: Tensor) -> Tensor:
-    made = emit("inverse", whole(z))
-    return _from_rows(made.narrow(z.ndim - 1, 0, z.shape[-1]))
-
-
-def solve(a: Tensor, b: Tensor) -> Tensor:
-    """x with a x = b, of one batch."""
-    real, imag = parts(b)
-    m = b.shape[-2]
-    sides = _core.empty((*b.shape[:-2], 2 * m, b.shape[-1]), real.dtype, b.device)
-    _put(sides.narrow(b.ndim - 2, 0, m), real)
-    _put(sides.narrow(b.ndim - 2, m, m), imag)
-    return _from_rows(emit("solve", whole(a), sides))
-
-
-def cholesky(z: Tensor, upper: bool) -> Tensor:
-    """With the parts of each element side by side, the factor has the same form."""
-    z = emit_conj(z.transpose(-1, -2)) if upper else z
-    real, imag = parts(z)
-    n = z.shape[-1]
-    made = _core.empty((*z.shape[:-2], n, 2, n, 2), real.dtype, z.device)
-    row, column = made.ndim - 3, made.ndim - 1
-    for i, k, part in ((0, 0, real), (1, 1, real), (1, 0, imag), (0, 1, emit("neg", imag))):
-        _put(made.select(column, k).select(row, i), part)
-    factor = emit("cholesky", made.view(*z.shape[:-2], 2 * n, 2 * n), upper=False)
-    factor = factor.view(*z.shape[:-2], n, 2, n, 2).select(column, 0)
-    lower = joined(factor.select(row, 0), factor.select(row, 1))
-    return emit_conj(lower.transpose(-1, -2)) if upper else lower
-
-
 def _made(z: Tensor, *sizes: int) -> Tensor:
     """A complex tensor of the same batch."""
     return _core.empty((*z.shape[:-2], *sizes), z.dtype, z.device)
@@ -83,6 +53,27 @@ def _run(name: str, *tensors: Tensor) -> None:
     """An operator that takes complex tensors, the results first, as their parts."""
     each = [parts(one) if one.dtype.is_complex else (one,) for one in tensors]
     _step(operator_named(name), [part for one in each for part in one], {})
+
+
+def inverse(z: Tensor) -> Tensor:
+    made = _made(z, *z.shape[-2:])
+    _run("complex_inverse", made, z)
+    return made
+
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """x with a x = b, of one batch."""
+    made = _made(b, *b.shape[-2:])
+    _run("complex_solve", made, a, b)
+    return made
+
+
+def cholesky(z: Tensor, upper: bool) -> Tensor:
+    """The upper factor is the transpose of the lower one of the transpose."""
+    made = _made(z, *z.shape[-2:])
+    written, read = (each.transpose(-1, -2) if upper else each for each in (made, z))
+    _run("complex_cholesky", written, read)
+    return made
 
 
 def qr(z: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...language.expression import Array
 from ...language.model import operator
+from .factorizations import each_matrix
 
 _K = "M if M < N else N"
 
@@ -53,6 +54,61 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
                 x[k + 1 :, k] /= x[k, k]
                 x[k + 1 :, k + 1 :] -= np.outer(x[k + 1 :, k], x[k, k + 1 :])
     return (*_split(m), pivots)
+
+
+@operator(
+    "ComplexInverse(!y_real, !y_imag, x_real, x_imag)",
+    """
+    out y_real  F32|F64  [*B, N, N]
+    out y_imag  =y_real  [*B, N, N]
+    x_real      =y_real  [*B, N, N]
+    x_imag      =y_real  [*B, N, N]
+    """,
+    kernel="complex_solve",
+)
+def complex_inverse(x_real: Array, x_imag: Array) -> Any:
+    """The inverse matrix; NaN for one that has a pivot of 0, and so none."""
+    import numpy as np
+
+    return _split(each_matrix(np.linalg.inv, np.nan, x_real + 1j * x_imag))
+
+
+@operator(
+    "ComplexSolve(!x_real, !x_imag, a_real, a_imag, b_real, b_imag)",
+    """
+    out x_real  F32|F64  [*B, N, K]
+    out x_imag  =x_real  [*B, N, K]
+    a_real      =x_real  [*B, N, N]
+    a_imag      =x_real  [*B, N, N]
+    b_real      =x_real  [*B, N, K]
+    b_imag      =x_real  [*B, N, K]
+    """,
+    kernel=True,
+)
+def complex_solve(a_real: Array, a_imag: Array, b_real: Array, b_imag: Array) -> Any:
+    """The x with a x = b; NaN when a has a pivot of 0."""
+    import numpy as np
+
+    a, b = a_real + 1j * a_imag, b_real + 1j * b_imag
+    return _split(each_matrix(np.linalg.solve, np.nan, a, b))
+
+
+@operator(
+    "ComplexCholesky(!y_real, !y_imag, x_real, x_imag)",
+    """
+    out y_real  F32|F64  [*B, N, N]
+    out y_imag  =y_real  [*B, N, N]
+    x_real      =y_real  [*B, N, N]
+    x_imag      =y_real  [*B, N, N]
+    """,
+    kernel=True,
+)
+def complex_cholesky(x_real: Array, x_imag: Array) -> Any:
+    """The lower triangular L with a positive diagonal for which x = L L^H. NaN when x is not
+    positive definite. Only the lower triangle of x is read."""
+    import numpy as np
+
+    return _split(each_matrix(np.linalg.cholesky, np.nan, x_real + 1j * x_imag))
 
 
 @operator(

@@ -14,11 +14,11 @@ from ...language.model import operator
 _K = "M if M < N else N"
 
 
-def _each(function: Callable[..., Any], otherwise: Any, *batches: Array) -> Array:
+def each_matrix(function: Callable[..., Any], otherwise: Any, *batches: Array) -> Array:
     """The function for each matrix of the batch; something else where it finds no result."""
     import numpy as np
 
-    made = np.empty(batches[-1].shape)
+    made = np.empty(batches[-1].shape, np.result_type(*batches))
     for place in np.ndindex(batches[0].shape[:-2]):
         try:
             made[place] = function(*(batch[place] for batch in batches))
@@ -72,7 +72,7 @@ def inverse(x: Array) -> Array:
     """The inverse matrix; NaN for one that has a pivot of 0, and so none."""
     import numpy as np
 
-    return _each(np.linalg.inv, np.nan, x)
+    return each_matrix(np.linalg.inv, np.nan, x)
 
 
 @operator(
@@ -88,7 +88,7 @@ def solve(a: Array, b: Array) -> Array:
     """The x with a x = b; NaN when a has a pivot of 0."""
     import numpy as np
 
-    return _each(np.linalg.solve, np.nan, a, b)
+    return each_matrix(np.linalg.solve, np.nan, a, b)
 
 
 @operator(
@@ -108,8 +108,8 @@ def cholesky(x: Array, *, upper: bool) -> Array:
     import numpy as np
 
     if upper:
-        return np.swapaxes(_each(np.linalg.cholesky, np.nan, np.swapaxes(x, -1, -2)), -1, -2)
-    return _each(np.linalg.cholesky, np.nan, x)
+        return np.swapaxes(each_matrix(np.linalg.cholesky, np.nan, np.swapaxes(x, -1, -2)), -1, -2)
+    return each_matrix(np.linalg.cholesky, np.nan, x)
 
 
 @operator(
@@ -192,4 +192,4 @@ def matrix_exp(x: Array) -> Array:
             result = result @ result
         return result
 
-    return _each(exponential, np.nan, x)
+    return each_matrix(exponential, np.nan, x)
