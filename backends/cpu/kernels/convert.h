@@ -35,11 +35,31 @@ INFINI_SIMD U8x narrow_to_bytes(U32 x) { return __builtin_convertvector(x, U8x);
 
 // Rounds the bits of floats to bfloat16.
 INFINI_SIMD U16x round_bf16(F32 x) {
+#if defined(__ARM_NEON)
+    // The upper half of a sum that rounds; a NaN is not rounded, but stays one in its upper half.
+    const U32 u = as<U32>(x), number = as<U32>(x == x);
+    const uint16x4_t upper = vaddhn_u32(u, (((u >> 16) & 1u) + 0x7fffu) & number);
+    return U16x(vorr_u16(upper, vmovn_u32(~number & 0x40u)));
+#else
     U32 u = as<U32>(x);
     U32 rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     U32 nan = (u >> 16) | 0x40u;
     return __builtin_convertvector(select(x != x, nan, rounded), U16x);
+#endif
 }
+#if defined(__ARM_NEON)
+// Of two vectors: most of the work is done on all eight together.
+INFINI_SIMD uint16x8_t round_bf16(F32 a, F32 b) {
+    const uint16x8_t u = uint16x8_t(as<U32>(a)), v = uint16x8_t(as<U32>(b));
+    const uint16x8_t number = vuzp1q_u16(uint16x8_t(as<U32>(a == a)), uint16x8_t(as<U32>(b == b)));
+    const uint16x8_t odd = vandq_u16(vuzp2q_u16(u, v), vdupq_n_u16(1));
+    const uint16x8_t half = vandq_u16(vaddq_u16(odd, vdupq_n_u16(0x7fff)), number);
+    const uint32x4_t low = vaddw_u16(uint32x4_t(u), vget_low_u16(half));
+    const uint32x4_t high = vaddw_high_u16(uint32x4_t(v), half);
+    const uint16x8_t upper = vuzp2q_u16(uint16x8_t(low), uint16x8_t(high));
+    return vorrq_u16(upper, vbicq_u16(vdupq_n_u16(0x40), number));
+}
+#endif
 }  // namespace detail
 
 // kWidth<float> elements of a storage type as floats.
@@ -49,7 +69,11 @@ INFINI_SIMD F32 load_f32(const T *p) {
     if constexpr (std::is_same_v<T, float>) {
         return load<F32>(p);
     } else if constexpr (std::is_same_v<T, bf16>) {
+#if defined(__ARM_NEON)
+        return as<F32>(U32(vshll_n_u16(vld1_u16(&p->bits), 16)));
+#else
         return as<F32>(widen(load<U16x>(&p->bits)) << 16);
+#endif
     } else if constexpr (std::is_same_v<T, f16>) {
 #if defined(__ARM_NEON)
         return F32(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))));
@@ -122,6 +146,31 @@ INFINI_SIMD void store_f32(T *p, F32 x) {
     }
 }
 
+// Two vectors, one behind the other.
+struct TwoF32 {
+    F32 first, second;
+};
+template <class T>
+INFINI_SIMD TwoF32 load_two(const T *p) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>) {
+        const uint16x8_t u = vld1q_u16(&p->bits);
+        return {as<F32>(U32(vshll_n_u16(vget_low_u16(u), 16))),
+                as<F32>(U32(vshll_high_n_u16(u, 16)))};
+    }
+#endif
+    return {load_f32(p), load_f32(p + kWidth<float>)};
+}
+template <class T>
+INFINI_SIMD void store_two(T *p, F32 first, F32 second) {
+#if defined(__ARM_NEON)
+    if constexpr (std::is_same_v<T, bf16>)
+        return vst1q_u16(&p->bits, detail::round_bf16(first, second));
+#endif
+    store_f32(p, first);
+    store_f32(p + kWidth<float>, second);
+}
+
 // The first n <= kWidth<float> of them.
 template <class T>
 INFINI_SIMD F32 load_f32(const T *p, size_t n) {
@@ -174,16 +223,9 @@ inline size_t load_bf16(float *dst, const bf16 *src, size_t n) {
     return i;
 }
 inline size_t store_bf16(bf16 *dst, const float *src, size_t n) {
-    // The upper half of a sum that rounds; a NaN is not rounded, but stays one in its upper half.
-    auto round = [](F32 v) {
-        const U32 u = as<U32>(v), number = as<U32>(v == v);
-        const uint16x4_t upper = vaddhn_u32(u, (((u >> 16) & 1u) + 0x7fffu) & number);
-        return vorr_u16(upper, vmovn_u32(~number & 0x40u));
-    };
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        vst1q_u16(&dst[i].bits,
-                  vcombine_u16(round(load<F32>(src + i)), round(load<F32>(src + i + 4))));
+        vst1q_u16(&dst[i].bits, round_bf16(load<F32>(src + i), load<F32>(src + i + 4)));
     return i;
 }
 }  // namespace detail

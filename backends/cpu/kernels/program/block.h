@@ -133,30 +133,46 @@ void block(const void *const *in, const ptrdiff_t *step, void *const *out, size_
             for (int u = 0; u < kUnroll; ++u)
                 (put<C>(reinterpret_cast<To *>(b[O]) + (at + u) * kLanes, y[u][O]), ...);
         };
-        size_t full = n / kLanes, rest = n % kLanes;
-        // The rest that does not fill a vector goes through buffers that do; so `evaluate` is
-        // inlined here once.
+        size_t full = n / kLanes;
+        const size_t rest = n % kLanes;
+        // What does not fill a vector goes through buffers, so that `evaluate` is inlined here
+        // once. Of a longer line it is the last vector, which overlaps the one before it: results
+        // may stand where operands do, so it is computed first and written last.
         alignas(64) char inputs[kIn + 1][sizeof(V)], outputs[kOut][sizeof(V)];
-        for (;;) {
-            size_t at = 0;
-            if constexpr (kUnroll > 1)
-                for (; at + kUnroll <= full; at += kUnroll) several(at);
-            for (; at < full; ++at) evaluate(at);
-            if (rest == 0) return;
-            if (full == 1 && b[0] == outputs[0]) {
-                (std::memcpy(static_cast<To *>(out[O]) + n - rest, outputs[O], rest * sizeof(To)),
-                 ...);
-                return;
-            }
+        bool apart = rest != 0;
+        const bool overlaps = apart && full != 0;
+        if (apart) {
             [[maybe_unused]] auto stage = [&](size_t i, size_t bytes) {
+                if (overlaps) {
+                    a[i] += size_t(step[i]) * bytes * (n - kLanes);
+                    return;
+                }
                 std::memset(inputs[i], 0, sizeof(V));
-                std::memcpy(inputs[i], a[i] + full * move[i], step[i] ? rest * bytes : sizeof(V));
+                std::memcpy(inputs[i], a[i], step[i] ? rest * bytes : sizeof(V));
                 a[i] = inputs[i];
             };
             (stage(I, kBytes[I]), ...);
             ((b[O] = outputs[O]), ...);
             full = 1;
         }
+        for (;;) {
+            size_t at = 0;
+            if constexpr (kUnroll > 1)
+                for (; at + kUnroll <= full; at += kUnroll) several(at);
+            for (; at < full; ++at) evaluate(at);
+            if (!apart) break;
+            if (!overlaps) {
+                (std::memcpy(out[O], outputs[O], rest * sizeof(To)), ...);
+                return;
+            }
+            apart = false;
+            ((a[I] = static_cast<const char *>(in[I])), ...);
+            ((b[O] = static_cast<char *>(out[O])), ...);
+            full = n / kLanes;
+        }
+        if (overlaps)
+            (std::memcpy(static_cast<To *>(out[O]) + n - kLanes, outputs[O], kLanes * sizeof(To)),
+             ...);
     };
     run(std::make_index_sequence<kIn>(), std::make_index_sequence<kOut>());
 }
