@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kit.drawing import Draw, Rules
 
+from .values import normal
+
 
 def same_or_f32(draw: Draw) -> str:
     """The dtype of a norm's weight: that of the activations; for 16-bit ones also the others."""
@@ -18,6 +20,12 @@ CASES: dict[str, Rules] = {
         dtypes={"weight": same_or_f32},
         tolerance=0.6,
     ),
+    "batch_norm": Rules(
+        dtypes={"mean": same_or_f32},
+        values={"variance": normal(1.0, least=0.5)},
+        attributes={"eps": (1e-5, 0.1)},
+    ),
+    "channel_norm": Rules(dtypes={"weight": same_or_f32}),
     "causal_softmax": Rules(large={"*B": ((3,),), "L": (200,), "T": (517,)}),
     "lp_norm": Rules(attributes={"p": (1, 2, 3)}),
 }

@@ -68,6 +68,45 @@ def layer_norm(
 
 
 @operator(
+    "BatchNorm(!output, input, mean, variance, weight, bias, float eps)",
+    """
+    out output F+      [*S]
+    input      =output [*S]
+    mean       F+      [*S]
+    variance   =mean   [*S]
+    weight     =mean   [*S]
+    bias       =mean   [*S]
+    """,
+    in_place={"output": "input"},
+)
+def batch_norm(
+    input: Array, mean: Array, variance: Array, weight: Array, bias: Array, *, eps: float
+) -> Array:
+    """(input - mean) / sqrt(variance + eps) * weight + bias. Statistics of channels are operands
+    with strides of 0 along the other dimensions."""
+    return (input - mean) * (fn.rsqrt(variance + eps) * weight) + bias
+
+
+@operator(
+    "ChannelNorm(!output, input, weight, bias, size_t *dim[dim_size], size_t dim_size, float eps)",
+    """
+    out output F+      [*S]
+    input      =output [*S]
+    weight     F+      [*S]
+    bias       =weight [*S]
+    """,
+    in_place={"output": "input"},
+)
+def channel_norm(
+    input: Array, weight: Array, bias: Array, *, dim: list[int], dim_size: int, eps: float
+) -> Array:
+    """The input brought to mean 0 and variance 1 over the listed dimensions, times weight, plus
+    bias, which may have strides of 0: the norms of groups, instances and batches."""
+    away = input - fold_mean(input, axis=dim)
+    return away * (fn.rsqrt(fold_mean(away * away, axis=dim) + eps) * weight) + bias
+
+
+@operator(
     "Softmax(!y_desc, x_desc, int axis)",
     """
     out y F+ [*S]

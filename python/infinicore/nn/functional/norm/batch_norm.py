@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from infinicore import _core
-from infinicore._emit import cast_to, copy, emit
+from infinicore._dtype import float32
+from infinicore._emit import cast_to, copy, emit, result_type, tensor_for
 from infinicore._function import function
 from infinicore._tensor import Tensor
 from infinicore.functions._checks import expect, need_tensor
@@ -14,9 +16,40 @@ from infinicore.functions._operands import wide_floats
 __all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm"]
 
 
+# Types whose norms are one operator. Its epsilon is a float32.
+_NARROW = ("F16", "BF16", "F32")
+
+
+def _is_narrow(*tensors: Tensor | None) -> bool:
+    return all(each is None or each.dtype._code in _NARROW for each in tensors)
+
+
 def _per_channel(x: Tensor, rank: int) -> Tensor:
     """[C] as [C, 1, ...], to broadcast along dimension 1."""
     return wide_floats(x).reshape(-1, *[1] * (rank - 2))
+
+
+def _operand(x: Tensor | None, without: float, shape: Sequence[int]) -> Any:
+    """A weight or a bias in this shape, or the number that stands for none."""
+    return without if x is None else x.reshape(*shape)
+
+
+def _channel_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    shape: Sequence[int],
+    dims: Sequence[int],
+    eps: float,
+) -> Tensor:
+    """Norm over dimensions. The weight and the bias are seen in a shape that broadcasts to x's."""
+    given = [each for each in (weight, bias) if each is not None]
+    kind = result_type(*given) if given else float32
+    scale, shift = (
+        tensor_for(_operand(each, without, shape), kind, x.device).expand(*x.shape)
+        for each, without in ((weight, 1.0), (bias, 0.0))
+    )
+    return emit("channel_norm", x, scale, shift, dim=list(dims), eps=float(eps))  # type: ignore[no-any-return]
 
 
 def _check_channels(name: str, channels: int, **tensors: Tensor | None) -> None:
@@ -88,12 +121,18 @@ def batch_norm(
         weight=weight,
         bias=bias,
     )
-    x, rank = wide_floats(input), input.ndim
+    rank = input.ndim
+    shape = (channels, *[1] * (rank - 2))
+    narrow = _is_narrow(input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError(
                 f"{name}: running_mean or running_var is None: expected tensors unless training"
             )
+        if narrow:
+            given = (running_mean.reshape(*shape), running_var.reshape(*shape))
+            scale, shift = _operand(weight, 1.0, shape), _operand(bias, 0.0, shape)
+            return emit("batch_norm", input, *given, scale, shift, eps=float(eps))  # type: ignore[no-any-return]
         mean, var = _per_channel(running_mean, rank), _per_channel(running_var, rank)
     else:
         count = input.numel() // max(channels, 1)
@@ -104,9 +143,13 @@ def batch_norm(
             count,
             "2 or more while training",
         )
-        mean, var = _moments(x, [0, *range(2, rank)])
+        dims = [0, *range(2, rank)]
+        if narrow and running_mean is None and running_var is None:
+            return _channel_norm(input, weight, bias, shape, dims, eps)
+        mean, var = _moments(wide_floats(input), dims)
         _follow(running_mean, mean, momentum, name)
         _follow(running_var, emit("mul", var, count / (count - 1)), momentum, name)
+    x = wide_floats(input)
     return cast_to(_scaled(_standard(x, mean, var, eps), weight, bias, rank), input.dtype)
 
 
@@ -139,9 +182,13 @@ def instance_norm(
         weight=weight,
         bias=bias,
     )
-    x, rank = wide_floats(input), input.ndim
+    rank = input.ndim
     count = input.numel() // max(rows * channels, 1)
     expect(count > 1, name, "the number of values per channel", count, "2 or more")
+    if running_mean is None and running_var is None and _is_narrow(input, weight, bias):
+        shape = (channels, *[1] * (rank - 2))
+        return _channel_norm(input, weight, bias, shape, range(2, rank), eps)
+    x = wide_floats(input)
     mean, var = _moments(x, range(2, rank))
     if running_mean is not None:
         _follow(running_mean, emit("mean", mean, dim=[0], keepdim=False), momentum, name)
@@ -171,11 +218,15 @@ def group_norm(
     expect(num_groups > 0, name, "num_groups", num_groups, "a positive number")
     expect(channels % num_groups == 0, name, "num_groups", num_groups, f"a divisor of {channels}")
     _check_channels(name, channels, weight=weight, bias=bias)
-    x = wide_floats(input).reshape(rows, num_groups, channels // num_groups, *input.shape[2:])
-    mean, var = _moments(x, range(2, x.ndim))
-    rank = x.ndim
-    standard = _standard(x, mean, var, eps)
+    rank = input.ndim + 1
     split = (num_groups, channels // num_groups, *[1] * (rank - 3))
+    parts = (rows, num_groups, channels // num_groups, *input.shape[2:])
+    if _is_narrow(input, weight, bias):
+        made = _channel_norm(input.reshape(*parts), weight, bias, split, range(2, rank), eps)
+        return made.reshape(*input.shape)
+    x = wide_floats(input).reshape(*parts)
+    mean, var = _moments(x, range(2, rank))
+    standard = _standard(x, mean, var, eps)
     if weight is not None:
         standard = emit("mul", standard, wide_floats(weight).reshape(*split))
     if bias is not None:
