@@ -40,6 +40,7 @@ public:
                 int64_t stride) const override {
         write(k0, k, n0, n, panel, stride);
     }
+    bool fills_panels() const override { return true; }
 
     // The same, into floats or elements as they are.
     template <class To>
@@ -161,31 +162,39 @@ private:
         }
     }
 
-    // Short rows of many channels: a vector's width of all of them at a time.
+    // Short rows of many channels. What does not fill a vector is the last vector again.
     template <class To>
     static void copy_rows(const T *source, int64_t channel, int64_t channels, int64_t count, To *to,
                           int64_t stride) {
-        int64_t j = 0;
         if constexpr (std::is_same_v<To, float>) {
             constexpr int64_t width = int64_t(kWidth<float>);
-            for (; j + width <= count; j += width) {
-                const T *from = source + j;
-                To *at = to + j;
-                for (int64_t c = 0; c < channels; ++c, from += channel, at += stride) {
-                    store(at, load_f32(from));
+            if (count >= width) {
+                for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
+                    for (int64_t j = 0; j + width <= count; j += width)
+                        store(to + j, load_f32(source + j));
+                    if (count % width) store(to + count - width, load_f32(source + count - width));
                 }
+                return;
             }
         }
-        if (j == count) return;
         for (int64_t c = 0; c < channels; ++c, source += channel, to += stride) {
-            for (int64_t i = j; i < count; ++i) to[i] = convert<To>(source[i]);
+            for (int64_t i = 0; i < count; ++i) to[i] = convert<To>(source[i]);
         }
     }
 
     template <class To>
     INFINI_SIMD void copy_steps(const T *source, int64_t count, To *to) const {
         const int64_t step = s.step[2];
-        for (int64_t j = 0; j < count; ++j) to[j] = convert<To>(source[j * step]);
+        int64_t j = 0;
+        if constexpr (std::is_same_v<To, float>) {
+            constexpr int64_t width = int64_t(kWidth<float>);
+            // The second of the last pair may lie outside: the last elements go one by one.
+            for (; step == 2 && j + width < count; j += width) {
+                const TwoF32 both = load_two(source + 2 * j);
+                store(to + j, __builtin_shuffle(both.first, both.second, iota<I32>() * 2));
+            }
+        }
+        for (; j < count; ++j) to[j] = convert<To>(source[j * step]);
     }
 
     const ConvShape &s;

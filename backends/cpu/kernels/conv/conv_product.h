@@ -42,6 +42,7 @@ public:
 
         ConvColumns<float> columns(s, nullptr);  // stand-ins while planning
         Epilogue epilogue;
+        if (bias_ && !rows_) epilogue.row_bias_dtype = s.dtype;
         for (int64_t outputs : {part_, outputs_ % std::max<int64_t>(part_, 1)}) {
             Matmul p = product(outputs);
             if (!plain_ && !written_) p.weights = &columns;
@@ -61,7 +62,10 @@ public:
         const Epilogue *use = nullptr;
         if constexpr (!std::is_same_v<T, double>) {
             if (rows_ && bias_) epilogue.bias = bias, epilogue.bias_dtype = s.dtype;
-            if (!rows_ && bias_) epilogue.context = bias, epilogue.finish = add_bias<T>;
+            if (!rows_ && bias_) {
+                epilogue.context = bias, epilogue.finish = add_bias<T>;
+                epilogue.row_bias = bias, epilogue.row_bias_dtype = s.dtype;
+            }
             use = rows_ || bias_ ? &epilogue : nullptr;
         }
         if (joined_) {

@@ -16,6 +16,13 @@ bool stores_sums(const Matmul &product) {
     return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
 }
 
+// Or, once they are there, with a number added to each row?
+template <class Sum>
+bool adds_rows(const Matmul &product) {
+    return std::is_same_v<Sum, float> && product.c.dtype == INFINI_DTYPE_F32 &&
+           product.c.col_stride == 1 && product.epilogue && product.epilogue->row_bias_dtype;
+}
+
 // Is something done with the sums that is better done for long runs of them?
 inline bool stores_runs(const Matmul &product) {
     return product.epilogue && product.epilogue->store;

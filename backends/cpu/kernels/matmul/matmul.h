@@ -49,6 +49,9 @@ public:
         return false;
     }
 
+    // Whether unpack() may be asked for all k of a few columns, which it writes where they stay.
+    virtual bool fills_panels() const { return false; }
+
     // multiply() is called for columns that begin at a multiple of this.
     virtual int64_t column_grain() const { return 16; }
 
@@ -73,6 +76,9 @@ struct Epilogue {
     void (*store)(const void *context, const float *values, int64_t member, int64_t row,
                   int64_t col, int64_t n) = nullptr;
     const void *context = nullptr;
+    // All that finish() does is to add these, [m] of a dtype that is not 0: then sums need no run.
+    const void *row_bias = nullptr;
+    int row_bias_dtype = 0;
 };
 
 // c = alpha * a @ b + beta * c, for every matrix of the batch. beta == 0 does not read c.
@@ -89,7 +95,7 @@ struct Matmul {
 };
 
 // Bytes that matmul() needs, 64-byte aligned. Looks at sizes, dtypes, strides, flags and whether
-// there are weights and an epilogue, not at pointers or alpha and beta.
+// there are weights and an epilogue (or a row_bias_dtype), not at pointers or alpha and beta.
 size_t matmul_workspace(const Matmul &product);
 
 // Complete when it returns.

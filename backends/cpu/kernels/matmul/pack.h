@@ -272,6 +272,14 @@ inline constexpr int64_t kPackColumns = 96;
 inline void pack_weights(const Weights &weights, int64_t column, int64_t columns, int64_t k0,
                          int64_t k, float *to) {
     constexpr int64_t depth = 32, width = DotF32::kColumns;
+    if (weights.fills_panels()) {
+        for (int64_t j = 0; j < columns; j += width) {
+            const int64_t here = columns - j < width ? columns - j : width;
+            if (here < width) std::memset(to + j * k, 0, size_t(k * width) * sizeof(float));
+            weights.unpack(k0, k, column + j, here, to + j * k, width);
+        }
+        return;
+    }
     alignas(64) float block[depth * kPackColumns];
     if (columns % width) std::memset(block, 0, sizeof block);
     for (int64_t p = 0; p < k; p += depth) {

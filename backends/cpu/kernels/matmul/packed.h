@@ -55,7 +55,8 @@ public:
         const int64_t most =
             group == kPackColumns && !p.weights ? kColumnsMostRows / 2 : kColumnsMostRows;
         by_columns = p.m <= most && (divide_up(p.n, group) >= 2 * threads || !p.threads);
-        direct = stores_sums<Sum>(p);
+        biased = adds_rows<Sum>(p);
+        direct = stores_sums<Sum>(p) || biased;
         runs = stores_runs(p);
     }
 
@@ -221,20 +222,43 @@ private:
         if (direct) {
             Sum *c = static_cast<Sum *>(p.c.data) + row * p.c.row_stride + column;
             Sum alpha = Sum(p.alpha), beta = block == 0 ? Sum(p.beta) : Sum(1);
-            if (rows == D::kRows && columns == D::kColumns)
+            const bool whole = rows == D::kRows && columns == D::kColumns;
+            if (biased && block >= last_block) {
+                if (whole)
+                    multiply<D>(D::kRows, tile_steps, a, b, c, p.c.row_stride, alpha, beta);
+                else
+                    edge_tile(a, b, tile_steps, c, rows, columns, alpha, beta);
+                return add_rows(c, row, rows, columns);
+            }
+            if (whole)
                 return multiply<D>(D::kRows, tile_steps, a, b, c, p.c.row_stride, alpha, beta);
-            alignas(64) Sum edge[D::kRows][D::kColumns];
-            multiply<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
-            for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
-                for (int64_t j = 0; j < columns; ++j)
-                    c[j] = beta == 0 ? edge[i][j] : add_scaled(edge[i][j], c[j], beta);
-            return;
+            return edge_tile(a, b, tile_steps, c, rows, columns, alpha, beta);
         }
         alignas(64) Sum only[D::kRows][D::kColumns];
         if (last_block <= 0 && !runs) sums = only[0], stride = D::kColumns;
         multiply<D>(int(rows), tile_steps, a, b, sums, stride, Sum(1),
                     block == 0 ? Sum(0) : Sum(1));
         if (block >= last_block && !runs) finish_tile(p, sums, stride, row, column, rows, columns);
+    }
+
+    // A tile of which c has a part only.
+    void edge_tile(const Word *a, const Word *b, int64_t tile_steps, Sum *c, int64_t rows,
+                   int64_t columns, Sum alpha, Sum beta) const {
+        alignas(64) Sum edge[D::kRows][D::kColumns];
+        multiply<D>(int(rows), tile_steps, a, b, edge[0], D::kColumns, alpha, Sum(0));
+        for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
+            for (int64_t j = 0; j < columns; ++j)
+                c[j] = beta == 0 ? edge[i][j] : add_scaled(edge[i][j], c[j], beta);
+    }
+
+    void add_rows(Sum *c, int64_t row, int64_t rows, int64_t columns) const {
+        const Epilogue &e = *p.epilogue;
+        const int64_t bytes = e.row_bias_dtype == INFINI_DTYPE_F32 ? 4 : 2;
+        float bias[D::kRows];
+        to_f32(bias, static_cast<const char *>(e.row_bias) + row * bytes, e.row_bias_dtype,
+               size_t(rows));
+        for (int64_t i = 0; i < rows; ++i, c += p.c.row_stride)
+            for (int64_t j = 0; j < columns; ++j) c[j] = Sum(c[j] + Sum(bias[i]));
     }
 
     static constexpr int64_t kPanelSteps = kSteps + 32;
@@ -244,7 +268,7 @@ private:
     const Matmul &p;
     int64_t kc, steps, mc, nc, threads, group;
     int64_t last_block;  // of k; -1 when k is 0
-    bool by_columns, direct, runs;
+    bool by_columns, direct, biased, runs;
 };
 
 }  // namespace infini::cpu
