@@ -1,6 +1,9 @@
 #include "fuse.h"
 
+#include <infini/kernels.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "programs.h"
 
@@ -10,6 +13,11 @@ namespace {
 
 bool is_map(const InfiniProgram &program) {
     return program.phase_count == 1 && program.phases[0].kind == INFINI_AXIS_NONE;
+}
+
+// A kernel that takes the operator does better than its program.
+bool has_kernel(const InfiniProgram &program) {
+    return std::strcmp(kernel_of(program.name), program.name) != 0;
 }
 
 // How long the rows of a map are means nothing in another phase.
@@ -39,6 +47,7 @@ public:
     std::unique_ptr<FusedProgram> fuse() {
         // One rule for negative strides holds for all tensors of a program.
         if ((first_.flags ^ second_.flags) & INFINI_PROGRAM_BLAS) return nullptr;
+        if (has_kernel(first_) || has_kernel(second_)) return nullptr;
         for (const Link &link : join_.links)
             if (!find_output(link) || !find_inputs(link)) return nullptr;
         const InfiniStage &writing = *ties_[0].writing;

@@ -206,6 +206,7 @@ def operator(
     workspace: bool = True,
     host_result: bool = False,
     kernel: bool | str = False,
+    serving: str = "",
     lowered: bool = False,
     unsupported: str = "",
     umbrella: bool = True,
@@ -219,7 +220,8 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an operator; see the module's text. `variants`: further create or run functions,
     each `Name(...)` in full. `kernel`: back ends bring a kernel for it, under its name or under one
-    that several operators share, which then asks for the operator. `lowered`: a function of
+    that several operators share, which then asks for the operator. `serving`: the same for an
+    operator with a program, which runs where that kernel does not take it. `lowered`: a function of
     csrc/operators makes it a sequence of other operators. `in_place`: outputs that may lie where an
     input does -> that input; elementwise operators may write over any input of their shape and
     dtype. `public`: functions with torch's arguments, see public.py. Options: `defaults`,
@@ -256,7 +258,7 @@ def operator(
             workspace=workspace,
             host_result=host_result,
             kernel=bool(kernel) or lowered,
-            serving=kernel if isinstance(kernel, str) else name,
+            serving=serving or (kernel if isinstance(kernel, str) else name),
             lowered=lowered,
             unsupported=unsupported,
             umbrella=umbrella,

@@ -10,9 +10,11 @@ namespace infini::cpu {
 // Can sums be written to c as they are (but for alpha and beta)?
 template <class Sum>
 bool stores_sums(const Matmul &product) {
-    int dtype = std::is_same_v<Sum, float>    ? INFINI_DTYPE_F32
-                : std::is_same_v<Sum, double> ? INFINI_DTYPE_F64
-                                              : INFINI_DTYPE_I32;
+    int dtype = std::is_same_v<Sum, float>     ? INFINI_DTYPE_F32
+                : std::is_same_v<Sum, double>  ? INFINI_DTYPE_F64
+                : std::is_same_v<Sum, int16_t> ? INFINI_DTYPE_I16
+                : std::is_same_v<Sum, int64_t> ? INFINI_DTYPE_I64
+                                               : INFINI_DTYPE_I32;
     return product.c.dtype == dtype && product.c.col_stride == 1 && !product.epilogue;
 }
 
@@ -41,11 +43,15 @@ inline void finish_run(const Matmul &product, const Sum *sums, int64_t row, int6
     auto address = [&](auto size) { return to + (row * c.row_stride + col * c.col_stride) * size; };
     Value values[kFinishRun], other[kFinishRun];
     Value alpha = Value(product.alpha);
-    if constexpr (std::is_same_v<Sum, int32_t>) {
-        if (c.dtype == INFINI_DTYPE_I32) {
-            from_i32(address(4), c.dtype, sums, size_t(n), c.col_stride);
-            return;
-        }
+    if constexpr (std::is_integral_v<Sum>) {
+        const auto wrap = [&]<class T>(Type<T>) {
+            T *at = reinterpret_cast<T *>(address(int64_t(sizeof(T))));
+            for (int64_t j = 0; j < n; ++j) at[j * c.col_stride] = T(sums[j]);
+        };
+        if (c.dtype == INFINI_DTYPE_I32) return wrap(Type<int32_t>{});
+        if (c.dtype == INFINI_DTYPE_I8) return wrap(Type<int8_t>{});
+        if (c.dtype == INFINI_DTYPE_I16) return wrap(Type<int16_t>{});
+        if (c.dtype == INFINI_DTYPE_I64) return wrap(Type<int64_t>{});
     }
     if constexpr (std::is_same_v<Value, float>)
         if (e && e->row_scale) alpha *= e->row_scale[row];

@@ -1,6 +1,7 @@
 // The operator gemm: c = alpha * a @ b + beta * c, of matrices or of batches of them, with an
-// epilogue if there is one.
+// epilogue if there is one; and integer_matmul: c = a @ b^T.
 #include "../epilogue.h"
+#include "integers.h"
 #include "operands.h"
 
 namespace infini::cpu {
@@ -24,7 +25,39 @@ void place(Matmul &product, const Arguments &arguments) {
     product.alpha = arguments.number(0), product.beta = arguments.number(1);
 }
 
+// Wrapping around, unsigned numbers have the bits of signed ones.
+int signed_dtype(int dtype) {
+    switch (dtype) {
+        case INFINI_DTYPE_U8:
+            return INFINI_DTYPE_I8;
+        case INFINI_DTYPE_U16:
+            return INFINI_DTYPE_I16;
+        case INFINI_DTYPE_U32:
+            return INFINI_DTYPE_I32;
+        case INFINI_DTYPE_U64:
+            return INFINI_DTYPE_I64;
+        default:
+            return dtype;
+    }
+}
+
+std::unique_ptr<Plan> plan_integers(const Operation &operation) {
+    Matmul product = product_of(operation);
+    std::swap(product.b.row_stride, product.b.col_stride);
+    product.a.dtype = product.b.dtype = product.c.dtype = signed_dtype(product.c.dtype);
+    return make_plan(
+        [product](const Arguments &arguments) {
+            Matmul p = product;
+            p.c.data = arguments.pointer<void>(0);
+            p.a.data = arguments.pointer<void>(1);
+            p.b.data = arguments.pointer<void>(2);
+            matmul(p, arguments.workspace());
+        },
+        matmul_workspace(product));
+}
+
 std::unique_ptr<Plan> plan_gemm(const Operation &operation) {
+    if (operation.is("integer_matmul")) return plan_integers(operation);
     const Matmul product = product_of(operation);
     return make_plan(
         [product](const Arguments &arguments) {

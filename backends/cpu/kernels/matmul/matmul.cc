@@ -4,6 +4,7 @@
 #include "direct.h"
 #include "dots.h"
 #include "gemv.h"
+#include "integers.h"
 #include "packed.h"
 #include "tiny.h"
 
@@ -11,7 +12,7 @@ namespace infini::cpu {
 
 namespace {
 
-enum class Kind { kF32, kF64, kI8, kBF16, kTileI8, kTileBF16 };
+enum class Kind { kF32, kF64, kI8, kI16, kI32, kI64, kBF16, kTileI8, kTileBF16 };
 
 Kind kind_of(const Matmul &p) {
     const bool i8 = p.a.dtype == INFINI_DTYPE_I8 && !p.weights;
@@ -24,7 +25,18 @@ Kind kind_of(const Matmul &p) {
     if (bf16) return Kind::kBF16;
 #endif
     (void)bf16;
-    return i8 ? Kind::kI8 : p.a.dtype == INFINI_DTYPE_F64 ? Kind::kF64 : Kind::kF32;
+    switch (p.a.dtype) {
+        case INFINI_DTYPE_I16:
+            return Kind::kI16;
+        case INFINI_DTYPE_I32:
+            return Kind::kI32;
+        case INFINI_DTYPE_I64:
+            return Kind::kI64;
+        case INFINI_DTYPE_F64:
+            return Kind::kF64;
+        default:
+            return i8 ? Kind::kI8 : Kind::kF32;
+    }
 }
 
 // f(how): a Packed<D> or another class for such products.
@@ -44,6 +56,12 @@ auto with_kind(Kind kind, F &&f) {
             return f(Type<DotF64>{});
         case Kind::kI8:
             return f(Type<DotI8>{});
+        case Kind::kI16:
+            return f(Type<DotI16>{});
+        case Kind::kI32:
+            return f(Type<DotI32>{});
+        case Kind::kI64:
+            return f(Type<DotI64>{});
 #if defined(INFINI_BF16_DOT)
         case Kind::kBF16:
             return f(Type<DotBF16>{});
@@ -76,10 +94,11 @@ Matmul simplified(Matmul p) {
 
 // Which kernel takes a product; of an invariant one this does not depend on m. Sums of bytes are
 // exact in all of them.
-enum class Way { kTiny, kBytes, kFewRows, kDots, kPacked };
+enum class Way { kTiny, kBytes, kIntegers, kFewRows, kDots, kPacked };
 
 Way way_of(const Matmul &p) {
     if (gemv_i8_takes(p)) return Way::kBytes;
+    if (integer_rows_take(p)) return Way::kIntegers;
     if (p.invariant) return kind_of(p) == Kind::kF32 && dots_take(p) ? Way::kDots : Way::kPacked;
     if (tiny_takes(p)) return Way::kTiny;
     return gemv_takes(p) ? Way::kFewRows : Way::kPacked;
@@ -90,6 +109,8 @@ size_t one_workspace(const Matmul &p) {
         case Way::kTiny:
         case Way::kBytes:
             return 0;
+        case Way::kIntegers:
+            return integer_rows_workspace(p);
         case Way::kFewRows:
             return gemv_workspace(p);
         case Way::kDots:
@@ -107,6 +128,8 @@ void one(const Matmul &p, void *workspace) {
             return tiny(p);
         case Way::kBytes:
             return gemv_i8(p);
+        case Way::kIntegers:
+            return integer_rows(p, workspace);
         case Way::kFewRows:
             return gemv(p, workspace);
         case Way::kDots:
@@ -121,6 +144,7 @@ void one(const Matmul &p, void *workspace) {
 int64_t dtype_bytes(int dtype) {
     switch (dtype) {
         case INFINI_DTYPE_F64:
+        case INFINI_DTYPE_I64:
             return 8;
         case INFINI_DTYPE_F32:
         case INFINI_DTYPE_I32:

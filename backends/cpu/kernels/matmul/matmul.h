@@ -8,7 +8,7 @@
 // Sums run over k in an order that depends on the sizes only, never on the threads: same input,
 // same bits; of an invariant product on k and the layouts only. Floats of 16 and 8 bits are
 // multiplied and summed in F32 and rounded once, when c is stored; F64 stays F64; I8 times I8 sums
-// in I32 and is exact.
+// in I32 and is exact. Products of integers whose c has their type wrap around.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,17 @@ namespace infini::cpu {
 // Strides are in elements. Any will do; where one of them is 1 no element is touched on its own.
 struct Matrix {
     const void *data = nullptr;
-    int dtype = 0;  // infiniDtype_t: F8, F16, BF16, F32; F64 with F64; I8 with I8
+    int dtype =
+        0;  // infiniDtype_t: F8, F16, BF16, F32; F64 with F64; I8, I16, I32, I64 with itself
     int64_t row_stride = 0, col_stride = 1;
     int64_t batch_stride = 0;
 };
 
 struct Output {
     void *data = nullptr;
-    int dtype = 0;  // F16, BF16, F32; F64; for I8 products also I32 (then no alpha, beta, epilogue)
+    int dtype =
+        0;  // F16, BF16, F32; F64; for I8 products also I32; for integers their own: without
+            // alpha, beta and epilogue
     int64_t row_stride = 0, col_stride = 1;
     int64_t batch_stride = 0;
 };

@@ -230,7 +230,9 @@ void pack_panel(Lanes2<T> from, int64_t lanes, int64_t k, typename D::Word *to) 
 // The storage types that a kind of product takes.
 template <class D, class F>
 INFINI_SIMD void visit_operand(int dtype, F &&f) {
-    if constexpr (std::is_same_v<typename D::Sum, double>) {
+    if constexpr (requires { typename D::Operand; }) {
+        f(Type<typename D::Operand>{});
+    } else if constexpr (std::is_same_v<typename D::Sum, double>) {
         f(Type<double>{});
     } else if constexpr (std::is_same_v<typename D::Sum, int32_t>) {
         f(Type<int8_t>{});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "finish.h"
+#include "integers.h"
 
 namespace infini::cpu {
 
@@ -10,7 +11,7 @@ inline constexpr int64_t kTinyColumns = 64;
 
 inline bool tiny_takes(const Matmul &p) {
     if (p.weights || p.m * p.n * p.k > 16 * 1024) return false;
-    if (p.a.dtype == INFINI_DTYPE_F64 || p.a.dtype == INFINI_DTYPE_I8) return false;
+    if (p.a.dtype == INFINI_DTYPE_F64 || is_integer(p.a.dtype)) return false;
     constexpr int64_t width = int64_t(kWidth<float>);
     return p.m * p.k <= kTinyElements && p.k * (p.n + width - 1) <= kTinyElements &&
            p.n <= kTinyColumns;

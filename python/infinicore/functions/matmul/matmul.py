@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import category, float64, int64
+from infinicore._dtype import bool_, category, float32
 from infinicore._emit import cast_to, check_out_type, emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
@@ -24,9 +24,6 @@ __all__ = [
     "outer",
     "tensordot",
 ]
-
-# Sums of products of these are exact in float64.
-_SMALL = ("BOOL", "I8", "U8", "I16")
 
 
 def product(
@@ -58,10 +55,13 @@ def product(
         check_out_type(name, out, kind)
     if kind.is_complex and alpha != 1:
         return emit("mul", product(a, b, name=name), alpha, out=out)
-    if category(kind) < 2:
-        made = _integers(rows, columns, batch, kind, alpha)
-        made = made.view(*shape) if shape else made.view(())
-        return placed(name, made, out)
+    if category(kind) < 2 and alpha != 1:
+        if alpha != int(alpha):
+            raise RuntimeError(f"{name}: alpha is {alpha}: expected an integer for integers")
+        return emit("mul", product(a, b, name=name), int(alpha), out=out)
+    if kind is bool_:  # true where a sum of products is not 0
+        made = product(cast_to(a, float32), cast_to(b, float32), name=name)
+        return placed(name, cast_to(made, kind), out)
     target = out
     if out is not None and (
         out.dtype is not kind or _core.may_overlap(out, a) or _core.may_overlap(out, b)
@@ -70,13 +70,13 @@ def product(
     if target is not None:
         target = target if b.ndim > 1 else target.unsqueeze(-1)
         target = target if a.ndim > 1 else target.unsqueeze(-2)
-    made = _floats(rows, columns, batch, alpha, target)
+    made = _matrices(rows, columns, batch, alpha, target)
     if made is target:
         return out
     return placed(name, made.view(*shape) if shape else made.view(()), out)
 
 
-def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
+def _matrices(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: Any) -> Tensor:
     """Batches become one dimension, or more rows of one matrix. Gives `target` if that was
     written, else a contiguous result whose shape is still to be set."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
@@ -86,25 +86,21 @@ def _floats(a: Tensor, b: Tensor, batch: tuple[int, ...], alpha: float, target: 
         if flat is not None:
             b2 = b.view(k, n) if b.ndim > 2 else b
             into = None if target is None else _core.try_view(target, flat.shape[0], n)
-            made = emit("gemm", flat, b2, alpha=alpha, out=into)
+            made = _multiplied(flat, b2, alpha, into)
             return target if into is not None else made
     a, b = a.expand(*batch, m, k), b.expand(*batch, k, n)
     count = math.prod(batch)
     flat_a, flat_b = a.reshape(count, m, k), b.reshape(count, k, n)
     into = None if target is None else _core.try_view(target, count, m, n)
-    made = emit("gemm", flat_a, flat_b, alpha=alpha, out=into)
+    made = _multiplied(flat_a, flat_b, alpha, into)
     return target if into is not None else made
 
 
-def _integers(a: Tensor, b: Tensor, batch: tuple[int, ...], kind: Any, alpha: float) -> Tensor:
-    if alpha != int(alpha):
-        raise RuntimeError(f"matmul: alpha is {alpha}: expected an integer, as the tensors have")
-    if kind._code in _SMALL:
-        wide = _floats(cast_to(a, float64), cast_to(b, float64), batch, float(alpha), None)
-        return cast_to(cast_to(wide, int64), kind)
-    spread = emit("mul", a.unsqueeze(-1), b.unsqueeze(-3))
-    made = cast_to(emit("sum", spread, dim=[spread.ndim - 2]), kind)
-    return made if alpha == 1 else emit("mul", made, int(alpha))
+def _multiplied(a: Tensor, b: Tensor, alpha: float, into: Any) -> Tensor:
+    """alpha * a @ b of matrices or of batches of them; without alpha of integers."""
+    if category(a.dtype) < 2:
+        return emit("integer_matmul", a, b.transpose(-1, -2), out=into)
+    return emit("gemm", a, b, alpha=alpha, out=into)
 
 
 @function

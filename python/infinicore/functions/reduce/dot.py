@@ -7,10 +7,10 @@ from typing import Any
 from infinicore import _core
 from infinicore._complex_emit import emit_conj
 from infinicore._dtype import category
-from infinicore._emit import cast_to, emit, placed, result_type
+from infinicore._emit import emit, placed, result_type
 from infinicore._function import function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.matmul import check_ranks
+from infinicore.functions.matmul.matmul import check_ranks, product
 
 __all__ = ["dot", "vdot"]
 
@@ -21,7 +21,7 @@ def _dot(name: str, a: Tensor, b: Tensor, out: Any) -> Tensor:
         raise RuntimeError(f"{name}: {a.shape[0]} and {b.shape[0]} elements: expected as many")
     kind = result_type(a, b)
     if category(kind) < 2:
-        return placed(name, cast_to(emit("sum", emit("mul", a, b), dim=[0]), kind), out)
+        return product(a, b, 1.0, out, name)
     made = _core.empty((), kind, a.device) if out is None else out
     if made.dtype is kind:
         return emit("dot", a, b, out=made)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ...language.expression import Array
+from ...language.folds import fold_sum
 from ...language.model import operator
+from ...language.views import expand
 
 
 @operator(
@@ -23,6 +25,22 @@ def gemm(c: Array, a: Array, b: Array, *, alpha: float, beta: float) -> Array:
     0. Any strides will do, so transposed views too."""
     product = alpha * (a @ b)
     return product if beta == 0 else product + beta * c
+
+
+@operator(
+    "IntegerMatmul(!c, a, b)",
+    """
+    out c  I*  [*B, M, N]
+    a      =c  [*B, M, K]
+    b      =c  [~B, N, K]
+    """,
+    where="len(B) <= 1",
+    serving="gemm",
+)
+def integer_matmul(a: Array, b: Array) -> Array:
+    """c = a @ b^T, of matrices of integers or of batches of them; what does not fit the type wraps
+    around. Any strides will do, so b may be a transposed view."""
+    return fold_sum(expand(a, -2) * expand(b, -3))
 
 
 @operator(
