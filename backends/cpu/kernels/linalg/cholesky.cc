@@ -1,5 +1,5 @@
-// cholesky: the triangular factor of a positive definite matrix.
-#include "linalg/lapack.h"
+// cholesky: the triangular factor of a positive definite matrix, real or complex.
+#include "linalg/complex_cholesky.h"
 
 namespace infini::cpu {
 namespace {
@@ -40,6 +40,7 @@ bool factor(double *m, int64_t n, double *lines) {
 }
 
 std::unique_ptr<Plan> plan_cholesky(const Operation &operation) {
+    if (operation.is("complex_cholesky")) return plan_complex_cholesky(operation);
     Matrices y(operation.tensor(0), 2), x(operation.tensor(1), 2);
     if (operation.integer(0)) y = y.transposed(), x = x.transposed();
     const int64_t n = x.rows;

@@ -1,4 +1,5 @@
-// inverse and solve: equations by LU factors.
+// inverse and solve: equations by LU factors; complex ones too.
+#include "linalg/complex_solve.h"
 #include "linalg/lu.h"
 
 namespace infini::cpu {
@@ -67,6 +68,8 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
 }
 
 std::unique_ptr<Plan> plan_linear(const Operation &operation) {
+    if (operation.is("complex_inverse") || operation.is("complex_solve"))
+        return plan_complex_linear(operation);
     return operation.is("inverse") ? plan_inverse(operation) : plan_solve(operation);
 }
 

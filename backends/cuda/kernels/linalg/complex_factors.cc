@@ -1,5 +1,7 @@
 // Factors and eigenvalues of complex matrices: by the vendor's library where that is faster, else a
 // block for each matrix, in double precision.
+#include "kernels/linalg/complex_factors.h"
+
 #include <algorithm>
 
 #include "device/linalg/complex.cuh"
@@ -116,23 +118,6 @@ std::unique_ptr<Plan> plan_lu_factor(const Operation &operation, Device &device)
                         {Source("linalg/complex_factors.cuh:lu"), {2, 2, 1}, 2 * s.m * s.n});
 }
 
-std::unique_ptr<Plan> plan_complex_linear(const Operation &operation, Device &device) {
-    const bool is_inverse = operation.is("complex_inverse");
-    const FactorSizes s(operation, 2);
-    Source source("linalg/complex_factors.cuh:solve");
-    return plan_complex(operation, device,
-                        is_inverse ? Factorization::kInverse : Factorization::kSolve,
-                        {source.constant("kInverse", is_inverse),
-                         {2, 2},
-                         2 * s.n * (s.n + operation.tensor(0).size(-1))});
-}
-
-std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation, Device &device) {
-    const FactorSizes s(operation, 2);
-    return plan_complex(operation, device, Factorization::kCholesky,
-                        {Source("linalg/complex_factors.cuh:cholesky"), {2, 2}, 2 * s.n * s.n});
-}
-
 std::unique_ptr<Plan> plan_complex_qr(const Operation &operation, Device &device) {
     const FactorSizes s(operation, 4);
     return plan_complex(
@@ -162,12 +147,28 @@ std::unique_ptr<Plan> plan_eig(const Operation &operation, Device &device) {
 }
 
 INFINI_CUDA_KERNEL("lu_factor", plan_lu_factor);
-INFINI_CUDA_KERNEL("complex_solve", plan_complex_linear);
-INFINI_CUDA_KERNEL("complex_cholesky", plan_complex_cholesky);
 INFINI_CUDA_KERNEL("complex_qr", plan_complex_qr);
 INFINI_CUDA_KERNEL("complex_svd", plan_complex_svd);
 INFINI_CUDA_KERNEL("complex_eigh", plan_complex_eigh);
 INFINI_CUDA_KERNEL("eig", plan_eig);
 
 }  // namespace
+
+std::unique_ptr<Plan> plan_complex_linear(const Operation &operation, Device &device) {
+    const bool is_inverse = operation.is("complex_inverse");
+    const FactorSizes s(operation, 2);
+    Source source("linalg/complex_factors.cuh:solve");
+    return plan_complex(operation, device,
+                        is_inverse ? Factorization::kInverse : Factorization::kSolve,
+                        {source.constant("kInverse", is_inverse),
+                         {2, 2},
+                         2 * s.n * (s.n + operation.tensor(0).size(-1))});
+}
+
+std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation, Device &device) {
+    const FactorSizes s(operation, 2);
+    return plan_complex(operation, device, Factorization::kCholesky,
+                        {Source("linalg/complex_factors.cuh:cholesky"), {2, 2}, 2 * s.n * s.n});
+}
+
 }  // namespace infini::cuda

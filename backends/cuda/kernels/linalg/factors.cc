@@ -2,6 +2,7 @@
 // for each matrix, in double precision.
 #include <algorithm>
 
+#include "kernels/linalg/complex_factors.h"
 #include "kernels/linalg/solver.h"
 
 namespace infini::cuda {
@@ -75,6 +76,7 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation, Device &device) {
 }
 
 std::unique_ptr<Plan> plan_cholesky(const Operation &operation, Device &device) {
+    if (operation.is("complex_cholesky")) return plan_complex_cholesky(operation, device);
     L params = {};
     params.y = matrices_of(operation.tensor(0), 2), params.x = matrices_of(operation.tensor(1), 2);
     if (operation.integer(0)) params.y = transposed(params.y), params.x = transposed(params.x);
@@ -167,6 +169,8 @@ std::unique_ptr<Plan> plan_determinant(const Operation &operation, Device &devic
 INFINI_CUDA_KERNEL("det", plan_determinant);
 
 std::unique_ptr<Plan> plan_linear(const Operation &operation, Device &device) {
+    if (operation.is("complex_inverse") || operation.is("complex_solve"))
+        return plan_complex_linear(operation, device);
     return operation.is("inverse") ? plan_inverse(operation, device)
                                    : plan_solve(operation, device);
 }

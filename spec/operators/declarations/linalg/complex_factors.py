@@ -64,7 +64,7 @@ def lu_factor(a_real: Array, a_imag: Array) -> Any:
     x_real      =y_real  [*B, N, N]
     x_imag      =y_real  [*B, N, N]
     """,
-    kernel="complex_solve",
+    kernel="solve",
 )
 def complex_inverse(x_real: Array, x_imag: Array) -> Any:
     """The inverse matrix; NaN for one that has a pivot of 0, and so none."""
@@ -83,7 +83,7 @@ def complex_inverse(x_real: Array, x_imag: Array) -> Any:
     b_real      =x_real  [*B, N, K]
     b_imag      =x_real  [*B, N, K]
     """,
-    kernel=True,
+    kernel="solve",
 )
 def complex_solve(a_real: Array, a_imag: Array, b_real: Array, b_imag: Array) -> Any:
     """The x with a x = b; NaN when a has a pivot of 0."""
@@ -101,7 +101,7 @@ def complex_solve(a_real: Array, a_imag: Array, b_real: Array, b_imag: Array) ->
     x_real      =y_real  [*B, N, N]
     x_imag      =y_real  [*B, N, N]
     """,
-    kernel=True,
+    kernel="cholesky",
 )
 def complex_cholesky(x_real: Array, x_imag: Array) -> Any:
     """The lower triangular L with a positive diagonal for which x = L L^H. NaN when x is not

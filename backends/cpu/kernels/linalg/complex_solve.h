@@ -1,15 +1,16 @@
 // complex_inverse and complex_solve: equations by LU factors.
+#pragma once
+
 #include "linalg/complex_lu.h"
 
 namespace infini::cpu {
-namespace {
 
-void set_identity(Complex *m, int64_t n) {
+inline void set_identity(Complex *m, int64_t n) {
     std::fill(m, m + n * n, Complex{});
     for (int64_t i = 0; i < n; ++i) m[i * n + i] = {1, 0};
 }
 
-std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
+inline std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
     const bool is_inverse = operation.is("complex_inverse");
     const ComplexMatrices x(operation, 0, 2), m(operation, 2, 2);
     const ComplexMatrices b(operation, is_inverse ? 2 : 4, 2);
@@ -52,7 +53,4 @@ std::unique_ptr<Plan> plan_complex_linear(const Operation &operation) {
                             n * n * (n + columns) * 4, body);
 }
 
-INFINI_KERNEL("complex_solve", plan_complex_linear);
-
-}  // namespace
 }  // namespace infini::cpu

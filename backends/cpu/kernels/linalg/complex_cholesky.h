@@ -1,11 +1,12 @@
 // complex_cholesky: the triangular factor of a Hermitian positive definite matrix.
+#pragma once
+
 #include "linalg/complex.h"
 
 namespace infini::cpu {
-namespace {
 
 // The lower triangle of m becomes the factor. False: m is not positive definite.
-bool factor_hermitian(Complex *m, int64_t n) {
+inline bool factor_hermitian(Complex *m, int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
         const Complex *top = m + k * n;
         double square = m[k * n + k].re;
@@ -25,7 +26,7 @@ bool factor_hermitian(Complex *m, int64_t n) {
     return true;
 }
 
-std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation) {
+inline std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation) {
     const ComplexMatrices y(operation, 0, 2), x(operation, 2, 2);
     const ComplexMatrices y_columns = y.transposed(), x_columns = x.transposed();
     const int64_t n = x.rows();
@@ -59,7 +60,4 @@ std::unique_ptr<Plan> plan_complex_cholesky(const Operation &operation) {
     return plan_with_lapack(x.re, kLapackComplex, 3 * n * n, by_lapack, 3 * n * n, n * n * n, body);
 }
 
-INFINI_KERNEL("complex_cholesky", plan_complex_cholesky);
-
-}  // namespace
 }  // namespace infini::cpu
