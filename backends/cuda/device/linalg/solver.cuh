@@ -99,13 +99,13 @@ INFINI_ENTRY(SolverParams, kThreads, 1) {
 #endif
 
 #ifdef INFINI_KERNEL_SOLVER_STORE
-// kVerdict: of a matrix that the library found no result for there is none. kLast: nor if the last
-// element is NaN. kConjugate: of the elements the conjugates.
+// kFinite: there is no result of a matrix that was not. kVerdict: nor if the library found none.
+// kLast: nor if the last element is NaN. kConjugate: of the elements the conjugates.
 INFINI_ENTRY(SolverParams, kThreads, 1) {
     const S *columns = static_cast<const S *>(p.columns);
     over_elements<false>(p, [&](uint32_t matrix, uint32_t row, uint32_t column) {
         constexpr int kParts = kComplex ? 2 : 1;
-        bool failed = p.status[matrix] || (kVerdict && p.info[matrix]);
+        bool failed = (kFinite && p.status[matrix]) || (kVerdict && p.info[matrix]);
         if constexpr (kLast) {
             const uint32_t end = uint32_t(p.lead) - 1;
             const S last = columns[place(p, matrix, end, end) * kParts];

@@ -18,7 +18,7 @@ SolverPlan::SolverPlan(const Library &library, const SolverWork &work, bool is_b
 bool SolverPlan::prepare(Device &device) {
     const Borrowed borrowed(l_, device.index, kNoStream);
     if (!borrowed) return false;
-    constexpr int64_t kMostBytes = int64_t(256) << 20;  // of matrices that are copied
+    constexpr int64_t kMostBytes = int64_t(128) << 20;  // of matrices that are copied
     const int64_t bytes = rows_ * columns_ * int64_t(type_.bytes());
     count_ = std::clamp<int64_t>(kMostBytes / bytes, 1, given_.x.shape().batch.count);
     status_ = area(sizeof(int)), info_ = area(sizeof(int));
@@ -53,7 +53,9 @@ Error SolverPlan::run(const Arguments &arguments, const Stream &stream) const {
     const int64_t all = given_.x.shape().batch.count;
     for (call.first = 0; call.first < all; call.first += count_) {
         call.count = std::min(count_, all - call.first);
-        INFINI_CUDA_TRY(fill_bytes(stream, call.at(status_), 0, size_t(call.count) * sizeof(int)));
+        if (finds_infinities_)
+            INFINI_CUDA_TRY(
+                fill_bytes(stream, call.at(status_), 0, size_t(call.count) * sizeof(int)));
         INFINI_CUDA_TRY(factor(call));
     }
     return infinirtSuccess;
@@ -111,7 +113,8 @@ Source SolverPlan::source(const char *file, bool is_complex) const {
     return made;
 }
 
-Compiled SolverPlan::load(Device &device, int64_t shape, bool finite) const {
+Compiled SolverPlan::load(Device &device, int64_t shape, bool finite) {
+    finds_infinities_ = finds_infinities_ || finite;
     return device.compile(source("linalg/solver.cuh:load", type_.is_complex)
                               .constant("kTriangle", shape)
                               .constant("kFinite", finite));
@@ -120,6 +123,7 @@ Compiled SolverPlan::load(Device &device, int64_t shape, bool finite) const {
 Compiled SolverPlan::store(Device &device, const Storing &how) const {
     return device.compile(source("linalg/solver.cuh:store", how.is_complex)
                               .constant("kTriangle", how.shape)
+                              .constant("kFinite", finds_infinities_)
                               .constant("kVerdict", how.with_verdict)
                               .constant("kLast", how.looks_at_last)
                               .constant("kConjugate", how.conjugates));

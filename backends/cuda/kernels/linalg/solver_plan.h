@@ -80,7 +80,8 @@ protected:
     // The library's own memory, at least: always true.
     bool need_work(size_t device_bytes, size_t host_bytes);
 
-    Compiled load(Device &device, int64_t shape, bool finite) const;
+    // finite: what is not has no result, which is known to what is compiled after this.
+    Compiled load(Device &device, int64_t shape, bool finite);
     Compiled store(Device &device, const Storing &how) const;
     Source source(const char *file, bool is_complex) const;
 
@@ -96,6 +97,7 @@ protected:
 private:
     Error run_own(const Arguments &arguments, const Stream &stream) const;
 
+    bool finds_infinities_ = false;
     mutable std::mutex own_lock_;
     mutable std::unique_ptr<Plan> own_;
 };
