@@ -6,6 +6,7 @@ namespace infini::cpu::norm {
 namespace {
 
 constexpr int64_t kPiece = 16384;  // elements of a run, or of a row, for one thread at a time
+constexpr int64_t kShared = 2048;  // channels whose factors are computed once
 
 // Dimensions of tensors of one shape, joined where all allow it. The first two are the result and
 // the input.
@@ -80,10 +81,19 @@ std::unique_ptr<Plan> plan_batch_norm(const Operation &operation) {
     if (any && !every) return nullptr;
     const float eps = float(operation.number(0));
     const int64_t pieces = (length + kPiece - 1) / kPiece, piece = std::min(length, kPiece);
+    // Rows of channels that are the same for all: a root for each of them, once.
+    bool shared = any && length <= kShared;
+    for (int d = 0; d < walk.count; ++d)
+        shared = shared && walk.stride[kVariance][d] == 0 && walk.stride[kWeight][d] == 0;
     std::unique_ptr<Plan> plan;
     with_types(tensors[kTo].dtype, tensors[kMean].dtype, [&]<class T, class W>(T, W) {
         plan = make_plan([=](const Arguments &a) {
             parallel_for(size_t(walk.total * pieces), grain_of(piece, 7), [&](size_t b, size_t e) {
+                float factors[kShared];
+                if (shared)
+                    for (int64_t i = 0; i < length; ++i)
+                        factors[i] = one(a.pointer<const W>(kWeight) + i) /
+                                     std::sqrt(one(a.pointer<const W>(kVariance) + i) + eps);
                 for (int64_t item = int64_t(b); item < int64_t(e); ++item) {
                     const int64_t begin = pieces == 1 ? 0 : item % pieces * kPiece;
                     const size_t n = size_t(std::min(piece, length - begin));
@@ -96,6 +106,13 @@ std::unique_ptr<Plan> plan_batch_norm(const Operation &operation) {
                     };
                     const W *mean = place(kMean), *variance = place(kVariance);
                     const W *weight = place(kWeight), *bias = place(kBias);
+                    if (shared) {
+                        const float *factor = factors;
+                        map_row(y, x, n, [=](F32 v, auto part) {
+                            return fma(F32(v - part(mean)), part(factor), part(bias));
+                        });
+                        continue;
+                    }
                     if (any) {
                         map_row(y, x, n, [=](F32 v, auto part) {
                             const F32 factor = part(weight) / sqrt(F32(part(variance) + eps));
