@@ -23,18 +23,20 @@ def is_known(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor.device is _CPU and not _core.is_recording()
 
 
-def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> None:
-    """Raises IndexError for an index that is not below the size, or negative unless it `wraps`."""
+def check_indices(name: str, index: Any, size: int, dim: int, wraps: bool = False) -> bool:
+    """Raises IndexError for an index that is not below the size, or negative unless it `wraps`.
+    Whether some may be negative."""
     if not is_known(index):
-        return
+        return True
     if index.dtype is not int64 and index.dtype.is_floating_point:
-        return
+        return True
     try:
         is_negative = _core.check_indices(index, size, dim)
     except IndexError as error:
         raise IndexError(f"{name}: {error}") from None
     if is_negative and not wraps:
         raise IndexError(f"{name}: an index for dimension {dim} is negative: expected 0 or more")
+    return bool(is_negative)
 
 
 def check_targets(name: str, target: Any, classes: int, ignored: int) -> None:

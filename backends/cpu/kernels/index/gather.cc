@@ -1,6 +1,6 @@
 // gather and index_select: elements at places that an index names along a dimension. Both are one
 // loop over the rows of the output; what index_select picks has an index of stride 0 along all
-// dimensions but one. Where rows are short, the loop goes across several of them instead.
+// dimensions but one. Where rows are short, a loop goes over many of them.
 #include <algorithm>
 #include <cstring>
 
@@ -26,7 +26,7 @@ struct Dim {
 struct Picking {
     Dim dims[Shape::kMost];
     Dim row = {1, 1, 1, 0};     // the dimension of the innermost loop
-    Dim column = {1, 0, 0, 0};  // short: repeats that loop
+    Dim column = {1, 0, 0, 0};  // short: the elements of each step of that loop
     int ndim = 0;
     int64_t rows = 1, pieces = 1;  // of each row
     int64_t piece = kPiece;        // elements of a row
@@ -60,7 +60,9 @@ struct Picking {
         if (row.index == 0 && row.out == 1 && row.in == 1) {
             const int64_t place = *index;
             if (uint64_t(place) < uint64_t(limit))
-                std::memcpy(out, in + place * step, size_t(count) * sizeof(E));
+                copy_short(reinterpret_cast<char *>(out),
+                           reinterpret_cast<const char *>(in + place * step),
+                           size_t(count) * sizeof(E));
             else
                 std::memset(static_cast<void *>(out), 0, size_t(count) * sizeof(E));
             return;
@@ -79,23 +81,73 @@ struct Picking {
         }
     }
 
+    // Rows of a few elements.
+    template <class E, class I>
+    void short_rows(E *out, const E *in, const I *index, int64_t count) const {
+        const bool dense = column.out == 1 && column.in == 1;
+        if (dense && column.index == 0) {
+            const size_t bytes = size_t(column.size) * sizeof(E);
+            constexpr int64_t kAhead = 12;  // what an index names comes from anywhere in memory
+            for (int64_t i = 0; i < count; ++i, out += row.out, in += row.in, index += row.index) {
+                if (i + kAhead < count) __builtin_prefetch(in + index[kAhead * row.index] * step);
+                const int64_t place = *index;
+                if (uint64_t(place) < uint64_t(limit))
+                    copy_short(reinterpret_cast<char *>(out),
+                               reinterpret_cast<const char *>(in + place * step), bytes);
+                else
+                    std::memset(static_cast<void *>(out), 0, bytes);
+            }
+            return;
+        }
+        for (int64_t i = 0; i < count; ++i, out += row.out, in += row.in, index += row.index)
+            for (int64_t j = 0; j < column.size; ++j) {
+                const int64_t place = index[j * column.index];
+                const E *from = in + j * column.in;
+                out[j * column.out] = uint64_t(place) < uint64_t(limit) ? from[place * step] : E{};
+            }
+    }
+
+    // Is the index the same for all rows, and a table of it worth its while?
+    bool shares_index() const {
+        bool shared = row.index == 1 && row.out == 1 && row.in == 0 && step == 1 && pieces == 1;
+        for (int d = 0; d < ndim; ++d) shared = shared && dims[d].index == 0;
+        return shared && column.size == 1 && rows > 2 && limit <= INT32_MAX;
+    }
+    // Its elements, checked: false if one names nothing.
+    template <class I>
+    bool tabulate(const I *index, int32_t *places) const {
+        uint64_t most = 0;
+        for (int64_t i = 0; i < row.size; ++i) {
+            most = std::max(most, uint64_t(int64_t(index[i])));
+            places[i] = int32_t(index[i]);
+        }
+        return most < uint64_t(limit);
+    }
+
     template <class E, class I>
     void run(E *out, const E *in, const I *index) const {
         if (rows == 0 || row.size == 0 || column.size == 0) return;
         const size_t grain = size_t(std::max<int64_t>(1, piece / row.size));
+        const bool shares = shares_index();
         parallel_for(size_t(rows * pieces), grain, [=, this](size_t begin, size_t end) {
+            int32_t places[kPiece];
+            const bool known = shares && end - begin > 2 && tabulate(index, places);
             for (int64_t at = int64_t(begin); at < int64_t(end); ++at) {
-                const int64_t first = at % pieces * piece;
-                int64_t rest = at / pieces;
+                const int64_t first = pieces == 1 ? 0 : at % pieces * piece;
+                int64_t rest = pieces == 1 ? at : at / pieces;
                 int64_t to = first * row.out, from = first * row.in, named = first * row.index;
                 for (int d = ndim - 1; d >= 0; --d) {
-                    const int64_t i = rest % dims[d].size;
-                    rest /= dims[d].size;
+                    const int64_t i = d ? rest % dims[d].size : rest;
+                    if (d) rest /= dims[d].size;
                     to += i * dims[d].out, from += i * dims[d].in, named += i * dims[d].index;
                 }
-                for (int64_t j = 0; j < column.size; ++j)
-                    some(out + to + j * column.out, in + from + j * column.in,
-                         index + named + j * column.index, std::min(piece, row.size - first));
+                const int64_t count = std::min(piece, row.size - first);
+                if (known)
+                    for (int64_t i = 0; i < count; ++i) out[to + i] = in[from + places[i]];
+                else if (column.size > 1)
+                    short_rows(out + to, in + from, index + named, count);
+                else
+                    some(out + to, in + from, index + named, count);
             }
         });
     }

@@ -2,10 +2,35 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "kernel.h"
 
 namespace infini::cpu {
+
+// memcpy of a row that may be shorter than the call takes: two halves that overlap.
+inline void copy_short(char *to, const char *from, size_t bytes) {
+    auto halves = [&](auto cell) {
+        decltype(cell) last;
+        std::memcpy(&cell, from, sizeof cell);
+        std::memcpy(&last, from + bytes - sizeof last, sizeof last);
+        std::memcpy(to, &cell, sizeof cell);
+        std::memcpy(to + bytes - sizeof last, &last, sizeof last);
+    };
+    struct Sixteen {
+        uint64_t words[2];
+    };
+    if (bytes > 32)
+        std::memcpy(to, from, bytes);
+    else if (bytes >= 16)
+        halves(Sixteen{});
+    else if (bytes >= 8)
+        halves(uint64_t{});
+    else if (bytes >= 4)
+        halves(uint32_t{});
+    else
+        for (size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
 
 // Offsets over some dimensions, joined where the strides allow it: one division less for each.
 class Offsets {

@@ -10,6 +10,7 @@ namespace infini::cpu {
 namespace {
 
 constexpr int64_t kPiece = 64 << 10;  // bytes that are worth another thread
+constexpr int64_t kShortRow = 256;    // bytes of a row that takes less time than to find it
 
 size_t rows_for(int64_t row_bytes) {
     return size_t(std::max<int64_t>(1, kPiece / std::max<int64_t>(row_bytes, 1)));
@@ -18,10 +19,23 @@ size_t rows_for(int64_t row_bytes) {
 // A row whose elements lie `step` bytes apart in the destination.
 void copy_row(char *to, const char *from, int64_t count, int64_t element, int64_t step) {
     if (step == element || count == 1)
-        std::memcpy(to, from, size_t(count * element));
+        copy_short(to, from, size_t(count * element));
     else
         for (int64_t i = 0; i < count; ++i)
             std::memcpy(to + i * step, from + i * element, size_t(element));
+}
+
+// Rows of a table one behind the other. What an index names comes from anywhere in memory: it is
+// asked for in advance.
+template <class I>
+void copy_rows(char *to, const char *table, const I *index, int64_t count, int64_t height,
+               int64_t pitch, size_t bytes) {
+    constexpr int64_t kAhead = 12;
+    for (int64_t i = 0; i < count; ++i, to += bytes) {
+        if (i + kAhead < count) __builtin_prefetch(table + int64_t(index[i + kAhead]) * pitch);
+        const int64_t row = int64_t(index[i]);
+        if (uint64_t(row) < uint64_t(height)) copy_short(to, table + row * pitch, bytes);
+    }
 }
 
 std::unique_ptr<Plan> plan_embedding(const Operation &operation) {
@@ -32,6 +46,22 @@ std::unique_ptr<Plan> plan_embedding(const Operation &operation) {
     const int64_t step = output.stride(-1) * element, pitch = weight.stride(0) * element;
     const Offsets rows(output, 0, output.ndim - 1, element), entries(input, 0, input.ndim);
     const int dtype = input.dtype;
+    if (output.contiguous() && input.contiguous() && width * element <= kShortRow) {
+        const int64_t count = entries.count();
+        return make_plan([=](const Arguments &a) {
+            const size_t bytes = size_t(width * element);
+            parallel_for(size_t(count), 4096, [&](size_t begin, size_t end) {
+                auto copy = [&](const auto *index) {
+                    copy_rows(a.pointer<char>(0) + begin * bytes, a.pointer<char>(2), index + begin,
+                              int64_t(end - begin), height, pitch, bytes);
+                };
+                if (dtype == INFINI_DTYPE_I64)
+                    copy(a.pointer<const int64_t>(1));
+                else
+                    copy(a.pointer<const int32_t>(1));
+            });
+        });
+    }
     return make_plan([=](const Arguments &a) {
         char *to = a.pointer<char>(0);
         const Indices index(dtype, a.pointer<void>(1));

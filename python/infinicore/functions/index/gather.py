@@ -85,10 +85,11 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Any = None) -> 
 
 
 @function
-def _take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
+def _take(input: Tensor, indices: Tensor, wraps: bool = True, *, out: Any = None) -> Tensor:
     index = index_of("take", indices, "indices")
-    count = tensor_for(input.numel(), index.dtype, index.device)
-    index = emit("where", emit("less", index, 0), emit("add", index, count), index)
+    if wraps:
+        count = tensor_for(input.numel(), index.dtype, index.device)
+        index = emit("where", emit("less", index, 0), emit("add", index, count), index)
     flat, line = input.reshape(input.numel()), index.reshape(index.numel())
     made = emit("index_select", flat, line, dim=0)
     made = made.view(*index.shape) if index.ndim else made.view(())
@@ -102,8 +103,8 @@ def take(input: Tensor, indices: Tensor, *, out: Any = None) -> Tensor:
     tensor([1, 4])
     """
     count = need_tensor("take", "input", input).numel()
-    check_indices("take", indices, count, 0, wraps=True)
-    return _take(input, indices, out=out)
+    wraps = check_indices("take", indices, count, 0, wraps=True)
+    return _take(input, indices, wraps, out=out)
 
 
 @function
