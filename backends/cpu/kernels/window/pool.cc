@@ -1,4 +1,6 @@
 // max_pool, avg_pool and their adaptive forms, with and without the places of what they found.
+#include <functional>
+
 #include "floats.h"
 #include "threads.h"
 #include "window/pool_rows.h"
@@ -16,6 +18,9 @@ struct Pool {
     void prepare() {
         merge();
         division = Division(spans[2]);
+        const auto &divisors = spans[2].divisor;
+        even_ = std::adjacent_find(divisors.begin(), divisors.end(), std::not_equal_to<>()) ==
+                divisors.end();
     }
 
     // Windows that cover all of the last dimension are stretches of memory: it becomes one with the
@@ -53,17 +58,16 @@ struct Pool {
                              (spans[0].count[size_t(y.size[0] / 2)] + 1);
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)));
         parallel_for(size_t(rows * parts), grain, [&](size_t begin, size_t end) {
-            for (int64_t at = int64_t(begin); at < int64_t(end); ++at)
-                row<fold>(to, found, from, at / parts, division.parts[size_t(at % parts)]);
+            RowParts at(y, parts, int64_t(begin));
+            for (size_t left = end - begin; left > 0; --left, ++at)
+                row<fold>(to, found, from, at, division.parts[size_t(at.part)]);
         });
     }
 
     template <Fold fold, class T>
-    void row(T *to, int64_t *found, const T *from, int64_t at, const Part &part) const {
-        Place p;
-        p.o1 = at % y.size[1], at /= y.size[1];
-        p.o0 = at % y.size[0], at /= y.size[0];
-        const int64_t channel = at % y.channels, image = at / y.channels;
+    void row(T *to, int64_t *found, const T *from, const RowParts &at, const Part &part) const {
+        const Place p{at.o0, at.o1};
+        const int64_t channel = at.channel, image = at.batch;
         to += image * y.batch_stride + channel * y.channel_stride + p.o0 * y.stride[0] +
               p.o1 * y.stride[1];
         from += image * x.batch_stride + channel * x.channel_stride;
@@ -79,6 +83,8 @@ struct Pool {
     }
 
 private:
+    bool even_ = false;  // is the same divisor for all outputs of a row?
+
     struct Place {
         int64_t o0, o1;  // of a row of outputs
     };
@@ -132,8 +138,13 @@ private:
     template <class C>
     void divide(C *values, int64_t first, int64_t n, Place p) const {
         const int64_t rows = spans[0].divisor[size_t(p.o0)] * spans[1].divisor[size_t(p.o1)];
-        for (int64_t o = 0; o < n; ++o)
-            values[o] /= C(divisor ? divisor : rows * spans[2].divisor[size_t(first + o)]);
+        const int64_t *by = spans[2].divisor.data() + first;
+        if (divisor || even_) {
+            const C all = C(divisor ? divisor : rows * by[0]);
+            for (int64_t o = 0; o < n; ++o) values[o] /= all;
+            return;
+        }
+        for (int64_t o = 0; o < n; ++o) values[o] /= C(rows * by[o]);
     }
 
     template <Fold fold, class T>

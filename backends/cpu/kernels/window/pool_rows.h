@@ -123,6 +123,63 @@ inline C fold_all(const C *src, int64_t n) {
     return result;
 }
 
+template <Fold fold, class X>
+INFINI_SIMD X fold_pair(X a, X b) {
+    if constexpr (fold == Fold::kSum)
+        return X(a + b);
+    else
+        return maximum(a, b);
+}
+
+// to[o] = the fold of row[o * by + k * step] over k < count, for windows that follow each other
+// (by 1), lie two apart, or anything. `known`: the count, or 0.
+template <Fold fold, int known, class C>
+inline void fold_windows(C *__restrict to, const C *__restrict row, int64_t outputs, int64_t by,
+                         int64_t count, int64_t step) {
+    using V = Vec<C>;
+    constexpr int64_t width = int64_t(kWidth<C>);
+    if (known) count = known;
+    int64_t o = 0;
+    if (by == 1)
+        for (; o + width <= outputs; o += width) {
+            V value = load<V>(row + o);
+            for (int64_t k = 1; k < count; ++k)
+                value = fold_pair<fold>(value, load<V>(row + o + k * step));
+            store(to + o, value);
+        }
+    // The second of the last pair may lie outside the row.
+    if (by == 2)
+        for (; o + width < outputs; o += width) {
+            auto evens = [](const C *p) {
+                return __builtin_shuffle(load<V>(p), load<V>(p + width), iota<Bits<V>>() * 2);
+            };
+            V value = evens(row + 2 * o);
+            for (int64_t k = 1; k < count; ++k)
+                value = fold_pair<fold>(value, evens(row + 2 * o + k * step));
+            store(to + o, value);
+        }
+    for (; o < outputs; ++o) {
+        C value = row[o * by];
+        for (int64_t k = 1; k < count; ++k) value = fold_pair<fold>(value, row[o * by + k * step]);
+        to[o] = value;
+    }
+}
+
+template <Fold fold, class C>
+inline void fold_windows(C *__restrict to, const C *__restrict row, int64_t outputs, int64_t by,
+                         int64_t count, int64_t step) {
+    switch (count) {
+        case 2:
+            return fold_windows<fold, 2>(to, row, outputs, by, count, step);
+        case 3:
+            return fold_windows<fold, 3>(to, row, outputs, by, count, step);
+        case 4:
+            return fold_windows<fold, 4>(to, row, outputs, by, count, step);
+        default:
+            return fold_windows<fold, 0>(to, row, outputs, by, count, step);
+    }
+}
+
 // Outputs of a run: to[o] is the fold of row[o * by + k * step] over k < count.
 template <Fold fold, class C>
 inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs, int64_t by,
@@ -130,32 +187,16 @@ inline void fold_run(C *__restrict to, const C *__restrict row, int64_t outputs,
     if (count == 0) {
         std::fill(to, to + outputs,
                   fold == Fold::kSum ? C(0) : -std::numeric_limits<C>::infinity());
-        return;
-    }
-    auto with = [&](auto known) {  // strides of 1 and 2 become vectors
-        const int64_t stride = known.value ? known.value : by;
-        for (int64_t o = 0; o < outputs; ++o) to[o] = row[o * stride];
-        for (int64_t k = 1; k < count; ++k) {
-            const C *next = row + k * step;
-            for (int64_t o = 0; o < outputs; ++o)
-                to[o] = fold == Fold::kSum ? C(to[o] + next[o * stride])
-                                           : maximum(to[o], next[o * stride]);
-        }
-    };
-    if (outputs < 8) {
-        for (int64_t o = 0; o < outputs; ++o) {
-            C value = row[o * by];
-            for (int64_t k = 1; k < count; ++k)
-                value = fold == Fold::kSum ? C(value + row[o * by + k * step])
-                                           : maximum(value, row[o * by + k * step]);
-            to[o] = value;
-        }
-    } else if (by == 1) {
-        with(std::integral_constant<int64_t, 1>());
-    } else if (by == 2) {
-        with(std::integral_constant<int64_t, 2>());
+    } else if (step == 1 && count >= 4 * int64_t(kWidth<C>)) {
+        for (int64_t o = 0; o < outputs; ++o) to[o] = fold_all<fold>(row + o * by, count);
+    } else if (by > 2 && by <= 8 && outputs >= 4 && count > 1) {
+        // Windows at every place, of which every few are taken: vectors that do not need all.
+        C every[kSpan];
+        const int64_t places = (outputs - 1) * by + 1;
+        fold_windows<fold>(every, row, places, 1, count, step);
+        for (int64_t o = 0; o < outputs; ++o) to[o] = every[o * by];
     } else {
-        with(std::integral_constant<int64_t, 0>());
+        fold_windows<fold>(to, row, outputs, by, count, step);
     }
 }
 

@@ -143,8 +143,9 @@ struct Resampler {
                              (moves ? 1 : 2 * axes[0].taps * axes[1].taps);
         const size_t grain = size_t(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, work)));
         parallel_for(size_t(rows * count), grain, [&](size_t begin, size_t end) {
-            for (int64_t at = int64_t(begin); at < int64_t(end); ++at)
-                row(to, from, at / count, parts[size_t(at % count)]);
+            RowParts at(y, count, int64_t(begin));
+            for (size_t left = end - begin; left > 0; --left, ++at)
+                row(to, from, at, parts[size_t(at.part)]);
         });
     }
 
@@ -163,10 +164,8 @@ private:
             }
     }
 
-    void row(T *to, const T *from, int64_t at, const Part &part) const {
-        const int64_t o1 = at % y.size[1], o0 = at / y.size[1] % y.size[0];
-        at /= y.size[1] * y.size[0];
-        const int64_t channel = at % y.channels, image = at / y.channels;
+    void row(T *to, const T *from, const RowParts &at, const Part &part) const {
+        const int64_t o1 = at.o1, o0 = at.o0, channel = at.channel, image = at.batch;
         to += image * y.batch_stride + channel * y.channel_stride + o0 * y.stride[0] +
               o1 * y.stride[1] + part.begin * y.stride[2];
         from += image * x.batch_stride + channel * x.channel_stride;

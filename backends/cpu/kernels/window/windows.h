@@ -29,6 +29,34 @@ struct Image {
     int64_t elements() const { return size[0] * size[1] * size[2]; }
 };
 
+// Rows of an image's outputs in order, each in parts: divisions take longer than short rows do.
+struct RowParts {
+    RowParts(const Image &image, int64_t parts, int64_t at) : y(image), parts(parts) {
+        auto next = [&at](int64_t count) {
+            const int64_t rest = at % count;
+            at /= count;
+            return rest;
+        };
+        part = next(parts), o1 = next(y.size[1]), o0 = next(y.size[0]);
+        channel = next(y.channels), batch = at;
+    }
+    void operator++() {
+        if (++part < parts) return;
+        part = 0;
+        if (++o1 < y.size[1]) return;
+        o1 = 0;
+        if (++o0 < y.size[0]) return;
+        o0 = 0;
+        if (++channel < y.channels) return;
+        channel = 0;
+        ++batch;
+    }
+
+    const Image &y;
+    int64_t parts;
+    int64_t part, o1, o0, channel, batch;
+};
+
 // The elements first[o] + k * step, k < count[o], of one dimension. What a mean is divided by is
 // the product of the dimensions' `divisor`s.
 struct Spans {

@@ -1,0 +1,130 @@
+"""Indexing and pooling of short rows: the ways that kernels have for them, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infinicore
+from infinicore.nn import functional as F  # noqa: N812
+
+KINDS = {"float32": np.float32, "int8": np.int8, "int64": np.int64, "float16": np.float16}
+WIDTHS = [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 33, 70]
+
+
+@pytest.fixture
+def rng() -> Any:
+    return np.random.default_rng(21)
+
+
+def pair(values: np.ndarray) -> tuple[Any, np.ndarray]:
+    return infinicore.tensor(values), values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("index_kind", [np.int64, np.int32])
+def test_rows_of_every_width(kind: str, index_kind: Any, rng: Any) -> None:
+    for width in WIDTHS:
+        x, a = pair(rng.integers(-100, 100, (50, width)).astype(KINDS[kind]))
+        many, i = pair(rng.integers(0, 50, 300).astype(index_kind))
+        along, j = pair(rng.integers(0, width, 40).astype(index_kind))
+        assert np.array_equal(infinicore.index_select(x, 0, many).numpy(), a[i])
+        assert np.array_equal(infinicore.index_select(x, 1, along).numpy(), a[:, j])
+        assert np.array_equal(F.embedding(many, x).numpy(), a[i])
+        if index_kind is np.int64:
+            assert np.array_equal(x[many].numpy(), a[i])
+            rows, r = pair(rng.integers(0, 50, (300, width)))
+            columns, c = pair(rng.integers(0, width, (50, 9)))
+            assert np.array_equal(
+                infinicore.gather(x, 0, rows).numpy(), np.take_along_axis(a, r, 0)
+            )
+            assert np.array_equal(
+                infinicore.gather(x, 1, columns).numpy(), np.take_along_axis(a, c, 1)
+            )
+            flat, f = pair(rng.integers(-a.size, a.size, 200))
+            assert np.array_equal(infinicore.take(x, flat).numpy(), a.reshape(-1)[f])
+            assert np.array_equal(
+                infinicore.take(x, flat.abs() % 7).numpy(), a.reshape(-1)[abs(f) % 7]
+            )
+
+
+def test_indices_that_name_nothing() -> None:
+    x = infinicore.ones(3, 2)
+    for size, bad in ((1, 3), (1000, 3), (1000, -4), (1000, 2**32), (1000, 2**32 + 1)):
+        index = np.zeros(size, np.int64)
+        index[size // 2] = bad
+        with pytest.raises(IndexError, match=str(bad)):
+            x[infinicore.tensor(index)]
+        with pytest.raises(IndexError):
+            infinicore.take(x.view(6)[:3], infinicore.tensor(index))
+    assert x[infinicore.tensor(np.full(70, -3, np.int64))].shape == (70, 2)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_windows_of_every_size(kind: str, rng: Any) -> None:
+    x, a = pair(rng.standard_normal((2, 3, 83)).astype(kind))
+    for kernel in (1, 2, 3, 4, 5, 17, 33):
+        for step in (1, 2, 3, 4, 7, 8, 9, 20):
+            for gap in (1, 2):
+                reach = (kernel - 1) * gap + 1
+                view = np.lib.stride_tricks.sliding_window_view(a, reach, 2)[:, :, ::step, ::gap]
+                found = F.max_pool1d(x, kernel, step, 0, gap).numpy()
+                assert np.array_equal(found, view.max(-1)), (kernel, step, gap)
+            means = np.lib.stride_tricks.sliding_window_view(a, kernel, 2)[:, :, ::step].mean(-1)
+            found = F.avg_pool1d(x, kernel, step).numpy()
+            assert np.allclose(found, means, rtol=1e-5, atol=1e-6), (kernel, step)
+
+
+def test_windows_with_a_nan() -> None:
+    x = infinicore.arange(60, dtype=infinicore.float32).view(1, 1, 60).clone()
+    x[0, 0, 30] = float("nan")
+    for kernel, step in ((2, 1), (3, 2), (4, 4), (40, 5)):
+        found = F.max_pool1d(x, kernel, step).numpy()[0, 0]
+        starts = np.arange(len(found)) * step
+        assert np.array_equal(np.isnan(found), (starts <= 30) & (starts + kernel > 30))
+
+
+def test_global_windows(rng: Any) -> None:
+    x, a = pair(rng.standard_normal((2, 5, 7, 7)).astype(np.float32))
+    assert np.array_equal(F.adaptive_max_pool2d(x, 1).numpy(), a.max((2, 3), keepdims=True))
+    assert np.array_equal(F.max_pool2d(x, 7).numpy(), a.max((2, 3), keepdims=True))
+    assert np.allclose(
+        F.adaptive_avg_pool2d(x, 1).numpy(), a.mean((2, 3), keepdims=True), atol=1e-6
+    )
+
+
+SHAPES = [  # images, channels, features, size, kernel, step, pad, dilation, groups
+    (2, 6, 6, (9, 11), (3, 3), 1, 1, 1, 6),
+    (1, 5, 10, (17, 8), (5, 3), 2, 2, 1, 5),
+    (2, 4, 4, (30, 5), (3, 3), 3, 0, 2, 2),
+    (1, 8, 8, (64, 70), (3, 3), 2, 1, 1, 8),
+    (1, 3, 6, (40, 700), (1, 9), 1, 4, 1, 3),
+    (2, 5, 7, (13, 15), (5, 5), 1, 2, 1, 1),
+    (1, 3, 16, (33, 37), (7, 7), 2, 3, 1, 1),
+    (2, 6, 4, (10, 9), (3, 2), 3, 1, 2, 2),
+]
+
+
+@pytest.mark.parametrize("case", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64"])
+def test_convolutions(case: Any, kind: str, rng: Any) -> None:
+    images, channels, features, size, kernel, step, pad, gap, groups = case
+    dtype = getattr(infinicore, kind)
+    made = []
+    for shape in ((images, channels, *size), (features, channels // groups, *kernel), (features,)):
+        tensor = infinicore.tensor(rng.standard_normal(shape)).to(dtype)
+        made.append((tensor, tensor.to(infinicore.float64).numpy()))
+    (x, a), (w, u), (b, v) = made
+    found = F.conv2d(x, w, b, step, pad, gap, groups).to(infinicore.float64).numpy()
+    padded = np.pad(a, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    reach = [(k - 1) * gap + 1 for k in kernel]
+    view = np.lib.stride_tricks.sliding_window_view(padded, reach, (2, 3))
+    view = view[:, :, ::step, ::step, ::gap, ::gap]
+    parts = view.reshape(images, groups, channels // groups, *view.shape[2:])
+    weights = u.reshape(groups, features // groups, channels // groups, *kernel)
+    expected = np.einsum("ngchwij,gfcij->ngfhw", parts, weights)
+    expected = expected.reshape(images, features, *view.shape[2:4]) + v[:, None, None]
+    close = {"float32": 1e-5, "bfloat16": 1e-2, "float64": 1e-12}[kind]
+    assert np.abs(found - expected).max() <= close * np.abs(expected).max()
