@@ -8,183 +8,58 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infinicore.nn import functional, losses, of_functions
-from infinicore.nn.activation import PReLU, RReLU, Softmax2d
-from infinicore.nn.adaptive import AdaptiveLogSoftmaxWithLoss
-from infinicore.nn.attention import MultiheadAttention
-from infinicore.nn.containers import (
-    ModuleDict,
-    ModuleList,
-    ParameterDict,
-    ParameterList,
-    Sequential,
+from infinicore.nn import (
+    activation,
+    adaptive,
+    attention,
+    containers,
+    conv,
+    dropout,
+    functional,
+    images,
+    layers,
+    loading,
+    losses,
+    module,
+    of_functions,
+    parameter,
+    rnn,
+    rope,
+    rope_scaling,
+    transformer,
 )
-from infinicore.nn.conv import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-)
-from infinicore.nn.dropout import (
-    AlphaDropout,
-    Dropout,
-    Dropout1d,
-    Dropout2d,
-    Dropout3d,
-    FeatureAlphaDropout,
-)
-from infinicore.nn.images import (
-    CrossMapLRN2d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
-)
-from infinicore.nn.layers import (
-    GELU,
-    Bilinear,
-    Embedding,
-    EmbeddingBag,
-    GroupNorm,
-    Identity,
-    LayerNorm,
-    Linear,
-    ReLU,
-    RMSNorm,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Tanh,
-)
-from infinicore.nn.loading import load_safetensors, read_safetensors, save_safetensors
-from infinicore.nn.module import IncompatibleKeys, Module
-from infinicore.nn.of_functions import Flatten, Unflatten
-from infinicore.nn.parameter import Buffer, Parameter
-from infinicore.nn.rnn import (
-    GRU,
-    LSTM,
-    RNN,
-    GRUCell,
-    LSTMCell,
-    RNNBase,
-    RNNCell,
-    RNNCellBase,
-)
-from infinicore.nn.rope import RoPE
-from infinicore.nn.rope_scaling import (
-    Llama3RopeScalingConfig,
-    LongRopeScalingConfig,
-    RopeScalingConfig,
-    YarnRopeScalingConfig,
-)
-from infinicore.nn.transformer import (
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
+from infinicore.nn.activation import *
+from infinicore.nn.adaptive import *
+from infinicore.nn.attention import *
+from infinicore.nn.containers import *
+from infinicore.nn.conv import *
+from infinicore.nn.dropout import *
+from infinicore.nn.images import *
+from infinicore.nn.layers import *
+from infinicore.nn.loading import *
+from infinicore.nn.module import *
+from infinicore.nn.of_functions import *
+from infinicore.nn.parameter import *
+from infinicore.nn.rnn import *
+from infinicore.nn.rope import *
+from infinicore.nn.rope_scaling import *
+from infinicore.nn.transformer import *
 
 if TYPE_CHECKING:
     from infinicore.nn import parallel
 
-__all__ = [
-    "PReLU",
-    "RReLU",
-    "Softmax2d",
-    "AdaptiveLogSoftmaxWithLoss",
-    "ParameterDict",
-    "AlphaDropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
-    "FeatureAlphaDropout",
-    "CrossMapLRN2d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
-    "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
-    "Bilinear",
-    "EmbeddingBag",
-    "Buffer",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "GELU",
-    "GRU",
-    "LSTM",
-    "RNN",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "GroupNorm",
-    "Identity",
-    "IncompatibleKeys",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "LSTMCell",
-    "LayerNorm",
-    "Linear",
-    "Llama3RopeScalingConfig",
-    "LongRopeScalingConfig",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "MultiheadAttention",
-    "Parameter",
-    "ParameterList",
-    "RMSNorm",
-    "RNNBase",
-    "RNNCell",
-    "RNNCellBase",
-    "ReLU",
-    "RoPE",
-    "RopeScalingConfig",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Tanh",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "Unflatten",
-    "YarnRopeScalingConfig",
-    "functional",
-    "load_safetensors",
-    "parallel",
-    "read_safetensors",
-    "save_safetensors",
-    *losses.LOSSES,
-    *of_functions.MODULES,
-]
+_PARTS = (
+    *(activation, adaptive, attention, containers, conv, dropout, images, layers, loading),
+    *(module, of_functions, parameter, rnn, rope, rope_scaling, transformer),
+)
+_MADE = {**losses.LOSSES, **of_functions.MODULES}
+__all__ = ["functional", "parallel", *(name for part in _PARTS for name in part.__all__), *_MADE]
 
 
 def __getattr__(name: str) -> Any:
     # On first use: it needs the collectives, which most programs do not.
     if name == "parallel":
         return importlib.import_module("infinicore.nn.parallel")
-    for made in (losses.LOSSES, of_functions.MODULES):
-        if name in made:
-            return made[name]
+    if name in _MADE:
+        return _MADE[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

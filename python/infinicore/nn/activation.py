@@ -10,6 +10,8 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
+__all__ = ["PReLU", "RReLU", "Softmax2d"]
+
 
 class PReLU(Module):
     """x where it is positive, weight * x elsewhere: one weight, or one for each channel.

@@ -14,6 +14,8 @@ from infinicore.nn.containers import ModuleList, Sequential
 from infinicore.nn.layers import Linear
 from infinicore.nn.module import Module
 
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
 
 class AdaptiveOutput(NamedTuple):
     """log(p) of each target, and the loss: the mean of -log(p)."""

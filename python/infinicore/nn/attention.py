@@ -9,6 +9,8 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.layers import Linear, new_parameter
 from infinicore.nn.module import Module
 
+__all__ = ["MultiheadAttention"]
+
 
 class MultiheadAttention(Module):
     """Attention of several heads, with projections of queries, keys, values and the result.

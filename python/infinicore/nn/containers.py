@@ -9,6 +9,8 @@ from typing import Any, overload
 from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
 
 class ModuleList(Module):
     """Modules in a list, all of them part of the state.

@@ -12,6 +12,9 @@ from infinicore.nn.layers import new_parameter
 from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
+_RANKED = ("BatchNorm", "Conv", "ConvTranspose", "InstanceNorm")
+__all__ = [f"{word}{n}d" for word in _RANKED for n in (1, 2, 3)]
+
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -8,6 +8,8 @@ from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
 
 class _Dropout(Module):
     function: Any

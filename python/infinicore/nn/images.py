@@ -9,6 +9,15 @@ from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 
+__all__ = [
+    "CrossMapLRN2d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+]
+
 
 class _MaxUnpool(Module):
     rank: ClassVar[int]

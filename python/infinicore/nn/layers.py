@@ -11,6 +11,17 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 from infinicore.nn.parameter import Parameter
 
+__all__ = [
+    "Bilinear",
+    "Embedding",
+    "EmbeddingBag",
+    "GroupNorm",
+    "Identity",
+    "LayerNorm",
+    "Linear",
+    "RMSNorm",
+]
+
 
 def new_parameter(sizes: Sequence[int], device: Any, dtype: Any) -> Parameter:
     """One without values yet."""
@@ -291,50 +302,6 @@ class Identity(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return input
-
-
-class ReLU(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input)
-
-
-class SiLU(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input)
-
-
-class GELU(Module):
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
-
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
-
-
-class Sigmoid(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
-
-
-class Tanh(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
-
-
-class Softmax(Module):
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:

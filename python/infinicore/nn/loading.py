@@ -14,6 +14,8 @@ from infinicore._dtype import ALL, dtype
 from infinicore._tensor import Tensor
 from infinicore.nn.module import IncompatibleKeys, Module
 
+__all__ = ["load_safetensors", "read_safetensors", "save_safetensors"]
+
 _CODES = {
     "BOOL": "BOOL",
     "U8": "U8",

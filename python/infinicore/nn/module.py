@@ -13,6 +13,8 @@ from infinicore.nn._registry import Handle, Registry
 from infinicore.nn._state import owners_of, set_slots, slot_values, tensor_from
 from infinicore.nn.parameter import Buffer, Parameter
 
+__all__ = ["IncompatibleKeys", "Module"]
+
 Self = TypeVar("Self", bound="Module")
 
 _EXTRA = "_extra_state"

@@ -14,6 +14,8 @@ from infinicore._tensor import Tensor
 from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 
+__all__ = ["Flatten", "Unflatten"]
+
 _TABLE = """
 AdaptiveAvgPool{n}d  adaptive_avg_pool{n}d  output_size
 AdaptiveMaxPool{n}d  adaptive_max_pool{n}d  output_size return_indices=False
@@ -26,6 +28,12 @@ LPPool2d  lp_pool2d  norm_type kernel_size stride=None ceil_mode=False
 LPPool3d  lp_pool3d  norm_type kernel_size stride=None ceil_mode=False
 FractionalMaxPool2d  fractional_max_pool2d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
 FractionalMaxPool3d  fractional_max_pool3d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
+ReLU  relu
+SiLU  silu
+Sigmoid  sigmoid
+Tanh  tanh
+GELU  gelu  approximate='none'
+Softmax  softmax  dim=-1
 CELU  celu  alpha=1.0 inplace=False
 ELU  elu  alpha=1.0 inplace=False
 GLU  glu  dim=-1

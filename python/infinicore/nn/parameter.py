@@ -6,6 +6,8 @@ from typing import Any
 
 from infinicore._tensor import Tensor
 
+__all__ = ["Buffer", "Parameter"]
+
 
 class Parameter(Tensor):
     """A tensor that a module lists among its parameters. It shares the memory of `data`.

@@ -13,6 +13,8 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.layers import new_parameter
 from infinicore.nn.module import Module
 
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
 
 @function
 def _tanh_step(gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -10,6 +10,8 @@ from infinicore.nn import functional as F  # noqa: N812
 from infinicore.nn.module import Module
 from infinicore.nn.rope_scaling import RopeScalingConfig
 
+__all__ = ["RoPE"]
+
 
 class RoPE(Module):
     """Rotates pairs of a head's elements by angles that grow with the position: pair i of a vector

@@ -14,6 +14,14 @@ from infinicore.nn.dropout import Dropout
 from infinicore.nn.layers import LayerNorm, Linear
 from infinicore.nn.module import Module
 
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
+
 
 class _Layer(Module):
     """Attentions and a network for each element, each with a norm and a dropout."""
