@@ -21,6 +21,7 @@ from infinicore._data import as_tensor
 from infinicore._device import device
 from infinicore._dtype import dtype
 from infinicore._emit import copy
+from infinicore._errors import KNOWN
 
 if TYPE_CHECKING:
     from infinicore._tensor import Tensor
@@ -38,7 +39,6 @@ copyreg.pickle(_core.Function, lambda made: str(made.__qualname__))  # type: ign
 Result = TypeVar("Result")
 
 _MISSING = object()
-_PLAIN = (TypeError, ValueError, IndexError, RuntimeError)
 
 FUNCTIONS: dict[str, Any] = {}  # all that were made, by name, for tests and docs
 
@@ -76,6 +76,7 @@ def function(body: Callable[..., Result]) -> Callable[..., Result]:
         setattr(made, name, getattr(body, name))
     made.__signature__ = signature.replace(parameters=parameters)
     FUNCTIONS[body.__name__] = made
+    KNOWN.add(body.__name__.lstrip("_"))
     return made  # type: ignore[no-any-return]
 
 
@@ -134,13 +135,7 @@ def _with_checks(
             if value is _MISSING or isinstance(value, types) or (value is None and optional):
                 continue
             raise TypeError(f"{name}: {argument} is {type(value).__name__}: expected {text}")
-        try:
-            return body(*args, **keywords)
-        except _PLAIN as error:
-            # What went wrong further inside says which function was asked for.
-            if type(error) not in _PLAIN or name in str(error):
-                raise
-            raise type(error)(f"{name}: {error}") from error
+        return body(*args, **keywords)
 
     return inner
 

@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from infinicore import _core, _dtype, functions
+from infinicore._errors import KNOWN, explain
 from infinicore._modules import modules_of
-from infinicore._other_names import rename_methods, with_other_names
+from infinicore._public import as_public, make_methods_public
 from infinicore._tensor import Tensor
 
 # Modules of the package whose public names (`__all__`) are names of the package.
@@ -113,13 +114,13 @@ def collect() -> dict[str, Any]:
     names |= {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
     names["use_ntops"] = False  # operators come from nowhere else
     names |= {"Operand": Operand, "function": function, "result_type": result_type}
-    names = {name: with_other_names(value) for name, value in names.items()}
+    names = {name: as_public(value) for name, value in names.items()}
     _add_methods(names)
-    rename_methods(Tensor)
+    make_methods_public(Tensor)
     for name, method in vars(Tensor).items():
         # What works in place is a function, too: infinicore.abs_(x).
         if name.endswith("_") and not name.startswith("_"):
-            names.setdefault(name, method)
+            names.setdefault(name, as_public(method))
     return names
 
 
@@ -146,8 +147,9 @@ def _add_methods(names: dict[str, Any]) -> None:
         for slot in slots:
             setattr(Tensor, slot, as_operator(names[name], reflected=slot != slots[0]))
     for name, slot in IN_PLACE.items():
-        setattr(Tensor, slot, _in_place(names[name]))
-        setattr(Tensor, f"{name}_", _in_place(names[name]))
+        method = _in_place(f"{name}_", names[name])
+        setattr(Tensor, slot, method)
+        setattr(Tensor, f"{name}_", method)
     for name, value in names.items():
         in_place = f"{name}_"
         is_method = getattr(Tensor, name, None) is value and isinstance(value, _core.Function)
@@ -162,17 +164,29 @@ def _replacing(name: str, function: Any) -> Any:
     from infinicore._emit import check_out_type
 
     def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        made = function(self, *args, **keywords)
-        check_out_type(name, self, made.dtype)
-        return self.copy_(made)
+        try:
+            made = function(self, *args, **keywords)
+            if not isinstance(made, Tensor):
+                raise TypeError(f"{name}: there are several results: expected one, to be copied")
+            check_out_type(name, self, made.dtype)
+            return self.copy_(made)
+        except Exception as error:
+            raise explain(method, error, (self, *args, *keywords.values()), (*keywords,)) from None
 
-    method.__doc__ = function.__doc__
-    return method
+    return _named(method, name, function)
 
 
-def _in_place(function: Any) -> Any:
+def _in_place(name: str, function: Any) -> Any:
     def method(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        return function(self, *args, out=self, **keywords)  # type: ignore[no-any-return]
+        try:
+            return function(self, *args, out=self, **keywords)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise explain(method, error, (self, *args, *keywords.values()), (*keywords,)) from None
 
-    method.__doc__ = function.__doc__
+    return _named(method, name, function)
+
+
+def _named(method: Any, name: str, function: Any) -> Any:
+    method.__name__, method.__doc__ = name, function.__doc__
+    KNOWN.add(name)
     return method

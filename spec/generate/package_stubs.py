@@ -54,7 +54,7 @@ MEANING = {
 PLAIN_DECORATORS = {"function", "with_checked_index"}  # they leave the parameters as they are
 PLAIN = {"Any", "Tensor", "Sequence", "str", "None", "tuple", "list", "dict", "Size", "object"}
 PLAIN |= {"Iterator", "Callable"}
-OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}  # as infinicore._other_names has them
+OTHER_NAMES = {"dim": "axis", "keepdim": "keepdims"}  # as infinicore._public has them
 
 
 @dataclass

@@ -386,6 +386,9 @@ class Renaming:
 OTHER_NAMES: tuple[tuple[str, str], ...]
 
 def make_renaming(function: Any, parameters: tuple[str, ...]) -> Any: ...
+def set_explainer(
+    hook: Callable[[Any, BaseException, tuple[Any, ...], tuple[str, ...] | None], BaseException],
+) -> None: ...
 
 class RandomSequence:
     def __init__(self, seed: int) -> None: ...

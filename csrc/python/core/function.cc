@@ -11,7 +11,8 @@
 
 #include "../../core/out_of_memory.h"
 #include "alias_map.h"
-#include "other_names.h"
+#include "explain.h"
+#include "parameters.h"
 #include "signature.h"
 #include "trace_arguments.h"
 
@@ -30,13 +31,6 @@ using Recipes =
 
 // ---- Functions ----------------------------------------------------------------------------------
 
-struct Parameter {
-    PyObject *name;    // interned
-    PyObject *preset;  // null: it must be given
-    bool is_operand;   // a number in place of a tensor: its value is not part of the signature
-    bool keyword_only;
-};
-
 struct Function {
     PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *dict;
@@ -53,74 +47,10 @@ struct Function {
 // What every recipe depends on, such as the usual type of floats, has changed so many times.
 unsigned epoch = 0;
 
-constexpr size_t kMostParameters = 32;
-
 // Destroying a recipe may call Python, and that this function: the table is empty by then.
 void forget_recipes(Function &self) {
     Recipes gone;
     gone.swap(*self.recipes);
-}
-
-size_t find_named(const std::vector<Parameter> &parameters, const char *name) {
-    size_t at = 0;
-    while (at < parameters.size() &&
-           PyUnicode_CompareWithASCIIString(parameters[at].name, name) != 0)
-        ++at;
-    return at;
-}
-
-// The parameter that a keyword of another name means; behind all of them if there is none.
-[[gnu::cold, gnu::noinline]] size_t find_meant(const std::vector<Parameter> &parameters,
-                                               PyObject *keyword) {
-    const auto has = [&](const char *name) {
-        return find_named(parameters, name) < parameters.size();
-    };
-    const char *meant = meant_parameter(keyword, has);
-    return meant ? find_named(parameters, meant) : parameters.size();
-}
-
-// Puts the arguments into the order of the parameters; false with an exception set.
-bool bind(const Function &self, PyObject *const *args, size_t count, PyObject *keywords,
-          PyObject **bound) {
-    const std::vector<Parameter> &parameters = *self.parameters;
-    const char *name = self.name->c_str();
-    if (count > self.positional) {
-        PyErr_Format(PyExc_TypeError, "%s: expected at most %zu positional arguments, got %zu",
-                     name, self.positional, count);
-        return false;
-    }
-    std::memcpy(bound, args, count * sizeof *args);
-    std::memset(bound + count, 0, (parameters.size() - count) * sizeof *bound);
-    const Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
-    for (Py_ssize_t k = 0; k < named; ++k) {
-        PyObject *keyword = PyTuple_GetItem(keywords, k);
-        size_t at = 0;
-        while (at < parameters.size() && parameters[at].name != keyword) ++at;
-        if (at == parameters.size())
-            for (at = 0; at < parameters.size(); ++at)
-                if (PyUnicode_Compare(parameters[at].name, keyword) == 0) break;
-        if (at == parameters.size()) at = find_meant(parameters, keyword);
-        if (at == parameters.size()) {
-            PyErr_Format(PyExc_TypeError, "%s: got an unexpected keyword argument '%U'", name,
-                         keyword);
-            return false;
-        }
-        if (bound[at]) {
-            PyErr_Format(PyExc_TypeError, "%s: got several values for argument '%U'", name,
-                         parameters[at].name);
-            return false;
-        }
-        bound[at] = args[count + size_t(k)];
-    }
-    for (size_t i = 0; i < parameters.size(); ++i) {
-        if (bound[i]) continue;
-        if (!parameters[i].preset) {
-            PyErr_Format(PyExc_TypeError, "%s: argument '%U' is missing", name, parameters[i].name);
-            return false;
-        }
-        bound[i] = parameters[i].preset;
-    }
-    return true;
 }
 
 nb::object call_body(const Function &self, PyObject *const *values) {
@@ -197,7 +127,9 @@ void note_arguments(PyObject *const *bound, size_t count) {
 
 nb::object call(Function &self, PyObject *const *args, size_t count, PyObject *keywords) {
     PyObject *bound[kMostParameters];
-    if (!bind(self, args, count, keywords, bound)) throw nb::python_error();
+    if (!bind_arguments(*self.parameters, self.positional, *self.name, args, count, keywords,
+                        bound))
+        throw nb::python_error();
     const Recorder *recorder = thread_state().recorder;
     if (recorder && recorder->traced) return call_body(self, bound);
     if (recorder) [[unlikely]]
@@ -253,6 +185,7 @@ PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t flags, PyObje
     } catch (const std::exception &error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
     }
+    explain_error(self, args, flags, keywords);
     return nullptr;
 }
 

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
     bind_events(m);
     bind_functions(m);
     bind_other_names(m);
+    bind_explain(m);
     bind_generators(m);
     bind_context(m);
     bind_graph(m);

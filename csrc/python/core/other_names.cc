@@ -1,11 +1,13 @@
 // Python's functions with the other names of their parameters: a callable that hands its arguments
-// on, after renaming keywords. `Function` does the same for those that are traced.
+// on, after renaming keywords, and whose errors are its own. `Function` does the same for those that
+// are traced.
 #include "other_names.h"
 
 #include <structmember.h>
 
 #include <cstring>
 
+#include "explain.h"
 #include "tensor_object.h"
 
 using namespace nanobind::literals;
@@ -66,11 +68,12 @@ PyObject *renamed(const Renaming &self, PyObject *keywords) {
 
 PyObject *call_renaming(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
     const auto &self = *reinterpret_cast<Renaming *>(object);
-    if (!keywords) return PyObject_Vectorcall(self.inner, args, flags, nullptr);
-    PyObject *names = renamed(self, keywords);
-    if (!names) return nullptr;
+    PyObject *names = keywords ? renamed(self, keywords) : nullptr;
+    if (keywords && !names) return nullptr;
     PyObject *result = PyObject_Vectorcall(self.inner, args, flags, names);
-    Py_DECREF(names);
+    if (!result) [[unlikely]]
+        explain_error(object, args, flags, names);
+    Py_XDECREF(names);
     return result;
 }
 

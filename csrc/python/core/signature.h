@@ -32,8 +32,7 @@ public:
             } head{'T', uint8_t(tensor.dtype()), uint8_t(device.getType()),
                    uint8_t(device.getIndex()), uint32_t(rank)};
             put(&head, sizeof head);
-            put(tensor.shape().data(), rank * sizeof(size_t));
-            put(tensor.strides().data(), rank * sizeof(std::ptrdiff_t));
+            put_pairs(tensor.shape().data(), tensor.strides().data(), rank);
             arguments.tensors.push_back(value);
             return true;
         }
@@ -120,15 +119,29 @@ private:
         return true;
     }
     void put(const void *bytes, size_t count) {
-        if (size_ + count > capacity_) [[unlikely]] {
-            std::vector<char> more((size_ + count) * 2);
-            std::memcpy(more.data(), data_, size_);
-            more_.swap(more);
-            data_ = more_.data();
-            capacity_ = more_.size();
-        }
+        reserve(count);
         std::memcpy(data_ + size_, bytes, count);
         size_ += count;
+    }
+    // Size and stride of each dimension in turn: a loop over few words, where copies of an unknown
+    // length would be calls.
+    void put_pairs(const size_t *sizes, const std::ptrdiff_t *strides, size_t rank) {
+        reserve(rank * sizeof(size_t) * 2);
+        char *to = data_ + size_;
+        for (size_t i = 0; i < rank; ++i, to += sizeof(size_t) * 2) {
+            std::memcpy(to, sizes + i, sizeof(size_t));
+            std::memcpy(to + sizeof(size_t), strides + i, sizeof(size_t));
+        }
+        size_ += rank * sizeof(size_t) * 2;
+    }
+    void reserve(size_t count) {
+        if (size_ + count <= capacity_) [[likely]]
+            return;
+        std::vector<char> more((size_ + count) * 2);
+        std::memcpy(more.data(), data_, size_);
+        more_.swap(more);
+        data_ = more_.data();
+        capacity_ = more_.size();
     }
 
     char usual_[512];

@@ -54,6 +54,7 @@ void bind_index_check(nb::module_ &m);
 void bind_events(nb::module_ &m);
 void bind_functions(nb::module_ &m);
 void bind_other_names(nb::module_ &m);
+void bind_explain(nb::module_ &m);
 void bind_generators(nb::module_ &m);
 void bind_context(nb::module_ &m);
 void bind_graph(nb::module_ &m);

@@ -8,9 +8,9 @@ on other devices products with small matrices.
 
 from __future__ import annotations
 
-from infinicore._other_names import with_other_names
+from infinicore._public import as_public
 from infinicore.fft import _functions
 from infinicore.fft._functions import *
 
 __all__ = _functions.__all__
-globals().update({name: with_other_names(globals()[name]) for name in __all__})
+globals().update({name: as_public(globals()[name]) for name in __all__})

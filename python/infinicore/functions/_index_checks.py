@@ -92,7 +92,7 @@ def with_checked_index(made: Any) -> Any:
 
     function.__signature__ = made.__signature__  # type: ignore[attr-defined]
     in_place.__signature__ = made.__signature__  # type: ignore[attr-defined]
-    in_place.__doc__ = made.__doc__
+    in_place.__name__, in_place.__doc__ = f"{name}_", made.__doc__
     setattr(Tensor, f"{name}_", in_place)
     return function
 

@@ -24,6 +24,7 @@ import infinicore
 from infinicore._device import Device
 from infinicore._dtype import DataType
 from infinicore._emit import emit
+from infinicore._public import as_public
 from infinicore._tensor import Tensor
 from infinicore.functions.binding_names import (
     fp8_mla_rmsnorm_cache_,
@@ -49,6 +50,8 @@ def topksoftmax(values: Tensor, indices: Tensor, x: Tensor, topk: int, norm: boo
     emit("topksoftmax", x, topk=topk, norm=int(norm), out=(values, indices))
 
 
+for _name in ("fp8_mla_rmsnorm_cache_", "fp8_mla_rmsnorm_dual_cache_", "moe_topk_softmax_"):
+    globals()[_name] = as_public(globals()[_name])
 _FORMS = {
     form.__name__: form
     for name in FUNCTIONS

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import infinicore
+from infinicore._public import as_public
 from infinicore._tensor import Tensor
 from infinicore.special import i0
 
@@ -195,3 +196,6 @@ def kaiser(
     inside = (1 - across * across).clamp_min(0).sqrt() * beta
     whole = i0(infinicore.tensor(float(beta), dtype=places.dtype, device=places.device))
     return i0(inside) / whole
+
+
+globals().update({name: as_public(globals()[name]) for name in __all__})

@@ -170,4 +170,5 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return _where(condition, self, other)
 
 
+_where_method.__name__ = "where"
 setattr(Tensor, "where", _where_method)  # noqa: B010
