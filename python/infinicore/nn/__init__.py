@@ -17,6 +17,7 @@ from infinicore.nn import (
     dropout,
     functional,
     images,
+    init,
     layers,
     loading,
     losses,
@@ -28,6 +29,7 @@ from infinicore.nn import (
     rope_scaling,
     transformer,
 )
+from infinicore.nn._constructors import check_constructors
 from infinicore.nn.activation import *
 from infinicore.nn.adaptive import *
 from infinicore.nn.attention import *
@@ -53,7 +55,24 @@ _PARTS = (
     *(module, of_functions, parameter, rnn, rope, rope_scaling, transformer),
 )
 _MADE = {**losses.LOSSES, **of_functions.MODULES}
-__all__ = ["functional", "parallel", *(name for part in _PARTS for name in part.__all__), *_MADE]
+__all__ = [
+    "functional",
+    "init",
+    "parallel",
+    *(name for part in _PARTS for name in part.__all__),
+    *_MADE,
+]
+
+
+_FREE = (Module, ModuleList, ModuleDict, Sequential, ParameterList, ParameterDict, Identity, RoPE)
+_MODULES = [*globals().values(), *_MADE.values()]
+check_constructors(
+    {
+        each: None
+        for each in _MODULES
+        if isinstance(each, type) and issubclass(each, Module) and each not in _FREE
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

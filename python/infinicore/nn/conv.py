@@ -161,17 +161,17 @@ class _ChannelNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         kind = {"device": device, "dtype": dtype}
-        if affine:
-            self.weight = Parameter(ones(num_features, **kind))
-            self.bias = Parameter(zeros(num_features, **kind))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        weight = Parameter(ones(num_features, **kind)) if affine else None
+        self.register_parameter("weight", weight)
+        added = Parameter(zeros(num_features, **kind)) if affine and bias else None
+        self.register_parameter("bias", added)
         tracked = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, **kind) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **kind) if tracked else None)
@@ -221,9 +221,11 @@ def _norm(name: str, rank: int, of_input: bool) -> Any:
             track_running_stats: bool = False,
             device: Any = None,
             dtype: Any = None,
+            *,
+            bias: bool = True,
         ) -> None:
             given = (num_features, eps, momentum, affine, track_running_stats, device, dtype)
-            _ChannelNorm.__init__(self, *given)
+            _ChannelNorm.__init__(self, *given, bias=bias)
 
         body["__init__"] = init
     return type(name, (_ChannelNorm,), {**body, "__doc__": text})

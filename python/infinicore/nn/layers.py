@@ -219,7 +219,7 @@ class RMSNorm(Module):
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
-        eps: float = 1e-6,
+        eps: float | None = 1e-6,
         elementwise_affine: bool = True,
         device: Any = None,
         dtype: Any = None,
@@ -280,11 +280,13 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        for name in ("weight", "bias"):
-            made = new_parameter((num_channels,), device, dtype) if affine else None
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = new_parameter((num_channels,), device, dtype) if wanted else None
             self.register_parameter(name, made)
 
     def forward(self, input: Tensor) -> Tensor:

@@ -28,8 +28,8 @@ LPPool2d  lp_pool2d  norm_type kernel_size stride=None ceil_mode=False
 LPPool3d  lp_pool3d  norm_type kernel_size stride=None ceil_mode=False
 FractionalMaxPool2d  fractional_max_pool2d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
 FractionalMaxPool3d  fractional_max_pool3d  kernel_size output_size=None output_ratio=None return_indices=False _random_samples=None
-ReLU  relu
-SiLU  silu
+ReLU  relu  inplace=False
+SiLU  silu  inplace=False
 Sigmoid  sigmoid
 Tanh  tanh
 GELU  gelu  approximate='none'
