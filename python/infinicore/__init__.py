@@ -19,7 +19,7 @@ use_ntops = False  # programs ask for it: whether an optional package of kernels
 
 _MODULES = (
     *("array_api", "ccl", "context", "fft", "functions", "lib", "library", "linalg"),
-    *("masked", "nn", "op", "ops", "rt", "signal", "special", "test", "utils"),
+    *("masked", "nn", "op", "ops", "return_types", "rt", "signal", "special", "test", "utils"),
 )
 
 

@@ -249,3 +249,21 @@ def test_lu_outside() -> None:
     assert np.allclose(a @ of(infinicore.lu_solve(put(b), *factors)), b)
     p, lower, upper = map(of, infinicore.lu_unpack(*factors))
     assert np.allclose(p @ lower @ upper, a)
+
+
+def test_info_counts_pivots_and_minors() -> None:
+    """LAPACK's numbers, from 1 on: of the pivot that is 0, of the minor that is not positive."""
+    a = infinicore.tensor([[[1.0, 2], [2, 4]], [[0.0, 0], [0, 1]], [[2.0, 0], [0, 1]]])
+    assert infinicore.linalg.inv_ex(a).info.tolist() == [2, 1, 0]
+    assert infinicore.linalg.solve_ex(a, infinicore.ones(3, 2, 1)).info.tolist() == [2, 1, 0]
+    assert infinicore.linalg.lu_factor_ex(a).info.tolist() == [2, 1, 0]
+    s = infinicore.eye(5).expand(3, 5, 5).clone()
+    s[0, 3, 3], s[1, 0, 0] = -1.0, 0.0
+    assert infinicore.linalg.cholesky_ex(s).info.tolist() == [4, 1, 0]
+
+
+def test_results_have_public_names() -> None:
+    made = infinicore.linalg.eigh(infinicore.eye(1))
+    assert type(made) is infinicore.return_types.linalg_eigh
+    text = "linalg_eigh(\neigenvalues=tensor([1.]),\neigenvectors=tensor([[1.]]))"
+    assert repr(made) == f"infinicore.return_types.{text}"

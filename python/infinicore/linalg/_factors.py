@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import infinicore
+from infinicore import _core, return_types
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import eig as _eig
 from infinicore.functions.linalg.linalg import _svd
@@ -25,27 +26,6 @@ __all__ = [
 ]
 
 
-class _Cholesky(NamedTuple):
-    L: Tensor
-    info: Tensor
-
-
-class _Eigh(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class _QR(NamedTuple):
-    Q: Tensor
-    R: Tensor
-
-
-class _SVD(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
 _NOT_POSITIVE = "a matrix is not positive definite"
 
 
@@ -64,7 +44,8 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `cholesky`, with 1 for each matrix that has no such factor.
+    """As `cholesky`, with the order of the first leading minor that is not positive for each matrix
+    that has no such factor; while a graph is recorded it is 1.
 
     >>> infinicore.linalg.cholesky_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -73,7 +54,26 @@ def cholesky_ex(
     made = infinicore.cholesky(A, upper)
     if check_errors:
         checked("cholesky_ex", made, A, _NOT_POSITIVE)
-    return into(out, _Cholesky(made, failures(made, A.shape[:-2])))
+    return into(out, return_types.linalg_cholesky_ex(made, _failed_minors(made, A)))
+
+
+def _failed_minors(made: Tensor, A: Tensor) -> Tensor:
+    """For each matrix without a factor the order of the first leading minor that has none."""
+    info = failures(made, A.shape[:-2])
+    if _core.is_recording() or not bool(info.any()):
+        return info
+    n, flat = A.shape[-1], A.reshape((-1, A.shape[-1], A.shape[-1]))
+    orders = info.reshape(-1).tolist()
+    for at in (i for i, failed in enumerate(orders) if failed):
+        # If a leading minor fails, so do all larger ones.
+        low, high = 1, n
+        while low < high:
+            middle = (low + high) // 2
+            factor = infinicore.cholesky(flat[at, :middle, :middle].contiguous())
+            low, high = (low, middle) if bool(factor.isnan().any()) else (middle + 1, high)
+        orders[at] = low
+    made = infinicore.tensor(orders, dtype=infinicore.int32, device=A.device)
+    return made.reshape(tuple(info.shape))
 
 
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
@@ -82,7 +82,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     >>> infinicore.linalg.eigh(infinicore.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
     """
-    return into(out, _Eigh(*infinicore.eigh(matrices("eigh", A, True), UPLO)))
+    return into(out, return_types.linalg_eigh(*infinicore.eigh(matrices("eigh", A, True), UPLO)))
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
@@ -107,7 +107,7 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     q, r = infinicore.qr(A, mode != "complete")
     if mode == "r":
         q = infinicore.empty(0, dtype=A.dtype, device=A.device)
-    return into(out, _QR(q, r))
+    return into(out, return_types.linalg_qr(q, r))
 
 
 def svd(
@@ -120,7 +120,7 @@ def svd(
     """
     if driver is not None and driver not in ("gesvd", "gesvdj", "gesvda"):
         raise RuntimeError(f"svd: driver is {driver!r}: expected gesvd, gesvdj or gesvda")
-    return into(out, _SVD(*_svd(matrices("svd", A), not full_matrices)))
+    return into(out, return_types.linalg_svd(*_svd(matrices("svd", A), not full_matrices)))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
@@ -151,18 +151,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     return into(out, made.clone())  # type: ignore[no-any-return]
 
 
-class _Eig(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """Eigenvalues of square matrices, in no order, and eigenvectors as columns; both complex.
 
     >>> infinicore.linalg.eig(infinicore.tensor([[0., -1.], [1., 0.]])).eigenvalues.shape
     infinicore.Size([2])
     """
-    return into(out, _Eig(*_eig(matrices("eig", A, True))))
+    return into(out, return_types.linalg_eig(*_eig(matrices("eig", A, True))))
 
 
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:

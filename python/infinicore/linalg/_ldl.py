@@ -4,9 +4,10 @@ method, as LAPACK's sytrf and hetrf have it. All matrices of a batch take their 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import infinicore
+from infinicore import return_types
 from infinicore._tensor import Tensor
 from infinicore.linalg._matrices import conjugate, floats, into, matrices
 from infinicore.linalg._solvers import LinAlgError
@@ -14,17 +15,6 @@ from infinicore.linalg._solvers import LinAlgError
 __all__ = ["ldl_factor", "ldl_factor_ex", "ldl_solve"]
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # limits the growth of elements
-
-
-class _LDL(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-
-
-class _LDLEx(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -148,7 +138,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     tensor([1, 2], dtype=infinicore.int32)
     """
     packed, pivots, _ = _factored("ldl_factor", A, hermitian, True)
-    return into(out, _LDL(packed, pivots))
+    return into(out, return_types.linalg_ldl_factor(packed, pivots))
 
 
 def ldl_factor_ex(
@@ -159,7 +149,10 @@ def ldl_factor_ex(
     >>> infinicore.linalg.ldl_factor_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
     """
-    return into(out, _LDLEx(*_factored("ldl_factor_ex", A, hermitian, check_errors)))
+    return into(
+        out,
+        return_types.linalg_ldl_factor_ex(*_factored("ldl_factor_ex", A, hermitian, check_errors)),
+    )
 
 
 def _factored(name: str, A: Tensor, hermitian: bool, check_errors: bool) -> list[Tensor]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import infinicore
+from infinicore import return_types
 from infinicore._tensor import Tensor
 from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint, into, matrices
-from infinicore.linalg._solvers import LinAlgError, solve_triangular
+from infinicore.linalg._solvers import LinAlgError, first_zero, solve_triangular
 
 __all__ = [
     "lu",
@@ -16,23 +17,6 @@ __all__ = [
     "lu_factor_ex",
     "lu_solve",
 ]
-
-
-class _Factors(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-
-class _FactorsEx(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class _LU(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
@@ -43,7 +27,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """
     if not pivot:
         raise RuntimeError("lu_factor: pivot is False: expected True")
-    return into(out, _Factors(*_lu_factor(matrices("lu_factor", A))))
+    return into(out, return_types.linalg_lu_factor(*_lu_factor(matrices("lu_factor", A))))
 
 
 def lu_factor_ex(
@@ -55,15 +39,10 @@ def lu_factor_ex(
     tensor(0, dtype=infinicore.int32)
     """
     lu, pivots = lu_factor(A, pivot=pivot)
-    diagonal = infinicore.diagonal(lu, 0, -2, -1)
-    zero = diagonal == 0
-    info = infinicore.zeros(diagonal.shape[:-1], dtype=infinicore.int64, device=lu.device)
-    if diagonal.shape[-1]:
-        first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
-        info = infinicore.where(zero.any(-1), first, info)
+    info = first_zero(lu)
     if check_errors and bool(info.any()):
         raise LinAlgError("lu_factor_ex: a matrix is singular")
-    return into(out, _FactorsEx(lu, pivots, info.to(infinicore.int32)))
+    return into(out, return_types.linalg_lu_factor_ex(lu, pivots, info))
 
 
 def permutation(pivots: Tensor, rows: int) -> Tensor:
@@ -87,7 +66,7 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return into(out, unpacked(*lu_factor(A, pivot=pivot)))
 
 
-def unpacked(packed: Tensor, pivots: Tensor) -> _LU:
+def unpacked(packed: Tensor, pivots: Tensor) -> Any:
     """P, L and U of what `lu_factor` gives."""
     m, n = packed.shape[-2:]
     k = min(m, n)
@@ -97,7 +76,7 @@ def unpacked(packed: Tensor, pivots: Tensor) -> _LU:
     rows = infinicore.eye(m, dtype=packed.dtype, device=packed.device)
     order = permutation(pivots, m)
     turned = infinicore.index_select(rows, 0, order.reshape(-1)).reshape((*order.shape, m))
-    return _LU(turned.transpose(-1, -2).contiguous(), lower, upper)
+    return return_types.linalg_lu(turned.transpose(-1, -2).contiguous(), lower, upper)
 
 
 def lu_solve(

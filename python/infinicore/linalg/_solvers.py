@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import infinicore
-from infinicore import _core
+from infinicore import _core, return_types
 from infinicore._tensor import Tensor
+from infinicore.functions.linalg.eig import lu_factor as _lu_factor
 from infinicore.linalg._matrices import adjoint, eps, floats, into, matrices
 
 __all__ = [
@@ -30,33 +31,30 @@ class LinAlgError(RuntimeError):
     """A matrix that a function finds no result for."""
 
 
-class _Slogdet(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class _Inverse(NamedTuple):
-    inverse: Tensor
-    info: Tensor
-
-
-class _Solved(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-
-class _LeastSquares(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
-
-
 def failures(made: Tensor, batch: Any) -> Tensor:
     """1 for each matrix of the batch without a result, else 0."""
     count = math.prod(made.shape[len(batch) :])
     bad = infinicore.isnan(made.reshape((*batch, count)))
     return infinicore.any(bad, -1).to(infinicore.int32)
+
+
+def first_zero(lu: Tensor) -> Tensor:
+    """The number, from 1 on, of the first pivot of each matrix that is 0; 0 if none is."""
+    zero = infinicore.diagonal(lu, 0, -2, -1) == 0
+    if not zero.shape[-1]:
+        return infinicore.zeros(zero.shape[:-1], dtype=infinicore.int32, device=lu.device)
+    first = infinicore.argmax(zero.to(infinicore.int32), -1) + 1
+    found: Tensor = infinicore.where(zero.any(-1), first, 0)
+    return found.to(infinicore.int32)
+
+
+def failed_pivots(made: Tensor, A: Tensor, batch: Any) -> Tensor:
+    """For each matrix without a result the number of the pivot that is 0, else 0."""
+    failed = failures(made, batch)
+    if not _core.is_recording() and not bool(failed.any()):
+        return failed  # most often: then the factors needn't be computed once more
+    found: Tensor = infinicore.where(failed != 0, first_zero(_lu_factor(A)[0]), 0)
+    return found.to(infinicore.int32)
 
 
 def checked(function: str, made: Tensor, given: Tensor, why: str) -> Tensor:
@@ -92,7 +90,7 @@ def slogdet(A: Tensor, *, out: Any = None) -> Any:
     >>> infinicore.linalg.slogdet(infinicore.eye(2)).sign
     tensor(1.)
     """
-    return into(out, _Slogdet(*infinicore.slogdet(matrices("slogdet", A, True))))
+    return into(out, return_types.linalg_slogdet(*infinicore.slogdet(matrices("slogdet", A, True))))
 
 
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
@@ -107,7 +105,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """Inverses, and 1 for each matrix that has none.
+    """Inverses, and for each matrix that has none the number of the pivot that is 0.
 
     >>> infinicore.linalg.inv_ex(infinicore.eye(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -116,7 +114,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     made = infinicore.inverse(A)
     if check_errors:
         checked("inv_ex", made, A, "a matrix is singular")
-    return into(out, _Inverse(made, failures(made, A.shape[:-2])))
+    return into(out, return_types.linalg_inv_ex(made, failed_pivots(made, A, A.shape[:-2])))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
@@ -133,7 +131,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """As `solve`, with 1 for each matrix that is singular.
+    """As `solve`, with the number of the pivot that is 0 for each matrix that is singular.
 
     >>> infinicore.linalg.solve_ex(infinicore.eye(2), infinicore.ones(2)).info
     tensor(0, dtype=infinicore.int32)
@@ -143,7 +141,7 @@ def solve_ex(
     if check_errors:
         checked("solve_ex", made, A, "a matrix is singular")
     batch = A.shape[:-2] if made.ndim >= A.ndim else made.shape[:-1]
-    return into(out, _Solved(made, failures(made, batch)))
+    return into(out, return_types.linalg_solve_ex(made, failed_pivots(made, A, batch)))
 
 
 def solve_triangular(
@@ -288,4 +286,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         rest = infinicore.matmul(A, made) - right
         residuals = infinicore.sum(abs(rest) ** 2, -2)
     values = s if driver in ("gelsd", "gelss") else none
-    return _LeastSquares(made.squeeze(-1) if is_vector else made, residuals, rank, values)
+    return return_types.linalg_lstsq(
+        made.squeeze(-1) if is_vector else made, residuals, rank, values
+    )
