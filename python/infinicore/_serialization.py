@@ -13,14 +13,18 @@ import pickle
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from infinicore import _core
 from infinicore._device import device
-from infinicore._tensor import Tensor
+from infinicore._dtype import uint8
+from infinicore._storage import rebuild_view
+from infinicore._tensor import LOADED_TO, Tensor
 
 __all__ = ["load", "save"]
 
 # What a file may name: modules, and the names in them.
 _ALLOWED = {
     "infinicore._tensor": {"rebuild"},
+    "infinicore._storage": {"rebuild_view"},
     "infinicore._dtype": {"dtype_named"},
     "infinicore._device": {"Size", "device"},
     "infinicore.nn.parameter": {"Parameter"},
@@ -94,13 +98,15 @@ def _opened(file: Any, mode: str) -> Iterator[Any]:
 
 def save(obj: Any, f: Any) -> None:
     """Write tensors, numbers, text and containers of them to a file, or to something with `write`.
+    Tensors that have elements in common have them in common when they are loaded.
 
     >>> import io
     >>> buffer = io.BytesIO()
     >>> infinicore.save({"x": infinicore.ones(2)}, buffer)
     """
+    ranges = _ranges_of(obj)
     with _opened(f, "wb") as handle:
-        pickle.dump(obj, handle, protocol=4)
+        _Pickler(handle, ranges).dump(obj)
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
@@ -113,21 +119,89 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     >>> infinicore.load(io.BytesIO(buffer.getvalue()))["x"]
     tensor([1., 1.])
     """
-    with _opened(f, "rb") as handle:
-        if map_location is not None:
-            handle = io.BytesIO(handle.read())
-        made = _unpickled(handle) if weights_only else pickle.Unpickler(handle).load()
-    return made if map_location is None else _moved(made, device(map_location))
+    token = LOADED_TO.set(None if map_location is None else device(map_location))
+    try:
+        with _opened(f, "rb") as handle:
+            return _unpickled(handle) if weights_only else pickle.Unpickler(handle).load()
+    finally:
+        LOADED_TO.reset(token)
 
 
-def _moved(value: Any, where: device) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(where)
-    if isinstance(value, dict):
-        for key in value:
-            value[key] = _moved(value[key], where)
-        return value
-    if isinstance(value, list):
-        value[:] = [_moved(each, where) for each in value]
-        return value
-    return tuple(_moved(each, where) for each in value) if type(value) is tuple else value
+# ---- Tensors with elements in common ------------------------------------------------------------
+
+_Key = tuple[int, str]  # the first byte of a memory, and its device
+
+
+def _key(tensor: Tensor) -> _Key:
+    return tensor.data_ptr() - tensor._offset, str(tensor.device)
+
+
+def _bytes_of(tensor: Tensor) -> tuple[int, int]:
+    """The first byte in the memory, and the one behind the last."""
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor._offset, tensor._offset + (last + 1) * tensor.itemsize
+
+
+class _Collector(pickle.Pickler):
+    """Writes nothing: finds the tensors."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), protocol=4)
+        self.found: list[Tensor] = []
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not Tensor:
+            return NotImplemented
+        self.found.append(obj)
+        return str, ()
+
+
+class _Range:
+    """Neighbouring bytes of a memory that several tensors see."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first, self.last, self.count = first, last, 1
+        self.tensor: Tensor | None = None
+
+
+def _ranges_of(obj: Any) -> dict[_Key, list[_Range]]:
+    collector = _Collector()
+    collector.dump(obj)
+    spans: dict[_Key, set[tuple[int, int, Any]]] = {}
+    for tensor in collector.found:
+        if tensor.numel() and not any(step < 0 for step in tensor.stride()):
+            layout = (tuple(tensor.shape), tensor.stride(), tensor.dtype)
+            spans.setdefault(_key(tensor), set()).add((*_bytes_of(tensor), layout))
+    ranges: dict[_Key, list[_Range]] = {}
+    for key, found in spans.items():
+        made: list[_Range] = []
+        for first, last, _ in sorted(found, key=lambda span: span[:2]):
+            if made and first < made[-1].last:
+                made[-1].last = max(made[-1].last, last)
+                made[-1].count += 1
+            else:
+                made.append(_Range(first, last))
+        ranges[key] = made
+    return ranges
+
+
+class _Pickler(pickle.Pickler):
+    """Writes the bytes that tensors have in common once, and tensors as views of them."""
+
+    def __init__(self, handle: Any, ranges: dict[_Key, list[_Range]]) -> None:
+        super().__init__(handle, protocol=4)
+        self._ranges, self._own = ranges, set[int]()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not Tensor or id(obj) in self._own or not obj.numel():
+            return NotImplemented
+        first, last = _bytes_of(obj)
+        for each in self._ranges.get(_key(obj), ()):
+            if each.count > 1 and each.first <= first and last <= each.last:
+                if each.tensor is None:
+                    size, start = each.last - each.first, each.first - first
+                    each.tensor = _core.view_as(obj, (size,), (1,), start, uint8)
+                    self._own.add(id(each.tensor))
+                layout = (tuple(obj.shape), tuple(obj.stride()))
+                return rebuild_view, (each.tensor, *layout, first - each.first, obj.dtype)
+        return NotImplemented

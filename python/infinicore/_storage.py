@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from infinicore import _changes, _core
 from infinicore._device import device
-from infinicore._dtype import uint8
+from infinicore._dtype import dtype, uint8
 from infinicore._tensor import Tensor, attach
 
 __all__: list[str] = []
@@ -69,6 +69,21 @@ class _Methods(_Base):
         _core.rebind(self, source)
         _changes.note()
         return self
+
+
+def rebuild_view(
+    whole: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, kind: dtype
+) -> Tensor:
+    """A view of bytes that were saved; a file may ask for anything, so that it is checked."""
+    numbers = (*shape, *strides, offset)
+    is_layout = len(shape) == len(strides) and all(type(n) is int and n >= 0 for n in numbers)
+    is_bytes = isinstance(whole, Tensor) and whole.dtype is uint8 and whole.ndim == 1
+    if not (is_layout and is_bytes and isinstance(kind, dtype)):
+        raise ValueError("rebuild_view: expected bytes, a layout and a dtype")
+    last = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else 0
+    if offset % kind.itemsize or offset + (last + all(shape)) * kind.itemsize > whole.numel():
+        raise ValueError(f"rebuild_view: the view leaves its {whole.numel()} bytes")
+    return _core.view_as(whole, shape, strides, offset, kind)
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:

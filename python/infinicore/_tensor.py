@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from infinicore import _core
@@ -384,9 +385,12 @@ def _target(args: tuple[Any, ...], where: Any, kind: dtype | None) -> tuple[Any,
     return kind, place
 
 
+LOADED_TO: ContextVar[device | None] = ContextVar("LOADED_TO", default=None)  # of `load`
+
+
 def rebuild(data: Any, shape: tuple[int, ...], kind: dtype, where: str) -> Tensor:
     """A tensor that was pickled."""
-    place = device(where)
+    place = LOADED_TO.get() or device(where)
     if place._underlying[1] >= _core.device_count(place._underlying[0]):
         raise RuntimeError(
             f"unpickle: the tensor was pickled on {where}, which is not here: pickle tensor.cpu()"

@@ -71,3 +71,44 @@ def test_a_hostile_file_changes_nothing(file: bytes) -> None:
     with pytest.raises(pickle.UnpicklingError, match="load: the file"):
         infinicore.load(io.BytesIO(file))
     assert infinicore.ones(2, 3).shape.numel() == 6
+
+
+def test_views_stay_views() -> None:
+    x = infinicore.arange(12).reshape(3, 4).float()
+    given = {
+        "x": x,
+        "row": x[1],
+        "weight": nn.Parameter(x[:, ::2]),
+        "bytes": x.view(infinicore.int32),
+    }
+    for keywords in ({}, {"map_location": "cpu"}, {"weights_only": False}):
+        made = again(given, **keywords)
+        made["row"].fill_(7)
+        assert made["x"][1].tolist() == [7.0] * 4
+        assert made["weight"].tolist() == [[0.0, 2.0], [7.0, 7.0], [8.0, 10.0]]
+        assert made["bytes"].dtype is infinicore.int32
+    assert x[1].tolist() == [4.0, 5.0, 6.0, 7.0]
+
+
+def test_one_view_is_written_without_the_rest() -> None:
+    whole = infinicore.zeros(1000, 10)
+    for value in (whole[3], [whole[3], whole[700]], [whole[3], whole[3]]):
+        buffer = io.BytesIO()
+        infinicore.save(value, buffer)
+        assert len(buffer.getvalue()) < 1000
+
+
+def test_views_out_of_their_memory_are_refused() -> None:
+    from infinicore._storage import rebuild_view
+
+    whole = infinicore.zeros(8, dtype=infinicore.uint8)
+    for layout in (
+        ((3,), (1,), 0),
+        ((1,), (1,), 8),
+        ((2, 2), (2, 1), 0),
+        ((1,), (-1,), 0),
+        ((1,), (), 0),
+    ):
+        with pytest.raises(ValueError, match="rebuild_view"):
+            rebuild_view(whole, *layout, infinicore.float32)
+    assert rebuild_view(whole, (2,), (1,), 0, infinicore.float32).tolist() == [0.0, 0.0]
