@@ -40,6 +40,11 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = place(device)
+        number, index = self._device._underlying
+        if index >= _core.device_count(number):
+            raise RuntimeError(
+                f"Generator: device is {str(self._device)!r}: expected one that is here"
+            )
         self._sequence = _core.RandomSequence(_FIRST_SEED)
 
     @property

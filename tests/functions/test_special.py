@@ -198,3 +198,13 @@ def test_functions_and_methods_outside_special() -> None:
 def test_names_of_torch() -> None:
     torch = need("torch")
     assert set(torch.special.__all__) <= set(special.__all__)
+
+
+def test_degrees_without_end() -> None:
+    x = infinicore.ones(2)
+    for name in ("laguerre_polynomial_l", "legendre_polynomial_p"):
+        for n in (10**6, infinicore.tensor([3.0, 1e6])):
+            with pytest.raises(ValueError, match=f"{name}: n is 1000000: expected 32768 at most"):
+                getattr(infinicore.special, name)(x, n)
+    made = infinicore.special.hermite_polynomial_h(x, infinicore.tensor([3.0, 1e6])).tolist()
+    assert made[0] == -4.0 and made[1] != made[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,3 +101,12 @@ def test_windows_before_their_place() -> None:
         wanted = torch.stft(x, 16, window=window, return_complex=True, **given)
         got = infinicore.stft(put(x), 16, window=put(window), return_complex=True, **given)
         assert np.allclose(got.numpy(force=True), wanted.numpy(), atol=1e-5)
+
+
+def test_samples_in_one_place() -> None:
+    x = infinicore.tensor([1.0, 2.0, 4.0])
+    for order in (1, 2):
+        (made,) = infinicore.gradient(x, spacing=0.0, edge_order=order)
+        assert all(math.isinf(slope) or math.isnan(slope) for slope in made.tolist())
+    (made,) = infinicore.gradient(x, spacing=0.5, edge_order=2)
+    assert made.tolist() == [1.0, 3.0, 5.0]

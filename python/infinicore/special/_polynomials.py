@@ -21,6 +21,7 @@ __all__ = [
     "legendre_polynomial_p",
 ]
 
+_MOST = 1 << 15  # degrees; they are reached one by one
 Step = Callable[[Tensor, int, Tensor, Tensor], Tensor]  # x, k, degree k and k - 1 -> degree k + 1
 
 
@@ -33,6 +34,8 @@ def _evaluated(name: str, first: Tensor, step: Step, x: Tensor, n: Any) -> Tenso
         _core.refuse_while_recording(name)
         n = infinicore.trunc(n)
         most = int(n.max().item()) if n.numel() else 0
+    if most > _MOST:
+        raise ValueError(f"{name}: n is {most}: expected {_MOST} at most, one step for each degree")
     last, before = first, infinicore.ones_like(first)
     if not isinstance(n, Tensor):
         for k in range(1, most):
@@ -58,14 +61,19 @@ def _polynomial(
     kind, where = float_type(input, n), device_of(input, n)
     x = cast_to(tensor_for(input, kind, where), float64)
     degree = cast_to(tensor_for(n, kind, where), float64) if isinstance(n, Tensor) else n
-    made = _evaluated(name, first(x), step, x, degree)
-    if name.startswith("hermite"):
+    if not name.startswith("hermite"):
+        made = _evaluated(name, first(x), step, x, degree)
+    else:
         # As in torch: beyond this degree the coefficients leave the type's range.
         high = 128 if kind is float32 else 512
         if isinstance(degree, Tensor):
-            made = infinicore.where(degree >= high + 1, math.nan, made)
+            beyond = degree >= high + 1
+            made = _evaluated(name, first(x), step, x, infinicore.where(beyond, 0.0, degree))
+            made = infinicore.where(beyond, math.nan, made)
         elif int(degree) > high:
-            made = infinicore.full_like(made, math.nan)
+            made = infinicore.full_like(x, math.nan)
+        else:
+            made = _evaluated(name, first(x), step, x, degree)
     made = cast_to(made, kind)
     return made if out is None else write(name, out, made)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import infinicore
@@ -32,26 +32,24 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     def at(first: int, last: int) -> Tensor:
         return x.narrow(dim, first % size, (last - first) % size + 1)
 
-    if isinstance(spacing, Tensor):
-        expect(
-            tuple(spacing.shape) == (size,),
-            "gradient",
-            "the shape of a spacing",
-            tuple(spacing.shape),
-            f"[{size}]",
-        )
-        gaps = floats(spacing).diff().reshape(-1, *[1] * (x.ndim - dim - 1))
-        first, second = gaps[:-1], gaps[1:]
-        start, after, before, end = gaps[:1], gaps[1:2], gaps[-2:-1], gaps[-1:]
-    else:
-        first = second = start = after = before = end = spacing
+    if not isinstance(spacing, Tensor):
+        return infinicore.cat(_even_slopes(at, size, spacing, edge_order), dim)
+    expect(
+        tuple(spacing.shape) == (size,),
+        "gradient",
+        "the shape of a spacing",
+        tuple(spacing.shape),
+        f"[{size}]",
+    )
+    gaps = floats(spacing).diff().reshape(-1, *[1] * (x.ndim - dim - 1))
+    first, second = gaps[:-1], gaps[1:]
+    start, after, before, end = gaps[:1], gaps[1:2], gaps[-2:-1], gaps[-1:]
     parts = []
     if size > 2:
         down = -second / (first * (first + second))
         here = (second - first) / (first * second)
         up = first / (second * (first + second))
-        middle = at(0, -3) * down + at(2, -1) * up
-        parts = [middle + at(1, -2) * here if isinstance(spacing, Tensor) else middle]
+        parts = [at(0, -3) * down + at(2, -1) * up + at(1, -2) * here]
     if edge_order == 1:
         left = (at(1, 1) - at(0, 0)) / start
         right = (at(-1, -1) - at(-2, -2)) / end
@@ -67,6 +65,19 @@ def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
             + at(-3, -3) * (end / (before * (before + end)))
         )
     return infinicore.cat([left, *parts, right], dim)
+
+
+def _even_slopes(
+    at: Callable[[int, int], Tensor], size: int, gap: float, edge_order: int
+) -> list[Tensor]:
+    """The same for samples at one distance: a distance of 0 gives infinities, as in torch."""
+    parts = [(at(2, -1) - at(0, -3)) / (2 * gap)] if size > 2 else []
+    if edge_order == 1:
+        left, right = at(1, 1) - at(0, 0), at(-1, -1) - at(-2, -2)
+        return [left / gap, *parts, right / gap]
+    left = at(1, 1) * 4 - at(0, 0) * 3 - at(2, 2)
+    right = at(-1, -1) * 3 - at(-2, -2) * 4 + at(-3, -3)
+    return [left / (2 * gap), *parts, right / (2 * gap)]
 
 
 @function
