@@ -12,6 +12,7 @@ import pytest
 
 import infinicore
 from infinicore.llm import Engine, EngineOptions, SamplingParams, open_model
+from infinicore.llm.files import ModelFileError
 from infinicore.llm.files.gguf import BLOCKS
 from infinicore.nn import functional as F  # noqa: N812
 from tests.llm import gguf_writer as gguf
@@ -95,8 +96,8 @@ def engine(path: Path, **changes: Any) -> Engine:
 PROMPT = [5, 17, 200, 31, 90, 255, 8]
 
 
-def tokens(path: Path) -> list[int]:
-    made = engine(path)
+def tokens(path: Path, **changes: Any) -> list[int]:
+    made = engine(path, **changes)
     request = made.add(PROMPT, SamplingParams(max_tokens=12, ignore_eos=True))
     while made.has_work:
         made.step()
@@ -189,3 +190,104 @@ def test_rotated_part_of_a_head(tmp_path: Path) -> None:
     file = gguf.write(tmp_path / "model.gguf", metadata, rows)
     wanted = logits(folder(tmp_path / "folder", given, partial_rotary_factor=0.5))
     np.testing.assert_allclose(logits(file), wanted, atol=2e-4)
+
+
+def experts_file(path: Path, rows: list[gguf.Tensor]) -> Path:
+    metadata = gguf.llama_metadata(CONFIG)
+    metadata |= {"llama.expert_count": 4, "llama.expert_used_count": 2}
+    return gguf.write(path, metadata, rows)
+
+
+@pytest.mark.parametrize("kind", ["Q4_0", "Q8_0", "Q6_K"])
+def test_experts_stay_packed(kind: str, tmp_path: Path) -> None:
+    draw = np.random.RandomState(4)
+    rows = []
+    for name, shape in shapes().items():
+        own = gguf.gguf_name(name)
+        if "ffn_" in own and len(shape) == 2:
+            own = own.replace(".weight", "_exps.weight")
+            rows.append(gguf.blocks(own, (4, *shape), kind, draw))
+        else:
+            values = np.ones(shape) if len(shape) == 1 else draw.standard_normal(shape) * 0.06
+            rows.append(gguf.plain(own, values))
+    for layer in range(2):
+        router = draw.standard_normal((4, 256))
+        rows.append(gguf.plain(f"blk.{layer}.ffn_gate_inp.weight", router))
+    packed = experts_file(tmp_path / "packed.gguf", rows)
+    dense = []
+    for each in rows:
+        flat = each._replace(shape=(int(np.prod(each.shape[:-1])), each.shape[-1]))
+        values = dequantised(flat if each.kind in BLOCKS else each).reshape(each.shape)
+        dense.append(gguf.plain(each.name, values))
+    wanted_file = experts_file(tmp_path / "dense.gguf", dense)
+    made = engine(packed)
+    kinds = {name: w.dtype for name, w in _experts_of(made)}
+    assert kinds and set(kinds.values()) == {infinicore.uint8}
+    np.testing.assert_allclose(logits(packed), logits(wanted_file), rtol=1e-3, atol=1e-3)
+    assert tokens(packed) == tokens(wanted_file)  # a token at a time: a few experts of them
+    assert tokens(packed, graphs=True) == tokens(wanted_file)
+
+
+def _experts_of(made: Engine) -> list[tuple[str, Any]]:
+    found = []
+    for name, module in made.runner.model.named_modules():
+        for stack in getattr(module, "packed", None) or []:
+            found.append((name, stack.weight))
+    return found
+
+
+def phi3_files(tmp_path: Path, **scaling: Any) -> tuple[Path, Path]:
+    """The same model as a folder and as a file, with LongRoPE's factors."""
+    draw = np.random.RandomState(4)
+    hidden, wide, kv = 256, 256, 128
+    own: dict[str, np.ndarray] = {"model.embed_tokens.weight": draw.standard_normal((288, hidden))}
+    names = {
+        "model.embed_tokens.weight": "token_embd.weight",
+        "model.norm.weight": "output_norm.weight",
+    }
+    for i in range(2):
+        layer = f"model.layers.{i}."
+        for name, part, shape in (
+            ("input_layernorm", "attn_norm", (hidden,)),
+            ("post_attention_layernorm", "ffn_norm", (hidden,)),
+            ("self_attn.qkv_proj", "attn_qkv", (hidden + 2 * kv, hidden)),
+            ("self_attn.o_proj", "attn_output", (hidden, hidden)),
+            ("mlp.gate_up_proj", "ffn_up", (2 * wide, hidden)),
+            ("mlp.down_proj", "ffn_down", (hidden, wide)),
+        ):
+            own[f"{layer}{name}.weight"] = draw.standard_normal(shape)
+            names[f"{layer}{name}.weight"] = f"blk.{i}.{part}.weight"
+    own["model.norm.weight"] = np.ones(hidden)
+    own = {
+        name: np.ones(a.shape, np.float32) if a.ndim == 1 else (a * 0.06).astype(np.float32)
+        for name, a in own.items()
+    }
+    rope = {"type": "longrope", "original_max_position_embeddings": 4, **scaling}
+    made = folder(tmp_path / "folder", own, model_type="phi3", rope_scaling=rope)
+    metadata = {
+        key.replace("llama.", "phi3."): "phi3" if value == "llama" else value
+        for key, value in gguf.llama_metadata(CONFIG).items()
+    }
+    metadata["phi3.rope.scaling.original_context_length"] = 4
+    rows = [gguf.plain(names[name], array) for name, array in own.items()]
+    rows += [
+        gguf.plain(f"rope_factors_{which}.weight", np.array(scaling[f"{which}_factor"]))
+        for which in ("long", "short")
+    ]
+    return made, gguf.write(tmp_path / "model.gguf", metadata, rows)
+
+
+def test_long_rope_of_phi3(tmp_path: Path) -> None:
+    factors = {
+        "short_factor": [1.0 + 0.1 * i for i in range(32)],
+        "long_factor": [2.0 + 0.2 * i for i in range(32)],
+    }
+    wanted, file = phi3_files(tmp_path, **factors)
+    np.testing.assert_allclose(logits(file), logits(wanted), atol=2e-4)
+    assert tokens(file) == tokens(wanted)
+    config = open_model(file).config
+    assert config["rope_scaling"]["long_factor"] == pytest.approx(factors["long_factor"])
+    damaged = tmp_path / "other"
+    damaged.mkdir()
+    with pytest.raises(ModelFileError, match="32 short and 31 long factors"):
+        open_model(phi3_files(damaged, **{**factors, "long_factor": [2.0] * 31})[1])

@@ -102,6 +102,19 @@ class Embedding(nn.Module):
         return rows if self.scale == 1.0 else rows * self.scale
 
 
+class PackedStack(nn.Module):
+    """Matrices of one shape in a block format: bytes [matrices, rows, bytes of a row]."""
+
+    def __init__(self, weight: Tensor, packed: int, dtype: Any) -> None:
+        super().__init__()
+        self.weight, self.packed, self.dtype = weight, packed, dtype
+
+    def dense(self, chosen: Tensor | None = None) -> Tensor:
+        """All of them as numbers, or some, by their numbers."""
+        part = self.weight if chosen is None else self.weight.index_select(0, chosen)
+        return F.dequantize_gguf(part, self.packed, dtype=self.dtype)
+
+
 class Norm(nn.Module):
     """Root mean square normalisation of the last dimension, times the weight."""
 

@@ -11,7 +11,16 @@ from infinicore._tensor import Tensor
 from infinicore.llm import quantised
 from infinicore.llm.files import Checkpoint, ModelFileError, Stored
 from infinicore.llm.files.gguf import BLOCKS
-from infinicore.llm.layers import Dense, Embedding, Gathered, Norm, Packed, Projections, Summed
+from infinicore.llm.layers import (
+    Dense,
+    Embedding,
+    Gathered,
+    Norm,
+    Packed,
+    PackedStack,
+    Projections,
+    Summed,
+)
 from infinicore.llm.stages import Stage
 from infinicore.nn import functional as F  # noqa: N812
 
@@ -93,6 +102,26 @@ class Weights:
                 )
             return data.to(wanted)
         return F.dequantize_gguf(data, found.packed, dtype=wanted).view(*found.shape)
+
+    def stack(
+        self, name: str, shape: tuple[int, int, int], axis: int, begin: int, size: int
+    ) -> Tensor | PackedStack:
+        """A part, along an axis, of matrices that the file has as one weight; it stays packed
+        where the part consists of whole blocks."""
+        found = self.stored(name, shape)
+        if found.packed is None:
+            return self._dense(found).narrow(axis, begin, size).contiguous()
+        rows = found.data.view(shape[0], shape[1], -1)
+        if axis == 2 and size != shape[2]:
+            _, block, bytes_ = BLOCKS[found.packed]
+            if begin % block or size % block:
+                return self._dense(found).narrow(axis, begin, size).contiguous()
+            begin, size = begin // block * bytes_, size // block * bytes_
+        elif axis == 2:
+            size = rows.shape[2]
+        part = rows.narrow(axis, begin, size)
+        whole = part if part.is_contiguous() else part.contiguous()
+        return PackedStack(whole.to(self.device), found.packed, self.dtype)
 
     # ---- layers -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from infinicore import _core
 from infinicore._device import device as Device  # noqa: N812
 from infinicore._dtype import ALL
 from infinicore._tensor import Tensor
-from infinicore.llm.files.gguf_names import config_of, names_of
+from infinicore.llm.files.gguf_names import LONG_ROPE, config_of, names_of
 from infinicore.llm.files.stored import Checkpoint, ModelFileError, Stored
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q"}
@@ -132,7 +132,31 @@ class GgufFile(Checkpoint):
             self.metadata[key] = reader.value(reader.scalar("I"))
         self._tensors = self._table(reader, count)
         self._names = names_of(self._tensors)
-        self.config = config_of(self.metadata, set(self._tensors), self.source)
+        self.config = config_of(
+            self.metadata, set(self._tensors), self.source, self._long_rope_factors()
+        )
+
+    def _long_rope_factors(self) -> dict[str, list[float]]:
+        """Both kinds, or nothing."""
+        found = {key: self._tensors.get(name) for key, name in LONG_ROPE.items()}
+        if not any(found.values()):
+            return {}
+        made: dict[str, list[float]] = {}
+        for key, stored in found.items():
+            where = f"{self.source}: {LONG_ROPE[key]!r}"
+            if stored is None:
+                raise ModelFileError(f"{where} is missing")
+            is_list = len(stored.shape) == 1 and not stored.packed
+            values = stored.data.tolist() if is_list and stored.data.is_floating_point() else []
+            if not values or not all(0 < each < math.inf for each in values):
+                raise ModelFileError(f"{where}: expected a list of numbers above 0")
+            made[key] = values
+        short, long = (len(each) for each in made.values())
+        if short != long:
+            raise ModelFileError(
+                f"{self.source}: {short} short and {long} long factors of LongRoPE"
+            )
+        return made
 
     def _table(self, reader: _Reader, count: int) -> dict[str, Stored]:
         rows = []

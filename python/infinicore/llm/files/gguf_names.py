@@ -38,14 +38,21 @@ _GEMMA_LAYER = {
     "post_ffw_norm": "post_feedforward_layernorm",
 }
 _GEMMA_MARK = "post_ffw_norm"
+# Phi-3's gate and up are one weight, which files call by the name of the second.
+_JOINED_LAYER = {"ffn_up": "mlp.gate_up_proj"}
+#: What LongRoPE divides frequencies by, in short and in long requests: settings, not weights.
+LONG_ROPE = {"short_factor": "rope_factors_short.weight", "long_factor": "rope_factors_long.weight"}
 
 
 def names_of(tensors: Iterable[str]) -> dict[str, str]:
     """Hugging Face's names, and the file's: model.layers.3.self_attn.q_proj.weight of
     blk.3.attn_q.weight."""
-    names = list(tensors)
-    is_gemma = any(_GEMMA_MARK in name for name in names)
-    parts = {**_LAYER, **_GEMMA_LAYER} if is_gemma else _LAYER
+    names = [name for name in tensors if name not in LONG_ROPE.values()]
+    parts = _LAYER
+    if any(_GEMMA_MARK in name for name in names):
+        parts = {**_LAYER, **_GEMMA_LAYER}
+    elif any(name.endswith(".attn_qkv.weight") for name in names):
+        parts = {**_LAYER, **_JOINED_LAYER}
 
     def theirs(name: str) -> str:
         where, _, own = name.rpartition(".")
@@ -94,8 +101,10 @@ _KEYS = {
 }
 
 
-def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[str, Any]:
-    """The metadata as a config.json would have it."""
+def config_of(
+    metadata: dict[str, Any], tensors: set[str], source: str, long_rope: dict[str, list[float]]
+) -> dict[str, Any]:
+    """The metadata, and LongRoPE's factors if there are any, as a config.json would have them."""
     name = metadata.get("general.architecture")
     if not isinstance(name, str) or name not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
@@ -116,10 +125,12 @@ def config_of(metadata: dict[str, Any], tensors: set[str], source: str) -> dict[
     if isinstance(turned, int) and size and turned < size:
         config["partial_rotary_factor"] = turned / size
     scaling = metadata.get(f"{name}.rope.scaling.type")
-    if scaling in ("linear", "yarn"):
+    if long_rope or scaling in ("linear", "yarn"):
+        factor = None if long_rope else metadata.get(f"{name}.rope.scaling.factor", 1.0)
         config["rope_scaling"] = {
-            "rope_type": scaling,
-            "factor": metadata.get(f"{name}.rope.scaling.factor", 1.0),
+            "rope_type": "longrope" if long_rope else scaling,
+            "factor": factor,
+            **long_rope,
             "original_max_position_embeddings": metadata.get(
                 f"{name}.rope.scaling.original_context_length",
                 config.get("max_position_embeddings", 0),

@@ -9,6 +9,7 @@ from infinicore import nn
 from infinicore._tensor import Tensor
 from infinicore.llm.config import ModelConfig
 from infinicore.llm.files import ModelFileError
+from infinicore.llm.layers import PackedStack
 from infinicore.llm.models.decoder import Decoder, FeedForward, Layer
 from infinicore.llm.models.qwen3 import Qwen3Attention
 from infinicore.llm.weights import Weights
@@ -35,12 +36,22 @@ class Experts(nn.Module):
         gate, up, down = names
         begin, size = w.share("experts", wide)
         self.comm = w.comm if w.ranks > 1 else None
+        self.packed: list[PackedStack] | None = None
         if w.has("gate_proj.weight"):  # stacked in the file
-            gates = w.tensor("gate_proj.weight", count, wide, c.hidden).narrow(1, begin, size)
-            ups = w.tensor("up_proj.weight", count, wide, c.hidden).narrow(1, begin, size)
-            downs = w.tensor("down_proj.weight", count, c.hidden, wide)
+            gates, ups = (
+                w.stack(f"{name}_proj.weight", (count, wide, c.hidden), 1, begin, size)
+                for name in ("gate", "up")
+            )
+            downs = w.stack("down_proj.weight", (count, c.hidden, wide), 2, begin, size)
+            parts = [gates, ups, downs]
+            stacks = [each for each in parts if isinstance(each, PackedStack)]
+            if len(stacks) == len(parts):
+                self.packed = stacks
+                return
+            gates, ups, self.w2 = (
+                each.dense() if isinstance(each, PackedStack) else each for each in parts
+            )
             self.w1 = infinicore.cat([gates, ups], 1)
-            self.w2 = downs.narrow(2, begin, size).contiguous()
             return
         first, second = [], []
         for expert in range(count):
@@ -55,8 +66,22 @@ class Experts(nn.Module):
         self.w1, self.w2 = infinicore.stack(first, 0), infinicore.stack(second, 0)
 
     def forward(self, x: Tensor, experts: Tensor, shares: Tensor) -> Tensor:
-        made = F.fused_moe(x, experts, shares, self.w1, self.w2, activation=F.ACT_SWIGLU)
+        experts, w1, w2 = self._weights(experts)
+        made = F.fused_moe(x, experts, shares, w1, w2, activation=F.ACT_SWIGLU)
         return made if self.comm is None else self.comm.all_reduce(made.contiguous())
+
+    def _weights(self, experts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Experts [tokens, chosen], and the weights that these numbers mean. Packed ones are
+        expanded for the time of a call: those of a few tokens, or all of the layer."""
+        if self.packed is None:
+            return experts, self.w1, self.w2
+        pairs, few = experts.numel(), None
+        if pairs < self.packed[0].weight.shape[0]:
+            few = experts.reshape(-1)
+            numbers = infinicore.arange(pairs, dtype=infinicore.int32, device=experts.device)
+            experts = numbers.view(*experts.shape)
+        gates, ups, downs = (each.dense(few) for each in self.packed)
+        return experts, infinicore.cat([gates, ups], 1), downs
 
 
 class Mixture(nn.Module):
