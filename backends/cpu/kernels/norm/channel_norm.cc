@@ -70,7 +70,7 @@ enum { kTo, kFrom, kMean, kVariance, kWeight, kBias, kBatchTensors };
 std::unique_ptr<Plan> plan_batch_norm(const Operation &operation) {
     Shape tensors[kBatchTensors];
     for (int t = 0; t < kBatchTensors; ++t) tensors[t] = operation.tensor(t);
-    Walk<kBatchTensors> walk;
+    Walk<kBatchTensors> walk{};
     for (int d = 0; d < tensors[0].ndim; ++d) walk.add(tensors, d);
     int64_t length;
     bool vary[kBatchTensors];
