@@ -26,6 +26,7 @@ OTHERS = {
     "Tensor.to": "floats outside an integer type become its least or greatest; torch's wrap",
     "Tensor.resize_": "to more elements takes new memory, which other views do not share",
     "nn.functional.rms_norm": "eps is 1e-5 unless it is given, as InfiniCore's; torch's is tiny",
+    "special.laguerre_polynomial_l": "degrees are 32,768 at most, as Legendre's; torch takes any",
     "manual_seed": "the same seed gives other numbers than torch's",
 }
 # Names of torch that there are none of here: patterns of functions and of methods.
