@@ -30,23 +30,23 @@ def test_rows_of_every_width(kind: str, index_kind: Any, rng: Any) -> None:
         x, a = pair(rng.integers(-100, 100, (50, width)).astype(KINDS[kind]))
         many, i = pair(rng.integers(0, 50, 300).astype(index_kind))
         along, j = pair(rng.integers(0, width, 40).astype(index_kind))
-        assert np.array_equal(infinicore.index_select(x, 0, many).numpy(), a[i])
-        assert np.array_equal(infinicore.index_select(x, 1, along).numpy(), a[:, j])
-        assert np.array_equal(F.embedding(many, x).numpy(), a[i])
+        assert np.array_equal(infinicore.index_select(x, 0, many).numpy(force=True), a[i])
+        assert np.array_equal(infinicore.index_select(x, 1, along).numpy(force=True), a[:, j])
+        assert np.array_equal(F.embedding(many, x).numpy(force=True), a[i])
         if index_kind is np.int64:
-            assert np.array_equal(x[many].numpy(), a[i])
+            assert np.array_equal(x[many].numpy(force=True), a[i])
             rows, r = pair(rng.integers(0, 50, (300, width)))
             columns, c = pair(rng.integers(0, width, (50, 9)))
             assert np.array_equal(
-                infinicore.gather(x, 0, rows).numpy(), np.take_along_axis(a, r, 0)
+                infinicore.gather(x, 0, rows).numpy(force=True), np.take_along_axis(a, r, 0)
             )
             assert np.array_equal(
-                infinicore.gather(x, 1, columns).numpy(), np.take_along_axis(a, c, 1)
+                infinicore.gather(x, 1, columns).numpy(force=True), np.take_along_axis(a, c, 1)
             )
             flat, f = pair(rng.integers(-a.size, a.size, 200))
-            assert np.array_equal(infinicore.take(x, flat).numpy(), a.reshape(-1)[f])
+            assert np.array_equal(infinicore.take(x, flat).numpy(force=True), a.reshape(-1)[f])
             assert np.array_equal(
-                infinicore.take(x, flat.abs() % 7).numpy(), a.reshape(-1)[abs(f) % 7]
+                infinicore.take(x, flat.abs() % 7).numpy(force=True), a.reshape(-1)[abs(f) % 7]
             )
 
 
@@ -70,10 +70,10 @@ def test_windows_of_every_size(kind: str, rng: Any) -> None:
             for gap in (1, 2):
                 reach = (kernel - 1) * gap + 1
                 view = np.lib.stride_tricks.sliding_window_view(a, reach, 2)[:, :, ::step, ::gap]
-                found = F.max_pool1d(x, kernel, step, 0, gap).numpy()
+                found = F.max_pool1d(x, kernel, step, 0, gap).numpy(force=True)
                 assert np.array_equal(found, view.max(-1)), (kernel, step, gap)
             means = np.lib.stride_tricks.sliding_window_view(a, kernel, 2)[:, :, ::step].mean(-1)
-            found = F.avg_pool1d(x, kernel, step).numpy()
+            found = F.avg_pool1d(x, kernel, step).numpy(force=True)
             assert np.allclose(found, means, rtol=1e-5, atol=1e-6), (kernel, step)
 
 
@@ -81,17 +81,19 @@ def test_windows_with_a_nan() -> None:
     x = infinicore.arange(60, dtype=infinicore.float32).view(1, 1, 60).clone()
     x[0, 0, 30] = float("nan")
     for kernel, step in ((2, 1), (3, 2), (4, 4), (40, 5)):
-        found = F.max_pool1d(x, kernel, step).numpy()[0, 0]
+        found = F.max_pool1d(x, kernel, step).numpy(force=True)[0, 0]
         starts = np.arange(len(found)) * step
         assert np.array_equal(np.isnan(found), (starts <= 30) & (starts + kernel > 30))
 
 
 def test_global_windows(rng: Any) -> None:
     x, a = pair(rng.standard_normal((2, 5, 7, 7)).astype(np.float32))
-    assert np.array_equal(F.adaptive_max_pool2d(x, 1).numpy(), a.max((2, 3), keepdims=True))
-    assert np.array_equal(F.max_pool2d(x, 7).numpy(), a.max((2, 3), keepdims=True))
+    assert np.array_equal(
+        F.adaptive_max_pool2d(x, 1).numpy(force=True), a.max((2, 3), keepdims=True)
+    )
+    assert np.array_equal(F.max_pool2d(x, 7).numpy(force=True), a.max((2, 3), keepdims=True))
     assert np.allclose(
-        F.adaptive_avg_pool2d(x, 1).numpy(), a.mean((2, 3), keepdims=True), atol=1e-6
+        F.adaptive_avg_pool2d(x, 1).numpy(force=True), a.mean((2, 3), keepdims=True), atol=1e-6
     )
 
 
@@ -115,9 +117,9 @@ def test_convolutions(case: Any, kind: str, rng: Any) -> None:
     made = []
     for shape in ((images, channels, *size), (features, channels // groups, *kernel), (features,)):
         tensor = infinicore.tensor(rng.standard_normal(shape)).to(dtype)
-        made.append((tensor, tensor.to(infinicore.float64).numpy()))
+        made.append((tensor, tensor.to(infinicore.float64).numpy(force=True)))
     (x, a), (w, u), (b, v) = made
-    found = F.conv2d(x, w, b, step, pad, gap, groups).to(infinicore.float64).numpy()
+    found = F.conv2d(x, w, b, step, pad, gap, groups).to(infinicore.float64).numpy(force=True)
     padded = np.pad(a, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     reach = [(k - 1) * gap + 1 for k in kernel]
     view = np.lib.stride_tricks.sliding_window_view(padded, reach, (2, 3))

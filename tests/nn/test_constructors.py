@@ -54,6 +54,8 @@ def test_torch_refuses_the_same(row: tuple[str, tuple[Any, ...], dict[str, Any],
     name, args, keywords, _ = row
     if name == "GroupNorm" and args == (0, 4):
         pytest.skip("torch divides by zero")
+    if name == "HuberLoss" and torch.__version__ < "2.13":
+        pytest.skip("torch looks at delta from 2.13 on")
     with pytest.raises((TypeError, ValueError, AssertionError, IndexError)):
         getattr(torch.nn, name)(*args, **keywords)
 

@@ -104,7 +104,10 @@ def _module(name: str, function: str, words: list[str]) -> Any:
         return work(*inputs, **{each.name: getattr(self, each.name) for each in parameters})
 
     def extra_repr(self: Any) -> str:
-        return ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in parameters)
+        shown = {each.name: getattr(self, each.name) for each in parameters}
+        if not shown.get("inplace"):
+            shown.pop("inplace", None)
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
     init.__signature__ = signature_of(["self", *words])  # type: ignore[attr-defined]
     body = {"__init__": init, "forward": forward, "extra_repr": extra_repr, "__module__": __name__}
