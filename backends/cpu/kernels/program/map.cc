@@ -161,11 +161,20 @@ private:
         for (Slot &slot : nest_.slots) rotate(slot.kept);
     }
 
+    // One stage over rows in place takes less than to collect their elements from everywhere.
+    int64_t shortest_row() const {
+        bool in_place = nest_.stages.size() == 1;
+        for (const Slot &slot : nest_.slots)
+            if (slot.kind == Slot::kTensor)
+                in_place = in_place && (slot.kept[inner()] == 1 || slot.kept[inner()] == 0);
+        return in_place ? std::max<int64_t>(8, int64_t(kWidth<float>)) : 16;
+    }
+
     void choose_inner() {
         Walk &walk = nest_.kept;
         if (walk.count == 0) walk.size[walk.count++] = 1;
         // A short innermost dimension would make a call for every few elements.
-        if (walk.size[inner()] < 16) {
+        if (walk.size[inner()] < shortest_row()) {
             int longest = 0;  // the innermost of equal ones
             for (int i = 1; i < walk.count; ++i)
                 if (walk.size[i] >= walk.size[longest]) longest = i;
