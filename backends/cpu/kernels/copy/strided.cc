@@ -165,6 +165,25 @@ void fill_cells(char *to, E value, int64_t count) {
 
 }  // namespace
 
+namespace {
+
+// Strides are parameters: stores of bytes might change what a closure holds, which then would be
+// read again for each element.
+template <class E>
+[[gnu::noinline]] void copy_cells(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                  int64_t count) {
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4, to += 4 * to_step, from += 4 * from_step) {
+        const E a = load_cell<E>(from), b = load_cell<E>(from + from_step);
+        const E c = load_cell<E>(from + 2 * from_step), d = load_cell<E>(from + 3 * from_step);
+        store_cell(to, a), store_cell(to + to_step, b);
+        store_cell(to + 2 * to_step, c), store_cell(to + 3 * to_step, d);
+    }
+    for (; i < count; ++i, to += to_step, from += from_step) store_cell(to, load_cell<E>(from));
+}
+
+}  // namespace
+
 template <class E>
 void StridedCopy::elements(char *dst, const char *src) const {
     const Dim inner = dims_[ndim_ - 1];
@@ -176,12 +195,12 @@ void StridedCopy::elements(char *dst, const char *src) const {
             else
                 for (int64_t i = 0; i < count; ++i) store_cell(to + i * inner.dst, value);
         } else if (inner.dst == int64_t(sizeof(E))) {
-            int64_t i = inner.src == 2 * int64_t(sizeof(E)) ? every_second<E>(to, from, count) : 0;
-            for (; i < count; ++i)
-                store_cell(to + i * int64_t(sizeof(E)), load_cell<E>(from + i * inner.src));
+            const int64_t i =
+                inner.src == 2 * int64_t(sizeof(E)) ? every_second<E>(to, from, count) : 0;
+            copy_cells<E>(to + i * int64_t(sizeof(E)), sizeof(E), from + i * inner.src, inner.src,
+                          count - i);
         } else {
-            for (int64_t i = 0; i < count; ++i)
-                store_cell(to + i * inner.dst, load_cell<E>(from + i * inner.src));
+            copy_cells<E>(to, inner.dst, from, inner.src, count);
         }
     };
     const int64_t enough = kPiece / int64_t(sizeof(E));  // elements for one thread
@@ -272,9 +291,8 @@ void StridedCopy::blocks(char *dst, const char *src) const {
             transpose<E>(to, row.dst, from, column.src, rows, columns, streams && aligned);
         } else {
             for (int64_t i = 0; i < rows; ++i)
-                for (int64_t j = 0; j < columns; ++j)
-                    store_cell(to + i * row.dst + j * column.dst,
-                               load_cell<E>(from + i * row.src + j * column.src));
+                copy_cells<E>(to + i * row.dst, column.dst, from + i * row.src, column.src,
+                              columns);
         }
     };
     const size_t grain = size_t(std::max<int64_t>(1, kPiece / 2 / block_bytes));
