@@ -32,38 +32,62 @@ template <class T, class U>
 
 #if defined(__ARM_NEON)
 // Its instructions saturate, and give 0 for NaN, as `saturated` does.
-[[gnu::noinline]] void cast_loop(const float *from, int32_t *to, size_t n) {
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) vst1q_s32(to + i, vcvtq_s32_f32(vld1q_f32(from + i)));
-    for (; i < n; ++i) to[i] = vcvts_s32_f32(from[i]);
-}
 [[gnu::noinline]] void cast_loop(const double *from, int64_t *to, size_t n) {
     size_t i = 0;
     for (; i + 2 <= n; i += 2) vst1q_s64(to + i, vcvtq_s64_f64(vld1q_f64(from + i)));
     for (; i < n; ++i) to[i] = vcvtd_s64_f64(from[i]);
 }
-[[gnu::noinline]] void cast_loop(const double *from, int32_t *to, size_t n) {
-    auto two = [from](size_t i) { return vqmovn_s64(vcvtq_s64_f64(vld1q_f64(from + i))); };
-    size_t i = 0;
-    for (; i + 4 <= n; i += 4) vst1q_s32(to + i, vcombine_s32(two(i), two(i + 2)));
-    for (; i < n; ++i) to[i] = vqmovnd_s64(vcvtd_s64_f64(from[i]));
+
+// Four elements as integers of 32 bits.
+inline int32x4_t four(const float *p) { return vcvtq_s32_f32(vld1q_f32(p)); }
+inline int32x4_t four(const f16 *p) {
+    return vcvtq_s32_f32(vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits))));
+}
+inline int32x4_t four(const bf16 *p) {
+    return vcvtq_s32_f32(vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(&p->bits), 16)));
+}
+inline int32x4_t four(const double *p) {
+    auto two = [](const double *at) { return vqmovn_s64(vcvtq_s64_f64(vld1q_f64(at))); };
+    return vcombine_s32(two(p), two(p + 2));
 }
 
-template <class U>
-[[gnu::noinline]] void narrow_loop(const int32_t *from, U *to, size_t n) {
-    constexpr int32_t kLow = std::numeric_limits<U>::min(), kHigh = std::numeric_limits<U>::max();
-    for (size_t i = 0; i < n; ++i) to[i] = U(std::clamp(from[i], kLow, kHigh));
+inline int16x8_t eight(int32x4_t a, int32x4_t b) { return vqmovn_high_s32(vqmovn_s32(a), b); }
+inline void put_sixteen(int32_t *to, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+    vst1q_s32(to, a), vst1q_s32(to + 4, b), vst1q_s32(to + 8, c), vst1q_s32(to + 12, d);
+}
+inline void put_sixteen(int16_t *to, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+    vst1q_s16(to, eight(a, b)), vst1q_s16(to + 8, eight(c, d));
+}
+inline void put_sixteen(int8_t *to, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+    vst1q_s8(to, vqmovn_high_s16(vqmovn_s16(eight(a, b)), eight(c, d)));
+}
+inline void put_sixteen(uint8_t *to, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+    vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(eight(a, b)), eight(c, d)));
 }
 
+// Narrower integers are ends of the range of wider ones, in each step.
 template <class T, class U>
-    requires(std::is_floating_point_v<T> && std::is_integral_v<U> && sizeof(U) < sizeof(int32_t))
-void cast_loop(const T *from, U *to, size_t n) {
-    int32_t block[kCastBlock];
-    for (size_t i = 0; i < n; i += kCastBlock) {
-        const size_t count = std::min(kCastBlock, n - i);
-        cast_loop(from + i, block, count);
-        narrow_loop(block, to + i, count);
+    requires requires(const T *from, U *to, int32x4_t v) { put_sixteen(to, four(from), v, v, v); }
+[[gnu::noinline]] void cast_loop(const T *from, U *to, size_t n) {
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        put_sixteen(to + i, four(from + i), four(from + i + 4), four(from + i + 8),
+                    four(from + i + 12));
+    for (; i < n; ++i)
+        store_element(
+            to[i],
+            load_element<std::conditional_t<std::is_same_v<T, double>, double, float>>(from[i]));
+}
+// Are they not 0? The sign is not looked at.
+template <class T>
+    requires kIsHalf<T>
+[[gnu::noinline]] void cast_loop(const T *from, boolean *to, size_t n) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const uint16x8_t bits = vshlq_n_u16(vld1q_u16(&from[i].bits), 1);
+        vst1_u8(&to[i].bits, vand_u8(vmovn_u16(vtstq_u16(bits, bits)), vdup_n_u8(1)));
     }
+    for (; i < n; ++i) store_element(to[i], load_element<float>(from[i]));
 }
 void cast_loop(const float *from, int64_t *to, size_t n) {
     double block[kCastBlock];
@@ -75,12 +99,23 @@ void cast_loop(const float *from, int64_t *to, size_t n) {
 }
 #endif
 
+// Is there a loop that needs no block of floats?
+template <class T, class U>
+inline constexpr bool kCastsHalves =
+#if defined(__ARM_NEON)
+    kIsHalf<T> && (std::is_same_v<U, boolean> || (std::is_integral_v<U> && sizeof(U) <= 4));
+#else
+    false;
+#endif
+
 template <class T, class U>
 void cast_block(const T *from, U *to, size_t n) {
     if constexpr (kIsHalf<T> && std::is_same_v<U, float>) {
         load_block(to, from, n);
     } else if constexpr (kIsHalf<U> && std::is_same_v<T, float>) {
         store_block(to, from, n);
+    } else if constexpr (kCastsHalves<T, U>) {
+        cast_loop(from, to, n);
     } else if constexpr (kIsHalf<T> || kIsHalf<U>) {
         float block[kCastBlock];
         for (size_t i = 0; i < n; i += kCastBlock) {
