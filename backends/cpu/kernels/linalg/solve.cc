@@ -1,6 +1,8 @@
-// inverse and solve: equations by LU factors; complex ones too.
+// inverse and solve: equations by LU factors, complex ones too; those of triangular matrices by
+// substitution.
 #include "linalg/complex_solve.h"
 #include "linalg/lu.h"
+#include "linalg/triangular.h"
 
 namespace infini::cpu {
 namespace {
@@ -44,7 +46,18 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
     const Matrices x_columns = x.transposed(), m_columns = m.transposed();
     const Matrices b_columns = b.transposed();
     const int64_t n = m.rows, columns = b.columns, doubles = n * n + n + n * columns;
+    auto by_substitution = [=](const Arguments &a, int64_t i, double *room) {
+        double *sides = room + n * n + n;
+        m.load(room, a.pointer<void>(1), i);
+        const Triangle triangle = triangle_of(room, n);
+        if (triangle == Triangle::kNone) return false;
+        b.load(sides, a.pointer<void>(2), i);
+        solve_triangular(room, n, triangle, sides, columns);
+        x.store(a.pointer<void>(0), i, sides);
+        return true;
+    };
     auto by_lapack = [=](const Lapack &lapack, const Arguments &a, int64_t i, double *room) {
+        if (by_substitution(a, i, room)) return true;
         int *swaps = reinterpret_cast<int *>(room + n * n), info = 0;
         double *sides = room + n * n + n;
         const int size = int(n), count = int(columns);
@@ -57,6 +70,7 @@ std::unique_ptr<Plan> plan_solve(const Operation &operation) {
         return info == 0;
     };
     auto body = [=](const Arguments &a, int64_t i, double *room) {
+        if (by_substitution(a, i, room)) return;
         double *sides = room + n * n + n;
         m.load(room, a.pointer<void>(1), i);
         b.load(sides, a.pointer<void>(2), i);
