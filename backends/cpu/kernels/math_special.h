@@ -111,6 +111,55 @@ INFINI_SIMD D lgamma_wide(D x) {
     return select(pole | (absolute(x) == broadcast<D>(kInf)), broadcast<D>(kInf), y);
 }
 
+// The logarithmic derivative of the gamma function, to the precision of float: as lgamma_wide. The
+// product of z to z + 7 is w (w + 6) (w + 10) (w + 12) with w = z (z + 7).
+template <class D>
+INFINI_SIMD D digamma_wide(D x) {
+    constexpr double kSeries[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
+                                  1. / 132, -691. / 32760, 1. / 12};
+    constexpr double kProduct[] = {720, 252, 28, 1}, kSlope[] = {720, 504, 84, 4};
+    // Of pi r: the sine divided by pi r, and the cosine.
+    constexpr double kSin[] = {1,
+                               -1.6449340668482264,
+                               0.8117424252833536,
+                               -0.19075182412208422,
+                               0.0261478478176548,
+                               -0.0023460810354558235,
+                               0.000148428793031071,
+                               -6.975873661656381e-06,
+                               2.5312174041370274e-07,
+                               -7.304711822217775e-09,
+                               1.7165384749821432e-10,
+                               -3.3481335350440666e-12};
+    constexpr double kCos[] = {1.0,
+                               -4.934802200544679,
+                               4.0587121264167685,
+                               -1.3352627688545895,
+                               0.2353306303588932,
+                               -0.02580689139001406,
+                               0.0019295743094039231,
+                               -0.0001046381049248457,
+                               4.303069587032947e-06,
+                               -1.3878952462213771e-07,
+                               3.604730797462501e-09,
+                               -7.700707130601354e-11};
+    constexpr double kInf = std::numeric_limits<double>::infinity();
+    const D one = broadcast<D>(1);
+    const auto left = x < broadcast<D>(0.5);
+    const D z = select(left, one - x, x), w = z * (z + 7.0);
+    const auto small = z < broadcast<D>(8);
+    const D s = select(small, z + 8.0, z), inverse = one / s, square = inverse * inverse;
+    const D shift = (z + z + 7.0) * polynomial(w, kSlope) / (w * polynomial(w, kProduct));
+    D y = log_wide(s) - 0.5 * inverse - square * polynomial(square, kSeries);
+    y = select(z == broadcast<D>(kInf), z, y - select(small, shift, D{}));
+    // psi(x) = psi(1 - x) - pi cot(pi x)
+    const D r = x - nearest(x), rr = r * r;
+    y = y - select(left, polynomial(rr, kCos) / (r * polynomial(rr, kSin)), D{});
+    // As torch: -inf at 0 (+inf at -0), NaN at the negative integers.
+    const D pole = select(x == D{}, copysign(broadcast<D>(kInf), -x), broadcast<D>(kInf - kInf));
+    return select(left & (r == D{}), pole, y);
+}
+
 // For x >= 1. On [1, 2] the zero is a factor, so that the result keeps its digits next to it.
 inline double digamma_positive(double x) {
     if (x >= 10) {
@@ -174,6 +223,8 @@ inline double erfinv_scalar(double y) {
 
 template <class V>
 INFINI_SIMD V digamma(V x) {
+    if constexpr (detail::kFloats<V> && kIsVector<V>)
+        return detail::in_wide(x, [](auto wide) { return detail::digamma_wide(wide); });
     return detail::in_double(x, [](double lane) { return detail::digamma_scalar(lane); });
 }
 template <class V>

@@ -1,5 +1,6 @@
-// Sines and their inverses of float. Arguments up to 2^16 are reduced by a multiple of pi given as
-// three floats; greater ones, which are rare, go through libm, as all do where fma() rounds twice.
+// Sines and their inverses. Arguments of sines up to 2^16 (2^19 of doubles) are reduced by a multiple
+// of pi given in three parts; greater ones, which are rare, go through libm, as all do where fma()
+// rounds twice.
 #pragma once
 
 #include "math_bits.h"
@@ -36,10 +37,26 @@ INFINI_SIMD V with_parity(V y, V t) {
 
 // y, but through libm for the lanes beyond the limit (also NaN).
 template <class V, class F>
-INFINI_SIMD V beyond_limit(V x, V y, F f) {
-    const auto inside = absolute(x) <= broadcast<V>(kTrigLimit);
+INFINI_SIMD V beyond_limit(V x, V y, F f, Element<V> limit = kTrigLimit) {
+    const auto inside = absolute(x) <= broadcast<V>(limit);
     if (__builtin_expect(all(inside), 1)) return y;
     return select(inside, y, in_double(x, f));
+}
+
+// The sine of x - shift pi, for doubles up to 2^19: parts of pi of 33 bits times n are exact.
+template <class D>
+INFINI_SIMD D sin_double(D x, double shift) {
+    constexpr double kC[] = {-0x1.5555555555555p-3,  0x1.1111111111107p-7,   -0x1.a01a01a018aaep-13,
+                             0x1.71de3a54567bap-19,  -0x1.ae6455a1daedep-26, 0x1.6124015beb3cap-33,
+                             -0x1.ae5138bc80eaep-41, 0x1.89a480931f516p-49};
+    const D rounder = broadcast<D>(0x1.8p52);
+    const D t = fma(x, broadcast<D>(0x1.45f306dc9c883p-2), broadcast<D>(-shift)) + rounder;
+    const D n = t - rounder + shift;
+    D r = fma(n, broadcast<D>(-0x1.921fb544p+1), x);
+    r = fma(n, broadcast<D>(-0x1.0b4611a6p-33), r);
+    r = fma(n, broadcast<D>(-0x1.3198a2e037073p-68), r);
+    const D z = r * r, y = fma(r * z, polynomial(z, kC), r);
+    return as<D>(Bits<D>(bits(y) ^ as<Bits<D>>(as<Like<D, uint64_t>>(t) << 63)));
 }
 
 // The tangent of doubles to the precision of float: a tangent in float would lose too much in r.
@@ -72,6 +89,9 @@ INFINI_SIMD V sin(V x) {
         V y = detail::sin_reduced(detail::minus_pi(x, t - rounder, 1));
         y = select(x == V{}, x, detail::with_parity(y, t));  // -0 stays
         return detail::beyond_limit(x, y, libm);
+    } else if constexpr (std::is_same_v<V, F64> && kFma) {
+        const V y = select(x == V{}, x, detail::sin_double(x, 0));
+        return detail::beyond_limit(x, y, libm, 0x1p19);
     } else {
         return detail::in_double(x, libm);
     }
@@ -86,6 +106,8 @@ INFINI_SIMD V cos(V x) {
         V t = fma(x, broadcast<V>(0x1.45f306p-2f), half) + rounder;
         V y = detail::sin_reduced(detail::minus_pi(x, t - rounder - half, 1));
         return detail::beyond_limit(x, detail::with_parity(y, t), libm);
+    } else if constexpr (std::is_same_v<V, F64> && kFma) {
+        return detail::beyond_limit(x, detail::sin_double(x, -0.5), libm, 0x1p19);
     } else {
         return detail::in_double(x, libm);
     }
