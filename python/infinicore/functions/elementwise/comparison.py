@@ -85,12 +85,7 @@ def heaviside(input: Tensor, values: Operand, *, out: Any = None) -> Tensor:
     >>> infinicore.heaviside(infinicore.tensor([-1., 0., 1.]), infinicore.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    kind = result_type(input, values)
-    input = cast_to(input, kind)
-    step = cast_to(emit("greater", input, 0), kind)
-    return emit(
-        "where", emit("equal", input, 0), tensor_for(values, kind, input.device), step, out=out
-    )
+    return emit("heaviside", input, values, out=out)
 
 
 @function

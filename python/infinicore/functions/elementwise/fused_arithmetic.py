@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
 from infinicore import _core
-from infinicore._dtype import bfloat16, category, float16, int16, int64
+from infinicore._dtype import bfloat16, category, float16, float64, int16, int64
 from infinicore._emit import _step, emit, placed, result_type, tensor_for
 from infinicore._function import Operand, function
 from infinicore._tensor import Tensor
-from infinicore.functions.matmul.addmm import _added
+from infinicore.functions.matmul.addmm import _added, grown
 from infinicore.functions.matmul.matmul import check_ranks
 from infinicore.op._operator import function as operator_named
 from infinicore.op._shapes import broadcast
@@ -84,6 +85,15 @@ def lerp(start: Tensor, end: Tensor, weight: Operand, *, out: Any = None) -> Ten
 setattr(Tensor, "lerp", lerp)  # noqa: B010
 
 
+def _in_one(factor: float, *operands: Any) -> bool:
+    """Are these tensors of one type of floats, for which the operators take factors? Those are
+    float32 in C."""
+    kind = operands[0].dtype
+    if category(kind) != 2 or any(e._role == "number" or e.dtype is not kind for e in operands):
+        return False
+    return kind is not float64 or ctypes.c_float(factor).value == factor
+
+
 @function
 def addcmul(
     input: Tensor, tensor1: Operand, tensor2: Operand, value: float = 1.0, *, out: Any = None
@@ -93,6 +103,8 @@ def addcmul(
     >>> infinicore.addcmul(infinicore.ones(2), infinicore.ones(2), infinicore.ones(2), 0.5)
     tensor([1.5000, 1.5000])
     """
+    if _in_one(value, input, tensor1, tensor2):
+        return emit("addcmul", input, tensor1, tensor2, value=float(value), out=out)
     product = emit("mul", tensor1, tensor2)
     if value != 1:
         product = emit("mul", product, tensor_for(value, product.dtype, input.device))
@@ -135,6 +147,8 @@ def addcdiv(
     """
     if category(result_type(tensor1, tensor2)) < 2:
         raise RuntimeError("addcdiv: integers are not divided here: convert them to floats")
+    if _in_one(1.0, input, tensor1, tensor2):
+        return emit("addcdiv", input, tensor1, tensor2, value=float(value), out=out)
     if value != 1 and not math.isnan(value):
         tensor1 = emit("mul", tensor1, tensor_for(value, tensor1.dtype, input.device))
     return emit("add", input, emit("div", tensor1, tensor2), out=out)
@@ -155,6 +169,9 @@ def addr(
     infinicore.Size([2, 2])
     """
     check_ranks("addr", vec1=(vec1, 1), vec2=(vec2, 1))
+    if beta != 0 and all(_in_one(each, input, vec1, vec2) for each in (beta, alpha)):
+        input = grown("addr", input, (vec1.shape[0], vec2.shape[0]))
+        return emit("addr", input, vec1, vec2, beta=float(beta), alpha=float(alpha), out=out)
     made = emit("mul", vec1.unsqueeze(1), vec2)
     if alpha != 1:
         made = emit("mul", made, tensor_for(alpha, made.dtype, made.device))

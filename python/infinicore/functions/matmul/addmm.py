@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from infinicore._dtype import category, dtype
@@ -18,15 +19,19 @@ def _factors(kind: dtype, *factors: float) -> list[float]:
     return [int(each) if category(kind) < 2 else each for each in factors]
 
 
-def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
-    """made + beta * input. The input is not read when beta is 0."""
+def grown(name: str, input: Tensor, shape: Sequence[int]) -> Tensor:
     try:
-        input = input.expand(*made.shape)
+        return input.expand(*shape)
     except RuntimeError:
         raise RuntimeError(
             f"{name}: input has shape {tuple(input.shape)}: expected one that broadcasts to"
-            f" {tuple(made.shape)}"
+            f" {tuple(shape)}"
         ) from None
+
+
+def _added(name: str, input: Tensor, made: Tensor, beta: float, out: Any) -> Tensor:
+    """made + beta * input. The input is not read when beta is 0."""
+    input = grown(name, input, made.shape)
     if beta == 0:
         return placed(name, cast_to(made, result_type(input, made)), out)
     if beta != 1:

@@ -107,3 +107,16 @@ def logical_xor(a: Array, b: Array) -> Array:
 def where(condition: Array, a: Array, b: Array) -> Array:
     """a where the condition holds, else b."""
     return fn.where(condition, a, b)
+
+
+@operator(
+    "Heaviside(!y, x, values)",
+    """
+    out y  F+|I*|BOOL [*S]
+    x      =y         [*S]
+    values =y         [*S]
+    """,
+)
+def heaviside(x: Array, values: Array) -> Array:
+    """0 below 0 (and for NaN), 1 above it, and the values at 0."""
+    return fn.where(fn.equal(x, 0), values, fn.less(0, x))

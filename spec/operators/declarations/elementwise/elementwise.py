@@ -329,6 +329,20 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: float) -> Ar
 
 
 @operator(
+    "Addcdiv(!out, input, tensor1, tensor2, double value)",
+    """
+    out out F+   [*S]
+    input   =out [*S]
+    tensor1 =out [*S]
+    tensor2 =out [*S]
+    """,
+)
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: float) -> Array:
+    """input + value * tensor1 / tensor2."""
+    return input + value * tensor1 / tensor2
+
+
+@operator(
     "Lerp(!output, start, end, weight, float weight_scalar)",
     """
     out output F+      [*S]
