@@ -148,7 +148,7 @@ def _unpool(rank: int) -> Any:
         rows, channels = x.shape[:2]
         places = cast_to(indices, int64).reshape(rows, channels, -1)
         zeros = filled((rows, channels, count), 0.0, x.dtype, x)
-        made = emit("scatter", zeros, places, x.reshape(rows, channels, -1), axis=2)
+        made = emit("scatter", zeros, places, x.reshape(rows, channels, -1), axis=2, out=zeros)
         return made.view(*x.shape[1 if alone else 0 : 2], *room)
 
     example = ", ".join(["1"] * (rank + 1))
