@@ -42,7 +42,7 @@ V value_of(double number) {
 
 template <class V>
 struct Stage : program::Stage {
-    static constexpr int kMostNodes = 256;
+    static constexpr int kMostNodes = 512;
     struct Node {
         Function<V> function;  // null: an input or a constant
         int16_t args[3];       // earlier nodes; of an input its number, of a constant -1

@@ -351,4 +351,4 @@ def airy_ai(x: Array) -> Array:
     low = low + _polynomial(t, _AIRY_Q) * inverse * (sine - cosine)
     low = low * power * (1 / math.sqrt(2 * math.pi))
     made = fn.where(fn.less(x, _LOW), low, fn.where(fn.less(x, _HIGH), near, high))
-    return fn.where(fn.isinf(x), math.nan, made)
+    return fn.where(fn.isinf(x), x - x, made)  # NaN
