@@ -56,10 +56,10 @@ Error SolverPlan::run(const Arguments &arguments, const Stream &stream) const {
         if (finds_infinities_)
             INFINI_CUDA_TRY(
                 fill_bytes(stream, call.at(status_), 0, size_t(call.count) * sizeof(int)));
-        const Error error = factor(call);
+        const Error outcome = factor(call);
         // Some of the library's functions report internal errors where our own kernels do well.
-        if (error && call.first == 0) return run_own(arguments, stream);
-        INFINI_CUDA_TRY(error);
+        if (outcome && call.first == 0) return run_own(arguments, stream);
+        if (outcome) return outcome;
     }
     return infinirtSuccess;
 }
