@@ -21,7 +21,6 @@ GROUPS = {
     "qr": {"geqrf", "orgqr"},
     "svd": {"gesvdj", "gesvdjBatched"},
     "eigh or triangle": {"syevd", "syevBatched"},
-    "eig-": {"geev"},
 }
 
 

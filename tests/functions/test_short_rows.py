@@ -50,6 +50,7 @@ def test_rows_of_every_width(kind: str, index_kind: Any, rng: Any) -> None:
             )
 
 
+@pytest.mark.host  # indices on a device are not read
 def test_indices_that_name_nothing() -> None:
     x = infinicore.ones(3, 2)
     for size, bad in ((1, 3), (1000, 3), (1000, -4), (1000, 2**32), (1000, 2**32 + 1)):

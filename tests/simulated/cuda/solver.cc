@@ -182,32 +182,4 @@ int cusolverDnXsyevBatched(Handle *handle, Params *, int vectors, int triangle, 
     });
 }
 
-int cusolverDnXgeev_bufferSize(Handle *, Params *params, int left, int right, int64_t n, int type,
-                               const void *, int64_t lead, int type_w, const void *, int,
-                               const void *, int64_t, int type_right, const void *,
-                               int64_t lead_right, int compute, size_t *device, size_t *host) {
-    if (!params || left != kWithoutVectors || right != kWithVectors || lead < n || lead_right < n ||
-        type < 4 || type_w != type || type_right != type || compute != type)
-        return wrong("geev");
-    return give_sizes(elements_of(n, n) * bytes_of(type), device, host);
-}
-int cusolverDnXgeev(Handle *handle, Params *, int left, int right, int64_t n, int type, void *a,
-                    int64_t lead, int type_w, void *w, int, void *, int64_t, int type_right,
-                    void *v, int64_t lead_right, int compute, void *device, size_t bytes,
-                    void *host, size_t host_bytes, int *info) {
-    const Work work{device, bytes, host, host_bytes};
-    const size_t needed = elements_of(n, n) * bytes_of(type);
-    if (left != kWithoutVectors || right != kWithVectors || lead < n || lead_right < n ||
-        type_w != type || type_right != type || compute != type || !info || !work.has(needed))
-        return wrong("geev");
-    return enqueue_typed(handle, "geev", type, [=](auto e) {
-        using E = decltype(e);
-        if constexpr (!std::is_floating_point_v<E>) {
-            work.take(needed);
-            factor_eig(columns<E>(a, lead), n, static_cast<E *>(w), columns<E>(v, lead_right),
-                       info);
-        }
-    });
-}
-
 }  // extern "C"

@@ -18,7 +18,7 @@ namespace {
 using namespace simulated;
 
 constexpr int kSuccess = 0, kInvalid = 3, kFailed = 6;
-constexpr int kAsIs = 0, kLower = 0, kWithoutVectors = 0, kWithVectors = 1;
+constexpr int kAsIs = 0, kLower = 0, kWithVectors = 1;
 constexpr int kLargestBatched = 32;
 
 struct Handle {

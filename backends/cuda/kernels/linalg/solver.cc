@@ -44,7 +44,7 @@ public:
             case Factorization::kEigh:
                 return of_eigh();
             case Factorization::kEig:
-                return l_.geev && l_.geev_size ? each(48, 32) : Way::kOwn;
+                return Way::kOwn;  // Xgeev of CUDA 13.0 fails, or crashes, now and then
             default:
                 return is_complex_ ? each(64, 32) : each(96, 96);
         }
@@ -88,8 +88,6 @@ solver::Made make(const Library &library, const SolverWork &work, Way way) {
             return solver::make_svd(library, work, together);
         case Factorization::kEigh:
             return solver::make_eigh(library, work, together);
-        case Factorization::kEig:
-            return solver::make_eig(library, work);
         default:
             return solver::make_lu(library, work);
     }

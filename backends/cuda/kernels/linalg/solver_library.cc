@@ -58,8 +58,6 @@ bool take_all(Library &l) {
     types(l.gesvdj_batched, "gesvdjBatched");
     table.take_optional(l.syev_batched_size, "XsyevBatched_bufferSize");
     table.take_optional(l.syev_batched, "XsyevBatched");
-    table.take_optional(l.geev_size, "Xgeev_bufferSize");
-    table.take_optional(l.geev, "Xgeev");
     return table.is_complete();
 }
 

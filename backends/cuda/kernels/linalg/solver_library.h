@@ -12,7 +12,7 @@ using Jacobi = void *;  // gesvdjInfo_t
 
 enum Operation { kAsIs = 0 };                         // cublasOperation_t
 enum Triangle { kLower = 0 };                         // cublasFillMode_t
-enum Vectors { kWithoutVectors, kWithVectors };       // cusolverEigMode_t
+enum Vectors { kWithVectors = 1 };                    // cusolverEigMode_t
 constexpr signed char kEconomy = 'S';                 // of gesvd: as many vectors as values
 constexpr int kLargestJacobi = 32, kEconomySize = 1;  // of gesvdjBatched: the most rows; of gesvdj
 
@@ -96,14 +96,6 @@ struct Library {
                         int64_t lead, int type_w, void *w, int compute, void *device,
                         size_t device_bytes, void *host, size_t host_bytes, int *info,
                         int64_t count);
-    int (*geev_size)(Handle, Params, int left, int right, int64_t n, int type, const void *a,
-                     int64_t lead, int type_w, const void *w, int type_left, const void *left_v,
-                     int64_t lead_left, int type_right, const void *right_v, int64_t lead_right,
-                     int compute, size_t *device, size_t *host);
-    int (*geev)(Handle, Params, int left, int right, int64_t n, int type, void *a, int64_t lead,
-                int type_w, void *w, int type_left, void *left_v, int64_t lead_left, int type_right,
-                void *right_v, int64_t lead_right, int compute, void *device, size_t device_bytes,
-                void *host, size_t host_bytes, int *info);
 
     bool has_jacobi(int index) const;  // all that Jacobi's method needs
 

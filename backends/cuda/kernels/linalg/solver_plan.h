@@ -108,6 +108,5 @@ Made make_cholesky(const Library &library, const SolverWork &work, bool is_batch
 Made make_qr(const Library &library, const SolverWork &work);
 Made make_svd(const Library &library, const SolverWork &work, bool is_batched);
 Made make_eigh(const Library &library, const SolverWork &work, bool is_batched);
-Made make_eig(const Library &library, const SolverWork &work);
 
 }  // namespace infini::cuda::solver

@@ -157,46 +157,6 @@ private:
     Compiled load_, store_, store_values_;
 };
 
-class EigPlan final : public SolverPlan {
-public:
-    using SolverPlan::SolverPlan;
-
-private:
-    bool lay_out(const Session &s) override {
-        values_ = elements(1, columns_), v_ = elements(columns_, columns_);
-        const int code = type_.code();
-        size_t device = 0, host = 0;
-        return l_.geev_size(s.handle, s.params, kWithoutVectors, kWithVectors, rows_, code, nullptr,
-                            rows_, code, nullptr, code, nullptr, rows_, code, nullptr, rows_, code,
-                            &device, &host) == 0 &&
-               need_work(device, host);
-    }
-
-    void compile(Device &device) override {
-        load_ = load(device, kWholeMatrix, true);
-        Storing how;
-        how.is_complex = type_.is_complex;
-        store_ = store(device, how);
-    }
-
-    Error factor(const Call &c) const override {
-        const int code = type_.code();
-        INFINI_CUDA_TRY(c.move(load_, given_.x, a_, rows_));
-        INFINI_CUDA_TRY(c.each("Xgeev", [&](int64_t i) {
-            return l_.geev(c.session.handle, c.session.params, kWithoutVectors, kWithVectors, rows_,
-                           code, c.at(a_, i), rows_, code, c.at(values_, i), code, nullptr, rows_,
-                           code, c.at(v_, i), rows_, code, c.work(), work_bytes_, c.host,
-                           host_bytes_, c.info(i));
-        }));
-        INFINI_CUDA_TRY(wait(c.stream));  // it may still use the host's memory
-        INFINI_CUDA_TRY(c.move(store_, given_.y, values_, 1));
-        return c.move(store_, given_.z, v_, rows_);
-    }
-
-    Area values_, v_;
-    Compiled load_, store_;
-};
-
 }  // namespace
 
 Made make_svd(const Library &library, const SolverWork &work, bool is_batched) {
@@ -204,9 +164,6 @@ Made make_svd(const Library &library, const SolverWork &work, bool is_batched) {
 }
 Made make_eigh(const Library &library, const SolverWork &work, bool is_batched) {
     return std::make_unique<EighPlan>(library, work, is_batched);
-}
-Made make_eig(const Library &library, const SolverWork &work) {
-    return std::make_unique<EigPlan>(library, work, false);
 }
 
 }  // namespace infini::cuda::solver
