@@ -32,29 +32,3 @@ endif()
 # Includes the pool's sources.
 target_include_directories(cpu_thread_pool_test PRIVATE "${PROJECT_SOURCE_DIR}/csrc/base"
     "${PROJECT_SOURCE_DIR}/backends/cpu/runtime")
-
-# tests/runtime with these libraries, so that the sanitizers see all that it calls. They are loaded
-# before Python, whose own allocator would hide leaks. Left out: calls with pointers that lead nowhere,
-# on purpose, and forks, which cpu_fork_test has.
-execute_process(COMMAND "${Python_EXECUTABLE}" -c "import hypothesis, numpy, pytest"
-    RESULT_VARIABLE missing OUTPUT_QUIET ERROR_QUIET)
-set(preload "")
-foreach(library IN ITEMS address:libasan.so undefined:libubsan.so thread:libtsan.so)
-    string(REPLACE ":" ";" library ${library})
-    list(GET library 0 sanitizer)
-    if(INFINI_SANITIZE MATCHES "${sanitizer}")
-        list(GET library 1 name)
-        execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=${name}
-            OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE)
-        string(APPEND preload "${found} ")
-    endif()
-endforeach()
-if(missing)
-    message(STATUS "tests/runtime is no native test: ${Python_EXECUTABLE} has no pytest, numpy or hypothesis")
-elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT INFINI_SANITIZE)
-    add_test(NAME runtime_suite WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-        COMMAND "${Python_EXECUTABLE}" -m pytest -q -p no:cacheprovider tests/runtime
-            --ignore tests/runtime/test_bad_calls.py -k "not test_fork")
-    set_tests_properties(runtime_suite PROPERTIES TIMEOUT 1500 ENVIRONMENT
-        "INFINI_TEST_ROOT=${CMAKE_BINARY_DIR}/root;PYTHONMALLOC=malloc;LD_PRELOAD=${preload}")
-endif()

@@ -1,52 +1,11 @@
-// Instantiated graphs: order, branches side by side, launches in flight. The rest of their API is
-// tested by tests/runtime.
+// Instantiated graphs: order, branches side by side, launches in flight, updates.
 #include <algorithm>
+#include <cstring>
 #include <thread>
-#include <vector>
 
-#include "check.h"
+#include "graph_tools.h"
 
 namespace {
-
-infinirtStream_t make_stream(unsigned flags = infinirtStreamNonBlocking) {
-    infinirtStream_t stream;
-    OK(infinirtStreamCreateWithFlags(&stream, flags));
-    return stream;
-}
-
-infinirtGraph_t make_graph() {
-    infinirtGraph_t graph;
-    OK(infinirtGraphCreate(&graph, 0));
-    return graph;
-}
-
-using Nodes = std::vector<infinirtGraphNode_t>;
-
-infinirtGraphNode_t add_empty(infinirtGraph_t graph, const Nodes &after = {}) {
-    infinirtGraphNode_t node;
-    OK(infinirtGraphAddEmptyNode(&node, graph, after.data(), after.size()));
-    return node;
-}
-
-infinirtGraphNode_t add_host(infinirtGraph_t graph, infinirtHostFn_t function, void *data,
-                             const Nodes &after = {}) {
-    infinirtGraphNode_t node;
-    infinirtHostNodeParams parameters{function, data};
-    OK(infinirtGraphAddHostNode(&node, graph, after.data(), after.size(), &parameters));
-    return node;
-}
-
-infinirtGraphExec_t instantiate(infinirtGraph_t graph, unsigned long long flags = 0) {
-    infinirtGraphExec_t exec;
-    OK(infinirtGraphInstantiateWithFlags(&exec, graph, flags));
-    return exec;
-}
-
-void add_one(void *counter) {
-    auto *count = static_cast<std::atomic<int> *>(counter);
-    count->fetch_add(1);
-    count->notify_all();
-}
 
 // Two host functions that wait for each other can only end if they run at the same time.
 struct Meeting {
@@ -79,6 +38,34 @@ struct Trace {
     }
     int place(int number) const { return std::find(numbers, numbers + 64, number) - numbers; }
 };
+
+void replay_a_capture() {
+    infinirtStream_t stream = make_stream();
+    char *memory = device_memory(4096);
+    std::vector<char> from(4096, 5), to(4096);
+    std::atomic<int> count{0};
+    OK(infinirtStreamBeginCapture(stream, infinirtStreamCaptureModeGlobal));
+    OK(infinirtMemcpyAsync(memory, from.data(), 4096, infinirtMemcpyHostToDevice, stream));
+    OK(infinirtMemsetAsync(memory + 100, 9, 50, stream));
+    OK(infinirtLaunchHostFunc(stream, add_one, &count));
+    OK(infinirtMemcpyAsync(to.data(), memory, 4096, infinirtMemcpyDeviceToHost, stream));
+    infinirtGraph_t graph;
+    OK(infinirtStreamEndCapture(stream, &graph));
+    CHECK_EQ(first_byte(memory), 0);
+    infinirtGraphExec_t exec = instantiate(graph);
+    OK(infinirtGraphDestroy(graph));  // what was instantiated stays
+    for (int i = 0; i < 1000; ++i) OK(infinirtGraphLaunch(exec, stream));
+    OK(infinirtStreamSynchronize(stream));
+    CHECK_EQ(count.load(), 1000);
+    CHECK(to[99] == 5 && to[100] == 9 && to[149] == 9 && to[150] == 5);
+    // Into the null stream, which other work waits for.
+    OK(infinirtGraphLaunch(exec, nullptr));
+    OK(infinirtStreamSynchronize(nullptr));
+    CHECK_EQ(count.load(), 1001);
+    OK(infinirtGraphExecDestroy(exec));
+    OK(infinirtStreamDestroy(stream));
+    OK(infinirtFree(memory));
+}
 
 void branches_run_side_by_side() {
     infinirtStream_t stream = make_stream();
@@ -268,13 +255,144 @@ void change_and_destroy_in_flight() {
     OK(infinirtStreamDestroy(stream));
 }
 
+infinirtGraph_t update_graph(char *memory, unsigned value, size_t bytes, std::atomic<int> *count,
+                             bool extra_edge = false) {
+    infinirtGraph_t graph = make_graph();
+    infinirtGraphNode_t fill = add_fill(graph, memory, value, bytes);
+    infinirtGraphNode_t copy = add_copy(graph, memory + 512, memory, 64, {fill});
+    add_host(graph, add_one, count, extra_edge ? Nodes{copy, fill} : Nodes{copy});
+    return graph;
+}
+
+void updates() {
+    infinirtStream_t stream = make_stream();
+    char *memory = device_memory(1024);
+    std::atomic<int> first{0}, second{0};
+    infinirtGraph_t graph = update_graph(memory, 1, 64, &first);
+    infinirtGraphExec_t exec = instantiate(graph);
+    infinirtGraphExecUpdateResultInfo info{};
+
+    infinirtGraph_t next = update_graph(memory, 2, 128, &second);
+    OK(infinirtGraphExecUpdate(exec, next, &info));
+    CHECK_EQ(info.result, infinirtGraphExecUpdateSuccess);
+    OK(infinirtGraphLaunch(exec, stream));
+    OK(infinirtStreamSynchronize(stream));
+    CHECK_EQ(first_byte(memory + 512), 2);
+    CHECK(first.load() == 0 && second.load() == 1);
+
+    auto refused = [&](infinirtGraph_t changed, infinirtGraphExecUpdateResult result, int node) {
+        FAILS(infinirtGraphExecUpdate(exec, changed, &info), infinirtErrorGraphExecUpdateFailure);
+        CHECK_EQ(info.result, result);
+        CHECK(info.errorNode == (node < 0 ? nullptr : nodes_of(changed)[node]));
+        OK(infinirtGraphDestroy(changed));
+    };
+    infinirtGraph_t changed = update_graph(memory, 3, 64, &first);
+    add_empty(changed);
+    refused(changed, infinirtGraphExecUpdateErrorTopologyChanged, -1);
+    refused(update_graph(memory, 3, 64, &first, true), infinirtGraphExecUpdateErrorTopologyChanged,
+            2);
+    changed = make_graph();
+    infinirtGraphNode_t empty = add_empty(changed, {add_fill(changed, memory, 3, 64)});
+    add_host(changed, add_one, &first, {empty});
+    refused(changed, infinirtGraphExecUpdateErrorNodeTypeChanged, 1);
+    changed = update_graph(memory, 3, 64, &first);
+    infinirtMemsetParams rows{memory, 32, 3, 1, 8, 2};
+    OK(infinirtGraphMemsetNodeSetParams(nodes_of(changed)[0], &rows));
+    refused(changed, infinirtGraphExecUpdateErrorParametersChanged, 0);
+    changed = update_graph(memory, 3, 64, &first);
+    std::vector<char> host(64);
+    OK(infinirtGraphMemcpyNodeSetParams1D(nodes_of(changed)[1], host.data(), memory, 64,
+                                          infinirtMemcpyDeviceToHost));
+    refused(changed, infinirtGraphExecUpdateErrorParametersChanged, 1);
+
+    // Nothing of a refused update stays.
+    OK(infinirtMemset(memory, 0, 1024));
+    OK(infinirtGraphLaunch(exec, stream));
+    OK(infinirtStreamSynchronize(stream));
+    CHECK_EQ(first_byte(memory + 512), 2);
+    CHECK(first.load() == 0 && second.load() == 2);
+    OK(infinirtGraphExecDestroy(exec));
+    OK(infinirtGraphDestroy(graph));
+    OK(infinirtGraphDestroy(next));
+    OK(infinirtStreamDestroy(stream));
+    OK(infinirtFree(memory));
+}
+
+void single_nodes() {
+    infinirtStream_t stream = make_stream();
+    char *memory = device_memory(1024);
+    std::atomic<int> count{0}, other{0};
+    infinirtGraph_t graph = update_graph(memory, 1, 64, &count), child = make_graph();
+    Nodes nodes = nodes_of(graph);
+    infinirtGraphNode_t inner = add_fill(child, memory + 256, 4, 8), node;
+    OK(infinirtGraphAddChildGraphNode(&node, graph, &nodes[2], 1, child));
+    infinirtGraphExec_t exec = instantiate(graph, infinirtGraphInstantiateFlagUseNodePriority);
+    unsigned long long flags = 0;
+    OK(infinirtGraphExecGetFlags(exec, &flags));
+    CHECK_EQ(flags, infinirtGraphInstantiateFlagUseNodePriority);
+    auto run = [&] {
+        OK(infinirtMemset(memory, 0, 1024));
+        OK(infinirtGraphUpload(exec, stream));
+        OK(infinirtGraphLaunch(exec, stream));
+        OK(infinirtStreamSynchronize(stream));
+    };
+
+    infinirtMemsetParams fill{memory, 0, 6, 4, 8, 1};
+    OK(infinirtGraphExecMemsetNodeSetParams(exec, nodes[0], &fill));
+    OK(infinirtGraphExecMemcpyNodeSetParams1D(exec, nodes[1], memory + 700, memory, 8,
+                                              infinirtMemcpyDefault));
+    infinirtGraphNodeParams any{};
+    any.type = infinirtGraphNodeTypeHost;
+    any.host = {add_one, &other};
+    OK(infinirtGraphExecNodeSetParams(exec, nodes[2], &any));
+    infinirtMemsetParams replaced{memory + 256, 0, 5, 1, 8, 1};
+    OK(infinirtGraphMemsetNodeSetParams(inner, &replaced));
+    OK(infinirtGraphExecChildGraphNodeSetParams(exec, node, child));
+    run();
+    CHECK(first_byte(memory + 700) == 6 && first_byte(memory + 512) == 0);
+    CHECK_EQ(first_byte(memory + 256), 5);
+    CHECK(count.load() == 0 && other.load() == 1);
+
+    unsigned enabled = 9;
+    OK(infinirtGraphNodeSetEnabled(exec, nodes[1], 0));
+    OK(infinirtGraphNodeGetEnabled(exec, nodes[1], &enabled));
+    CHECK_EQ(enabled, 0);
+    run();
+    CHECK(first_byte(memory) == 6 && first_byte(memory + 700) == 0);
+    CHECK_EQ(other.load(), 2);
+    OK(infinirtGraphExecUpdate(exec, graph, nullptr));  // the node stays switched off
+    run();
+    CHECK_EQ(first_byte(memory + 512), 0);
+    OK(infinirtGraphNodeSetEnabled(exec, nodes[1], 1));
+    run();
+    CHECK_EQ(first_byte(memory + 512), 1);
+    FAILS(infinirtGraphNodeSetEnabled(exec, nodes[2], 0), infinirtErrorInvalidValue);
+
+    infinirtGraph_t stranger = make_graph();
+    infinirtGraphNode_t foreign = add_fill(stranger, memory, 1, 8);
+    FAILS(infinirtGraphExecMemsetNodeSetParams(exec, foreign, &fill), infinirtErrorInvalidValue);
+    FAILS(infinirtGraphExecMemsetNodeSetParams(exec, nodes[1], &fill), infinirtErrorInvalidValue);
+    fill.height = 2;
+    fill.pitch = 64;
+    FAILS(infinirtGraphExecMemsetNodeSetParams(exec, nodes[0], &fill), infinirtErrorInvalidValue);
+    FAILS(infinirtGraphExecChildGraphNodeSetParams(exec, node, graph),
+          infinirtErrorGraphExecUpdateFailure);
+    for (infinirtGraph_t each : {stranger, child, graph}) OK(infinirtGraphDestroy(each));
+    OK(infinirtGraphExecDestroy(exec));
+    OK(infinirtStreamDestroy(stream));
+    OK(infinirtFree(memory));
+}
+
 }  // namespace
 
 int main() {
+    RUN(replay_a_capture);
     RUN(branches_run_side_by_side);
     RUN(early_steps_release_others);
     RUN(order_of_random_graphs);
     RUN(launches_in_flight);
     RUN(change_and_destroy_in_flight);
+    RUN(updates);
+    RUN(single_nodes);
     std::puts("ok");
 }

@@ -8,8 +8,9 @@ import pytest
 
 from kit import Latch, Order
 from kit.binding import handles
-from kit.graphs import fill_params, host_params
 from kit.latch import settle
+
+from .test_graphs import fill_params, host_params
 
 
 def edges(rt, count: int):

@@ -6,10 +6,21 @@ import ctypes
 import queue
 from pathlib import Path
 
+import pytest
+
 from kit import Order
 from kit.binding import handles
-from kit.graphs import address, fill_params, host_params
 from kit.latch import HOST_FUNCTION, LIMIT
+
+from .test_graphs import address, fill_params, host_params
+
+
+@pytest.fixture
+def filled(rt, make):
+    """A graph with one fill node over a buffer of zeros."""
+    graph, buffer = make.graph(), make.buffer(16, 0)
+    node = rt.GraphAddMemsetNode(graph, None, 0, fill_params(rt, buffer.address, 1, 16))
+    return graph, node, buffer
 
 
 def launch(rt, made):

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import ctypes
 
+import pytest
+
 from kit.binding import handles
-from kit.graphs import fill_params
+
+from .test_graphs import fill_params
+
+
+@pytest.fixture
+def allocate(rt):
+    def add(graph, size, *nodes):
+        params = rt.struct("MemAllocNodeParams", bytesize=size)
+        params.poolProps.allocType = rt.MemAllocationTypePinned
+        params.poolProps.location.type = rt.MemLocationTypeDevice
+        params.poolProps.location.id = 0
+        behind = (handles(*nodes), len(nodes)) if nodes else (None, 0)
+        node = rt.GraphAddMemAllocNode(graph, *behind, params)
+        return node, params.dptr
+
+    return add
 
 
 def graph_memory(rt, word):

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 
 from kit import Latch, Order
 from kit.binding import handles
-from kit.graphs import host_params
 from kit.latch import settle
+
+
+def address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def host_params(rt, function):
+    return rt.struct("HostNodeParams", fn=address(function))
+
+
+def fill_params(rt, target, value, count, element=1, height=1, pitch=0):
+    return rt.struct(
+        "MemsetParams",
+        dst=target,
+        value=value,
+        elementSize=element,
+        width=count,
+        height=height,
+        pitch=pitch,
+    )
+
+
+@pytest.fixture
+def build(rt, make):
+    """Adds nodes to a graph: build.host("word"), build.fill(...), behind the nodes given."""
+
+    class Build:
+        def __init__(self):
+            self.graph = make.graph()
+            self.order = Order(rt)
+
+        def behind(self, nodes):
+            return (handles(*nodes), len(nodes)) if nodes else (None, 0)
+
+        def host(self, word, *nodes, also=None):
+            function = self.order.function(word, also)
+            return rt.GraphAddHostNode(self.graph, *self.behind(nodes), host_params(rt, function))
+
+        def latch(self, latch, *nodes):
+            params = host_params(rt, latch.function)
+            return rt.GraphAddHostNode(self.graph, *self.behind(nodes), params)
+
+        def fill(self, target, value, count, *nodes, **more):
+            params = fill_params(rt, target, value, count, **more)
+            return rt.GraphAddMemsetNode(self.graph, *self.behind(nodes), params)
+
+        def copy(self, dst, src, count, *nodes):
+            behind = self.behind(nodes)
+            return rt.GraphAddMemcpyNode1D(self.graph, *behind, dst, src, count, rt.MemcpyDefault)
+
+        def empty(self, *nodes):
+            return rt.GraphAddEmptyNode(self.graph, *self.behind(nodes))
+
+        def run(self, times=1):
+            stream, made = make.free_stream(), make.exec(self.graph)
+            for _ in range(times):
+                rt.GraphLaunch(made, stream)
+            rt.StreamSynchronize(stream)
+            return made
+
+    return Build()
 
 
 def test_an_empty_graph_runs(rt, make, build):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
 import pytest
 
 from kit import Buffer, Latch, Order, process
-from kit.binding import handles
-from kit.graphs import host_params
 from kit.latch import in_thread, settle
 
 THREE = pytest.mark.devices(3)
@@ -242,67 +239,3 @@ def test_a_number_of_devices_that_makes_no_sense():
             "print(rt.GetDeviceCount())", INFINI_CPU_DEVICES=wish, INFINI_DEVICE="cpu"
         )
         assert int(said) >= 1
-
-
-@THREE
-def test_nodes_run_on_their_devices(rt, make, build):
-    here, order = make.buffer(64, 0), Order(rt)
-    rt.SetDevice(1)
-    there, far = make.buffer(64, 0), make.free_stream()
-    rt.SetDevice(0)
-    fill = build.fill(here.address, 8, 64)
-    rt.SetDevice(1)
-    copy = build.copy(there.address, here.address, 64, fill)
-    rt.SetDevice(0)
-    params = host_params(rt, order.function("ran"))
-    rt.GraphAddHostNode(build.graph, handles(copy), 1, params)
-    made, near = make.exec(build.graph), make.free_stream()
-    for count in range(1, 21):
-        stream = near if count % 2 else far
-        rt.GraphLaunch(made, stream)
-        if count % 5 == 0:
-            rt.StreamSynchronize(stream)
-            assert len(order.seen) == count
-            assert there.read() == bytes([8]) * 64
-
-
-@THREE
-@pytest.mark.needs("core-words")
-def test_what_two_devices_refuse(rt, make, memory_on):
-    here, there = memory_on(0, 256, 1), memory_on(1, 256, 2)
-    host = make.pinned(256)
-    assert rt.code.MemcpyPeer(host.address, 1, here.address, 0, 257) == "ErrorInvalidValue"
-    plain = (ctypes.c_ubyte * 8)()
-    assert rt.code.MemcpyPeer(plain, 1, here.address, 0, 8) == "ErrorInvalidValue"
-    same = rt.code.DeviceGetP2PAttribute(rt.DevP2PAttrAccessSupported, 1, 1)
-    assert (same, rt.code.DeviceGetP2PAttribute(9, 0, 1)) == (
-        "ErrorInvalidDevice",
-        "ErrorInvalidValue",
-    )
-    stream = make.free_stream()
-    box = rt.struct("Memcpy3DPeerParms", dstDevice=1)
-    for side, at in ((box.srcPtr, here), (box.dstPtr, there)):
-        side.ptr, side.pitch, side.xsize, side.ysize = at.address, 16, 16, 16
-    box.dstPos.y, box.extent.width, box.extent.height, box.extent.depth = 8, 16, 4, 1
-    rt.Memcpy3DPeerAsync(box, stream)
-    rt.StreamSynchronize(stream)
-    assert there.read() == bytes([2] * 128 + [1] * 64 + [2] * 64)
-
-
-@THREE
-@pytest.mark.needs("core-words")
-def test_a_pool_that_another_device_reaches(rt, make, on):
-    pool = make.pool()
-    there = rt.struct("MemLocation", type=rt.MemLocationTypeDevice, id=1)
-    access = rt.struct("MemAccessDesc", flags=rt.MemAccessFlagsProtReadWrite)
-    access.location.type, access.location.id = rt.MemLocationTypeDevice, 1
-    assert rt.MemPoolGetAccess(pool, there) == rt.MemAccessFlagsProtNone
-    rt.MemPoolSetAccess(pool, access, 1)
-    assert rt.MemPoolGetAccess(pool, there) == rt.MemAccessFlagsProtReadWrite
-    assert rt.code.DeviceSetMemPool(1, pool) == "ErrorInvalidValue"
-    stream = on(1, make.stream)
-    memory = rt.MallocFromPoolAsync(64, pool, stream)
-    assert rt.PointerGetAttributes(memory).device == 0
-    rt.MemsetAsync(memory, 1, 64, stream)
-    rt.FreeAsync(memory, stream)
-    rt.StreamSynchronize(stream)
