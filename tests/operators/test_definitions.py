@@ -114,6 +114,7 @@ def test_several_operands() -> None:
         call("clip", np.array([math.nan, 0]), np.array([0, math.nan]), np.ones(2))[0]
     ).all()
     same(call("addcmul", a, b, c, value=0.3)[0], torch.addcmul(ta, tb, tc, value=0.3))
+    same(call("addcdiv", a, b, c, value=0.3)[0], torch.addcdiv(ta, tb, tc, value=0.3))
     same(call("lerp", a, b, c, weight_scalar=0.0)[0], torch.lerp(ta, tb, tc), atol=1e-14)
     same(
         call("lerp", a, b[:1], None, weight_scalar=0.3)[0], torch.lerp(ta, tb[:1], 0.3), atol=1e-14
@@ -205,6 +206,22 @@ def test_norms() -> None:
         same(ours[0], F.layer_norm(t, (8,), tw, None if bias is None else tb, 1e-5), atol=1e-13)
         same(ours[1], F.layer_norm(t, (8,), None, None, 1e-5), atol=1e-13)
         same(ours[2], torch.sqrt(t.var(-1, unbiased=False) + 1e-5))
+
+
+def test_norms_of_channels() -> None:
+    x = values(3, 4, 5, 6)
+    channels = [values(4, seed=i + 1) for i in range(4)]
+    channels[1] = np.abs(channels[1])
+    mean, variance, weight, bias = tensors(channels)
+    whole = [np.broadcast_to(each[:, None, None], x.shape) for each in channels]
+    t = torch.from_numpy(x)
+    ours = call("batch_norm", x, *whole, eps=1e-5)[0]
+    same(ours, F.batch_norm(t, mean, variance, weight, bias, eps=1e-5), atol=1e-13)
+    ours = call("channel_norm", x, *whole[2:], dim=[2, 3], dim_size=2, eps=1e-5)[0]
+    same(ours, F.instance_norm(t, weight=weight, bias=bias, eps=1e-5), atol=1e-13)
+    grouped = [each.reshape(3, 2, 2, 5, 6) for each in (x, *whole[2:])]
+    ours = call("channel_norm", *grouped, dim=[2, 3, 4], dim_size=3, eps=1e-5)[0]
+    same(ours.reshape(x.shape), F.group_norm(t, 2, weight, bias, 1e-5), atol=1e-13)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])

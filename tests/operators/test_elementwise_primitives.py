@@ -24,7 +24,7 @@ _WORDS = """
 UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(torch, name) for name in _WORDS.split()}
 _WORDS = """
     div pow remainder atan2 maximum minimum fmax copysign less less_equal greater greater_equal
-    logical_and logical_or logical_xor
+    logical_and logical_or logical_xor heaviside
 """
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(torch, name) for name in _WORDS.split()},
