@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from infinicore import _core
-from infinicore._device import device
+from infinicore._device import Size, device
 from infinicore._dtype import uint8
 from infinicore._storage import rebuild_view
 from infinicore._tensor import LOADED_TO, Tensor
@@ -35,7 +35,7 @@ _ALLOWED = {
 
 
 # Containers that a file fills from another one. Of a number or a range they would fill the memory.
-_FILLED: tuple[Any, ...] = (set, frozenset, bytearray)
+_FILLED: tuple[Any, ...] = (set, frozenset, bytearray, Size)
 
 
 _STEPS: dict[int, Any] = dict(pickle._Unpickler.dispatch)
@@ -61,18 +61,26 @@ class _Unpickler(pickle._Unpickler):  # the one in Python: its steps can be chec
         _STEPS[pickle.BUILD[0]](self)
 
     def load_reduce(self) -> None:
-        made, given = self.stack[-2:]
+        self.check_filled(*self.stack[-2:])
+        _STEPS[pickle.REDUCE[0]](self)
+
+    def load_newobj(self) -> None:
+        self.check_filled(*self.stack[-2:])
+        _STEPS[pickle.NEWOBJ[0]](self)
+
+    def check_filled(self, made: Any, given: Any) -> None:
         if made in _FILLED and not all(isinstance(each, (list, tuple, bytes)) for each in given):
             raise pickle.UnpicklingError(
                 f"load: the file fills a {made.__name__} from {given!r}: expected a list"
             )
-        _STEPS[pickle.REDUCE[0]](self)
 
     def refuse(self) -> None:
         raise pickle.UnpicklingError("load: the file has a step of old pickles: expected save's")
 
     dispatch[pickle.BUILD[0]] = load_build
     dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.NEWOBJ[0]] = load_newobj
+    dispatch[pickle.NEWOBJ_EX[0]] = refuse
     dispatch[pickle.OBJ[0]] = dispatch[pickle.INST[0]] = refuse
 
 

@@ -75,8 +75,8 @@ def rebuild_view(
     whole: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, kind: dtype
 ) -> Tensor:
     """A view of bytes that were saved; a file may ask for anything, so that it is checked."""
-    numbers = (*shape, *strides, offset)
-    is_layout = len(shape) == len(strides) and all(type(n) is int and n >= 0 for n in numbers)
+    is_layout = type(shape) is type(strides) is tuple and len(shape) == len(strides)
+    is_layout = is_layout and all(type(n) is int and n >= 0 for n in (*shape, *strides, offset))
     is_bytes = isinstance(whole, Tensor) and whole.dtype is uint8 and whole.ndim == 1
     if not (is_layout and is_bytes and isinstance(kind, dtype)):
         raise ValueError("rebuild_view: expected bytes, a layout and a dtype")

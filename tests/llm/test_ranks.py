@@ -81,8 +81,18 @@ def test_ranks_give_the_tokens_of_one_process(
         layers = tiny.config(name)["num_hidden_layers"]
         assert each["layers"] == -(-layers // pp), name
         np.testing.assert_allclose(each["hidden"], alone["hidden"], atol=1e-4, err_msg=name)
-        if tp == 1:  # the same operators in the same order
-            assert each["logprobs"] == json.loads(json.dumps(alone["logprobs"])), name
+        if tp == 1:  # the same operators; at the end of a stage a norm is not fused with its sum
+            found, wanted = ([*flat(made["logprobs"])] for made in (each, alone))
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=name)
+
+
+def flat(each: Any) -> Iterable[float]:
+    """The numbers of nested lists."""
+    if isinstance(each, (list, tuple)):
+        for inner in each:
+            yield from flat(inner)
+    else:
+        yield each
 
 
 def test_stages_load_their_own_weights(folders: dict[str, Path]) -> None:

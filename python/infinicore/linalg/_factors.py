@@ -54,7 +54,9 @@ def cholesky_ex(
     made = infinicore.cholesky(A, upper)
     if check_errors:
         checked("cholesky_ex", made, A, _NOT_POSITIVE)
-    return into(out, return_types.linalg_cholesky_ex(made, _failed_minors(made, A)))
+    return into(
+        out, return_types.linalg_cholesky_ex(made, _failed_minors(made, A.mH if upper else A))
+    )
 
 
 def _failed_minors(made: Tensor, A: Tensor) -> Tensor:

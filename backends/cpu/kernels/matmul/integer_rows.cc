@@ -14,6 +14,12 @@ namespace {
 constexpr int64_t kPieceBytes = 64 << 10;  // of the matrix, for a thread: 5 microseconds or more
 constexpr int64_t kLine = 64;
 
+// Wrapping around: integers of 16 bits would become signed ones of 32, which must not overflow.
+template <class T>
+INFINI_SIMD T times(T a, T b) {
+    return T(std::common_type_t<T, uint32_t>(a) * b);
+}
+
 template <class T>
 INFINI_SIMD T total(Vec<T> v) {
     T sum = 0;
@@ -52,7 +58,7 @@ INFINI_SIMD void dot(const T *x, int64_t x_stride, int64_t k, const T *w, int64_
 #pragma GCC unroll 4
             for (int u = 1; u < unroll; ++u) sum = sum + sums[i][j][u];
             T one = total<T>(sum);
-            for (int64_t q = p; q < k; ++q) one = T(one + x[i * x_stride + q] * w[j * stride + q]);
+            for (int64_t q = p; q < k; ++q) one = T(one + times(x[i * x_stride + q], w[j * stride + q]));
             y[i * y_stride + j] = one;
         }
 }
@@ -99,7 +105,7 @@ template <class T, int m>
             for (int i = 0; i < m; ++i)
                 for (int r = 0; r < rows; ++r)
                     y[i * y_stride + j] =
-                        T(y[i * y_stride + j] + x[i * x_stride + p + r] * at[r * stride + j]);
+                        T(y[i * y_stride + j] + times(x[i * x_stride + p + r], at[r * stride + j]));
     };
     int64_t p = 0;
     for (; p + 4 <= k; p += 4) add(std::integral_constant<int, 4>{}, p);

@@ -103,7 +103,7 @@ def addbmm(
     kind = result_type(input, batch1, batch2)
     if category(kind) < 2 or kind.is_complex:
         # One product, of the batches side by side.
-        left = batch1.transpose(0, 1).reshape(shape[0], -1 if batch1.numel() else 0)
+        left = batch1.transpose(0, 1).reshape(shape[0], batch1.shape[0] * batch1.shape[2])
         right = batch2.reshape(left.shape[1], shape[1])
         return _added("addbmm", input, product(left, right, alpha, None, "addbmm"), beta, out)
     return emit("addbmm", input.expand(*shape), batch1, batch2, alpha=alpha, beta=beta, out=out)
