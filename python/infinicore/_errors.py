@@ -30,6 +30,7 @@ _NOT_BOUND = re.compile(r"[\w.<>]*?(\w+)\(\) (?=missing|takes|got|requires)")
 _SUBJECT = re.compile(r"(\w+)(?=(?:\[[^]]*\]|\.\w+)* (?:is|has)\b)")
 _SIGNATURE = re.compile(r"^\s+\d+\. \w+(\(.*\)) -> .*$", re.MULTILINE)
 _LONGEST = 40  # of a value in a text
+_FEW = 8  # elements of a list that a message shows
 
 
 def explain(
@@ -203,13 +204,19 @@ def _is_about(value: Any, text: str) -> bool:
         shape = [f"shape {tuple(value.shape)}", f"shape {list(value.shape)}"]
         kind = f"{value.dtype!r}".rpartition(".")[2]
         return found in (*shape, f"dtype {kind}", f"type {value.dtype!r}")
+    if isinstance(value, (list, tuple)):
+        return found == type(value).__name__ or (len(value) <= _FEW and found == _shown(value))
     return found in (repr(value), str(value), type(value).__name__)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, _core.Tensor):
         return f"{value.dtype!r} {tuple(value.shape)}".removeprefix("infinicore.")
-    text = repr(value)
+    if type(value) in (list, tuple):  # not their repr: tensors among them would be read
+        few = [_shown(each) for each in value[:_FEW]] + ["..."] * (len(value) > _FEW)
+        text = f"[{', '.join(few)}]" if type(value) is list else f"({', '.join(few)})"
+    else:
+        text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 

@@ -29,7 +29,7 @@ def _is_padding(value: Any, given: dict[str, Any]) -> bool:
         steps = given["stride"]
         each = steps if isinstance(steps, (tuple, list)) else (steps,)
         return value == "valid" or (value == "same" and all(step == 1 for step in each))
-    return isinstance(value, int) or all(isinstance(size, int) for size in value)
+    return hasattr(value, "__index__") or _are_integers(value, given)
 
 
 def _is_ratio(value: Any, given: dict[str, Any]) -> bool:
@@ -41,7 +41,7 @@ def _is_ratio(value: Any, given: dict[str, Any]) -> bool:
 
 def _are_numbers(value: Any, given: dict[str, Any]) -> bool:
     each = value if isinstance(value, (tuple, list)) else (value,)
-    return value is None or all(isinstance(number, (int, float)) for number in each)
+    return value is None or all(hasattr(number, "__float__") for number in each)
 
 
 def _is_tensor(value: Any, given: dict[str, Any]) -> bool:
@@ -61,7 +61,7 @@ def _is_multiple(value: Any, given: dict[str, Any]) -> bool:
 
 
 def _are_integers(value: Any, given: dict[str, Any]) -> bool:
-    return all(isinstance(size, int) for size in value)
+    return all(hasattr(size, "__index__") for size in value)
 
 
 _RULES: dict[str, tuple[Rule, ...]] = {
