@@ -37,6 +37,14 @@ ELSEWHERE = {
     "collectives/combine.cuh": "tests/collectives/test_nccl.py",
 }
 LOWERED = {operator.name for operator in OPERATORS if operator.lowered}
+# A kernel that scales what cuFFT has made.
+SCALED = KernelCase(
+    "fft",
+    "F32",
+    "usual",
+    symbols={"*B": (3,), "N": 8},
+    attributes={"inverse": 1, "scale": 0.25, "ndim": 1},
+)
 # A kernel that finishes what cuBLASLt has multiplied.
 POINTWISE = KernelCase(
     "conv",
@@ -91,7 +99,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sources]:
     made = {
         number: described(top / number, number, small_cases() + SPECIAL) for number in CAPABILITIES
     }
-    made["products"] = described(top / "products", "90", [POINTWISE, *MATRICES], products=True)
+    made["products"] = described(
+        top / "products", "90", [POINTWISE, SCALED, *MATRICES], products=True
+    )
     return made
 
 
