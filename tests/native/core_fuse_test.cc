@@ -197,7 +197,7 @@ void copies() {
     Record v;
     x = v.input({20, 20});
     v.record("rearrange", {x, v.softmax(v.map("tanh", {x}), 1)});
-    expect(v.compare({}), {"tanh+softmax+rearrange"});
+    expect(v.compare({}, 1e-6), {"tanh+softmax+rearrange"});
     Record w;  // of a product
     x = w.input({20, 30}), out = w.result({20, 90});
     w.record("rearrange", {out->narrow({{1, 10, 60}}), w.gemm(x, w.input({30, 60}))});
