@@ -58,7 +58,8 @@ INFINI_SIMD void dot(const T *x, int64_t x_stride, int64_t k, const T *w, int64_
 #pragma GCC unroll 4
             for (int u = 1; u < unroll; ++u) sum = sum + sums[i][j][u];
             T one = total<T>(sum);
-            for (int64_t q = p; q < k; ++q) one = T(one + times(x[i * x_stride + q], w[j * stride + q]));
+            for (int64_t q = p; q < k; ++q)
+                one = T(one + times(x[i * x_stride + q], w[j * stride + q]));
             y[i * y_stride + j] = one;
         }
 }
