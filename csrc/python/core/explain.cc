@@ -31,7 +31,7 @@ void explain_error(PyObject *function, PyObject *const *args, size_t flags, PyOb
                                              keywords ? keywords : Py_None, nullptr)
                                        : nullptr;
     if (!found && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
-        return;  // an interrupt, say
+        return;                 // an interrupt, say
     if (!found) PyErr_Clear();  // the error itself is worth more than an error about it
     nb::object other = nb::steal(found);
     if (!found || other.is(value))
