@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "infinicore.h"
 
@@ -106,39 +107,18 @@ Storage<V> stored_as() {
 
 template <class V>
 Storage<V> storage_of(int dtype) {
-    switch (dtype) {
-        case INFINI_DTYPE_BOOL:
-            return stored_as<V, Bool>();
-        case INFINI_DTYPE_I8:
-            return stored_as<V, int8_t>();
-        case INFINI_DTYPE_I16:
-            return stored_as<V, int16_t>();
-        case INFINI_DTYPE_I32:
-            return stored_as<V, int32_t>();
-        case INFINI_DTYPE_I64:
-            return stored_as<V, int64_t>();
-        case INFINI_DTYPE_BYTE:
-        case INFINI_DTYPE_U8:
-            return stored_as<V, uint8_t>();
-        case INFINI_DTYPE_U16:
-            return stored_as<V, uint16_t>();
-        case INFINI_DTYPE_U32:
-            return stored_as<V, uint32_t>();
-        case INFINI_DTYPE_U64:
-            return stored_as<V, uint64_t>();
-        case INFINI_DTYPE_F8:
-            return stored_as<V, F8>();
-        case INFINI_DTYPE_F16:
-            return stored_as<V, F16>();
-        case INFINI_DTYPE_BF16:
-            return stored_as<V, BF16>();
-        case INFINI_DTYPE_F32:
-            return stored_as<V, float>();
-        case INFINI_DTYPE_F64:
-            return stored_as<V, double>();
-        default:
-            return {};
-    }
+    static constexpr std::pair<int, Storage<V> (*)()> kStorages[] = {
+        {INFINI_DTYPE_BOOL, stored_as<V, Bool>},    {INFINI_DTYPE_I8, stored_as<V, int8_t>},
+        {INFINI_DTYPE_I16, stored_as<V, int16_t>},  {INFINI_DTYPE_I32, stored_as<V, int32_t>},
+        {INFINI_DTYPE_I64, stored_as<V, int64_t>},  {INFINI_DTYPE_BYTE, stored_as<V, uint8_t>},
+        {INFINI_DTYPE_U8, stored_as<V, uint8_t>},   {INFINI_DTYPE_U16, stored_as<V, uint16_t>},
+        {INFINI_DTYPE_U32, stored_as<V, uint32_t>}, {INFINI_DTYPE_U64, stored_as<V, uint64_t>},
+        {INFINI_DTYPE_F8, stored_as<V, F8>},        {INFINI_DTYPE_F16, stored_as<V, F16>},
+        {INFINI_DTYPE_BF16, stored_as<V, BF16>},    {INFINI_DTYPE_F32, stored_as<V, float>},
+        {INFINI_DTYPE_F64, stored_as<V, double>}};
+    for (const auto &[known, storage] : kStorages)
+        if (known == dtype) return storage();
+    return {};
 }
 
 }  // namespace infini::plain

@@ -3,7 +3,7 @@
 #ifndef INFINI_INDEX_CASE_H
 #define INFINI_INDEX_CASE_H
 
-#include <infini/operation.h>
+#include "refuse.h"
 
 namespace infini {
 
@@ -22,11 +22,9 @@ void each_gathered_dim(const Operation &operation, bool select, int axis, const 
     for (int d = 0; d < output.ndim; ++d) {
         const bool here = d == axis;
         if (select && output.shape[d] != (here ? index.size(0) : input.shape[d]))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the output has not one slice of the input for each index"};
+            refuse_shape("the output has not one slice of the input for each index");
         if (!select && !here && index.shape[d] > input.shape[d])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the index has a dimension that is larger than the input's"};
+            refuse_shape("the index has a dimension that is larger than the input's");
         add(output.shape[d], output.strides[d], here ? 0 : input.strides[d],
             !select ? index.strides[d]
             : here  ? index.stride(0)
@@ -40,8 +38,7 @@ inline int scattered_dim(const Operation &operation) {
     const int axis = indexed_dim(operation, output);
     for (int i = 0; i < output.ndim; ++i)
         if (i != axis && indices.shape[i] > output.shape[i])
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                          "the indices have a dimension that is larger than the input's"};
+            refuse_shape("the indices have a dimension that is larger than the input's");
     return axis;
 }
 

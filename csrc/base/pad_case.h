@@ -3,9 +3,9 @@
 #ifndef INFINI_PAD_CASE_H
 #define INFINI_PAD_CASE_H
 
-#include <infini/operation.h>
-
 #include <algorithm>
+
+#include "refuse.h"
 
 namespace infini {
 
@@ -27,14 +27,11 @@ struct PadCase {
             before[d] = pair < count ? pads[pair] : 0;
             const int64_t most = std::max(before[d], after);
             if (mode == PadMode::kReflect && most >= std::max<int64_t>(size, 1))
-                throw Refusal{INFINI_STATUS_BAD_PARAM, "pad: more to reflect than there is"};
+                refuse_parameter("pad: more to reflect than there is");
             if (to.shape[d] != size + before[d] + after)
-                throw Refusal{
-                    INFINI_STATUS_BAD_TENSOR_SHAPE,
-                    "pad: the output's sizes are not those of the input with the padding"};
+                refuse_shape("pad: the output's sizes are not those of the input with the padding");
             if (mode != PadMode::kConstant && size == 0 && most > 0)
-                throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                              "pad: this mode needs elements to take from"};
+                refuse_shape("pad: this mode needs elements to take from");
         }
     }
 

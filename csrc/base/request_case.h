@@ -3,7 +3,7 @@
 #ifndef INFINI_REQUEST_CASE_H
 #define INFINI_REQUEST_CASE_H
 
-#include <infini/operation.h>
+#include "refuse.h"
 
 namespace infini {
 
@@ -27,18 +27,15 @@ struct RequestCase {
         lengths = ends.dtype, from = sources.dtype, to = targets.dtype;
         if (ends) {
             if (batch != 1 || ends.size(0) < 1)
-                throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE,
-                              "cu_seqlens needs a batch of 1 and at least one entry"};
+                refuse_shape("cu_seqlens needs a batch of 1 and at least one entry");
             count = ends.size(0) - 1;
         }
         if (bool(sources) != bool(targets) || bool(sources) == bool(final_state))
-            throw Refusal{INFINI_STATUS_BAD_PARAM,
-                          "give either a final state, or both initial_state_indices and "
-                          "final_state_indices"};
+            refuse_parameter(
+                "give either a final state, or both initial_state_indices and final_state_indices");
         if (sources && (sources.size(0) != count || targets.size(0) != count))
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "one index is needed for each request"};
-        if (!sources && pool != count)
-            throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "one state is needed for each request"};
+            refuse_shape("one index is needed for each request");
+        if (!sources && pool != count) refuse_shape("one state is needed for each request");
     }
 
     bool pooled() const { return from != 0; }

@@ -3,10 +3,10 @@
 #ifndef INFINI_WINDOW_CASE_H
 #define INFINI_WINDOW_CASE_H
 
-#include <infini/operation.h>
-
 #include <algorithm>
 #include <string>
+
+#include "refuse.h"
 
 namespace infini {
 
@@ -131,9 +131,7 @@ struct ResampleCase {
     bool moves() const { return mode <= ResampleMode::kExact; }  // elements are taken as they are
     bool smooth() const { return mode >= ResampleMode::kSmoothLinear; }  // windows differ in size
 
-    [[noreturn]] static void refuse_large() {
-        throw Refusal{INFINI_STATUS_BAD_TENSOR_SHAPE, "resample: the image is too large"};
-    }
+    [[noreturn]] static void refuse_large() { refuse_shape("resample: the image is too large"); }
 
 private:
     static ResampleMode mode_of(const std::string &text, int rank) {
@@ -143,11 +141,9 @@ private:
         if (text == "cubic" && rank < 3) return ResampleMode::kCubic;
         if (text == "linear-antialias" && rank < 3) return ResampleMode::kSmoothLinear;
         if (text == "cubic-antialias" && rank < 3) return ResampleMode::kSmoothCubic;
-        throw Refusal{INFINI_STATUS_BAD_PARAM,
-                      "resample: mode is \"" + text +
-                          "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
-                          "two dimensions, \"cubic\", \"linear-antialias\" or "
-                          "\"cubic-antialias\""};
+        refuse_parameter("resample: mode is \"" + text +
+                         "\": expected \"nearest\", \"nearest-exact\", \"linear\" or, for one or "
+                         "two dimensions, \"cubic\", \"linear-antialias\" or \"cubic-antialias\"");
     }
 
     const double *scales_;
